@@ -1,0 +1,46 @@
+"""Keeps a write-ahead log short: the writer moves its pages into the database between two commits.
+
+A checkpoint belongs to the thread that commits, so that none ever races a commit.
+"""
+
+from pathlib import Path
+
+from omegad.storage.driver import Connection
+
+CHANGES_PASSIVE = 2_000  # rows written, a few MiB of WAL: move what no reader still needs
+WAL_BYTES_TRUNCATE = 64 * 1024 * 1024  # readers have held it back: also cut the file
+
+
+class Checkpointer:
+    """Counts what a file's writer changes and checkpoints when it is enough."""
+
+    def __init__(self, path: Path) -> None:
+        """Watch the WAL that belongs to the database at *path*."""
+        self._wal = path.with_name(path.name + "-wal")
+        self._changes_seen = 0
+
+    def after_commit(self, connection: Connection) -> None:
+        """Checkpoint if enough has changed since the last one; never waits for a reader."""
+        if connection.total_changes - self._changes_seen < CHANGES_PASSIVE:
+            return
+        self._changes_seen = connection.total_changes
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        if self.wal_bytes() > WAL_BYTES_TRUNCATE:
+            self._truncate_unless_busy(connection)
+
+    def truncate(self, connection: Connection) -> None:
+        """Move everything and cut the file, as when the daemon is idle or stops."""
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def wal_bytes(self) -> int:
+        """Size of the WAL file, 0 where there is none."""
+        try:
+            return self._wal.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def _truncate_unless_busy(self, connection: Connection) -> None:
+        timeout_ms = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+        connection.execute("PRAGMA busy_timeout=0")
+        self.truncate(connection)
+        connection.execute(f"PRAGMA busy_timeout={timeout_ms}")

@@ -1,0 +1,113 @@
+"""Open one SQLite file: its pragmas, its extension, its errors, and a thread to use it on.
+
+A `Database` runs whole pieces of work on its own thread, one hop each, because awaiting every statement costs a hop per statement.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import aiosqlite
+import sqlite_vec
+
+from omegad import errors
+from omegad.storage.driver import Connection, sqlite
+
+T = TypeVar("T")
+Work = Callable[[Connection], T]
+
+BUSY_TIMEOUT_MS = 5_000
+STATEMENTS_CACHED = 256
+
+_RESULT_CODES: dict[int, type[errors.OmegadError]] = {
+    5: errors.StorageBusy,  # SQLITE_BUSY
+    6: errors.StorageBusy,  # SQLITE_LOCKED
+    8: errors.StorageFailed,  # SQLITE_READONLY
+    10: errors.StorageFailed,  # SQLITE_IOERR
+    11: errors.StorageCorrupt,  # SQLITE_CORRUPT
+    13: errors.StorageFull,  # SQLITE_FULL
+    14: errors.StorageFailed,  # SQLITE_CANTOPEN
+    26: errors.StorageCorrupt,  # SQLITE_NOTADB
+}
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn SQLite's environmental failures into errors of the catalogue; a mistake in our SQL stays what it is."""
+    try:
+        yield
+    except sqlite.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        kind = _RESULT_CODES.get(code)
+        if kind is None:
+            raise
+        raise kind(f"{(kind.__doc__ or '').strip()} ({error})") from error
+
+
+def open_writer(path: Path, *, durable: bool) -> Connection:
+    """Open *path* for its one writer; *durable* waits for the disk at every commit.
+
+    Checkpoints are left to the writer (`wal_autocheckpoint=0`), since one that races a commit is where SQLite has lost data.
+    """
+    connection = _open(path)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL" if durable else "PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA journal_size_limit=67108864")
+    connection.execute("PRAGMA foreign_keys=ON")
+    if sys.platform == "darwin" and durable:
+        connection.execute("PRAGMA fullfsync=ON")
+        connection.execute("PRAGMA checkpoint_fullfsync=ON")
+    return connection
+
+
+def open_reader(path: Path) -> Connection:
+    """Open *path* for reading alone."""
+    connection = _open(path)
+    connection.execute("PRAGMA query_only=ON")
+    return connection
+
+
+def _open(path: Path) -> Connection:
+    connection: Connection = sqlite.connect(str(path), isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS_CACHED)
+    connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+    connection.execute("PRAGMA wal_autocheckpoint=0")
+    connection.execute("PRAGMA trusted_schema=OFF")
+    connection.enable_load_extension(True)  # noqa: FBT003  the DB-API's signature
+    sqlite_vec.load(connection)
+    connection.enable_load_extension(False)  # noqa: FBT003
+    return connection
+
+
+class Database(aiosqlite.Connection):
+    """A connection on a thread of its own, to which whole pieces of work are handed."""
+
+    def __init__(self, connector: Callable[[], Connection]) -> None:
+        """Take the function that opens the connection; it runs on the thread."""
+        super().__init__(connector, iter_chunk_size=64)
+        self._thread.daemon = True
+
+    @classmethod
+    async def writer(cls, path: Path, *, durable: bool) -> "Database":
+        """Open the one connection that may write to *path*."""
+        return await cls._opened(partial(open_writer, path, durable=durable))
+
+    @classmethod
+    async def reader(cls, path: Path) -> "Database":
+        """Open a connection that can only read *path*."""
+        return await cls._opened(partial(open_reader, path))
+
+    @classmethod
+    async def _opened(cls, connector: Callable[[], Connection]) -> "Database":
+        database = cls(connector)
+        with translated():
+            await database
+        return database
+
+    async def run(self, work: Work[T]) -> T:
+        """Do *work* on the connection's thread. A caller that is cancelled stops waiting; the work goes on to its end."""
+        with translated():
+            result: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]
+            return result

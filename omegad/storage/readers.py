@@ -1,0 +1,53 @@
+"""A few read-only connections to one file, each on its own thread."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+
+from omegad.storage.database import Database, Work
+from omegad.storage.driver import Connection
+from omegad.storage.transaction import snapshot
+
+T = TypeVar("T")
+
+
+class Readers:
+    """Hands out connections for consistent reads; waits when all are in use."""
+
+    def __init__(self, databases: list[Database]) -> None:
+        """Use `opened`, which opens and closes them."""
+        self._idle = list(databases)
+        self._places = anyio.Semaphore(len(databases))
+
+    async def read(self, work: Work[T]) -> T:
+        """Do *work*, all of whose reads see one moment. A caller that is cancelled gives its connection back when the work is over."""
+        async with self._places:
+            database = self._idle.pop()
+            result: list[T] = []
+            try:
+                # The thread cannot be interrupted safely, so the place stays taken until it is free again.
+                with anyio.CancelScope(shield=True):
+                    result.append(await database.run(lambda connection: _in_snapshot(connection, work)))
+            finally:
+                self._idle.append(database)
+            return result[0]
+
+
+def _in_snapshot(connection: Connection, work: Work[T]) -> T:
+    with snapshot(connection):
+        return work(connection)
+
+
+@asynccontextmanager
+async def opened(path: Path, count: int) -> AsyncIterator[Readers]:
+    """Open *count* readers of *path*; close them at the end of the block."""
+    databases = [await Database.reader(path) for _ in range(count)]
+    try:
+        yield Readers(databases)
+    finally:
+        with anyio.CancelScope(shield=True):
+            for database in databases:
+                await database.close()
