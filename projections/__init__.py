@@ -1,0 +1,10 @@
+"""The views: one file each, a pure function from events to rows.
+
+Boundary: a projection knows the events and the contract, nothing else of omegad, and no other projection.
+To add one: write its file, its test, and its name in `ALL`.
+"""
+
+from omegad.views.contract import Projection
+from projections import audit, edges, fulltext, memories, retrievals, vectors
+
+ALL: tuple[Projection, ...] = (memories, edges, vectors, fulltext, audit, retrievals)

@@ -20,6 +20,7 @@ class Readers:
     def __init__(self, databases: list[Database]) -> None:
         """Use `opened`, which opens and closes them."""
         self._idle = list(databases)
+        self._count = len(databases)
         self._places = anyio.Semaphore(len(databases))
 
     async def read(self, work: Work[T]) -> T:
@@ -34,6 +35,11 @@ class Readers:
             finally:
                 self._idle.append(database)
             return result[0]
+
+    async def drain(self) -> None:
+        """Wait until no read is under way, and let none begin."""
+        for _ in range(self._count):
+            await self._places.acquire()
 
 
 def _in_snapshot(connection: Connection, work: Work[T]) -> T:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from sqlite3 import complete_statement
 
 from omegad.storage.driver import Connection
 
@@ -43,3 +44,14 @@ def savepoint(connection: Connection) -> Iterator[Connection]:
             connection.execute("RELEASE part")
         raise
     connection.execute("RELEASE part")
+
+
+def run_script(connection: Connection, script: str) -> None:
+    """Run several statements inside the transaction that is open; the driver's own `executescript` would commit it."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
+    assert not statement.strip(), statement

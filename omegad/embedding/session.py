@@ -1,0 +1,58 @@
+"""A loaded model: one text in, one unit vector out.
+
+Importing this module loads numpy, onnxruntime and tokenizers, so only the embedder's worker thread does it, when there is a text to embed.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from omegad.embedding.catalogue import GRAPH, TOKENIZER, Manifest
+
+LOG_ERRORS_ONLY = 3
+CHARACTERS_PER_TOKEN_MAX = 64  # no prose or code comes near; the tokenizer would read all of a long text only to cut it
+
+
+class Session:
+    """One installed model in memory. Not for two threads at once."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        """Load the model; raises whatever the runtime or the tokenizer raises for damaged files."""
+        self._pooling = manifest.pooling
+        self._characters_max = manifest.tokens_max * CHARACTERS_PER_TOKEN_MAX
+        self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+        # Published tokenizers pad every text to a fixed length and cut it where some other program wanted it cut.
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(manifest.tokens_max)
+        self._session = onnxruntime.InferenceSession(str(folder / GRAPH), _options(), providers=["CPUExecutionProvider"])
+
+    def embed(self, text: str) -> bytes:
+        """Return the unit vector of *text* as little-endian float32; what exceeds the model's length is not seen."""
+        ids = np.array(self._tokenizer.encode(text[: self._characters_max]).ids, np.int64)
+        hidden: NDArray[np.float32] = np.asarray(self._session.run(["hidden"], {"input_ids": ids})[0])
+        pooled = hidden[0].astype(np.float64) if self._pooling == "cls" else hidden.mean(axis=0, dtype=np.float64)
+        return _unit(pooled).tobytes()
+
+
+def _unit(pooled: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Raises ValueError for what has no direction: a vector of zeros or NaN would poison every comparison."""
+    length = np.linalg.norm(pooled)
+    if not (np.isfinite(length) and length > 0):
+        raise ValueError(f"the model's output has length {length}")
+    unit: NDArray[np.float32] = (pooled / length).astype(np.dtype("<f4"))
+    return unit
+
+
+def _options() -> onnxruntime.SessionOptions:
+    """One thread that sleeps when idle, and no memory kept for a next text of the same size: a guest on somebody's machine."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.enable_cpu_mem_arena = False
+    options.enable_mem_pattern = False
+    options.log_severity_level = LOG_ERRORS_ONLY
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return options

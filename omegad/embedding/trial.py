@@ -1,0 +1,28 @@
+"""Tries an installed model: `python -m omegad.embedding.trial FOLDER` loads it and embeds a sentence and an overlong text."""
+
+import sys
+from pathlib import Path
+
+from omegad.embedding.catalogue import VECTOR_BYTES, read_manifest
+from omegad.embedding.session import Session
+
+TEXTS = ("The deployment failed because the disk was full.", "word, " * 4096)
+
+
+def main(arguments: list[str]) -> int:
+    """Return 0 where every vector has the right size, else say why not on standard error and return 2."""
+    folder = Path(arguments[0])
+    manifest = read_manifest(folder)
+    if manifest is None:
+        sys.stderr.write(f"{folder} holds no complete model\n")
+        return 2
+    session = Session(folder, manifest)
+    for text in TEXTS:
+        if (size := len(session.embed(text))) != VECTOR_BYTES:
+            sys.stderr.write(f"its vectors have {size} bytes, not {VECTOR_BYTES}\n")
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

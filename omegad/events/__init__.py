@@ -1,0 +1,13 @@
+"""The vocabulary of the log: everything that can have happened.
+
+Boundary: imports nothing of omegad; anything may import it.
+Invariant: a released event never changes incompatibly. A field may be added with a default; otherwise the tag's version goes up,
+the old shape's golden file is kept, and `omegad.log.upcasting` learns the step.
+"""
+
+from omegad.events.erasure import PayloadErased
+from omegad.events.memory import MemoryDeleted, MemoryEmbedded, MemoryRelated, MemoryRepeated, MemoryStored, MemorySuperseded
+from omegad.events.retrieval import MemoryQueried
+from omegad.events.tool import ToolCalled
+
+Event = MemoryStored | MemoryEmbedded | MemoryRepeated | MemoryRelated | MemorySuperseded | MemoryDeleted | MemoryQueried | ToolCalled | PayloadErased

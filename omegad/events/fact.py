@@ -1,0 +1,82 @@
+"""What every event has in common: its base, its place in the log, and the two that stand in for one that cannot be read."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+Position = int
+"""Where an event stands in the log: 1, 2, 3 … without gaps."""
+
+FreeText = Annotated[str, Meta(extra={"free_text": True})]
+"""Words that people or programs wrote. Every field of this type is searched for secrets before it reaches the log."""
+
+FreeData = Annotated[dict[str, object], Meta(extra={"free_text": True})]
+"""JSON whose strings are free text."""
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", forbid_unknown_fields=True):
+    """Base of every event. A subclass chooses its tag, `noun.past_verb@version`; the tag never follows the class's name."""
+
+
+class Unknown(msgspec.Struct, frozen=True, kw_only=True):
+    """An event whose tag this version does not know: a newer one wrote it, and its bytes are kept."""
+
+    tag: str
+    body: bytes
+
+
+class Erased(msgspec.Struct, frozen=True, kw_only=True):
+    """An event whose payload was erased; that it happened remains."""
+
+    tag: str
+
+
+class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
+    """The beginning and end of a text too long to keep, with the size and SHA-256 of the whole.
+
+    `tail` is empty when `head` is all there was.
+    """
+
+    head: FreeText
+    tail: FreeText = ""
+    bytes: int
+    sha256: str
+
+
+class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An event on its way into the log, with what is known of where it came from.
+
+    `occurred_at` is in microseconds since 1970, None for "now". `cause` is the position of the event that led to this one;
+    `follows` says that it is the event just before, in the same append.
+    """
+
+    event: Fact
+    session_id: str | None = None
+    project: str | None = None
+    occurred_at: int | None = None
+    cause: Position | None = None
+    follows: bool = False
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """An event together with the place the log gave it. Times are microseconds since 1970, offsets are in minutes.
+
+    `chain` is the hash of the log up to and including this event.
+    """
+
+    position: Position
+    event_id: str
+    tag: str
+    recorded_at: int
+    occurred_at: int
+    tz_offset: int
+    origin: str
+    hlc: int
+    session_id: str | None
+    project: str | None
+    client: str | None
+    cause: Position | None
+    trace: str | None
+    chain: bytes
+    event: Fact | Unknown | Erased

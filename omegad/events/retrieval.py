@@ -1,0 +1,35 @@
+"""What was asked of the memory, and what it answered."""
+
+from typing import Literal
+
+import msgspec
+
+from omegad.events.fact import Fact, FreeData, FreeText, Position
+
+
+class Returned(msgspec.Struct, frozen=True, kw_only=True):
+    """One result of a query; ranks are counted from 1 by the order of the list."""
+
+    memory_id: str
+    score: float
+
+
+class MemoryQueried(Fact, frozen=True, kw_only=True, tag="memory.queried@1"):
+    """A query was answered from the views as they stood at `read_position`, under the ranking named.
+
+    `at` is the moment that the query took for now, in microseconds since 1970.
+    """
+
+    query_id: str
+    text: FreeText
+    mode: Literal["hybrid", "semantic", "keyword", "phrase"]
+    limit: int
+    filters: FreeData
+    results: tuple[Returned, ...]
+    read_position: Position
+    at: int
+    ranking_version: int
+    embedder_id: str | None
+    abstained: bool
+    degraded: str | None = None
+    took_us: int

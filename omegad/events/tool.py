@@ -1,0 +1,19 @@
+"""What agents did with their tools."""
+
+from typing import Literal
+
+from omegad.events.fact import Excerpt, Fact
+
+ToolStatus = Literal["ok", "error", "denied"]
+
+
+class ToolCalled(Fact, frozen=True, kw_only=True, tag="tool.called@1"):
+    """An agent called a tool. `call_index` counts a session's calls from 1."""
+
+    tool_name: str
+    status: ToolStatus
+    call_index: int
+    tool_use_id: str | None = None
+    duration_ms: float | None = None
+    tool_input: Excerpt | None = None
+    result: Excerpt | None = None

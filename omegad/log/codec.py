@@ -1,0 +1,46 @@
+"""Events to stored bytes and back."""
+
+import typing
+from collections.abc import Mapping
+
+import msgspec
+
+from omegad.errors import LogBroken
+from omegad.events import Event
+from omegad.events.fact import Erased, Fact, Unknown
+from omegad.log.upcasting import UPCASTERS, Upcaster, upcast
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+
+
+def tag_of(kind: type[Fact]) -> str:
+    """Return the stored name of an event class."""
+    return str(kind.__struct_config__.tag)
+
+
+EVENT_TYPES: dict[str, type[Fact]] = {tag_of(kind): kind for kind in typing.get_args(Event)}
+"""Every event class of today by its tag."""
+
+
+def encode(event: Fact) -> bytes:
+    """Write an event as JSON that names its tag."""
+    return _encoder.encode(event)
+
+
+def decode(tag: str, body: bytes | str | None, upcasters: Mapping[str, Upcaster] = UPCASTERS) -> Fact | Unknown | Erased:
+    """Read a stored payload: `Erased` where there is none, `Unknown` where the tag is a newer version's.
+
+    Raises `LogBroken` for a payload that does not have the shape its tag promises.
+    """
+    if body is None:
+        return Erased(tag=tag)
+    try:
+        if tag in EVENT_TYPES:
+            return _decoder.decode(body)
+        if tag in upcasters:
+            lifted: Event = msgspec.convert(upcast(msgspec.json.decode(body), upcasters), Event)
+            return lifted
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise LogBroken(f"a payload tagged {tag} cannot be read: {error}") from error
+    return Unknown(tag=tag, body=body.encode() if isinstance(body, str) else body)

@@ -1,0 +1,46 @@
+"""What a command comes to: events to append, and the answer to give once they are."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from omegad.events.fact import NewEvent
+from omegad.log.guards import Guards
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """Events to append, all or none, and the answer to the one who asked.
+
+    An answer whose `position` is 0 is given the position of the last of the events.
+    """
+
+    events: tuple[NewEvent, ...] = ()
+    answer: msgspec.Struct
+
+
+class RequestKey(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes a request the same request: its client and id. The digest is of its method and parameters."""
+
+    client: str
+    request_id: str
+    params_digest: bytes
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision to be made in the transaction of its append.
+
+    `decide` is pure: of the guards and the time of the append (microseconds since 1970). It may raise `Refused` or another error of
+    the catalogue, and then nothing is written.
+    """
+
+    decide: Callable[[Guards, int], Decision]
+    client: str | None = None
+    trace: str | None = None
+    request: RequestKey | None = None
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a proposal: the answer, or as stored JSON when the request had been answered before."""
+
+    answer: msgspec.Struct | msgspec.Raw
+    position: int

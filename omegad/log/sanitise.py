@@ -1,0 +1,87 @@
+"""What a text must go through before it may enter the log, because the log keeps its mistakes for ever.
+
+`sanitise` runs on every event at the append; commands that answer with what was redacted call `redact` before they decide.
+"""
+
+import typing
+from functools import cache
+from hashlib import sha256
+
+import msgspec
+
+from omegad.errors import Invalid
+from omegad.events.fact import Excerpt, Fact
+from omegad.log.secrets import redact
+
+CONTENT_BYTES_MAX = 256 * 1024
+METADATA_BYTES_MAX = 16 * 1024
+TAGS_MAX = 32
+EXCERPT_BYTES = 4 * 1024  # kept of each end of a tool's input or output
+EXCERPT_MARGIN_BYTES = 4 * 1024  # searched beyond each end, so that a secret across the cut is still recognised
+PAYLOAD_BYTES_MAX = 1024 * 1024
+
+StructT = typing.TypeVar("StructT", bound=msgspec.Struct)
+
+
+def sanitise(event: StructT) -> StructT:
+    """Return *event* with the secrets in its free text replaced; the event itself where there are none."""
+    changes: dict[str, object] = {}
+    for name in _searched_fields(type(event)):
+        value = getattr(event, name)
+        clean = _sanitised(value)
+        if clean is not value:
+            changes[name] = clean
+    return msgspec.structs.replace(event, **changes) if changes else event
+
+
+def excerpt(text: str) -> Excerpt:
+    """Cut *text* to its first and last 4 KiB, free of secrets, with the size and SHA-256 of the whole."""
+    data = text.encode()
+    size, digest = len(data), sha256(data).hexdigest()
+    if size <= 2 * EXCERPT_BYTES:
+        return Excerpt(head=redact(text)[0], bytes=size, sha256=digest)
+    window = EXCERPT_BYTES + EXCERPT_MARGIN_BYTES
+    head = redact(data[:window].decode(errors="ignore"))[0].encode()[:EXCERPT_BYTES]
+    tail = redact(data[-window:].decode(errors="ignore"))[0].encode()[-EXCERPT_BYTES:]
+    return Excerpt(head=head.decode(errors="ignore"), tail=tail.decode(errors="ignore"), bytes=size, sha256=digest)
+
+
+def check_size(body: bytes) -> None:
+    """Refuse a payload too large for the log; raises `Invalid`."""
+    if len(body) > PAYLOAD_BYTES_MAX:
+        raise Invalid(f"an event of {len(body)} bytes is too large; the limit is {PAYLOAD_BYTES_MAX}")
+
+
+@cache
+def _searched_fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    return tuple(name for name in kind.__struct_fields__ if _is_searched(hints[name]))
+
+
+def _is_searched(hint: object) -> bool:
+    for part in (hint, *typing.get_args(hint)):
+        if any(isinstance(meta, msgspec.Meta) and meta.extra and meta.extra.get("free_text") for meta in getattr(part, "__metadata__", ())):
+            return True
+        if isinstance(part, type) and issubclass(part, msgspec.Struct) and not issubclass(part, Fact) and _searched_fields(part):
+            return True
+        if part is not hint and _is_searched(part):
+            return True
+    return False
+
+
+def _sanitised(value: object) -> object:
+    match value:
+        case str():
+            clean, found = redact(value)
+            return clean if found else value
+        case msgspec.Struct():
+            return sanitise(value)
+        case dict():
+            pairs = {_sanitised(key): _sanitised(item) for key, item in value.items()}
+            changed = any(a is not b for a, b in zip((*pairs, *pairs.values()), (*value, *value.values()), strict=False))
+            return pairs if changed or len(pairs) != len(value) else value
+        case tuple() | list():
+            items = [_sanitised(item) for item in value]
+            return type(value)(items) if any(a is not b for a, b in zip(items, value, strict=True)) else value
+        case _:
+            return value

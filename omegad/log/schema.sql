@@ -1,0 +1,95 @@
+CREATE TABLE IF NOT EXISTS events (
+    position     INTEGER PRIMARY KEY,
+    event_id     TEXT NOT NULL UNIQUE,
+    tag          TEXT NOT NULL,
+    recorded_at  INTEGER NOT NULL, -- microseconds since 1970, never decreasing
+    occurred_at  INTEGER NOT NULL, -- microseconds since 1970
+    tz_offset    INTEGER NOT NULL, -- minutes that local time was ahead of UTC
+    origin       TEXT NOT NULL,    -- the installation that recorded it
+    hlc          INTEGER NOT NULL, -- hybrid logical clock
+    session_id   TEXT,
+    project      TEXT,
+    client       TEXT,
+    cause        INTEGER,          -- position of the event that led to this one
+    trace        TEXT,
+    payload_hash BLOB NOT NULL,    -- H(salt, body)
+    chain        BLOB NOT NULL     -- H(the previous chain, this row's envelope and payload_hash)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS payloads (
+    position INTEGER PRIMARY KEY REFERENCES events (position),
+    salt     BLOB NOT NULL,
+    body     TEXT NOT NULL         -- JSON
+) STRICT;
+
+CREATE TRIGGER IF NOT EXISTS events_are_not_updated BEFORE UPDATE ON events
+BEGIN
+    SELECT raise(ABORT, 'the log is append-only');
+END;
+
+CREATE TRIGGER IF NOT EXISTS events_are_not_deleted BEFORE DELETE ON events
+BEGIN
+    SELECT raise(ABORT, 'the log is append-only');
+END;
+
+CREATE TRIGGER IF NOT EXISTS payloads_are_not_updated BEFORE UPDATE ON payloads
+BEGIN
+    SELECT raise(ABORT, 'the log is append-only');
+END;
+
+CREATE TRIGGER IF NOT EXISTS payloads_are_deleted_only_when_erased BEFORE DELETE ON payloads
+WHEN NOT EXISTS (SELECT 1 FROM erasures WHERE erasures.position = old.position)
+BEGIN
+    SELECT raise(ABORT, 'the log is append-only');
+END;
+
+-- What the installation is.
+CREATE TABLE IF NOT EXISTS identity (
+    singleton INTEGER PRIMARY KEY CHECK (singleton = 1),
+    origin    TEXT NOT NULL,
+    format    INTEGER NOT NULL
+) STRICT;
+
+-- Guards: what a decision may rely on, written in the transaction of the append. Each is a fold of the events above it.
+CREATE TABLE IF NOT EXISTS requests (
+    client         TEXT NOT NULL,
+    request_id     TEXT NOT NULL,
+    params_digest  BLOB NOT NULL,
+    first_position INTEGER,
+    answer         TEXT NOT NULL,
+    PRIMARY KEY (client, request_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS memory_guards (
+    memory_id   TEXT PRIMARY KEY,
+    content_key TEXT NOT NULL,
+    stored_at   INTEGER NOT NULL, -- position of memory.stored
+    changed_at  INTEGER NOT NULL, -- position of the latest event that changed whether, or as what, it is found
+    state       TEXT NOT NULL CHECK (state IN ('active', 'superseded', 'deleted')),
+    pending     INTEGER NOT NULL  -- 1 until its relations are decided
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX IF NOT EXISTS memory_guards_by_content ON memory_guards (content_key) WHERE state = 'active';
+
+CREATE TABLE IF NOT EXISTS embedding_guards (
+    memory_id   TEXT NOT NULL,
+    embedder_id TEXT NOT NULL,
+    PRIMARY KEY (memory_id, embedder_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS tool_guards (
+    session_id  TEXT NOT NULL,
+    tool_use_id TEXT NOT NULL,
+    position    INTEGER NOT NULL,
+    call_index  INTEGER NOT NULL,
+    PRIMARY KEY (session_id, tool_use_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS session_guards (
+    session_id TEXT PRIMARY KEY,
+    calls      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS erasures (
+    position INTEGER PRIMARY KEY -- of a payload that a payload.erased event names
+) STRICT;

@@ -1,0 +1,51 @@
+"""The latest events, kept in memory for those who follow closely."""
+
+from collections import deque
+from collections.abc import Iterable
+from itertools import islice
+
+from omegad.events.fact import Excerpt, Position, Recorded
+from omegad.events.memory import MemoryStored
+from omegad.events.tool import ToolCalled
+
+EVENTS_MAX = 1_024
+TEXT_MAX = 4 * 1024 * 1024  # characters, all events together
+
+
+class Tail:
+    """A run of events without gaps that ends at the head, or nothing."""
+
+    def __init__(self) -> None:
+        self._events: deque[tuple[Recorded, int]] = deque()
+        self._size = 0
+
+    def extend(self, events: Iterable[Recorded]) -> None:
+        """Add the events of a commit, and let go of the oldest beyond the bounds."""
+        for recorded in events:
+            size = _text_size(recorded)
+            self._events.append((recorded, size))
+            self._size += size
+        while self._events and (len(self._events) > EVENTS_MAX or self._size > TEXT_MAX):
+            self._size -= self._events.popleft()[1]
+
+    def after(self, position: Position, limit: int) -> list[Recorded]:
+        """Return up to *limit* events after a position, or nothing where the next one is not kept here."""
+        if not self._events or self._events[0][0].position > position + 1:
+            return []
+        skip = position + 1 - self._events[0][0].position
+        return [recorded for recorded, _ in islice(self._events, skip, skip + limit)]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._events.clear()
+        self._size = 0
+
+
+def _text_size(recorded: Recorded) -> int:
+    match recorded.event:
+        case MemoryStored(content=content):
+            return len(content)
+        case ToolCalled(tool_input=tool_input, result=result):
+            return sum(len(part.head) + len(part.tail) for part in (tool_input, result) if isinstance(part, Excerpt))
+        case _:
+            return 0

@@ -1,0 +1,345 @@
+"""Two clients of the socket: `AsyncClient` for asyncio, `Client` for programs without it.
+
+What the daemon refuses is raised as the catalogue's own exceptions; a connection that fails is `NoDaemon`.
+"""
+
+import asyncio
+import socket
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeAlias, cast
+
+import msgspec
+
+from omegad.errors import Conflict, Invalid, NoDaemon, NotFound, OmegadError, Overloaded, Refused, ShuttingDown, Stale, Unavailable
+from omegad.rpc import endpoint
+from omegad.rpc.protocol import (
+    UNREADABLE,
+    Incoming,
+    InternalError,
+    InvalidRequest,
+    Lines,
+    LineTooLong,
+    MethodNotFound,
+    ParseFailed,
+    WireError,
+    encode_request,
+    parse_incoming,
+)
+
+PROTOCOL: Final = 1
+ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
+READ_BYTES: Final = 256 * 1024
+UNREAD_NOTIFICATIONS_MAX: Final = 10_000
+
+JSON: TypeAlias = Any
+"""What a method answers: any JSON, as msgspec decodes it."""
+
+_BY_CODE: Final = {
+    error.code: error
+    for error in (
+        *(NotFound, Conflict, Refused, Invalid, Stale, Overloaded, Unavailable, ShuttingDown),
+        *(ParseFailed, InvalidRequest, MethodNotFound, InternalError),
+    )
+}
+
+
+class Notification(msgspec.Struct, frozen=True):
+    """Something the daemon tells without being asked again."""
+
+    method: str
+    params: JSON
+
+
+class _Inbox:
+    """Notifications that were not read yet, so many at most; says so when there were more."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Notification] = deque()
+        self._overran = False
+
+    def is_full(self) -> bool:
+        return len(self._waiting) >= UNREAD_NOTIFICATIONS_MAX
+
+    def put(self, message: Incoming) -> None:
+        if self.is_full():
+            self._overran = True
+        else:
+            self._waiting.append(Notification(message.method, _decode(message.params)))
+
+    def get(self) -> Notification | None:
+        if self._waiting:
+            return self._waiting.popleft()
+        if self._overran:
+            self._overran = False
+            raise Overloaded("notifications were lost", hint=f"read them before {UNREAD_NOTIFICATIONS_MAX} are waiting")
+        return None
+
+
+class AsyncClient:
+    """One connection, for any number of concurrent calls: `async with AsyncClient(path) as client: await client.call("system.ping")`."""
+
+    def __init__(self, path: Path, *, name: str = "", timeout_s: float = 10.0) -> None:
+        """Connect to *path* on entering, within *timeout_s*; say hello as *name* if there is one."""
+        self._path = path
+        self._name = name
+        self._timeout_s = timeout_s
+        self._ids = count(1)
+        self._wire: _ClientWire
+
+    async def __aenter__(self) -> Self:
+        connection = await asyncio.to_thread(endpoint.connect, self._path, self._timeout_s)
+        connection.setblocking(False)
+        _, self._wire = await asyncio.get_running_loop().create_unix_connection(_ClientWire, sock=connection)
+        if self._name:
+            try:
+                await self.call("system.hello", protocol=PROTOCOL, client=self._name)
+            except BaseException:
+                await self.close()
+                raise
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    async def call(self, method: str, /, **params: object) -> JSON:
+        """Return what *method* answers. A call that is cancelled is cancelled in the daemon too."""
+        number = next(self._ids)
+        try:
+            return await self._wire.ask(number, encode_request(number, method, params))
+        except asyncio.CancelledError:
+            self._wire.send(encode_request(None, "rpc.cancel", {"id": number}))
+            raise
+
+    async def notify(self, method: str, /, **params: object) -> None:
+        """Ask for *method* without an answer."""
+        self._wire.check()
+        self._wire.send(encode_request(None, method, params))
+        await self._wire.room.wait()
+
+    async def notifications(self) -> AsyncIterator[Notification]:
+        """Yield notifications as they come, until the client is closed; raise `NoDaemon` when the daemon goes first."""
+        while (notification := await self._wire.next_notification()) is not None:
+            yield notification
+
+    async def close(self) -> None:
+        """Close the connection; calls that are waiting raise `NoDaemon`."""
+        self._wire.close()
+        await self._wire.closed.wait()
+
+
+class _ClientWire(asyncio.Protocol):
+    """The asynchronous client's end of the connection."""
+
+    def __init__(self) -> None:
+        self.room = asyncio.Event()
+        """Set while the daemon reads what is sent to it."""
+        self.closed = asyncio.Event()
+        self._transport: asyncio.Transport
+        self._lines = Lines(ANSWER_BYTES_MAX)
+        self._waiting: dict[int, asyncio.Future[JSON]] = {}
+        self._inbox = _Inbox()
+        self._news = asyncio.Event()
+        self._failure: OmegadError | None = None
+        self._is_leaving = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self.room.set()
+
+    def data_received(self, data: bytes) -> None:
+        self._lines.feed(data)
+        try:
+            while (line := self._lines.next()) is not None:
+                self._take(parse_incoming(line))
+        except (*UNREADABLE, LineTooLong) as error:
+            self._failure = NoDaemon(f"what answers is no omegad: {error}")
+            self._transport.abort()
+        if self._inbox.is_full() and not self._waiting:
+            self._transport.pause_reading()
+
+    def _take(self, message: Incoming) -> None:
+        if message.method:
+            self._inbox.put(message)
+            self._news.set()
+        elif message.id is not None:
+            future = self._waiting.pop(message.id, None)
+            if future and not future.done():
+                _settle(future, message)
+        elif message.error:
+            self._failure = _rebuild(message.error)  # about the connection, not about one call
+
+    def pause_writing(self) -> None:
+        self.room.clear()
+
+    def resume_writing(self) -> None:
+        self.room.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._failure = self._failure or NoDaemon(f"the connection was lost: {exc}" if exc else "the connection was closed")
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(self._failure)
+        self._waiting.clear()
+        self.room.set()
+        self._news.set()
+        self.closed.set()
+
+    def check(self) -> None:
+        """Raise why the connection cannot be used any more, if so."""
+        if self.closed.is_set():
+            raise self._failure or NoDaemon()
+
+    def send(self, line: bytes) -> None:
+        self._transport.write(line + b"\n")
+
+    async def ask(self, number: int, line: bytes) -> JSON:
+        await self.room.wait()
+        self.check()
+        future: asyncio.Future[JSON] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        self.send(line)
+        self._transport.resume_reading()
+        try:
+            return await future
+        finally:
+            self._waiting.pop(number, None)
+
+    async def next_notification(self) -> Notification | None:
+        while True:
+            if (notification := self._inbox.get()) is not None:
+                self._transport.resume_reading()
+                return notification
+            if self._is_leaving:
+                return None
+            self.check()
+            self._news.clear()
+            await self._news.wait()
+
+    def close(self) -> None:
+        self._is_leaving = True
+        self._transport.close()
+
+
+class Client:
+    """One connection, for one call at a time: `with Client(path) as client: client.call("system.ping")`."""
+
+    def __init__(self, path: Path, *, name: str = "", timeout_s: float | None = 30.0) -> None:
+        """Connect to *path* on entering; no call takes longer than *timeout_s*. Say hello as *name* if there is one."""
+        self._path = path
+        self._name = name
+        self._timeout_s = timeout_s
+        self._ids = count(1)
+        self._lines = Lines(ANSWER_BYTES_MAX)
+        self._inbox = _Inbox()
+        self._socket: socket.socket
+
+    def __enter__(self) -> Self:
+        self._socket = endpoint.connect(self._path, self._timeout_s)
+        if self._name:
+            try:
+                self.call("system.hello", protocol=PROTOCOL, client=self._name)
+            except BaseException:
+                self.close()
+                raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def call(self, method: str, /, **params: object) -> JSON:
+        """Return what *method* answers; raise `Unavailable` when it does not in time."""
+        number = next(self._ids)
+        deadline = self._deadline()
+        self._send(encode_request(number, method, params), deadline)
+        while True:
+            message = self._receive(deadline)
+            if message.method:
+                self._inbox.put(message)
+            elif message.id == number or (message.id is None and message.error):
+                return _result(message)
+            # Anything else is the late answer to a call that was given up.
+
+    def notify(self, method: str, /, **params: object) -> None:
+        """Ask for *method* without an answer."""
+        self._send(encode_request(None, method, params), self._deadline())
+
+    def notifications(self) -> Iterator[Notification]:
+        """Yield notifications, waiting for each as long as it takes; raise `NoDaemon` when the daemon goes."""
+        while True:
+            if (notification := self._inbox.get()) is not None:
+                yield notification
+            elif (message := self._receive(None)).method:
+                self._inbox.put(message)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    def _deadline(self) -> float | None:
+        return None if self._timeout_s is None else time.monotonic() + self._timeout_s
+
+    def _wait_until(self, deadline: float | None) -> None:
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            raise TimeoutError
+        self._socket.settimeout(left)
+
+    def _send(self, line: bytes, deadline: float | None) -> None:
+        try:
+            self._wait_until(deadline)
+            self._socket.sendall(line + b"\n")
+        except TimeoutError:
+            self.close()  # half a line may have been sent
+            raise Unavailable(f"omegad did not read for {self._timeout_s} s") from None
+        except ConnectionError:
+            # A daemon that turns a client away says why before it closes.
+            while (message := self._receive(deadline)).error is None:
+                pass
+            raise _rebuild(cast("WireError", message.error)) from None
+        except OSError as error:
+            raise NoDaemon(f"the connection was lost: {error}") from error
+
+    def _receive(self, deadline: float | None) -> Incoming:
+        try:
+            while (line := self._lines.next()) is None:
+                self._wait_until(deadline)
+                data = self._socket.recv(READ_BYTES)
+                if not data:
+                    raise NoDaemon("the connection was closed")
+                self._lines.feed(data)
+            return parse_incoming(line)
+        except TimeoutError:
+            raise Unavailable(f"no answer within {self._timeout_s} s", hint="it may still be done; ask again with the same request_id") from None
+        except OSError as error:
+            raise NoDaemon(f"the connection was lost: {error}") from error
+        except (*UNREADABLE, LineTooLong) as error:
+            raise NoDaemon(f"what answers is no omegad: {error}") from error
+
+
+def _settle(future: asyncio.Future[JSON], message: Incoming) -> None:
+    try:
+        future.set_result(_result(message))
+    except OmegadError as error:
+        future.set_exception(error)
+
+
+def _result(message: Incoming) -> JSON:
+    if message.error:
+        raise _rebuild(message.error)
+    return _decode(message.result)
+
+
+def _decode(text: msgspec.Raw) -> JSON:
+    return msgspec.json.decode(text) if memoryview(text) else None
+
+
+def _rebuild(wire: WireError) -> OmegadError:
+    """Return the catalogue's exception for *wire*, with the kind and tag it came with."""
+    error = _BY_CODE.get(wire.code, OmegadError)(wire.message, hint=wire.data.get("hint", ""))
+    vars(error).update(code=wire.code, kind=wire.data.get("kind", error.kind), tag=wire.data.get("tag", error.tag))
+    return error

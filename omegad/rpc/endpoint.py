@@ -1,0 +1,143 @@
+"""Where the socket lives, and who may be at either end of it.
+
+Invariant: a socket is replaced only by the holder of the home's lock, and only when nothing listens on it.
+"""
+
+import errno
+import fcntl
+import os
+import socket
+import stat
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from omegad.errors import AlreadyRunning, NoDaemon, Unavailable
+
+BACKLOG = 1024  # a connect to a full backlog fails at once when it must not block
+
+# <sys/un.h> and <sys/ucred.h> of macOS; Python has no names for them.
+DARWIN_SOL_LOCAL = 0
+DARWIN_LOCAL_PEERCRED = 1
+DARWIN_XUCRED_BYTES = 76
+
+
+def private_directory(path: Path) -> None:
+    """Make *path* if need be, for this user alone; raise `Unavailable` when others could get into it."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = path.lstat()
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be made a directory: {error.strerror}", hint="set OMEGAD_SOCKET to another place") from error
+    if not stat.S_ISDIR(found.st_mode):
+        raise Unavailable(f"{path} is not a directory of its own", hint="remove it, or set OMEGAD_SOCKET to another place")
+    if found.st_uid != os.geteuid():
+        raise Unavailable(f"{path} belongs to another user", hint="set OMEGAD_SOCKET to another place")
+    if found.st_mode & 0o077:
+        raise Unavailable(f"{path} is open to other users", hint=f"chmod 700 {path}")
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """Hold *path*, with this process's id in it, for the length of the block; raise `AlreadyRunning` when another does.
+
+    The file stays: removing it could let two processes lock two files of the same name.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be opened: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
+            raise AlreadyRunning(f"another omegad serves this home (process {holder})") from None
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
+        yield
+        os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def listening(path: Path) -> Iterator[socket.socket]:
+    """Listen at *path* for this user alone, for the length of the block. The caller holds the home's lock.
+
+    A socket that nobody listens on is replaced; anything else there is left alone, and refused.
+    """
+    private_directory(path.parent)
+    _refuse_unless_stale(path)
+    # A short name, because it has to fit where the socket's own name fits.
+    temporary = path.with_name(f".{os.getpid():x}.s")
+    temporary.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        umask = os.umask(0o077)
+        try:
+            listener.bind(str(temporary))
+        except OSError as error:
+            raise Unavailable(f"{path} cannot be made a socket: {error}", hint="set OMEGAD_SOCKET to another place") from error
+        finally:
+            os.umask(umask)
+        temporary.chmod(0o600)
+        ours = temporary.stat()
+        listener.listen(BACKLOG)  # before anyone can see it, so that nobody finds it deaf
+        temporary.rename(path)
+        try:
+            yield listener
+        finally:
+            _unlink_if(path, ours)
+
+
+def _refuse_unless_stale(path: Path) -> None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(found.st_mode):
+        raise Unavailable(f"{path} is there and is not a socket", hint="move it away, or set OMEGAD_SOCKET to another place")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        if probe.connect_ex(str(path)) != errno.ECONNREFUSED:
+            raise AlreadyRunning(f"something listens on {path}", hint="two homes cannot share a socket: set OMEGAD_SOCKET for one of them")
+
+
+def _unlink_if(path: Path, ours: os.stat_result) -> None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if os.path.samestat(found, ours):
+        path.unlink(missing_ok=True)
+
+
+def connect(path: Path, timeout_s: float | None = None) -> socket.socket:
+    """Connect to the daemon at *path*.
+
+    Raises `NoDaemon` when nothing answers there, and `Unavailable`, before anything is sent, when another user's process does.
+    """
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(timeout_s)
+        connection.connect(str(path))
+        if peer_uid(connection) != os.geteuid():
+            raise Unavailable(f"{path} is served by another user", hint="set OMEGAD_SOCKET to a socket of your own")
+    except OSError as error:
+        connection.close()
+        raise NoDaemon(f"no omegad answers on {path}: {error.strerror or error}") from error
+    except Unavailable:
+        connection.close()
+        raise
+    return connection
+
+
+def peer_uid(connection: socket.socket) -> int:
+    """Return the user at the other end, as the kernel knows it. Raises `OSError` when it does not."""
+    if sys.platform == "darwin":
+        credentials = connection.getsockopt(DARWIN_SOL_LOCAL, DARWIN_LOCAL_PEERCRED, DARWIN_XUCRED_BYTES)
+        return int(struct.unpack_from("=II", credentials)[1])
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("=iII"))
+    return int(struct.unpack("=iII", credentials)[1])

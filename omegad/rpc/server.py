@@ -1,0 +1,164 @@
+"""Answers the calls of many clients: one session per connection, one task per request.
+
+Invariant: what goes wrong in a request is answered to its caller and goes no further.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup, TaskStatus
+
+from omegad.errors import OmegadError, Overloaded, Refused, ShuttingDown
+from omegad.rpc import endpoint
+from omegad.rpc.peer import Call, Handler, Peer
+from omegad.rpc.protocol import InternalError, encode_error, encode_result
+from omegad.rpc.session import Job, Session
+from omegad.rpc.wire import Limits, Wire
+
+__all__ = ["Call", "Handler", "Limits", "Peer", "Server"]
+
+LAST_WORDS_S = 1.0  # for cancelled requests to end, and again for clients to read their last answers
+LOGGED_METHOD_LENGTH = 64
+
+log = structlog.get_logger()
+
+
+class Server:
+    """Serves one listening socket: `serve` runs until `stop` is done, or it is cancelled."""
+
+    def __init__(self, handler: Handler, limits: Limits, *, uid_of: Callable[[socket.socket], int] = endpoint.peer_uid) -> None:
+        """Answer calls with *handler*. *uid_of* tells the user at the other end of a connection; only our own is served."""
+        self.limits = limits
+        self.requests = 0
+        """Requests and notifications so far, those that were refused among them."""
+        self.refused = 0
+        """Connections and requests turned away so far."""
+        self.stopping = anyio.Event()
+        """Set when the server begins to stop: what runs until cancelled (following the log) ends then."""
+        self._handler = handler
+        self._uid_of = uid_of
+        self._sessions: set[Session] = set()
+        self._opened = 0
+        self._running = 0
+        self._something_ended = anyio.Event()
+        self._stopped = anyio.Event()
+        self._tasks: TaskGroup
+        self._listener: asyncio.Server | None = None
+
+    @property
+    def connections(self) -> int:
+        """Connections being served."""
+        return len(self._sessions)
+
+    @property
+    def in_flight(self) -> int:
+        """Requests and notifications being served."""
+        return self._running
+
+    async def serve(self, sock: socket.socket, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Serve *sock*, which is bound, and close it in the end."""
+        loop = asyncio.get_running_loop()
+        sock.setblocking(False)
+        async with anyio.create_task_group() as self._tasks:
+            self._listener = await loop.create_unix_server(self._connection, sock=sock, backlog=endpoint.BACKLOG)
+            try:
+                task_status.started()
+                await self._stopped.wait()
+            finally:
+                self._listener.close()
+                for session in self._sessions:
+                    session.wire.abort()
+                self._tasks.cancel_scope.cancel()
+
+    async def stop(self, timeout_s: float) -> None:
+        """Accept nothing new, let running requests end for *timeout_s*, cancel the rest, send every answer, and end `serve`.
+
+        A handler cannot wait for this: it would wait for itself.
+        """
+        self.stopping.set()
+        if self._listener:
+            self._listener.close()
+        await self._wait_until(lambda: not self._running, timeout_s)
+        for session in self._sessions:
+            session.cancel_all(ShuttingDown())
+        await self._wait_until(lambda: not self._running, LAST_WORDS_S)
+        for session in self._sessions:
+            session.wire.close()
+        await self._wait_until(lambda: not self._sessions, LAST_WORDS_S)
+        self._stopped.set()
+
+    async def _wait_until(self, is_done: Callable[[], bool], timeout_s: float) -> None:
+        with anyio.move_on_after(timeout_s):
+            while not is_done():
+                self._something_ended = anyio.Event()
+                await self._something_ended.wait()
+
+    def _connection(self) -> Wire:
+        self._opened += 1
+        session = Session(self, Peer(self._opened))
+        session.wire = Wire(session, self.limits)
+        return session.wire
+
+    def admit(self, session: Session, connection: socket.socket) -> OmegadError | None:
+        """Count *session* among those being served, or say why it is not."""
+        refusal = self._objection(connection)
+        if refusal:
+            self.refused += 1
+            log.warning("rpc.connection_refused", reason=str(refusal))
+        else:
+            self._sessions.add(session)
+        return refusal
+
+    def _objection(self, connection: socket.socket) -> OmegadError | None:
+        try:
+            is_ours = self._uid_of(connection) == os.geteuid()
+        except OSError:
+            is_ours = False
+        if not is_ours:
+            return Refused("only the user whose home this is may connect", hint="run omegad as yourself; OMEGAD_HOME and OMEGAD_SOCKET say where")
+        if self.stopping.is_set():
+            return ShuttingDown()
+        if len(self._sessions) >= self.limits.connections_max:
+            return Overloaded(f"{self.limits.connections_max} clients are connected already", hint="close some; connections_max sets how many may be")
+        return None
+
+    def dismiss(self, session: Session) -> None:
+        """Forget *session*."""
+        self._sessions.discard(session)
+        self._something_ended.set()
+
+    def start(self, job: Job) -> None:
+        """Run *job* in a task of its own, and finish it, whatever happens."""
+        self._running += 1
+        self._tasks.start_soon(self._run, job, name="rpc.request")
+
+    async def _run(self, job: Job) -> None:
+        answer: bytes | None = None
+        try:
+            with job.scope:
+                if not job.why_cancelled:
+                    answer = await self._answer(job)
+        except asyncio.CancelledError:
+            # Let out, it would take every other request of the task group with it; so only when that is what is being cancelled.
+            if anyio.current_effective_deadline() == float("-inf"):
+                raise
+            log.warning("rpc.handler_cancelled_itself", method=job.request.method[:LOGGED_METHOD_LENGTH])
+            answer = encode_error(job.id, InternalError())
+        finally:
+            self._running -= 1
+            job.finish(answer)
+            self._something_ended.set()
+
+    async def _answer(self, job: Job) -> bytes:
+        request = job.request
+        try:
+            return encode_result(job.id, await self._handler(job.call()))
+        except OmegadError as error:
+            return encode_error(job.id, error)
+        except Exception:  # noqa: BLE001  a mistake in one request must not end the service for everyone
+            log.exception("rpc.handler_failed", method=request.method[:LOGGED_METHOD_LENGTH])
+            return encode_error(job.id, InternalError())

@@ -1,0 +1,207 @@
+"""One connection's bytes: lines in and lines out, neither without bound.
+
+`asyncio.Protocol`, because streams cost a task per connection and twice the time per request.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Annotated, Protocol, cast
+
+import anyio
+import msgspec
+import structlog
+from anyio.lowlevel import checkpoint
+from msgspec import Meta
+
+from omegad.errors import OmegadError, Unavailable
+from omegad.rpc.protocol import Message, Receiver, encode_error, encode_notification
+
+FLUSH_BYTES = 64 * 1024  # answers of one turn of the loop are written together, up to so many bytes
+
+log = structlog.get_logger()
+
+Positive = Annotated[int, Meta(ge=1)]
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much clients may ask of the server at once."""
+
+    line_bytes_max: Positive = 16 * 1024 * 1024
+    connections_max: Positive = 512
+    requests_in_flight_max: Positive = 64
+    """Requests of one connection being served; when one more has come, no more are read until one is answered."""
+    unread_bytes_max: Positive = 1024 * 1024
+    """Answers that a client may leave unread before no more requests are read from it."""
+    unread_s: Annotated[float, Meta(gt=0)] = 30.0
+    """A client that then reads nothing at all for so long is disconnected."""
+
+
+class Owner(Protocol):
+    """What a wire tells of."""
+
+    def opened(self, connection: socket.socket) -> OmegadError | None:
+        """Say why the connection is refused, or None."""
+        ...
+
+    def take(self, message: Message) -> None:
+        """Serve *message*."""
+        ...
+
+    def is_full(self) -> bool:
+        """Say whether no more messages can be taken now; `Wire.pump` is called when they can."""
+        ...
+
+    def is_idle(self) -> bool:
+        """Say whether nothing is left to be answered."""
+        ...
+
+    def closed(self) -> None:
+        """Forget the connection. Called once, if it was not refused."""
+        ...
+
+
+class Wire(asyncio.Protocol):
+    """Hands messages to its owner while the owner has room and the client reads; stops reading otherwise."""
+
+    def __init__(self, owner: Owner, limits: Limits) -> None:
+        self._owner = owner
+        self._limits = limits
+        self._receiver = Receiver(limits.line_bytes_max)
+        self._transport: asyncio.Transport
+        self._schedule: Callable[..., asyncio.Handle] = asyncio.get_running_loop().call_soon
+        self._outgoing: list[bytes] = []
+        self._outgoing_bytes = 0
+        self._written_bytes = 0
+        self._refused = False
+        self._ended = False
+        self._read: anyio.Event | None = None
+        """Set when the client has read what it had left unread; None while it reads."""
+        self._slow_reader: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Introduce the connection to the owner, which may refuse it."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=self._limits.unread_bytes_max)
+        if refusal := self._owner.opened(transport.get_extra_info("socket")):
+            self._refused = True
+            self.send(encode_error(None, refusal))
+            self.close()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes from the client."""
+        self._receiver.feed(data)
+        self.pump()
+
+    def eof_received(self) -> bool:
+        """Serve what a client asked before it closed its half, if it is still there for the answers."""
+        self._receiver.end()
+        self._ended = True
+        if not self._is_anyone_there():
+            return False
+        self.pump()
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let go of everything. What went wrong (*exc*) makes no difference."""
+        if self._slow_reader:
+            self._slow_reader.cancel()
+        if self._read:
+            self._read.set()
+            self._read = None
+        self._outgoing.clear()
+        if not self._refused:
+            self._owner.closed()
+
+    def pump(self) -> None:
+        """Hand on messages until there are no more, or no room for them."""
+        while not (self._read or self._owner.is_full() or self._transport.is_closing()):
+            message = self._receiver.next()
+            if message is None:
+                if not self._ended:
+                    self._transport.resume_reading()
+                elif self._owner.is_idle():
+                    self.close()
+                return
+            self._owner.take(message)
+        self._transport.pause_reading()
+
+    def send(self, line: bytes) -> None:
+        """Send *line* and a newline, soon; nothing when the connection is closed."""
+        if self._transport.is_closing():
+            return
+        if not self._outgoing:
+            self._schedule(self.flush)
+        self._outgoing += (line, b"\n")
+        self._outgoing_bytes += len(line) + 1
+        if self._outgoing_bytes >= FLUSH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand what is to be sent to the operating system."""
+        if self._outgoing and not self._transport.is_closing():
+            data = b"".join(self._outgoing)
+            self._written_bytes += len(data)
+            self._transport.write(data)
+        self._outgoing.clear()
+        self._outgoing_bytes = 0
+
+    async def notify(self, method: str, params: object) -> None:
+        """Send a notification; wait first while the client leaves much unread. Raises `Unavailable` when it is gone."""
+        while self._read:
+            await self._read.wait()
+        if self._transport.is_closing():
+            raise Unavailable("the client is gone")
+        self.send(encode_notification(method, params))
+        if not self._outgoing:
+            await checkpoint()  # it filled a buffer; others want to be served too
+
+    def close(self) -> None:
+        """Send what is left to be sent, then close."""
+        self.flush()
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._transport.abort()
+
+    def pause_writing(self) -> None:
+        """The client leaves too much unread: take no more of its requests, and mind whether it ever reads."""
+        self._read = anyio.Event()
+        self._transport.pause_reading()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        """The client has read."""
+        assert self._read
+        assert self._slow_reader
+        self._slow_reader.cancel()
+        self._read.set()
+        self._read = None
+        if not self._transport.is_closing():
+            self.pump()
+
+    def _watch(self) -> None:
+        self._slow_reader = asyncio.get_running_loop().call_later(self._limits.unread_s, self._check_reader, self._read_bytes())
+
+    def _check_reader(self, read_before: int) -> None:
+        if self._read_bytes() > read_before:
+            self._watch()
+        else:
+            log.warning("rpc.client_does_not_read", unread_bytes=self._transport.get_write_buffer_size())
+            self.abort()
+
+    def _read_bytes(self) -> int:
+        return self._written_bytes - self._transport.get_write_buffer_size()
+
+    def _is_anyone_there(self) -> bool:
+        """Tell a client that only stopped writing from one that is gone: writing nothing fails only for the latter."""
+        connection: socket.socket = self._transport.get_extra_info("socket")
+        try:
+            with connection.dup() as probe:
+                probe.send(b"")
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,115 @@
+"""One transaction of the views: a batch of events shown by every projection that has not shown them yet.
+
+Runs on the thread of the views' writer. A projection that fails is rolled back to the event before and marked; the others go on.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from omegad.errors import OmegadError
+from omegad.events.fact import Recorded, Unknown
+from omegad.log.codec import tag_of
+from omegad.storage.database import translated
+from omegad.storage.driver import Connection
+from omegad.storage.transaction import savepoint, writing
+from omegad.views import checkpoints
+from omegad.views.checkpoints import Checkpoint
+from omegad.views.contract import Embedding, Projection, Value
+
+Lookup = Callable[[Embedding], bytes | None]
+Bound = str | int | float | bytes | None
+States = Mapping[str, tuple[Projection, Checkpoint]]
+
+
+class UnreadableEvent(Exception):
+    """An event that the projection needs was written by a newer version of omegad."""
+
+
+def apply(connection: Connection, batch: Sequence[Recorded], states: States, lookup: Lookup) -> dict[str, Checkpoint]:
+    """Show *batch* in each projection of *states*; return the new checkpoints. All is committed together.
+
+    Raises storage errors, and then nothing has changed.
+    """
+    after: dict[str, Checkpoint] = {}
+    with writing(connection):
+        for name, (projection, before) in states.items():
+            events = [recorded for recorded in batch if recorded.position > before.position]
+            if events:
+                after[name] = _advance(connection, projection, before, events, lookup)
+                checkpoints.save(connection, after[name])
+    return after
+
+
+def fill(connection: Connection, projection: Projection, recorded: Recorded, lookup: Lookup) -> bool:
+    """Run the statements of a deferred event again, now that its vectors may be at hand; say whether all were."""
+    with writing(connection):
+        is_complete = True
+        for sql, values in projection.project(recorded):
+            if any(isinstance(value, Embedding) for value in values):
+                bound = _bound(values, lookup)
+                is_complete = is_complete and bound is not None
+                if bound is not None:
+                    connection.execute(sql, bound)
+        if is_complete:
+            connection.execute("DELETE FROM deferred WHERE name = ? AND position = ?", (projection.NAME, recorded.position))
+    return is_complete
+
+
+def _advance(connection: Connection, projection: Projection, before: Checkpoint, events: Sequence[Recorded], lookup: Lookup) -> Checkpoint:
+    try:
+        with savepoint(connection), translated():
+            for recorded in events:
+                _show(connection, projection, recorded, lookup)
+    except OmegadError:
+        raise
+    except Exception:  # noqa: BLE001  whatever a projection raises is its own failure, found again and named below
+        return _advance_to_failure(connection, projection, before, events, lookup)
+    return msgspec.structs.replace(before, position=events[-1].position, chain=events[-1].chain)
+
+
+def _advance_to_failure(connection: Connection, projection: Projection, before: Checkpoint, events: Sequence[Recorded], lookup: Lookup) -> Checkpoint:
+    for recorded in events:
+        try:
+            with savepoint(connection), translated():
+                _show(connection, projection, recorded, lookup)
+        except OmegadError:
+            raise
+        except Exception as error:  # noqa: BLE001
+            return msgspec.structs.replace(before, failed_position=recorded.position, error=f"{type(error).__name__}: {error}"[:500])
+        before = msgspec.structs.replace(before, position=recorded.position, chain=recorded.chain)
+    return before
+
+
+def _show(connection: Connection, projection: Projection, recorded: Recorded, lookup: Lookup) -> None:
+    if not isinstance(recorded.event, projection.EVENTS):
+        _check_readable(projection, recorded)
+        return
+    for sql, values in projection.project(recorded):
+        bound = _bound(values, lookup)
+        if bound is None:
+            connection.execute("INSERT OR IGNORE INTO deferred VALUES (?, ?)", (projection.NAME, recorded.position))
+        else:
+            connection.execute(sql, bound)
+
+
+def _check_readable(projection: Projection, recorded: Recorded) -> None:
+    """Refuse a newer version's event about a noun that the projection shows: to pass over it would be silently wrong."""
+    if not isinstance(recorded.event, Unknown):
+        return
+    noun = recorded.tag.partition(".")[0]
+    if any(tag_of(kind).partition(".")[0] == noun for kind in projection.EVENTS):
+        raise UnreadableEvent(f"{recorded.tag} is unknown to this version of omegad; install a newer one")
+
+
+def _bound(values: Sequence[Value], lookup: Lookup) -> list[Bound] | None:
+    bound: list[Bound] = []
+    for value in values:
+        if isinstance(value, Embedding):
+            found = lookup(value)
+            if found is None:
+                return None
+            bound.append(found)
+        else:
+            bound.append(value)
+    return bound

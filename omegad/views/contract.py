@@ -1,0 +1,67 @@
+"""What a module under `projections/` offers, and all that it may ask for.
+
+A projection is a pure function from events to statements on tables of its own. It has no connection, clock, randomness or logger, and
+does not know the other projections.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import LiteralString, NamedTuple, Protocol
+
+import msgspec
+
+from omegad.events.fact import Fact, Recorded
+
+
+class Embedding(NamedTuple):
+    """Stands in a statement for the bytes of a vector: float32, little-endian, of unit length.
+
+    Where the bytes are not at hand the statement is put off until they are, so it must be one that changes only rows that still have
+    this text hash, and may be run late or twice.
+    """
+
+    embedder_id: str
+    text_hash: str
+
+
+_json = msgspec.json.Encoder(order="deterministic")
+
+
+def to_json(value: object) -> str:
+    """Write *value* as JSON, the same text for equal values."""
+    return _json.encode(value).decode()
+
+
+Value = str | int | float | bytes | None | Embedding
+
+
+class Statement(NamedTuple):
+    """One SQL statement and the values it binds."""
+
+    sql: LiteralString
+    values: Sequence[Value] = ()
+
+
+class Projection(Protocol):
+    """The shape of a projection's module.
+
+    `NAME` is the word people use for it. `VERSION` goes up whenever `project` changes what it says of old events; the view is then built
+    again. `SCHEMA` makes its tables. `EVENTS` are the events it shows. `CANONICAL` are the SELECTs, each with its ORDER BY, whose rows
+    define what the view says: two views are equal when these are.
+
+    A module may also have `INTEGRITY`, statements that fail where an index of its own is damaged, and `APPROXIMATE`, SELECTs of a key
+    and a float32 vector, whose vectors are equal when they differ by at most 1e-4.
+    """
+
+    @property
+    def NAME(self) -> str: ...  # noqa: N802, D102  constants of a module
+    @property
+    def VERSION(self) -> int: ...  # noqa: N802, D102
+    @property
+    def SCHEMA(self) -> LiteralString: ...  # noqa: N802, D102
+    @property
+    def EVENTS(self) -> tuple[type[Fact], ...]: ...  # noqa: N802, D102
+    @property
+    def CANONICAL(self) -> tuple[LiteralString, ...]: ...  # noqa: N802, D102
+    def project(self, recorded: Recorded, /) -> Iterable[Statement]:
+        """Return the statements that show *recorded*, whose event is one of `EVENTS`."""
+        ...

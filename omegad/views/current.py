@@ -1,0 +1,194 @@
+"""The views that are served now: opened and checked at the start, kept in step, rebuilt beside themselves and swapped."""
+
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import msgspec
+import structlog
+
+from omegad.errors import Invalid, Refused, StorageCorrupt, ViewFailed
+from omegad.events.fact import Position
+from omegad.log.event_log import EventLog
+from omegad.storage.driver import Connection
+from omegad.views import generation, replay
+from omegad.views.applying import Lookup
+from omegad.views.contract import Projection
+from omegad.views.driver import Driver
+from omegad.views.generation import Generation
+from omegad.views.replay import Progress, ViewReport
+
+T = TypeVar("T")
+
+_log = structlog.get_logger(__name__)
+
+
+class Views:
+    """The projections of one home, as one consistent file at a time. Make it with `opened`; `run` keeps it in step."""
+
+    def __init__(self, home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int) -> None:
+        """Use `opened`."""
+        self._home = home
+        self._log = log
+        self._projections = tuple(projections)
+        self._lookup = lookup
+        self._reader_count = reader_count
+        self._serving = anyio.CancelScope()
+        self.rebuilding: Collection[str] = ()
+        self.driver: Driver
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The projections' names."""
+        return tuple(projection.NAME for projection in self._projections)
+
+    @property
+    def file(self) -> Path:
+        """The file that is served."""
+        return self.driver.generation.path
+
+    async def run(self) -> None:
+        """Keep the views in step with the log for ever, on whichever generation is current."""
+        while True:
+            with anyio.CancelScope() as self._serving:
+                try:
+                    await self.driver.run()
+                except StorageCorrupt as error:
+                    _log.error("views.corrupt", file=self.file.name, error=str(error))
+                    await self._start_over()
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Do *work* on a reading connection, all of whose reads see one moment."""
+        return await self.driver.generation.readers.read(work)
+
+    async def wait_for(self, position: Position, names: Collection[str]) -> None:
+        """Return when the projections named show everything up to a position.
+
+        Raises `ViewFailed` where one of them has failed before it.
+        """
+        while (driver := self.driver).position(names) < position:
+            if failed := driver.failure(names):
+                raise ViewFailed(f"the view {failed.name!r} failed at position {failed.failed_position}: {failed.error}")
+            await driver.moved()
+
+    async def rebuild(self, names: Collection[str], progress: Progress) -> dict[str, ViewReport]:
+        """Build the projections named (all, when none is) anew beside the live ones, check them, and swap.
+
+        Raises `Invalid` for an unknown name, `Refused` while another rebuild runs. Where a rebuilt projection fails, the live views stay.
+        """
+        self._check_names(names)
+        if self.rebuilding:
+            raise Refused("a rebuild is running already", hint="wait for it to end; `omegad status` shows it")
+        self.rebuilding = tuple(names) or self.names
+        try:
+            return await self._rebuild_beside(progress)
+        finally:
+            self.rebuilding = ()
+
+    async def verify(self, names: Collection[str], progress: Progress) -> dict[str, ViewReport]:
+        """Replay the log into a scratch file and compare the projections named (all, when none is) with it."""
+        self._check_names(names)
+        chosen = [projection for projection in self._projections if not names or projection.NAME in names]
+        scratch = self._home / "views-verify.tmp"
+        return await replay.compare(self._log, self.driver.generation, chosen, self._lookup, scratch, progress)
+
+    def _check_names(self, names: Collection[str]) -> None:
+        unknown = [name for name in names if name not in self.names]
+        if unknown:
+            raise Invalid(f"there is no view {unknown[0]!r}", hint=f"the views are {', '.join(self.names)}")
+
+    async def _rebuild_beside(self, progress: Progress) -> dict[str, ViewReport]:
+        old, path = self.driver.generation, generation.next_path(self._home)
+        if set(self.rebuilding) != set(self.names):
+            await old.writer.run(lambda connection: generation.copy_to(connection, path))
+        fresh = await self._open(path)
+        fresh.checkpoints = await fresh.writer.run(lambda connection: generation.reset(connection, self.rebuilding, self._projections))
+        driver = Driver(self._log, fresh, self._projections, self._lookup)
+        try:
+            await driver.catch_up(progress)
+            await self._check(driver)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await fresh.discard()
+            raise
+        with anyio.CancelScope(shield=True):
+            await self._swap(driver)
+        return await self._digests()
+
+    async def _check(self, driver: Driver) -> None:
+        failed = driver.failure(self.rebuilding)
+        if failed:
+            raise ViewFailed(f"the rebuilt view {failed.name!r} failed at position {failed.failed_position}: {failed.error}")
+        problem = await replay.check_integrity(driver.generation, self._projections)
+        if problem:
+            raise ViewFailed(f"a rebuilt view is damaged: {problem}")
+
+    async def _swap(self, driver: Driver) -> None:
+        old = self.driver
+        generation.point_at(driver.generation.path)
+        self.driver = driver
+        self._serving.cancel()
+        old.announce()
+        await old.generation.discard()
+
+    async def _digests(self) -> dict[str, ViewReport]:
+        _, digests = await self.read(lambda connection: replay.state(connection, self._projections))
+        return {
+            name: ViewReport(rows=d.rows, position=self.driver.checkpoints[name].position, live_digest=d.digest, replay_digest=d.digest, equal=True)
+            for name, d in digests.items()
+        }
+
+    async def _start(self) -> None:
+        path = generation.current(self._home)
+        opened = await self._open_checked(path) if path else None
+        if opened is None:
+            path = generation.next_path(self._home)
+            opened = await self._open(path)
+            generation.point_at(path)
+        generation.remove_others(self._home, opened.path)
+        self.driver = Driver(self._log, opened, self._projections, self._lookup)
+
+    async def _open_checked(self, path: Path) -> Generation | None:
+        """Open the views left by an earlier run, unless they are damaged or of another log; then they are built again."""
+        try:
+            opened = await self._open(path)
+        except StorageCorrupt as error:
+            _log.warning("views.refused", file=path.name, reason=str(error))
+            return None
+        for checkpoint in opened.checkpoints.values():
+            if await self._log.chain_at(checkpoint.position) != checkpoint.chain:
+                _log.warning("views.refused", file=path.name, reason="they are not of this log", view=checkpoint.name)
+                await opened.discard()
+                return None
+        outdated = [p.NAME for p in self._projections if not opened.checkpoints[p.NAME].belongs_to(p)]
+        retried = [c.name for c in opened.checkpoints.values() if c.failed_position is not None and c.name in self.names]
+        if outdated:
+            _log.info("views.outdated", views=outdated)
+            opened.checkpoints = await opened.writer.run(lambda connection: generation.reset(connection, outdated, self._projections))
+        for name in set(retried) - set(outdated):
+            opened.checkpoints[name] = msgspec.structs.replace(opened.checkpoints[name], failed_position=None, error=None)
+        return opened
+
+    async def _open(self, path: Path) -> Generation:
+        return await Generation.opened(path, self._projections, self._reader_count)
+
+    async def _start_over(self) -> None:
+        old = self.driver
+        path = generation.next_path(self._home)
+        self.driver = Driver(self._log, await self._open(path), self._projections, self._lookup)
+        generation.point_at(path)
+        old.announce()
+        await old.generation.discard()
+
+
+@asynccontextmanager
+async def opened(home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int) -> AsyncIterator[Views]:
+    """Open the current views of *home*, or make them; refuse those that are damaged or belong to another log."""
+    views = Views(home, log, projections, lookup, reader_count)
+    await views._start()  # noqa: SLF001  the second half of making it
+    try:
+        yield views
+    finally:
+        await views.driver.generation.close()

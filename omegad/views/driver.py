@@ -1,0 +1,134 @@
+"""Keeps every projection of one generation in step with the log.
+
+Projections at the head go forward together. One that lags behind (it is new, or was reset) catches up in turns with them, so that
+it never holds them back, and joins them when it has.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import anyio
+import structlog
+
+from omegad.errors import StorageCorrupt, Unavailable
+from omegad.events.fact import Position
+from omegad.log.event_log import EventLog
+from omegad.storage.driver import Connection
+from omegad.views import applying
+from omegad.views.applying import Lookup
+from omegad.views.checkpoints import Checkpoint
+from omegad.views.contract import Projection
+from omegad.views.generation import Generation
+
+BATCH_EVENTS = 500
+RETRY_SECONDS = 1.0
+
+_log = structlog.get_logger(__name__)
+
+
+class Driver:
+    """Shows the log's events to the projections of a generation, batch by batch."""
+
+    def __init__(self, log: EventLog, generation: Generation, projections: Sequence[Projection], lookup: Lookup) -> None:
+        """Take everything from outside; *lookup* finds vectors on the writer's thread."""
+        self.generation = generation
+        self.trouble: str | None = None
+        self._log = log
+        self._projections = {projection.NAME: projection for projection in projections}
+        self._lookup = lookup
+        self._moved = asyncio.Event()
+
+    @property
+    def checkpoints(self) -> dict[str, Checkpoint]:
+        """Where each projection stands, as committed."""
+        return {name: self.generation.checkpoints[name] for name in self._projections}
+
+    def position(self, names: Collection[str] = ()) -> Position:
+        """Return the position that all projections named have reached; without names, all that have not failed."""
+        found = [self.checkpoints[name] for name in names] or list(self._healthy().values())
+        return min((checkpoint.position for checkpoint in found), default=0)
+
+    def failure(self, names: Collection[str]) -> Checkpoint | None:
+        """Return the checkpoint of one of the projections named that has failed, if one has."""
+        return next((self.checkpoints[name] for name in names if self.checkpoints[name].failed_position is not None), None)
+
+    async def run(self) -> None:
+        """Follow the log for ever. A full or failing disk is waited out; damaged views are raised as `StorageCorrupt`."""
+        while True:
+            if self.position() == self._front():
+                await self._log.wait_beyond(self._front())
+            await self._step_or_wait()
+
+    async def catch_up(self, progress: Callable[[Position, Position], None]) -> None:
+        """Show everything up to the present head, and return."""
+        target = self._log.head
+        while self._healthy() and self.position() < target:
+            await self.step()
+            progress(self.position(), target)
+
+    async def moved(self) -> None:
+        """Return after the next step, or when the driver is retired."""
+        await self._moved.wait()
+
+    def announce(self) -> None:
+        """Wake everyone who waits for a step."""
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def step(self) -> None:
+        """Take one batch forward in the projections at the front, and one in those that lag."""
+        front = self._front()
+        leading = {name: c for name, c in self._healthy().items() if c.position == front}
+        lagging = {name: c for name, c in self._healthy().items() if c.position < front}
+        if leading and self._log.head > front:
+            await self._apply(front, BATCH_EVENTS, leading)
+        if lagging:
+            last = min(c.position for c in lagging.values())
+            await self._apply(last, min(BATCH_EVENTS, front - last), lagging)
+
+    async def fill_deferred(self, limit: int) -> int:
+        """Run up to *limit* deferred statements whose vectors may be at hand now; return how many events are complete."""
+        rows = await self.generation.readers.read(lambda connection: _deferred(connection, limit))
+        return sum([await self._fill(name, position) for name, position in rows if name in self._projections])
+
+    async def _fill(self, name: str, position: Position) -> bool:
+        recorded = (await self._log.read(position - 1, 1))[0]
+        projection = self._projections[name]
+        return await self.generation.writer.run(lambda connection: applying.fill(connection, projection, recorded, self._lookup))
+
+    async def _step_or_wait(self) -> None:
+        try:
+            await self.step()
+            self.trouble = None
+        except StorageCorrupt:
+            raise
+        except Unavailable as error:
+            self.trouble = str(error)
+            _log.error("views.not_written", error=str(error), retry_s=RETRY_SECONDS)
+            await anyio.sleep(RETRY_SECONDS)
+
+    async def _apply(self, after: Position, limit: int, states: Mapping[str, Checkpoint]) -> None:
+        batch = await self._log.read(after, limit)
+        work = {name: (self._projections[name], checkpoint) for name, checkpoint in states.items()}
+
+        def on_thread(connection: Connection) -> dict[str, Checkpoint]:
+            changed = applying.apply(connection, batch, work, self._lookup)
+            self.generation.checkpointer.after_commit(connection)
+            return changed
+
+        changed = await self.generation.writer.run(on_thread)
+        self.generation.checkpoints.update(changed)
+        for name, checkpoint in changed.items():
+            if checkpoint.failed_position is not None:
+                _log.error("views.projection_failed", view=name, position=checkpoint.failed_position, error=checkpoint.error)
+        self.announce()
+
+    def _healthy(self) -> dict[str, Checkpoint]:
+        return {name: checkpoint for name, checkpoint in self.checkpoints.items() if checkpoint.failed_position is None}
+
+    def _front(self) -> Position:
+        return max((checkpoint.position for checkpoint in self._healthy().values()), default=self._log.head)
+
+
+def _deferred(connection: Connection, limit: int) -> list[tuple[str, Position]]:
+    return connection.execute("SELECT name, position FROM deferred ORDER BY position LIMIT ?", (limit,)).fetchall()

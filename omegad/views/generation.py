@@ -1,0 +1,148 @@
+"""One file of views, `views-<number>.db`, and the name `views.db` that points at the current one."""
+
+import os
+from collections.abc import Collection, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from omegad.storage import readers
+from omegad.storage.checkpointer import Checkpointer
+from omegad.storage.database import Database
+from omegad.storage.driver import Connection
+from omegad.storage.readers import Readers
+from omegad.storage.transaction import run_script, writing
+from omegad.views import checkpoints
+from omegad.views.checkpoints import Checkpoint
+from omegad.views.contract import Projection
+
+POINTER = "views.db"
+
+
+class Generation:
+    """An open file of views: its writer, its readers, and the checkpoints as they were when it was opened."""
+
+    def __init__(self, path: Path, writer: Database, reading_from: Readers, stack: AsyncExitStack) -> None:
+        """Use `opened`."""
+        self.path = path
+        self.writer = writer
+        self.readers = reading_from
+        self.checkpointer = Checkpointer(path)
+        self.checkpoints: dict[str, Checkpoint] = {}
+        self._stack = stack
+
+    @classmethod
+    async def opened(cls, path: Path, projections: Sequence[Projection], reader_count: int) -> "Generation":
+        """Open *path*, make the tables that are missing, and read the checkpoints.
+
+        Raises `StorageCorrupt` where the file is damaged.
+        """
+        stack = AsyncExitStack()
+        async with stack:
+            writer = await Database.writer(path, durable=False)
+            stack.push_async_callback(writer.close)
+            found = await writer.run(partial(_prepare, projections=projections))
+            reading_from = await stack.enter_async_context(readers.opened(path, reader_count))
+            generation = cls(path, writer, reading_from, stack.pop_all())
+            generation.checkpoints = found
+            return generation
+        raise AssertionError
+
+    async def close(self) -> None:
+        """Close the connections, after the reads that are under way."""
+        await self.readers.drain()
+        await self.writer.run(self.checkpointer.truncate)
+        await self._stack.aclose()
+
+    async def discard(self) -> None:
+        """Close the connections and remove the file."""
+        await self.readers.drain()
+        await self._stack.aclose()
+        remove(self.path)
+
+
+def path_of(home: Path, number: int) -> Path:
+    """Return the file of a generation."""
+    return home / f"views-{number}.db"
+
+
+def current(home: Path) -> Path | None:
+    """Return the file that `views.db` points at, None where there is none."""
+    pointer = home / POINTER
+    if not pointer.is_symlink():
+        return None
+    target = home / pointer.readlink().name
+    return target if target.exists() else None
+
+
+def point_at(path: Path) -> None:
+    """Make `views.db` point at *path*, at once for everyone who opens it."""
+    fresh = path.with_name(POINTER + ".new")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(path.name)
+    fresh.replace(path.with_name(POINTER))
+
+
+def next_path(home: Path) -> Path:
+    """Return the file for the next generation, a number that no file of the home has had."""
+    numbers = [int(digits) for path in home.glob("views-*.db") if (digits := path.stem.removeprefix("views-")).isdigit()]
+    return path_of(home, max(numbers, default=0) + 1)
+
+
+def remove_others(home: Path, keep: Path) -> None:
+    """Remove the generations that an interrupted rebuild or swap left behind."""
+    for path in home.glob("views-*.db"):
+        if path != keep:
+            remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a database file and what belongs to it."""
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def _prepare(connection: Connection, projections: Sequence[Projection]) -> dict[str, Checkpoint]:
+    with writing(connection):
+        run_script(connection, resources.files("omegad.views").joinpath("checkpoints.sql").read_text(encoding="utf-8"))
+        found = checkpoints.load(connection)
+        for projection in projections:
+            if projection.NAME not in found:
+                found[projection.NAME] = _create(connection, projection)
+    return found
+
+
+def _create(connection: Connection, projection: Projection) -> Checkpoint:
+    before = _tables(connection)
+    run_script(connection, projection.SCHEMA)
+    checkpoint = msgspec.structs.replace(checkpoints.start_of(projection), tables=tuple(sorted(_tables(connection) - before)))
+    checkpoints.save(connection, checkpoint)
+    return checkpoint
+
+
+def _tables(connection: Connection) -> set[str]:
+    return {name for _, name, kind, *_ in connection.execute("PRAGMA main.table_list") if kind in {"table", "virtual", "view"}}
+
+
+def copy_to(connection: Connection, target: Path) -> None:
+    """Copy the whole file of *connection* to *target*, as it is now."""
+    connection.execute("VACUUM INTO ?", (os.fspath(target),))
+
+
+def reset(connection: Connection, names: Collection[str], projections: Sequence[Projection]) -> dict[str, Checkpoint]:
+    """Empty the projections named: drop their tables and make them anew, to be shown every event again."""
+    with writing(connection):
+        found = checkpoints.load(connection)
+        for name in names:
+            for table in found[name].tables:
+                connection.execute(f'DROP TABLE IF EXISTS "{table}"')
+            connection.execute("DELETE FROM deferred WHERE name = ?", (name,))
+            connection.execute("DELETE FROM checkpoints WHERE name = ?", (name,))
+            del found[name]
+        for projection in projections:
+            if projection.NAME not in found:
+                found[projection.NAME] = _create(connection, projection)
+    return found

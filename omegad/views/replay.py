@@ -1,0 +1,117 @@
+"""Proof that the views equal the log: replay it into a file of its own and compare what both say."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from omegad.events.fact import Position
+from omegad.log.event_log import EventLog
+from omegad.storage.driver import Connection
+from omegad.views import applying, checkpoints, generation
+from omegad.views.applying import Lookup
+from omegad.views.checkpoints import Checkpoint
+from omegad.views.contract import Projection
+from omegad.views.digest import Digest, digest
+from omegad.views.generation import Generation
+
+REPLAY_EVENTS = 500
+VECTOR_TOLERANCE = 1e-4
+
+Progress = Callable[[Position, Position], None]
+
+
+class ViewReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a view equals a replay of the log up to its position, and where not, what is wrong."""
+
+    rows: int
+    position: Position
+    live_digest: str
+    replay_digest: str
+    equal: bool
+    problem: str | None = None
+
+
+async def compare(
+    log: EventLog, live: Generation, projections: Sequence[Projection], lookup: Lookup, scratch: Path, progress: Progress
+) -> dict[str, ViewReport]:
+    """Replay *projections* into a new file at *scratch*, each up to where its live view stands, and compare; the file is removed."""
+    names = [projection.NAME for projection in projections]
+    generation.remove(scratch)
+    marks, digests = await live.readers.read(lambda connection: state(connection, projections))
+    fresh = await Generation.opened(scratch, projections, reader_count=1)
+    try:
+        await _replay(log, fresh, projections, {name: marks[name].position for name in names}, lookup, progress)
+        problems = {p.NAME: await _problem(live, fresh, p) for p in projections}
+        _, replayed = await fresh.readers.read(lambda connection: state(connection, projections))
+    finally:
+        await fresh.discard()
+    return {name: _report(marks[name], digests[name], replayed[name], problems[name]) for name in names}
+
+
+async def check_integrity(target: Generation, projections: Collection[Projection]) -> str | None:
+    """Run the projections' own integrity checks; return what is wrong, None when nothing is."""
+    for projection in projections:
+        for statement in getattr(projection, "INTEGRITY", ()):
+            try:
+                await target.writer.run(lambda connection, sql=statement: connection.execute(sql).fetchall())  # type: ignore[misc]
+            except Exception as error:  # noqa: BLE001  whatever the check raises is its finding
+                return f"{projection.NAME}: {error}"
+    return None
+
+
+def _report(mark: Checkpoint, live: Digest, replayed: Digest, problem: str | None) -> ViewReport:
+    problem = mark.error or problem
+    return ViewReport(
+        rows=live.rows,
+        position=mark.position,
+        live_digest=live.digest,
+        replay_digest=replayed.digest,
+        equal=live == replayed and problem is None,
+        problem=problem,
+    )
+
+
+def state(connection: Connection, projections: Sequence[Projection]) -> tuple[dict[str, Checkpoint], dict[str, Digest]]:
+    """Read the checkpoints and the digest of each of *projections*, of one moment."""
+    return checkpoints.load(connection), {projection.NAME: digest(connection, projection) for projection in projections}
+
+
+async def _replay(
+    log: EventLog, fresh: Generation, projections: Sequence[Projection], limits: Mapping[str, Position], lookup: Lookup, progress: Progress
+) -> None:
+    by_name = {projection.NAME: projection for projection in projections}
+    while behind := {name: fresh.checkpoints[name] for name in limits if _is_behind(fresh.checkpoints[name], limits[name])}:
+        after = min(checkpoint.position for checkpoint in behind.values())
+        through = min(limits[name] for name in behind)
+        batch = await log.read(after, min(REPLAY_EVENTS, through - after))
+        work = {name: (by_name[name], checkpoint) for name, checkpoint in behind.items()}
+        changed = await fresh.writer.run(lambda connection, b=batch, w=work: applying.apply(connection, b, w, lookup))  # type: ignore[misc]
+        fresh.checkpoints.update(changed)
+        progress(after + len(batch), max(limits.values()))
+
+
+def _is_behind(checkpoint: Checkpoint, limit: Position) -> bool:
+    return checkpoint.position < limit and checkpoint.failed_position is None
+
+
+async def _problem(live: Generation, fresh: Generation, projection: Projection) -> str | None:
+    damaged = await check_integrity(live, [projection])
+    if damaged:
+        return damaged
+    for select in getattr(projection, "APPROXIMATE", ()):
+        ours, theirs = [
+            await target.readers.read(lambda connection, sql=select: dict(connection.execute(sql).fetchall()))  # type: ignore[misc]
+            for target in (live, fresh)
+        ]
+        apart = [key for key in ours.keys() & theirs.keys() if not _are_close(ours[key], theirs[key])]
+        if apart:
+            return f"{projection.NAME}: {len(apart)} vectors differ by more than {VECTOR_TOLERANCE}"
+    return None
+
+
+def _are_close(one: bytes | None, other: bytes | None) -> bool:
+    if one is None or other is None:
+        return True
+    return bool(np.allclose(np.frombuffer(one, "<f4"), np.frombuffer(other, "<f4"), rtol=0, atol=VECTOR_TOLERANCE))

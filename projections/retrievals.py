@@ -1,0 +1,76 @@
+"""What every query returned: which memory, at which rank, with which score, to which session."""
+
+from collections.abc import Iterator
+
+from omegad.clock import rfc3339
+from omegad.events.fact import Recorded
+from omegad.events.retrieval import MemoryQueried
+from omegad.views.contract import Statement, to_json
+
+NAME = "retrievals"
+VERSION = 1
+EVENTS = (MemoryQueried,)
+
+SCHEMA = """
+CREATE TABLE retrieval_queries (
+    id              INTEGER PRIMARY KEY, -- position of memory.queried
+    query_id        TEXT UNIQUE NOT NULL,
+    session_id      TEXT,
+    project         TEXT,
+    text            TEXT NOT NULL,
+    mode            TEXT NOT NULL,
+    filters         TEXT NOT NULL,       -- JSON object
+    read_position   INTEGER NOT NULL,    -- of the views that answered
+    ranking_version INTEGER NOT NULL,
+    embedder_id     TEXT,
+    returned        INTEGER NOT NULL,
+    abstained       INTEGER NOT NULL,
+    degraded        TEXT,
+    at              TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE retrievals (
+    id         INTEGER PRIMARY KEY, -- position of memory.queried * 1024 + rank
+    query_id   TEXT NOT NULL,
+    session_id TEXT,
+    memory_id  TEXT NOT NULL,
+    rank       INTEGER NOT NULL,    -- from 1
+    score      REAL NOT NULL,
+    at         TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX retrievals_by_memory ON retrievals (memory_id);
+CREATE INDEX retrievals_by_session ON retrievals (session_id);
+"""
+
+CANONICAL = ("SELECT * FROM retrieval_queries ORDER BY id", "SELECT * FROM retrievals ORDER BY id")
+
+
+def project(recorded: Recorded) -> Iterator[Statement]:
+    match recorded.event:
+        case MemoryQueried() as query:
+            at = rfc3339(query.at)
+            yield Statement(
+                "INSERT INTO retrieval_queries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    recorded.position,
+                    query.query_id,
+                    recorded.session_id,
+                    recorded.project,
+                    query.text,
+                    query.mode,
+                    to_json(query.filters),
+                    query.read_position,
+                    query.ranking_version,
+                    query.embedder_id,
+                    len(query.results),
+                    query.abstained,
+                    query.degraded,
+                    at,
+                ),
+            )
+            for rank, result in enumerate(query.results, 1):
+                row = (recorded.position * 1024 + rank, query.query_id, recorded.session_id, result.memory_id, rank, result.score, at)
+                yield Statement("INSERT INTO retrievals VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        case _:
+            pass

@@ -1,0 +1,54 @@
+"""The vectors of every memory: a sqlite-vec index for nearest neighbours, and a plain table beside it that gives one back quickly.
+
+Which texts were embedded is what the events say; the bytes come from the cache of computed vectors.
+"""
+
+from collections.abc import Iterator
+
+from omegad.events.fact import Recorded
+from omegad.events.memory import MemoryEmbedded
+from omegad.views.contract import Embedding, Statement
+
+NAME = "vectors"
+VERSION = 1
+EVENTS = (MemoryEmbedded,)
+
+SCHEMA = """
+CREATE TABLE memory_vectors (
+    id          INTEGER PRIMARY KEY, -- position of memory.embedded * 1024 + chunk
+    memory_id   TEXT NOT NULL,
+    embedder_id TEXT NOT NULL,
+    chunk       INTEGER NOT NULL,
+    text_hash   TEXT NOT NULL,
+    vector      BLOB,                -- float32, unit length; NULL until it is at hand
+    UNIQUE (memory_id, embedder_id, chunk)
+) STRICT;
+
+-- Unit vectors: the order by L2 distance is the order by cosine, and L2 is the faster of the two.
+CREATE VIRTUAL TABLE memories_vec USING vec0(embedding float[384], embedder_id text);
+"""
+
+CANONICAL = ("SELECT id, memory_id, embedder_id, chunk, text_hash FROM memory_vectors ORDER BY id",)
+APPROXIMATE = ("SELECT id, vector FROM memory_vectors ORDER BY id",)
+
+# vec0 has no upsert, so a row enters the index only while the table beside it does not have its vector yet.
+_INDEX = """
+INSERT INTO memories_vec (rowid, embedding, embedder_id)
+SELECT id, ?, embedder_id FROM memory_vectors WHERE id = ? AND text_hash = ? AND vector IS NULL
+"""
+
+
+def project(recorded: Recorded) -> Iterator[Statement]:
+    match recorded.event:
+        case MemoryEmbedded(memory_id=memory_id, embedder_id=embedder_id, text_hashes=text_hashes):
+            for chunk, text_hash in enumerate(text_hashes):
+                row_id = recorded.position * 1024 + chunk
+                yield Statement(
+                    "INSERT INTO memory_vectors (id, memory_id, embedder_id, chunk, text_hash) VALUES (?, ?, ?, ?, ?)",
+                    (row_id, memory_id, embedder_id, chunk, text_hash),
+                )
+                key = (Embedding(embedder_id, text_hash), row_id, text_hash)
+                yield Statement(_INDEX, key)
+                yield Statement("UPDATE memory_vectors SET vector = ? WHERE id = ? AND text_hash = ?", key)
+        case _:
+            pass

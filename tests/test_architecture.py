@@ -1,0 +1,456 @@
+"""Who may import whom, and what is written in one place alone.
+
+The tables come first and are made to be edited: a row is a decision about the architecture, and its reason belongs beside it.
+What reads them follows; the last tests try every check on a small tree that breaks its rule.
+"""
+
+import ast
+import graphlib
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+OURS = ("omegad", "projections")
+
+LEAVES = {"omegad.errors", "omegad.clock"}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    # A module is judged by the longest name here that it is or lies under; `x.*` is every module directly under x, each for itself.
+    # What lies under a row's own name is always allowed. "omegad" alone is the version, and stands for nothing below it.
+    "omegad": set(),
+    "omegad.__main__": {"omegad.cli"},
+    "omegad.errors": set(),
+    "omegad.clock": {"omegad.errors"},
+    "omegad.config": {"omegad.errors"},
+    "omegad.telemetry": {"omegad.errors"},
+    "omegad.events": set(),
+    "omegad.storage": {"omegad.errors"},
+    "omegad.log": {"omegad.events", "omegad.storage", *LEAVES},
+    "omegad.views": {"omegad.events", "omegad.log", "omegad.storage", "omegad.embedding.cache", *LEAVES},
+    "omegad.views.contract": {"omegad.events"},
+    "omegad.commands": {"omegad.events", "omegad.log", *LEAVES},  # of the log the types of guards and decisions, no file
+    "omegad.queries": {"omegad.events", "omegad.storage", "omegad.views", *LEAVES},
+    "omegad.queries.ranking": set(),
+    "omegad.reactions": {"omegad.events", "omegad.commands", "omegad.queries", *LEAVES},
+    "omegad.embedding": {"omegad.storage", *LEAVES},
+    "omegad.rpc": {"omegad", "omegad.commands", "omegad.queries", *LEAVES},
+    "omegad.rpc.protocol": {"omegad.errors"},
+    "omegad.rpc.client": {"omegad.errors", "omegad.rpc.protocol"},
+    "omegad.rpc.methods": {"omegad.commands", "omegad.queries", "omegad.errors"},
+    "omegad.daemon": {
+        "omegad",
+        "omegad.commands",
+        "omegad.config",
+        "omegad.embedding",
+        "omegad.events",
+        "omegad.log",
+        "omegad.queries",
+        "omegad.reactions",
+        "omegad.rpc",
+        "omegad.storage",
+        "omegad.telemetry",
+        "omegad.views",
+        "projections",  # and nobody else
+        *LEAVES,
+    },
+    "omegad.cli": {
+        "omegad",
+        "omegad.config",
+        "omegad.daemon",  # within `serve` alone, see below
+        "omegad.embedding.catalogue",
+        "omegad.embedding.install",
+        "omegad.rpc.client",
+        "omegad.rpc.protocol",
+        *LEAVES,
+    },
+    "projections": set(),
+    "projections.*": {"omegad.events", "omegad.views.contract"},
+}
+
+STDLIB = set(sys.stdlib_module_names)
+PURE = {
+    *("__future__", "abc", "bisect", "collections", "copy", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools"),
+    *("hashlib", "heapq", "itertools", "json", "math", "operator", "re", "statistics", "string", "textwrap", "types", "typing", "unicodedata"),
+}
+
+OUTSIDE: dict[str, set[str]] = {
+    # Which top-level modules of others a row may import; rows that are not here may import every declared dependency.
+    "omegad": set(),
+    "omegad.errors": STDLIB,
+    "omegad.clock": STDLIB | {"msgspec"},
+    "omegad.config": STDLIB | {"msgspec"},
+    "omegad.telemetry": STDLIB | {"msgspec", "structlog"},
+    "omegad.events": PURE | {"msgspec"},
+    "omegad.views.contract": PURE | {"msgspec"},
+    "omegad.commands": PURE | {"msgspec"},
+    "omegad.queries.ranking": PURE | {"msgspec", "numpy"},
+    "omegad.rpc.protocol": STDLIB | {"msgspec"},
+    "omegad.rpc.client": STDLIB | {"msgspec"},
+    "omegad.rpc.methods": STDLIB | {"msgspec"},
+    "projections": PURE | {"msgspec"},
+    "projections.*": PURE | {"msgspec"},
+}
+
+WORLDLY = {"open", "print", "input", "eval", "exec", "breakpoint"}  # builtins that no pure module calls
+PRESENT = {"now", "utcnow", "today"}  # what of datetime asks for the time
+UNREPEATABLE_SQL = re.compile(r"\bAUTOINCREMENT\b|\bCURRENT_(?:TIMESTAMP|DATE|TIME)\b|'now'|\brandom(?:blob)?\s*\(", re.IGNORECASE)
+
+TRANSACTIONS = {"omegad/storage/": "the one place that opens and ends a transaction"}
+TRANSACTION_SQL = re.compile(r"(?:^|;)\s*(?:BEGIN|COMMIT|END TRANSACTION|ROLLBACK|SAVEPOINT|RELEASE)\b")
+
+SCRIPTS = {
+    # path: why executescript, which first commits whatever is open, does no harm there
+    "omegad/log/event_log.py": "makes the tables on a connection that has just been opened",
+}
+
+LOOSE_TASKS: dict[str, str] = {
+    # path: why a task there belongs to no task group
+}
+
+BROAD_EXCEPTS: dict[str, str] = {
+    # path: why every exception is caught there and not raised again
+    "omegad/log/event_log.py": "whoever waits for an append is told, whatever it was",
+    "omegad/log/appending.py": "a mistake in one decision is told to its own caller and spoils no other of the batch",
+}
+
+
+class Module(NamedTuple):
+    """One file of ours, parsed."""
+
+    name: str
+    path: str
+    tree: ast.Module
+
+    @property
+    def package(self) -> str:
+        """What a relative import starts from."""
+        return self.name if self.path.endswith("__init__.py") else self.name.rpartition(".")[0]
+
+
+class Import(NamedTuple):
+    """One module named by another, whichever way."""
+
+    importer: str
+    target: str
+    place: str
+    function: str
+
+
+class Tree(NamedTuple):
+    """All files of ours, and what they import."""
+
+    root: Path
+    modules: list[Module]
+    imports: list[Import]
+
+
+Check = Callable[[Tree], Iterator[str]]
+
+
+def read(root: Path) -> Tree:
+    """Parse every module under *root*."""
+    modules = []
+    for path in sorted(file for package in OURS for file in (root / package).rglob("*.py")):
+        relative = path.relative_to(root)
+        parts = relative.with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        modules.append(Module(name, relative.as_posix(), ast.parse(path.read_text(encoding="utf-8"), str(path))))
+    known = {module.name for module in modules}
+    return Tree(root, modules, [found for module in modules for found in _imports(module, module.tree, known, "")])
+
+
+def _imports(module: Module, node: ast.AST, known: set[str], function: str) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        for target in _targets(module, child, known):
+            yield Import(module.name, target, f"{module.path}:{getattr(child, 'lineno', 0)}", function)
+        inside = child.name if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) else function
+        yield from _imports(module, child, known, inside)
+
+
+def _targets(module: Module, node: ast.AST, known: set[str]) -> Iterator[str]:
+    match node:
+        case ast.Import(names=names):
+            yield from (alias.name for alias in names)
+        case ast.ImportFrom(module=base, names=names, level=level):
+            above = module.package.split(".")[: -(level - 1) or None] if level else []
+            source = ".".join([*above, *([base] if base else [])])
+            yield from (f"{source}.{alias.name}" if f"{source}.{alias.name}" in known else source for alias in names)
+        case ast.Call(
+            func=ast.Name(id="__import__" | "import_module") | ast.Attribute(attr="import_module"), args=[ast.Constant(value=str(name)), *_]
+        ):
+            yield name
+        case _:
+            pass
+
+
+def row_of(name: str, table: dict[str, set[str]]) -> tuple[str, str]:
+    """Return the key of the row that judges *name*, and the name under which it is at home; two empty strings where there is none."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        prefix, parent = ".".join(parts[:length]), ".".join(parts[: length - 1])
+        if prefix in table and (prefix != "omegad" or name == "omegad"):
+            return prefix, prefix
+        if f"{parent}.*" in table:
+            return f"{parent}.*", prefix
+    return "", ""
+
+
+def is_ours(name: str) -> bool:
+    """Say whether *name* is a module of this project."""
+    return name.partition(".")[0] in OURS
+
+
+def lies_under(name: str, above: str) -> bool:
+    """Say whether *name* is *above* or is found below it."""
+    return name == above or (above != "omegad" and name.startswith(f"{above}."))
+
+
+def forbidden_edges(tree: Tree) -> Iterator[str]:
+    for found in tree.imports:
+        row, home = row_of(found.importer, MAY_IMPORT)
+        allowed = {home, *MAY_IMPORT.get(row, ())}
+        if is_ours(found.target) and not any(lies_under(found.target, above) for above in allowed):
+            yield f"{found.place}: {found.importer} imports {found.target}, which the row {row!r} of MAY_IMPORT does not allow"
+
+
+def modules_without_row(tree: Tree) -> Iterator[str]:
+    for module in tree.modules:
+        if not row_of(module.name, MAY_IMPORT)[0]:
+            yield f"{module.path}: {module.name} has no row in MAY_IMPORT"
+
+
+def circles(tree: Tree) -> Iterator[str]:
+    graph: dict[str, set[str]] = {module.name: set() for module in tree.modules}
+    for found in tree.imports:
+        if found.target in graph:
+            graph[found.importer].add(found.target)
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        yield "modules import each other: " + " <- ".join(error.args[1])
+
+
+def forbidden_outsiders(tree: Tree) -> Iterator[str]:
+    for found in tree.imports:
+        row, _ = row_of(found.importer, OUTSIDE)
+        top = found.target.partition(".")[0]
+        if row and not is_ours(top) and top not in OUTSIDE[row]:
+            yield f"{found.place}: {found.importer} imports {top}, which the row {row!r} of OUTSIDE does not allow"
+
+
+def undeclared_dependencies(tree: Tree) -> Iterator[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    declared = {re.split(r"[^\w-]", requirement, maxsplit=1)[0].replace("-", "_") for requirement in wanted}
+    for found in tree.imports:
+        top = found.target.partition(".")[0]
+        if not is_ours(top) and top not in STDLIB | declared:
+            yield f"{found.place}: {top} is not among the dependencies in pyproject.toml"
+
+
+def impurities(tree: Tree) -> Iterator[str]:
+    pure = {row for row, allowed in OUTSIDE.items() if "re" in allowed and "os" not in allowed}
+    for module in tree.modules:
+        if row_of(module.name, OUTSIDE)[0] not in pure:
+            continue
+        for node in ast.walk(module.tree):
+            match node:
+                case ast.Call(func=ast.Name(id=name)) if name in WORLDLY:
+                    yield f"{module.path}:{node.lineno}: a pure module calls {name}()"
+                case ast.Attribute(value=ast.Name(id="datetime" | "date") | ast.Attribute(attr="datetime" | "date"), attr=name) if name in PRESENT:
+                    yield f"{module.path}:{node.lineno}: a pure module asks for the time ({name})"
+                case _:
+                    pass
+
+
+def unrepeatable_sql(tree: Tree) -> Iterator[str]:
+    for module in tree.modules:
+        if not module.name.startswith("projections"):
+            continue
+        for line, text in strings(module.tree):
+            if found := UNREPEATABLE_SQL.search(text):
+                yield f"{module.path}:{line}: {found[0]!r} gives other rows when the view is built again"
+
+
+def daemon_outside_serve(tree: Tree) -> Iterator[str]:
+    for found in tree.imports:
+        if lies_under(found.importer, "omegad.cli") and lies_under(found.target, "omegad.daemon") and found.function.strip("_") != "serve":
+            yield f"{found.place}: only the function `serve` imports omegad.daemon, so that no other verb waits for it to load"
+
+
+def loose_tasks(tree: Tree) -> Iterator[str]:
+    for module in tree.modules:
+        for node in ast.walk(module.tree):
+            match node:
+                case ast.Attribute(value=ast.Name(id=owner), attr="create_task") if owner.endswith("group"):
+                    pass
+                case ast.Attribute(attr="create_task" | "ensure_future" as name) | ast.alias(name="create_task" | "ensure_future" as name):
+                    if not excused(module.path, LOOSE_TASKS):
+                        yield f"{module.path}:{node.lineno}: {name} starts a task that no task group watches"
+                case _:
+                    pass
+
+
+def strewn_transactions(tree: Tree) -> Iterator[str]:
+    for module in tree.modules:
+        if excused(module.path, TRANSACTIONS):
+            continue
+        for line, text in strings(module.tree):
+            if TRANSACTION_SQL.search(text):
+                yield f"{module.path}:{line}: {text.strip()[:30]!r} belongs in omegad/storage"
+        for node in ast.walk(module.tree):
+            match node:
+                case ast.Call(func=ast.Attribute(attr="commit" | "rollback" as name), args=[]):
+                    yield f"{module.path}:{node.lineno}: .{name}() belongs in omegad/storage"
+                case _:
+                    pass
+    for path in sorted(file for package in OURS for file in (tree.root / package).rglob("*.sql")):
+        if TRANSACTION_SQL.search(re.sub(r"--.*", "", path.read_text(encoding="utf-8"))):
+            yield f"{path.relative_to(tree.root)}: a transaction is opened in omegad/storage alone"
+
+
+def scripts(tree: Tree) -> Iterator[str]:
+    for module in tree.modules:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Attribute) and node.attr == "executescript" and not excused(module.path, SCRIPTS):
+                yield f"{module.path}:{node.lineno}: executescript commits the transaction it is called in; execute one statement at a time"
+
+
+def broad_excepts(tree: Tree) -> Iterator[str]:
+    for module in tree.modules:
+        for node in ast.walk(module.tree):
+            match node:
+                case ast.ExceptHandler(type=kind, body=body) if _is_broad(kind) and not isinstance(body[-1], ast.Raise):
+                    pass
+                case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=kinds) if any(map(_is_broad, kinds)):
+                    pass
+                case _:
+                    continue
+            if not excused(module.path, BROAD_EXCEPTS):
+                yield f"{module.path}:{node.lineno}: catches every exception and goes on; name the ones that are meant"
+
+
+def _is_broad(kind: ast.expr | None) -> bool:
+    names = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return any(name is None or (isinstance(name, ast.Name) and name.id in {"Exception", "BaseException"}) for name in names)
+
+
+def strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Return every string of a module but its docstrings, which are statements of their own."""
+    talk = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in talk:
+            yield node.lineno, node.value
+
+
+def excused(path: str, excuses: dict[str, str]) -> bool:
+    """Say whether *path* is named in *excuses*, itself or by the directory it is in."""
+    return any(path == excuse or (excuse.endswith("/") and path.startswith(excuse)) for excuse in excuses)
+
+
+CHECKS: list[Check] = [
+    *(forbidden_edges, modules_without_row, circles, forbidden_outsiders, undeclared_dependencies, impurities, unrepeatable_sql),
+    *(daemon_outside_serve, loose_tasks, strewn_transactions, scripts, broad_excepts),
+]
+
+
+@pytest.fixture(scope="module")
+def project() -> Tree:
+    return read(ROOT)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_code_keeps_the_rule(check: Check, project: Tree) -> None:
+    assert list(check(project)) == []
+
+
+def test_every_row_and_every_excuse_names_something_that_is_there(project: Tree) -> None:
+    rows_in_use = {row_of(module.name, table)[0] for module in project.modules for table in (MAY_IMPORT, OUTSIDE)}
+    assert {*MAY_IMPORT, *OUTSIDE} - rows_in_use == set()
+    assert [path for path in {*TRANSACTIONS, *SCRIPTS, *LOOSE_TASKS, *BROAD_EXCEPTS} if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("check", "path", "text"),
+    [
+        (forbidden_edges, "omegad/events/memory.py", "from omegad.errors import Refused"),
+        (forbidden_edges, "omegad/events/memory.py", "from omegad import errors"),
+        (forbidden_edges, "omegad/events/memory.py", "from .. import errors"),
+        (forbidden_edges, "omegad/events/memory.py", "def late():\n    import omegad.errors"),
+        (forbidden_edges, "omegad/events/memory.py", "if TYPE_CHECKING:\n    from omegad.errors import Refused"),
+        (forbidden_edges, "omegad/events/memory.py", "import importlib\nimportlib.import_module('omegad.errors')"),
+        (forbidden_edges, "omegad/log/event_log.py", "import projections"),
+        (forbidden_edges, "omegad/cli/views.py", "from projections import edges"),
+        (forbidden_edges, "omegad/views/contract.py", "from omegad.views import driver"),
+        (forbidden_edges, "omegad/queries/ranking.py", "from omegad.queries import search"),
+        (forbidden_edges, "projections/memories.py", "from projections import edges"),
+        (forbidden_edges, "projections/memories.py", "import projections"),
+        (forbidden_edges, "projections/memories.py", "from omegad.views.driver import Driver"),
+        (modules_without_row, "omegad/manager.py", ""),
+        (circles, "omegad/errors.py", "def late():\n    from omegad.log import event_log"),
+        (forbidden_outsiders, "projections/memories.py", "import time"),
+        (forbidden_outsiders, "omegad/commands/memory.py", "from sqlite3 import connect"),
+        (forbidden_outsiders, "omegad/rpc/client.py", "import anyio"),
+        (undeclared_dependencies, "omegad/storage/database.py", "import requests"),
+        (impurities, "projections/memories.py", "import datetime\ndatetime.datetime.now()"),
+        (impurities, "omegad/commands/memory.py", "from datetime import date\ndate.today()"),
+        (impurities, "omegad/queries/ranking.py", "open('weights')"),
+        (unrepeatable_sql, "projections/memories.py", "SCHEMA = \"CREATE TABLE t (at TEXT DEFAULT (datetime('now')))\""),
+        (unrepeatable_sql, "projections/memories.py", 'SCHEMA = "CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT)"'),
+        (daemon_outside_serve, "omegad/cli/daemon.py", "from omegad import daemon"),
+        (daemon_outside_serve, "omegad/cli/daemon.py", "def start():\n    import omegad.daemon"),
+        (loose_tasks, "omegad/views/driver.py", "import asyncio\nasyncio.create_task(work())"),
+        (loose_tasks, "omegad/views/driver.py", "from asyncio import ensure_future"),
+        (loose_tasks, "omegad/views/driver.py", "loop().create_task(work())"),
+        (strewn_transactions, "omegad/log/event_log.py", "connection.execute('BEGIN IMMEDIATE')"),
+        (strewn_transactions, "omegad/log/event_log.py", "connection.commit()"),
+        (strewn_transactions, "omegad/log/schema.sql", "-- all or nothing\nBEGIN;\nCREATE TABLE t (a);\nCOMMIT;"),
+        (broad_excepts, "omegad/views/rebuild.py", "try:\n    work()\nexcept Exception:\n    pass"),
+        (broad_excepts, "omegad/views/rebuild.py", "try:\n    work()\nexcept (OSError, BaseException) as error:\n    log(error)"),
+        (broad_excepts, "omegad/views/rebuild.py", "try:\n    work()\nexcept:\n    pass"),
+        (scripts, "omegad/views/rebuild.py", "connection.executescript(schema)"),
+        (broad_excepts, "omegad/views/rebuild.py", "with suppress(Exception):\n    work()"),
+    ],
+)
+def test_a_tree_that_breaks_the_rule_is_told_so(check: Check, path: str, text: str, tmp_path: Path) -> None:
+    _small_tree(tmp_path)
+    assert list(check(read(tmp_path))) == []
+    broken = tmp_path / path
+    broken.parent.mkdir(parents=True, exist_ok=True)
+    broken.write_text(text)
+    complaints = list(check(read(tmp_path)))
+    assert len(complaints) == 1
+    assert path in complaints[0] or check is circles
+
+
+def _small_tree(root: Path) -> None:
+    files = {
+        "omegad/__init__.py": "",
+        "omegad/errors.py": "",
+        "omegad/events/__init__.py": "from omegad.events import memory",
+        "omegad/events/memory.py": "import msgspec",
+        "omegad/storage/transaction.py": "execute('BEGIN')\ntry:\n    work()\nexcept BaseException:\n    undo()\n    raise",
+        "omegad/log/schema.sql": "CREATE TRIGGER t BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'the log is immutable'); END;",
+        "omegad/log/event_log.py": '"""BEGIN."""\nfrom omegad import errors\nfrom omegad.events import memory\nimport anyio',
+        "omegad/views/contract.py": "from omegad.events import memory",
+        "omegad/views/driver.py": "from omegad.views import contract\ntask_group.create_task(contract.work())",
+        "omegad/queries/search.py": "from omegad.queries.ranking import score",
+        "omegad/queries/ranking.py": "import numpy",
+        "omegad/rpc/client.py": "import asyncio\nimport msgspec\nfrom omegad.rpc import protocol",
+        "omegad/rpc/protocol.py": "",
+        "omegad/daemon.py": "from projections import ALL\nimport omegad.log.event_log",
+        "omegad/cli/__init__.py": "def serve():\n    from omegad import daemon",
+        "projections/__init__.py": "from projections import edges, memories",
+        "projections/edges.py": "from omegad.events.memory import MemoryStored\nfrom omegad.views import contract",
+        "projections/memories.py": "import json",
+    }
+    for path, text in files.items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
