@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from omegad.clock import rfc3339
 from omegad.events.fact import Excerpt, Recorded
 from omegad.events.tool import ToolCalled
+from omegad.times import rfc3339
 from omegad.views.contract import Statement
 
 NAME = "audit"

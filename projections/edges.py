@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from omegad.clock import rfc3339
 from omegad.events.fact import Recorded
 from omegad.events.memory import MemoryRelated, MemoryStored, MemorySuperseded
+from omegad.times import rfc3339
 from omegad.views.contract import Statement
 
 NAME = "edges"

@@ -1,0 +1,70 @@
+"""Commands on what agents do with their tools."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from omegad.commands.command import Command, Name
+from omegad.events.fact import Excerpt, NewEvent, Position
+from omegad.events.tool import ToolCalled, ToolStatus
+from omegad.log.decision import Decision
+from omegad.log.guards import Guards
+from omegad.log.sanitise import excerpt
+
+
+class RecordToolCall(Command, frozen=True, kw_only=True, tag="tool.record"):
+    """Record that an agent called a tool. The same tool_use_id in the same session counts once."""
+
+    session_id: Name
+    tool_name: Name
+    status: ToolStatus = "ok"
+    tool_input: Any = None
+    result: Any = None
+    tool_use_id: Name | None = None
+    duration_ms: Annotated[float, Meta(ge=0)] | None = None
+    project: Name | None = None
+
+
+class ToolCallRecorded(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the call stands in the log, and as which of its session's calls, counted from 1."""
+
+    position: Position = 0
+    call_index: int
+
+
+class Excerpts(msgspec.Struct, frozen=True):
+    """What is kept of a call's input and result."""
+
+    tool_input: Excerpt | None
+    result: Excerpt | None
+
+
+def cut(command: RecordToolCall) -> Excerpts:
+    """Cut a call's input and result to what is kept, free of secrets. Anything but a string is cut as its JSON."""
+    return Excerpts(_excerpt(command.tool_input), _excerpt(command.result))
+
+
+def record(command: RecordToolCall, excerpts: Excerpts, guards: Guards, now_us: int) -> Decision:
+    """Decide a call's number in its session; a tool use that is recorded already keeps its own."""
+    del now_us
+    if command.tool_use_id is not None and (known := guards.tool_call(command.session_id, command.tool_use_id)):
+        return Decision(answer=ToolCallRecorded(position=known.position, call_index=known.call_index))
+    call_index = guards.calls(command.session_id) + 1
+    event = ToolCalled(
+        tool_name=command.tool_name,
+        status=command.status,
+        call_index=call_index,
+        tool_use_id=command.tool_use_id,
+        duration_ms=command.duration_ms,
+        tool_input=excerpts.tool_input,
+        result=excerpts.result,
+    )
+    new = NewEvent(event=event, session_id=command.session_id, project=command.project)
+    return Decision(events=(new,), answer=ToolCallRecorded(call_index=call_index))
+
+
+def _excerpt(value: object) -> Excerpt | None:
+    if value is None:
+        return None
+    return excerpt(value if isinstance(value, str) else msgspec.json.encode(value).decode())
