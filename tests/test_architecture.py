@@ -18,15 +18,15 @@ import pytest
 ROOT = Path(__file__).parents[1]
 OURS = ("omegad", "projections")
 
-LEAVES = {"omegad.errors", "omegad.clock"}
+LEAVES = {"omegad.errors", "omegad.clock", "omegad.times"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     # A module is judged by the longest name here that it is or lies under; `x.*` is every module directly under x, each for itself.
     # What lies under a row's own name is always allowed. "omegad" alone is the version, and stands for nothing below it.
     "omegad": set(),
-    "omegad.__main__": {"omegad.cli"},
     "omegad.errors": set(),
     "omegad.clock": {"omegad.errors"},
+    "omegad.times": {"omegad.errors"},
     "omegad.config": {"omegad.errors"},
     "omegad.telemetry": {"omegad.errors"},
     "omegad.events": set(),
@@ -39,9 +39,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.queries.ranking": set(),
     "omegad.reactions": {"omegad.events", "omegad.commands", "omegad.queries", *LEAVES},
     "omegad.embedding": {"omegad.storage", *LEAVES},
+    "omegad.client": {"omegad.rpc.client"},  # the name that other people's programs import
     "omegad.rpc": {"omegad", "omegad.commands", "omegad.queries", *LEAVES},
     "omegad.rpc.protocol": {"omegad.errors"},
-    "omegad.rpc.client": {"omegad.errors", "omegad.rpc.protocol"},
+    "omegad.rpc.endpoint": {"omegad.errors"},
+    "omegad.rpc.answers": {"omegad.errors", "omegad.rpc.protocol"},
+    "omegad.rpc.client": {"omegad.errors", "omegad.rpc.answers", "omegad.rpc.endpoint", "omegad.rpc.protocol"},
     "omegad.rpc.methods": {"omegad.commands", "omegad.queries", "omegad.errors"},
     "omegad.daemon": {
         "omegad",
@@ -66,11 +69,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.embedding.catalogue",
         "omegad.embedding.install",
         "omegad.rpc.client",
+        "omegad.rpc.endpoint",
         "omegad.rpc.protocol",
         *LEAVES,
     },
-    "projections": set(),
-    "projections.*": {"omegad.events", "omegad.views.contract"},
+    "projections": {"omegad.views.contract"},
+    "projections.*": {"omegad.events", "omegad.times", "omegad.views.contract"},  # how a time is written, not what time it is
 }
 
 STDLIB = set(sys.stdlib_module_names)
@@ -84,6 +88,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad": set(),
     "omegad.errors": STDLIB,
     "omegad.clock": STDLIB | {"msgspec"},
+    "omegad.times": PURE | {"msgspec"},
     "omegad.config": STDLIB | {"msgspec"},
     "omegad.telemetry": STDLIB | {"msgspec", "structlog"},
     "omegad.events": PURE | {"msgspec"},
@@ -91,6 +96,8 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.commands": PURE | {"msgspec"},
     "omegad.queries.ranking": PURE | {"msgspec", "numpy"},
     "omegad.rpc.protocol": STDLIB | {"msgspec"},
+    "omegad.rpc.endpoint": STDLIB,
+    "omegad.rpc.answers": STDLIB | {"msgspec"},
     "omegad.rpc.client": STDLIB | {"msgspec"},
     "omegad.rpc.methods": STDLIB | {"msgspec"},
     "projections": PURE | {"msgspec"},
@@ -117,6 +124,10 @@ BROAD_EXCEPTS: dict[str, str] = {
     # path: why every exception is caught there and not raised again
     "omegad/log/event_log.py": "whoever waits for an append is told, whatever it was",
     "omegad/log/appending.py": "a mistake in one decision is told to its own caller and spoils no other of the batch",
+    "omegad/embedding/embedder.py": "the model's runtime and its tokenizer raise bare Exceptions, and this is where they enter",
+    "omegad/rpc/server.py": "a mistake in one request must not end the service for everyone",
+    "omegad/views/applying.py": "whatever a projection raises is its own failure, noted with its position, and the others go on",
+    "omegad/views/replay.py": "whatever an integrity check raises is its finding",
 }
 
 
@@ -367,7 +378,7 @@ def project() -> Tree:
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_the_code_keeps_the_rule(check: Check, project: Tree) -> None:
-    assert list(check(project)) == []
+    assert "\n".join(check(project)) == ""
 
 
 def test_every_row_and_every_excuse_names_something_that_is_there(project: Tree) -> None:

@@ -7,6 +7,7 @@ import ast
 import io
 import re
 import statistics
+import sys
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
@@ -170,7 +171,7 @@ def test_a_comment_about_the_present_is_left_alone(text: str) -> None:
 
 
 def test_a_function_is_measured_without_its_docstring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("test_tidy.ROOT", tmp_path)
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
     file = tmp_path / "small.py"
     file.write_text('class Small:\n    def work(self, a, b, /, c, *, d):\n        """Say.\n\n        More.\n        """\n        return a\n')
     assert list(functions(file)) == [Function("small.py::work", 2, 3)]

@@ -78,13 +78,17 @@ class Deleted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory near to the one being stored. `similarity` is the cosine, None where it was found by words alone."""
+    """A memory near to the one being stored.
+
+    `similarity` is the cosine, None where it was found by words alone; `is_comparable` says that the cosine is of the whole texts.
+    """
 
     memory_id: str
     content: str
     event_type: str
     entity_id: str | None
     similarity: float | None
+    is_comparable: bool = True
 
 
 class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,7 +213,7 @@ def _duplicates(command: StoreMemory, prepared: PreparedStore, neighbour: Neighb
         return None
     if differ_in_detail(prepared.content, neighbour.content):
         return None
-    if neighbour.similarity is not None and neighbour.similarity >= DUPLICATE_COSINE:
+    if neighbour.is_comparable and neighbour.similarity is not None and neighbour.similarity >= DUPLICATE_COSINE:
         return "cosine", neighbour.similarity
     overlap = jaccard(prepared.content, neighbour.content)
     return ("jaccard", overlap) if overlap >= jaccard_min else None

@@ -51,6 +51,7 @@ class EventLog:
         self._waiting: deque[tuple[Proposal, asyncio.Future[Outcome]]] = deque()
         self._work = asyncio.Event()
         self._grown = asyncio.Event()
+        self._drained = asyncio.Event()
         self._tail = Tail()
         self._closing = False
         self._head = Head(0, chain.GENESIS, 0, 0)
@@ -76,6 +77,13 @@ class EventLog:
         Raises what the decision raises; `Overloaded` when too many wait; a storage error when nothing could be written. A caller
         that is cancelled stops waiting; the proposal is settled all the same.
         """
+        return await self._enqueue(proposal)
+
+    def append_later(self, proposal: Proposal) -> None:
+        """Have *proposal* appended with the next commit, without waiting; a failure is logged. Raises `Overloaded`, `ShuttingDown`."""
+        self._enqueue(proposal).add_done_callback(_log_failure)
+
+    def _enqueue(self, proposal: Proposal) -> asyncio.Future[Outcome]:
         if self._closing:
             raise ShuttingDown
         if len(self._waiting) >= WAITING_MAX:
@@ -83,7 +91,7 @@ class EventLog:
         answered: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((proposal, answered))
         self._work.set()
-        return await answered
+        return answered
 
     async def run(self) -> None:
         """Commit what waits, batch after batch, until `drain` is called."""
@@ -92,11 +100,13 @@ class EventLog:
             self._work.clear()
             while self._waiting:
                 await self._commit([self._waiting.popleft() for _ in range(min(BATCH_MAX, len(self._waiting)))])
+        self._drained.set()
 
-    def drain(self) -> None:
-        """Refuse further appends, and let `run` end once those that wait are settled."""
+    async def drain(self) -> None:
+        """Refuse further appends, and wait until those that wait are settled; `run` then ends."""
         self._closing = True
         self._work.set()
+        await self._drained.wait()
 
     async def read(self, after: Position, limit: int) -> list[Recorded]:
         """Return up to *limit* events after a position, in order; empty at the head."""
@@ -215,6 +225,11 @@ def _create(connection: Connection, clock: Clock) -> str:
     if stored_format > FORMAT:
         raise LogBroken(f"log.db has format {stored_format}, this version reads {FORMAT}", hint="install a newer omegad")
     return str(origin)
+
+
+def _log_failure(answered: asyncio.Future[Outcome]) -> None:
+    if not answered.cancelled() and (error := answered.exception()):
+        _log.warning("log.not_appended", error=repr(error))
 
 
 def _fail(answered: asyncio.Future[Outcome], error: Exception) -> None:

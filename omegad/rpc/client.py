@@ -4,80 +4,26 @@ What the daemon refuses is raised as the catalogue's own exceptions; a connectio
 """
 
 import asyncio
-import socket
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Self, cast
 
-import msgspec
-
-from omegad.errors import Conflict, Invalid, NoDaemon, NotFound, OmegadError, Overloaded, Refused, ShuttingDown, Stale, Unavailable
+from omegad.errors import NoDaemon, OmegadError, Unavailable
 from omegad.rpc import endpoint
-from omegad.rpc.protocol import (
-    UNREADABLE,
-    Incoming,
-    InternalError,
-    InvalidRequest,
-    Lines,
-    LineTooLong,
-    MethodNotFound,
-    ParseFailed,
-    WireError,
-    encode_request,
-    parse_incoming,
-)
+from omegad.rpc.answers import ANSWER_BYTES_MAX, JSON, Inbox, Notification, rebuild, result_of
+from omegad.rpc.protocol import UNREADABLE, Incoming, Lines, LineTooLong, encode_request, parse_incoming
+
+if TYPE_CHECKING:
+    import socket
+
+__all__ = ["AsyncClient", "Client", "Notification"]
 
 PROTOCOL: Final = 1
-ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
 READ_BYTES: Final = 256 * 1024
-UNREAD_NOTIFICATIONS_MAX: Final = 10_000
-
-JSON: TypeAlias = Any
-"""What a method answers: any JSON, as msgspec decodes it."""
-
-_BY_CODE: Final = {
-    error.code: error
-    for error in (
-        *(NotFound, Conflict, Refused, Invalid, Stale, Overloaded, Unavailable, ShuttingDown),
-        *(ParseFailed, InvalidRequest, MethodNotFound, InternalError),
-    )
-}
-
-
-class Notification(msgspec.Struct, frozen=True):
-    """Something the daemon tells without being asked again."""
-
-    method: str
-    params: JSON
-
-
-class _Inbox:
-    """Notifications that were not read yet, so many at most; says so when there were more."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[Notification] = deque()
-        self._overran = False
-
-    def is_full(self) -> bool:
-        return len(self._waiting) >= UNREAD_NOTIFICATIONS_MAX
-
-    def put(self, message: Incoming) -> None:
-        if self.is_full():
-            self._overran = True
-        else:
-            self._waiting.append(Notification(message.method, _decode(message.params)))
-
-    def get(self) -> Notification | None:
-        if self._waiting:
-            return self._waiting.popleft()
-        if self._overran:
-            self._overran = False
-            raise Overloaded("notifications were lost", hint=f"read them before {UNREAD_NOTIFICATIONS_MAX} are waiting")
-        return None
+CLOSING_S: Final = 1.0
 
 
 class AsyncClient:
@@ -93,7 +39,7 @@ class AsyncClient:
 
     async def __aenter__(self) -> Self:
         connection = await asyncio.to_thread(endpoint.connect, self._path, self._timeout_s)
-        connection.setblocking(False)
+        connection.settimeout(0)
         _, self._wire = await asyncio.get_running_loop().create_unix_connection(_ClientWire, sock=connection)
         if self._name:
             try:
@@ -127,9 +73,12 @@ class AsyncClient:
             yield notification
 
     async def close(self) -> None:
-        """Close the connection; calls that are waiting raise `NoDaemon`."""
+        """Close the connection once the daemon has read what was sent, or will not; calls that are waiting raise `NoDaemon`."""
         self._wire.close()
-        await self._wire.closed.wait()
+        try:
+            await asyncio.wait_for(self._wire.closed.wait(), CLOSING_S)
+        except TimeoutError:
+            self._wire.abort()
 
 
 class _ClientWire(asyncio.Protocol):
@@ -142,7 +91,7 @@ class _ClientWire(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._lines = Lines(ANSWER_BYTES_MAX)
         self._waiting: dict[int, asyncio.Future[JSON]] = {}
-        self._inbox = _Inbox()
+        self._inbox = Inbox()
         self._news = asyncio.Event()
         self._failure: OmegadError | None = None
         self._is_leaving = False
@@ -159,8 +108,14 @@ class _ClientWire(asyncio.Protocol):
         except (*UNREADABLE, LineTooLong) as error:
             self._failure = NoDaemon(f"what answers is no omegad: {error}")
             self._transport.abort()
+        self._regulate()
+
+    def _regulate(self) -> None:
+        """Let the daemon wait while notifications pile up here, unless an answer may lie behind them."""
         if self._inbox.is_full() and not self._waiting:
             self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
 
     def _take(self, message: Incoming) -> None:
         if message.method:
@@ -171,7 +126,7 @@ class _ClientWire(asyncio.Protocol):
             if future and not future.done():
                 _settle(future, message)
         elif message.error:
-            self._failure = _rebuild(message.error)  # about the connection, not about one call
+            self._failure = rebuild(message.error)  # about the connection, not about one call
 
     def pause_writing(self) -> None:
         self.room.clear()
@@ -195,24 +150,26 @@ class _ClientWire(asyncio.Protocol):
             raise self._failure or NoDaemon()
 
     def send(self, line: bytes) -> None:
-        self._transport.write(line + b"\n")
+        if not self._transport.is_closing():
+            self._transport.write(line + b"\n")
 
     async def ask(self, number: int, line: bytes) -> JSON:
         await self.room.wait()
         self.check()
         future: asyncio.Future[JSON] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
+        self._regulate()
         self.send(line)
-        self._transport.resume_reading()
         try:
             return await future
         finally:
             self._waiting.pop(number, None)
+            self._regulate()
 
     async def next_notification(self) -> Notification | None:
         while True:
             if (notification := self._inbox.get()) is not None:
-                self._transport.resume_reading()
+                self._regulate()
                 return notification
             if self._is_leaving:
                 return None
@@ -223,6 +180,9 @@ class _ClientWire(asyncio.Protocol):
     def close(self) -> None:
         self._is_leaving = True
         self._transport.close()
+
+    def abort(self) -> None:
+        self._transport.abort()
 
 
 class Client:
@@ -235,7 +195,7 @@ class Client:
         self._timeout_s = timeout_s
         self._ids = count(1)
         self._lines = Lines(ANSWER_BYTES_MAX)
-        self._inbox = _Inbox()
+        self._inbox = Inbox()
         self._socket: socket.socket
 
     def __enter__(self) -> Self:
@@ -261,7 +221,7 @@ class Client:
             if message.method:
                 self._inbox.put(message)
             elif message.id == number or (message.id is None and message.error):
-                return _result(message)
+                return result_of(message)
             # Anything else is the late answer to a call that was given up.
 
     def notify(self, method: str, /, **params: object) -> None:
@@ -298,9 +258,8 @@ class Client:
             raise Unavailable(f"omegad did not read for {self._timeout_s} s") from None
         except ConnectionError:
             # A daemon that turns a client away says why before it closes.
-            while (message := self._receive(deadline)).error is None:
-                pass
-            raise _rebuild(cast("WireError", message.error)) from None
+            while True:
+                result_of(self._receive(deadline))
         except OSError as error:
             raise NoDaemon(f"the connection was lost: {error}") from error
 
@@ -323,23 +282,6 @@ class Client:
 
 def _settle(future: asyncio.Future[JSON], message: Incoming) -> None:
     try:
-        future.set_result(_result(message))
+        future.set_result(result_of(message))
     except OmegadError as error:
         future.set_exception(error)
-
-
-def _result(message: Incoming) -> JSON:
-    if message.error:
-        raise _rebuild(message.error)
-    return _decode(message.result)
-
-
-def _decode(text: msgspec.Raw) -> JSON:
-    return msgspec.json.decode(text) if memoryview(text) else None
-
-
-def _rebuild(wire: WireError) -> OmegadError:
-    """Return the catalogue's exception for *wire*, with the kind and tag it came with."""
-    error = _BY_CODE.get(wire.code, OmegadError)(wire.message, hint=wire.data.get("hint", ""))
-    vars(error).update(code=wire.code, kind=wire.data.get("kind", error.kind), tag=wire.data.get("tag", error.tag))
-    return error

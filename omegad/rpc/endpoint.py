@@ -100,7 +100,7 @@ def _refuse_unless_stale(path: Path) -> None:
     if not stat.S_ISSOCK(found.st_mode):
         raise Unavailable(f"{path} is there and is not a socket", hint="move it away, or set OMEGAD_SOCKET to another place")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.setblocking(False)
+        probe.settimeout(0)
         if probe.connect_ex(str(path)) != errno.ECONNREFUSED:
             raise AlreadyRunning(f"something listens on {path}", hint="two homes cannot share a socket: set OMEGAD_SOCKET for one of them")
 
@@ -123,14 +123,13 @@ def connect(path: Path, timeout_s: float | None = None) -> socket.socket:
     try:
         connection.settimeout(timeout_s)
         connection.connect(str(path))
-        if peer_uid(connection) != os.geteuid():
-            raise Unavailable(f"{path} is served by another user", hint="set OMEGAD_SOCKET to a socket of your own")
+        owner = peer_uid(connection)
     except OSError as error:
         connection.close()
         raise NoDaemon(f"no omegad answers on {path}: {error.strerror or error}") from error
-    except Unavailable:
+    if owner != os.geteuid():
         connection.close()
-        raise
+        raise Unavailable(f"{path} is served by another user", hint="set OMEGAD_SOCKET to a socket of your own")
     return connection
 
 

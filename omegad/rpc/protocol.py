@@ -3,6 +3,7 @@
 Invariant: no bytes raise anything here; what is not a request comes out as a `Fault` that says why.
 """
 
+import re
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -12,7 +13,8 @@ from omegad.errors import Invalid, OmegadError
 
 BATCH_LENGTH_MAX: Final = 100
 NO_PARAMS: Final = Raw(b"")
-WHITESPACE = b" \t\r\n"
+WHITESPACE: Final = b" \t\r\n"
+_BLANK_LINES: Final = re.compile(rb"[ \t\r\n]*\n")
 
 Id: TypeAlias = int | str | None
 
@@ -167,6 +169,11 @@ class Lines:
         self._take(end + 1)
         return line
 
+    def skip_blank(self) -> None:
+        """Drop the blank lines that come next, all at once: one by one, a stream of newlines would keep everyone waiting."""
+        if blank := _BLANK_LINES.match(self._buffer):
+            self._take(blank.end())
+
     def _take(self, count: int) -> None:
         del self._buffer[:count]
         self._searched = 0
@@ -194,6 +201,7 @@ class Receiver:
                 return None
             if line := line.strip(WHITESPACE):
                 return parse(line)
+            self._lines.skip_blank()
 
 
 def parse(line: bytes) -> Message:
@@ -223,7 +231,7 @@ def _parse_request(text: bytes | Raw) -> Request | Fault:
     params = memoryview(request.params)
     if not params or params[0] in b"{[":
         return request
-    if params == b"null":
+    if params[0] in b"n":
         return msgspec.structs.replace(request, params=NO_PARAMS)
     return Fault(None if request.id is UNSET else request.id, InvalidRequest("params must be an object or an array"))
 

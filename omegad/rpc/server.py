@@ -22,6 +22,7 @@ from omegad.rpc.wire import Limits, Wire
 __all__ = ["Call", "Handler", "Limits", "Peer", "Server"]
 
 LAST_WORDS_S = 1.0  # for cancelled requests to end, and again for clients to read their last answers
+LINGERING_MAX = 32  # refused connections that are given time to read why; they cost file descriptors too
 LOGGED_METHOD_LENGTH = 64
 
 log = structlog.get_logger()
@@ -42,6 +43,7 @@ class Server:
         self._handler = handler
         self._uid_of = uid_of
         self._sessions: set[Session] = set()
+        self._turned_away: set[Session] = set()
         self._opened = 0
         self._running = 0
         self._something_ended = anyio.Event()
@@ -62,7 +64,7 @@ class Server:
     async def serve(self, sock: socket.socket, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serve *sock*, which is bound, and close it in the end."""
         loop = asyncio.get_running_loop()
-        sock.setblocking(False)
+        sock.settimeout(0)
         async with anyio.create_task_group() as self._tasks:
             self._listener = await loop.create_unix_server(self._connection, sock=sock, backlog=endpoint.BACKLOG)
             try:
@@ -70,7 +72,7 @@ class Server:
                 await self._stopped.wait()
             finally:
                 self._listener.close()
-                for session in self._sessions:
+                for session in (*self._sessions, *self._turned_away):
                     session.wire.abort()
                 self._tasks.cancel_scope.cancel()
 
@@ -108,6 +110,7 @@ class Server:
         refusal = self._objection(connection)
         if refusal:
             self.refused += 1
+            self._turned_away.add(session)
             log.warning("rpc.connection_refused", reason=str(refusal))
         else:
             self._sessions.add(session)
@@ -126,9 +129,14 @@ class Server:
             return Overloaded(f"{self.limits.connections_max} clients are connected already", hint="close some; connections_max sets how many may be")
         return None
 
+    def may_linger(self) -> bool:
+        """Say whether one more refused connection may stay for a moment."""
+        return len(self._turned_away) <= LINGERING_MAX
+
     def dismiss(self, session: Session) -> None:
         """Forget *session*."""
         self._sessions.discard(session)
+        self._turned_away.discard(session)
         self._something_ended.set()
 
     def start(self, job: Job) -> None:
@@ -159,6 +167,7 @@ class Server:
             return encode_result(job.id, await self._handler(job.call()))
         except OmegadError as error:
             return encode_error(job.id, error)
-        except Exception:  # noqa: BLE001  a mistake in one request must not end the service for everyone
+        except Exception:
+            # A mistake in one request must not end the service for everyone.
             log.exception("rpc.handler_failed", method=request.method[:LOGGED_METHOD_LENGTH])
             return encode_error(job.id, InternalError())

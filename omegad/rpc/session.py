@@ -30,6 +30,10 @@ class Host(Protocol):
         """Count *session* among those being served, or say why it is not."""
         ...
 
+    def may_linger(self) -> bool:
+        """Say whether one more refused connection may stay for a moment."""
+        ...
+
     def dismiss(self, session: "Session") -> None:
         """Forget *session*."""
         ...
@@ -101,6 +105,10 @@ class Session:
     def opened(self, connection: socket.socket) -> OmegadError | None:
         """Say why the connection is refused, or None."""
         return self._host.admit(self, connection)
+
+    def may_linger(self) -> bool:
+        """Say whether a refused connection may stay for a moment."""
+        return self._host.may_linger()
 
     def closed(self) -> None:
         """Cancel everything: nobody is there for the answers."""

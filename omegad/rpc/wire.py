@@ -5,7 +5,6 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
 from typing import Annotated, Protocol, cast
 
 import anyio
@@ -15,8 +14,9 @@ from anyio.lowlevel import checkpoint
 from msgspec import Meta
 
 from omegad.errors import OmegadError, Unavailable
-from omegad.rpc.protocol import Message, Receiver, encode_error, encode_notification
+from omegad.rpc.protocol import Message, Receiver, encode_error, encode_request
 
+LINGER_S = 1.0
 FLUSH_BYTES = 64 * 1024  # answers of one turn of the loop are written together, up to so many bytes
 
 log = structlog.get_logger()
@@ -56,8 +56,12 @@ class Owner(Protocol):
         """Say whether nothing is left to be answered."""
         ...
 
+    def may_linger(self) -> bool:
+        """Say whether a refused connection may stay for a moment."""
+        ...
+
     def closed(self) -> None:
-        """Forget the connection. Called once, if it was not refused."""
+        """Forget the connection, refused or not."""
         ...
 
 
@@ -69,7 +73,7 @@ class Wire(asyncio.Protocol):
         self._limits = limits
         self._receiver = Receiver(limits.line_bytes_max)
         self._transport: asyncio.Transport
-        self._schedule: Callable[..., asyncio.Handle] = asyncio.get_running_loop().call_soon
+        self._loop = asyncio.get_running_loop()
         self._outgoing: list[bytes] = []
         self._outgoing_bytes = 0
         self._written_bytes = 0
@@ -84,34 +88,43 @@ class Wire(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=self._limits.unread_bytes_max)
         if refusal := self._owner.opened(transport.get_extra_info("socket")):
-            self._refused = True
-            self.send(encode_error(None, refusal))
-            self.close()
+            self._turn_away(refusal)
+
+    def _turn_away(self, refusal: OmegadError) -> None:
+        self.send(encode_error(None, refusal))
+        self.flush()
+        self._refused = True
+        if self._owner.may_linger():
+            # To close on what a client has just sent would reset the connection, and it might never see why.
+            self._transport.write_eof()
+            self._loop.call_later(LINGER_S, self._transport.abort)
+        else:
+            self._transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes from the client."""
-        self._receiver.feed(data)
-        self.pump()
+        if not self._refused:
+            self._receiver.feed(data)
+            self.pump()
 
     def eof_received(self) -> bool:
         """Serve what a client asked before it closed its half, if it is still there for the answers."""
         self._receiver.end()
         self._ended = True
-        if not self._is_anyone_there():
+        if self._refused or not self._is_anyone_there():
             return False
         self.pump()
         return True
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Let go of everything. What went wrong (*exc*) makes no difference."""
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  it makes no difference what went wrong
+        """Let go of everything."""
         if self._slow_reader:
             self._slow_reader.cancel()
         if self._read:
             self._read.set()
             self._read = None
         self._outgoing.clear()
-        if not self._refused:
-            self._owner.closed()
+        self._owner.closed()
 
     def pump(self) -> None:
         """Hand on messages until there are no more, or no room for them."""
@@ -131,7 +144,7 @@ class Wire(asyncio.Protocol):
         if self._transport.is_closing():
             return
         if not self._outgoing:
-            self._schedule(self.flush)
+            self._loop.call_soon(self.flush)
         self._outgoing += (line, b"\n")
         self._outgoing_bytes += len(line) + 1
         if self._outgoing_bytes >= FLUSH_BYTES:
@@ -152,7 +165,7 @@ class Wire(asyncio.Protocol):
             await self._read.wait()
         if self._transport.is_closing():
             raise Unavailable("the client is gone")
-        self.send(encode_notification(method, params))
+        self.send(encode_request(None, method, params))
         if not self._outgoing:
             await checkpoint()  # it filled a buffer; others want to be served too
 
@@ -182,7 +195,7 @@ class Wire(asyncio.Protocol):
             self.pump()
 
     def _watch(self) -> None:
-        self._slow_reader = asyncio.get_running_loop().call_later(self._limits.unread_s, self._check_reader, self._read_bytes())
+        self._slow_reader = self._loop.call_later(self._limits.unread_s, self._check_reader, self._read_bytes())
 
     def _check_reader(self, read_before: int) -> None:
         if self._read_bytes() > read_before:

@@ -124,7 +124,8 @@ def _create(connection: Connection, projection: Projection) -> Checkpoint:
 
 
 def _tables(connection: Connection) -> set[str]:
-    return {name for _, name, kind, *_ in connection.execute("PRAGMA main.table_list") if kind in {"table", "virtual", "view"}}
+    rows = connection.execute("PRAGMA main.table_list").fetchall()
+    return {name for _, name, kind, *_ in rows if kind in {"table", "virtual", "view"} and not name.startswith("sqlite_")}
 
 
 def copy_to(connection: Connection, target: Path) -> None:

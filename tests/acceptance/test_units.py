@@ -6,8 +6,10 @@ import plistlib
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ SERVICE = ROOT / "systemd" / "omegad.service"
 AGENT = ROOT / "launchd" / "io.github.omegad.plist"
 ENTRY_POINT = "import sys; from omegad.cli import main; sys.exit(main())"  # what the installed command runs
 WRONG_USAGE = 2
+READY_WITHIN_S = 30
 MAY_STOP_S = 5  # how long a stopping daemon gives running requests (Config.shutdown_s)
 
 
@@ -109,3 +112,30 @@ def test_systemd_finds_nothing_wrong_with_the_service(tmp_path: Path) -> None:
         pytest.skip(f"systemd-analyze cannot work here: {verified.stderr.strip()}")
     complaints = [line for line in verified.stderr.splitlines() if str(unit) in line or SERVICE.name in line]
     assert (verified.returncode, complaints) == (0, [])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="systemd is Linux's")
+def test_a_daemon_that_systemd_starts_says_when_it_is_ready_and_ends_successfully(tmp_path: Path) -> None:
+    environment = {**os.environ, "OMEGAD_HOME": str(tmp_path / "home"), "OMEGAD_MODEL": "none", "NOTIFY_SOCKET": str(tmp_path / "n")}
+    environment.pop("OMEGAD_SOCKET", None)
+    printed = tmp_path / "printed"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager, printed.open("wb") as output:
+        manager.bind(environment["NOTIFY_SOCKET"])
+        with subprocess.Popen([sys.executable, "-c", ENTRY_POINT, "serve"], cwd=ROOT, env=environment, stdout=output, stderr=output) as daemon:
+            try:
+                is_ready = _says_ready(manager, daemon)
+            finally:
+                daemon.terminate()
+            assert (is_ready, daemon.wait(4 * MAY_STOP_S)) == (True, 0), printed.read_text(encoding="utf-8")
+
+
+def _says_ready(manager: socket.socket, daemon: subprocess.Popen[bytes]) -> bool:
+    manager.settimeout(0.2)
+    until = time.monotonic() + READY_WITHIN_S
+    while daemon.poll() is None and time.monotonic() < until:
+        try:
+            if "READY=1" in manager.recv(4096).decode().splitlines():
+                return True
+        except TimeoutError:
+            continue
+    return False

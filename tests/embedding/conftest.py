@@ -1,8 +1,9 @@
 """A BERT of random weights, small enough to be written for each test, in the files that a publisher provides."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -30,7 +31,7 @@ class TinyModel(msgspec.Struct, frozen=True):
     weights: Weights
 
 
-def write_safetensors(path: Path, tensors: dict[str, NDArray[np.generic]]) -> None:
+def write_safetensors(path: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
     names = {"float32": "F32", "float16": "F16", "int64": "I64"}
     header, offset = {}, 0
     for name, tensor in tensors.items():
@@ -65,9 +66,9 @@ def random_weights(shape: TinyShape, seed: int) -> Weights:
 def write_tokenizer(path: Path) -> None:
     """As publishers do, with padding and a truncation that omegad must not follow."""
     tokenizer = Tokenizer(models.WordPiece({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))  # noqa: S106
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)  # type: ignore[assignment]
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()  # type: ignore[assignment]
-    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))  # type: ignore[assignment]
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     tokenizer.enable_padding(length=8)
     tokenizer.enable_truncation(8)
     tokenizer.save(str(path))
@@ -77,7 +78,7 @@ def write_model(folder: Path, shape: TinyShape | None = None, prefix: str = "", 
     shape = shape or TinyShape()
     folder.mkdir(parents=True, exist_ok=True)
     weights = random_weights(shape, seed)
-    extra = {"embeddings.position_ids": np.arange(shape.positions)[None], "pooler.dense.bias": np.zeros(3, np.float32)}
+    extra: dict[str, NDArray[Any]] = {"embeddings.position_ids": np.arange(shape.positions)[None], "pooler.dense.bias": np.zeros(3, np.float32)}
     write_safetensors(folder / WEIGHTS, {prefix + name: tensor for name, tensor in (extra | weights).items()})
     write_tokenizer(folder / TOKENIZER)
     config = {

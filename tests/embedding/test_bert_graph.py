@@ -116,7 +116,13 @@ def test_the_graph_holds_no_copy_of_the_matrices(tmp_path: Path, tiny_model: Cal
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("model_type", "roberta"), ("hidden_act", "relu"), ("position_embedding_type", "relative_key"), ("is_decoder", True), ("num_attention_heads", 5)],
+    [
+        ("model_type", "roberta"),
+        ("hidden_act", "relu"),
+        ("position_embedding_type", "relative_key"),
+        ("is_decoder", True),
+        ("num_attention_heads", 5),
+    ],
 )
 def test_another_architecture_is_refused(tmp_path: Path, tiny_model: Callable[..., Any], key: str, value: object) -> None:
     tiny_model(tmp_path)

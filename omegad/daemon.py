@@ -1,0 +1,132 @@
+"""The composition root: opens the files, puts the parts together, runs them in one task group until told to stop.
+
+The only module that knows the projections by name.
+"""
+
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+import projections
+from omegad import __version__, config, supervisor, telemetry
+from omegad.clock import Clock, SystemClock
+from omegad.commands.memory_types import MemoryTypes
+from omegad.config import Config, Paths
+from omegad.dispatch.backlog import BacklogEmbedding
+from omegad.dispatch.commands import CommandDispatch
+from omegad.dispatch.neighbourhood import Neighbourhood
+from omegad.dispatch.parts import Parts
+from omegad.dispatch.queries import QueryDispatch
+from omegad.dispatch.service import Service
+from omegad.dispatch.system import SystemDispatch
+from omegad.embedding import cache
+from omegad.embedding.embedder import Embedder
+from omegad.embedding.lookup import VectorLookup
+from omegad.log import event_log
+from omegad.reactions.embedding_backlog import EmbeddingBacklog
+from omegad.rpc import endpoint
+from omegad.rpc.server import Limits, Server
+from omegad.views import current
+from omegad.views.contract import Embedding
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """A home's service, put together and not yet running."""
+
+    parts: Parts
+    server: Server
+    backlog: EmbeddingBacklog
+    stopping: anyio.Event
+
+    async def run(self, tasks: TaskGroup, shutdown_s: float) -> None:
+        """Keep every part going until `stopping` is set, then end in order: answers first, the log last."""
+        await self.stopping.wait()
+        supervisor.notify("STOPPING=1")
+        await self.server.stop(shutdown_s)
+        await self.parts.log.drain()
+        tasks.cancel_scope.cancel()
+
+
+def serve(paths: Paths, settings: Config) -> None:
+    """Serve a home in this process until it is told to stop.
+
+    Raises `AlreadyRunning` where another process serves it, and storage errors where its files cannot be used.
+    """
+    telemetry.configure(settings.log_level)
+    os.umask(0o077)
+    endpoint.private_directory(paths.home)
+    with endpoint.lock(paths.lock):
+        anyio.run(_serve, paths, settings, SystemClock())
+
+
+async def _serve(paths: Paths, settings: Config, clock: Clock) -> None:
+    async with composed(paths, settings, clock) as daemon, anyio.create_task_group() as tasks:
+        tasks.start_soon(daemon.parts.log.run, name="log")
+        tasks.start_soon(daemon.parts.views.run, name="views")
+        tasks.start_soon(daemon.parts.near.embedder.run, name="embedder")
+        tasks.start_soon(daemon.backlog.run, name="backlog")
+        tasks.start_soon(_signals, daemon, paths, name="signals")
+        with endpoint.listening(paths.socket) as sock:
+            await tasks.start(daemon.server.serve, sock)
+            _log.info("daemon.ready", version=__version__, home=str(paths.home), socket=str(paths.socket), head=daemon.parts.log.head)
+            supervisor.notify("READY=1")
+            await daemon.run(tasks, settings.shutdown_s)
+    _log.info("daemon.stopped")
+
+
+@asynccontextmanager
+async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterator[Daemon]:
+    """Open a home's files and put its parts together; close the files at the end of the block."""
+    async with AsyncExitStack() as stack:
+        vectors = await stack.enter_async_context(cache.opened(paths.embeddings))
+        lookup = VectorLookup(paths.embeddings)
+        stack.callback(lookup.close)
+        log = await stack.enter_async_context(event_log.opened(paths.log, clock))
+        views = await stack.enter_async_context(
+            current.opened(paths.home, log, projections.ALL, lambda wanted: _find(lookup, wanted), settings.readers)
+        )
+        embedder = Embedder(vectors, models_dir=paths.models, choice=settings.model, idle_unload_s=settings.model_idle_unload_s)
+        types = MemoryTypes({name: kind.jaccard for name, kind in settings.event_types.items()})
+        yield _put_together(Parts(log=log, views=views, near=Neighbourhood(embedder), types=types, clock=clock), paths, settings)
+
+
+def _put_together(parts: Parts, paths: Paths, settings: Config) -> Daemon:
+    stopping = anyio.Event()
+    commands = CommandDispatch(parts)
+    backlog = EmbeddingBacklog(BacklogEmbedding(parts, commands))
+    commands.on_pending = backlog.wake
+    queries = QueryDispatch(parts, fresh_wait_s=settings.fresh_wait_ms / 1e3, timeout_s=settings.query_timeout_s)
+    system = SystemDispatch(parts, paths, counts=lambda: (server.connections, server.requests), backlog=lambda: backlog.size)
+    service = Service(commands, queries, system, stop=stopping.set)
+    limits = Limits(
+        line_bytes_max=settings.line_bytes_max,
+        connections_max=settings.connections_max,
+        requests_in_flight_max=settings.requests_in_flight_max,
+    )
+    server = Server(service.handle, limits)
+    return Daemon(parts, server, backlog, stopping)
+
+
+def _find(lookup: VectorLookup, wanted: Embedding) -> bytes | None:
+    return lookup.find(wanted.embedder_id, wanted.text_hash)
+
+
+async def _signals(daemon: Daemon, paths: Paths) -> None:
+    """End on SIGTERM or SIGINT, at once on a second one; read the log level again on SIGHUP."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as received:
+        async for number in received:
+            if number == signal.SIGHUP:
+                telemetry.configure(config.load(paths).log_level)
+            elif daemon.stopping.is_set():
+                os._exit(128 + number)  # what was acknowledged is on the disk already
+            else:
+                daemon.stopping.set()

@@ -1,0 +1,62 @@
+"""What the embedding backlog asks for, done."""
+
+from functools import partial
+
+from omegad import times
+from omegad.commands.memory import StoreMemory
+from omegad.dispatch.commands import CommandDispatch
+from omegad.dispatch.parts import Parts
+from omegad.log.guards import MemoryGuard
+from omegad.queries import backlog, search
+from omegad.queries.backlog import Lacking
+
+BATCH = 64
+
+
+class BacklogEmbedding:
+    """Reads what is lacking from the views, embeds it, and hands the rest to the commands."""
+
+    def __init__(self, parts: Parts, commands: CommandDispatch) -> None:
+        """Take everything from outside."""
+        self._parts = parts
+        self._commands = commands
+
+    def embedder_id(self) -> str | None:
+        """Return the model in use, None without one."""
+        return self._parts.near.embedder.embedder_id
+
+    async def count(self) -> int:
+        """Return how many memories have no vectors of the model in use."""
+        await self._parts.views.wait_for(self._parts.log.head, search.VIEWS)
+        return await self._parts.views.read(partial(backlog.count, embedder_id=self.embedder_id()))
+
+    async def unembedded(self) -> list[Lacking]:
+        """Return some memories without vectors of the model in use, oldest first."""
+        await self._parts.views.wait_for(self._parts.log.head, search.VIEWS)
+        return await self._parts.views.read(partial(backlog.unembedded, embedder_id=self.embedder_id() or "", limit=BATCH))
+
+    async def embed(self, memory: Lacking) -> bool:
+        """Embed one and record what follows; say whether the model could."""
+        command = StoreMemory(
+            content=memory.content,
+            event_type=memory.event_type,
+            project=memory.project,
+            entity_id=memory.entity_id,
+            referenced_date=memory.referenced_date,
+        )
+        guard = MemoryGuard(memory.memory_id, memory.content_key, memory.row, memory.row, "active", memory.is_pending)
+        return await self._commands.embed_stored(command, guard)
+
+    async def fill(self) -> int:
+        """Compute again some vectors whose bytes were lost, and put them into the views; return how many memories have theirs."""
+        embedder_id = self.embedder_id()
+        if embedder_id is None:
+            return 0
+        for content, referenced_date in await self._parts.views.read(partial(backlog.unfilled, embedder_id=embedder_id, limit=BATCH)):
+            referenced_at = None if referenced_date is None else times.parse_time(referenced_date, "referenced_date")
+            if await self._parts.near.embed(content, referenced_at, is_backlog=True) is None:
+                return 0
+        filled = await self._parts.views.driver.fill_deferred(BATCH)
+        if filled:
+            self._parts.near.forget_mirror()
+        return filled

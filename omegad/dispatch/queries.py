@@ -1,0 +1,134 @@
+"""Queries: wait until the views are fresh enough, read one moment of them, answer, and log what was answered."""
+
+import time
+from functools import partial
+
+import anyio
+import msgspec
+import structlog
+
+from omegad.clock import uuid7
+from omegad.dispatch.commands import Origin
+from omegad.dispatch.parts import Parts
+from omegad.errors import Invalid, ModelFailed, ModelMissing, OmegadError, Overloaded, Stale
+from omegad.events.fact import NewEvent
+from omegad.events.retrieval import MemoryQueried, Returned
+from omegad.log.decision import Decision, Proposal
+from omegad.log.guards import Guards
+from omegad.queries import memory, search
+from omegad.queries.memory import Found, GetMemory, ListMemories, MemoryPage
+from omegad.queries.ranking import RANKING_VERSION
+from omegad.queries.search import Answer, QueryMemory, Result
+from omegad.storage.driver import Connection
+
+OWN_WRITES_S = 10.0  # for the views to show what this connection wrote; longer means that they cannot
+
+_log = structlog.get_logger(__name__)
+
+
+class QueryDispatch:
+    """Takes questions about memories to their answers."""
+
+    def __init__(self, parts: Parts, *, fresh_wait_s: float, timeout_s: float) -> None:
+        """Wait *fresh_wait_s* for what other clients wrote; fall back to keywords when the model takes longer than *timeout_s*."""
+        self._log = parts.log
+        self._views = parts.views
+        self._near = parts.near
+        self._types = parts.types
+        self._clock = parts.clock
+        self._fresh_wait_s = fresh_wait_s
+        self._timeout_s = timeout_s
+
+    async def find(self, query: QueryMemory, origin: Origin, acknowledged: int) -> Answer:
+        """Answer a search, and log it without waiting for the disk."""
+        started = time.perf_counter()
+        for event_type in query.event_types:
+            self._types.check(event_type)
+        vector, degraded = await self._vector(query)
+        await self._fresh(search.VIEWS, origin.written, acknowledged, query.min_position)
+        now_us = self._clock.now_us()
+        mirror = self._near.mirror(self._views.file) if vector else None
+
+        def read(connection: Connection) -> tuple[list[Result], int]:
+            return search.search(connection, query, vector, mirror, now_us), search.position(connection, search.VIEWS)
+
+        results, position = await self._views.read(read)
+        answer = Answer(
+            results=results,
+            abstained=not results,
+            degraded=degraded,
+            query_id=uuid7(self._clock),
+            position=position,
+            stale_by=max(0, acknowledged - position),
+            took_ms=round((time.perf_counter() - started) * 1e3, 3),
+        )
+        self._record(query, answer, origin, now_us)
+        return answer
+
+    async def get(self, query: GetMemory, origin: Origin, acknowledged: int) -> Found:
+        """Answer with one memory."""
+        await self._fresh(("memories", "edges"), origin.written, acknowledged, None)
+        return await self._views.read(lambda connection: memory.get(connection, query, search.position(connection, ("memories", "edges"))))
+
+    async def list_memories(self, query: ListMemories, origin: Origin, acknowledged: int) -> MemoryPage:
+        """Answer with a page of memories."""
+        await self._fresh(("memories",), origin.written, acknowledged, None)
+        now_us = self._clock.now_us()
+        return await self._views.read(lambda connection: memory.list_memories(connection, query, search.position(connection, ("memories",)), now_us))
+
+    async def _vector(self, query: QueryMemory) -> tuple[bytes | None, str | None]:
+        """Return the question's vector and, where there is none though one is wanted, what the answer is degraded to."""
+        if query.mode in {"keyword", "phrase"}:
+            return None, None
+        try:
+            with anyio.fail_after(self._timeout_s):
+                return await self._near.embedder.embed_query(query.text), None
+        except TimeoutError:
+            reason = f"the model took longer than {self._timeout_s} s"
+        except (ModelMissing, ModelFailed, Overloaded) as error:
+            reason = str(error)
+        _log.warning("query.degraded", failure="RETRIEVAL", to="keyword", reason=reason)
+        return None, "keyword"
+
+    async def _fresh(self, names: tuple[str, ...], own: int, acknowledged: int, wanted: int | None) -> None:
+        """Wait for the caller's own writes, always; for everyone's, a while. Raises `Stale`, `Invalid` or `ViewFailed`."""
+        if wanted is not None and wanted > self._log.head:
+            raise Invalid(f"min_position {wanted} is beyond the end of the log, {self._log.head}")
+        must = max(own, wanted or 0)
+        with anyio.move_on_after(OWN_WRITES_S) as patience:
+            await self._views.wait_for(must, names)
+        if patience.cancelled_caught:
+            raise Stale(f"the views did not reach position {must} within {OWN_WRITES_S:.0f} s")
+        with anyio.move_on_after(self._fresh_wait_s):
+            await self._views.wait_for(acknowledged, names)
+
+    def _record(self, query: QueryMemory, answer: Answer, origin: Origin, at: int) -> None:
+        event = MemoryQueried(
+            query_id=answer.query_id,
+            text=query.text,
+            mode=query.mode,
+            limit=query.limit,
+            filters=query.named(),
+            results=tuple(Returned(memory_id=result.memory_id, score=result.score) for result in answer.results),
+            read_position=answer.position,
+            at=at,
+            ranking_version=RANKING_VERSION,
+            embedder_id=None if answer.degraded or query.mode in {"keyword", "phrase"} else self._near.embedder.embedder_id,
+            abstained=answer.abstained,
+            degraded=answer.degraded,
+            took_us=round(answer.took_ms * 1e3),
+        )
+        new = NewEvent(event=event, session_id=query.session_id, project=query.project)
+        try:
+            self._log.append_later(Proposal(decide=partial(_as_is, new), client=origin.client or None))
+        except OmegadError as error:
+            _log.warning("query.not_logged", error=str(error))
+
+
+class _Nothing(msgspec.Struct, frozen=True):
+    """Nobody waits for the answer."""
+
+
+def _as_is(new: NewEvent, guards: Guards, now_us: int) -> Decision:
+    del guards, now_us
+    return Decision(events=(new,), answer=_Nothing())

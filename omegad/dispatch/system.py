@@ -1,0 +1,181 @@
+"""Questions about the service: its state, the log itself, and proof that the views equal it."""
+
+import os
+import resource
+import time
+from collections.abc import Awaitable, Callable, Collection
+from pathlib import Path
+
+import anyio
+import structlog
+
+from omegad import __version__
+from omegad.config import Paths
+from omegad.dispatch.parts import Parts
+from omegad.errors import Invalid
+from omegad.events.fact import Position
+from omegad.log.verifying import LogReport
+from omegad.queries.log import FollowLog, LogPage, ReadLog, VerifyLog, told
+from omegad.queries.system import EmbeddingStatus, LogStatus, ServiceStatus, ViewStatus
+from omegad.queries.views import ProgressToken, RebuildViews, VerifyViews, ViewsReport
+from omegad.rpc.peer import Call
+from omegad.views.replay import ViewReport
+
+PROGRESS_EVERY_S = 0.2
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+_log = structlog.get_logger(__name__)
+
+
+class Progress:
+    """Tells a caller that gave a token how far long work has come; says nothing to one that did not."""
+
+    def __init__(self, call: Call, token: ProgressToken | None) -> None:
+        self._call = call
+        self._token = token
+        self._done = 0
+        self._total = 0
+
+    def update(self, done: int, total: int) -> None:
+        """Note how much is done; cheap to call often."""
+        self._done, self._total = done, total
+
+    async def while_doing(self, work: Awaitable[object]) -> None:
+        """Send notifications until *work* is done, the last one when it is."""
+        if self._token is None:
+            await work
+            return
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._tell_now_and_then)
+            await work
+            group.cancel_scope.cancel()
+        await self._tell()
+
+    async def _tell_now_and_then(self) -> None:
+        told = -1
+        while True:
+            await anyio.sleep(PROGRESS_EVERY_S)
+            if self._done > told:
+                told = self._done
+                await self._tell()
+
+    async def _tell(self) -> None:
+        await self._call.notify("progress", {"progress_token": self._token, "progress": self._done, "total": self._total})
+
+
+class SystemDispatch:
+    """Answers for the service as a whole."""
+
+    def __init__(self, parts: Parts, paths: Paths, *, counts: Callable[[], tuple[int, int]], backlog: Callable[[], int]) -> None:
+        """Take *counts* (connections now, requests so far) and *backlog* (memories whose vectors are to come) from who knows them."""
+        self._parts = parts
+        self._paths = paths
+        self._counts = counts
+        self._backlog = backlog
+        self._started = time.monotonic()
+
+    def status(self) -> ServiceStatus:
+        """Say how everything is, from memory, waiting for nothing."""
+        log, views, embedder = self._parts.log, self._parts.views, self._parts.near.embedder
+        embedding = embedder.status()
+        mirror_vectors, mirror_bytes = self._parts.near.size
+        connections, requests = self._counts()
+        states = self._view_states()
+        return ServiceStatus(
+            version=__version__,
+            pid=os.getpid(),
+            uptime_s=round(time.monotonic() - self._started, 3),
+            home=str(self._paths.home),
+            socket=str(self._paths.socket),
+            log=LogStatus(head=log.head, bytes=log.bytes_on_disk(), waiting=log.waiting),
+            views=states,
+            embedding=EmbeddingStatus(
+                model=embedding.model,
+                state=embedding.state,
+                embedder_id=embedding.embedder_id,
+                mirror_vectors=mirror_vectors,
+                mirror_bytes=mirror_bytes,
+                backlog=self._backlog(),
+            ),
+            degraded=self._troubles(embedding.state, embedding.failure, states, views.driver.trouble),
+            rss_bytes=resident_bytes(),
+            connections=connections,
+            requests=requests,
+        )
+
+    async def read_log(self, query: ReadLog) -> LogPage:
+        """Answer with a page of the log; shorter than asked for where the events are large."""
+        return LogPage(events=[told(recorded) for recorded in await self._parts.log.read(query.after, query.limit)], head=self._parts.log.head)
+
+    async def follow_log(self, query: FollowLog, call: Call) -> None:
+        """Send every event after a position to the caller until it cancels or goes."""
+        after = self._parts.log.head if query.after is None else query.after
+        if after > self._parts.log.head:
+            raise Invalid(f"position {after} is beyond the end of the log, {self._parts.log.head}")
+        async for recorded in self._parts.log.follow(after):
+            await call.notify("log.event", told(recorded))
+
+    async def verify_log(self, query: VerifyLog, call: Call) -> LogReport:
+        """Prove the chain, telling how far it has come."""
+        progress, found = Progress(call, query.progress_token), []
+
+        async def work() -> None:
+            found.append(await self._parts.log.verify(progress.update))
+
+        await progress.while_doing(work())
+        return found[0]
+
+    async def rebuild_views(self, query: RebuildViews, call: Call) -> ViewsReport:
+        """Build views again and swap."""
+        return await self._on_views(self._parts.views.rebuild, query.name, Progress(call, query.progress_token))
+
+    async def verify_views(self, query: VerifyViews, call: Call) -> ViewsReport:
+        """Compare views with a replay."""
+        return await self._on_views(self._parts.views.verify, query.name, Progress(call, query.progress_token))
+
+    async def _on_views(
+        self,
+        method: Callable[[Collection[str], Callable[[Position, Position], None]], Awaitable[dict[str, ViewReport]]],
+        name: str | None,
+        progress: Progress,
+    ) -> ViewsReport:
+        found: dict[str, ViewReport] = {}
+
+        async def work() -> None:
+            found.update(await method((name,) if name else (), progress.update))
+
+        await progress.while_doing(work())
+        return ViewsReport(ok=all(report.equal for report in found.values()), views=dict(found))
+
+    def _view_states(self) -> dict[str, ViewStatus]:
+        head, views = self._parts.log.head, self._parts.views
+        states = {}
+        for name, checkpoint in views.driver.checkpoints.items():
+            lag = head - checkpoint.position
+            state = "rebuilding" if name in views.rebuilding else "catching_up" if lag > 0 else "live"
+            error = None
+            if checkpoint.failed_position is not None:
+                state, error = "failed", f"at position {checkpoint.failed_position}: {checkpoint.error}"
+            states[name] = ViewStatus(position=checkpoint.position, lag=lag, state=state, version=checkpoint.version, error=error)
+        return states
+
+    def _troubles(self, state: str, failure: str | None, states: dict[str, ViewStatus], trouble: str | None) -> list[str]:
+        found = []
+        if state == "absent":
+            found.append("no embedding model is in use: search works on full text alone; run `omegad model install`")
+        if state == "failed":
+            found.append(f"the embedding model fails: {failure}")
+        if self._backlog():
+            found.append(f"{self._backlog()} memories wait for their vectors")
+        found += [f"the view {name} failed {view.error}; run `omegad rebuild {name}`" for name, view in states.items() if view.state == "failed"]
+        if trouble:
+            found.append(f"the views cannot be written: {trouble}")
+        return found
+
+
+def resident_bytes() -> int:
+    """Return how much memory the process occupies, 0 where the system does not say."""
+    statm = Path("/proc/self/statm")
+    if statm.exists():
+        return int(statm.read_text(encoding="ascii").split()[1]) * PAGE_BYTES
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # macOS: bytes, and the peak

@@ -1,0 +1,66 @@
+"""Which memories a query or list is about."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from omegad.errors import Invalid
+from omegad.queries.query import Query
+from omegad.times import parse_time, rfc3339
+
+LAST_ROW = 2**62
+
+Some = Annotated[tuple[Annotated[str, Meta(max_length=256)], ...], Meta(max_length=32)]
+One = Annotated[str, Meta(max_length=256)]
+
+
+class Filters(Query, frozen=True, kw_only=True):
+    """Conditions that all must hold; of several types, and of several tags, one must. `since` and `until` bound when it was stored."""
+
+    event_types: Some = ()
+    project: One | None = None
+    entity_id: One | None = None
+    session_id: One | None = None
+    tags: Some = ()
+    since: str | None = None
+    until: str | None = None
+
+    def named(self) -> dict[str, object]:
+        """Return the conditions that are set."""
+        found = {name: getattr(self, name) for name in Filters.__struct_fields__}
+        return {name: value for name, value in found.items() if value}
+
+    def before(self, cursor: str | None) -> int:
+        """Return the row that a page begins before; raises `Invalid` for a cursor that no page gave."""
+        if cursor is None:
+            return LAST_ROW
+        if not cursor.isdigit() or int(cursor) > LAST_ROW:
+            raise Invalid(f"{cursor[:40]!r} is not a cursor", hint="pass next_cursor of the page before, or nothing")
+        return int(cursor)
+
+
+def where(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
+    """Return a condition on `memories AS m`, and its values: what is active, not expired at *now_us*, and passes the filters."""
+    parts = ["m.status = 'active'", "(m.ttl_seconds IS NULL OR m.recorded_at + m.ttl_seconds * 1000000 > ?)"]
+    values: list[object] = [now_us]
+    for column in ("project", "entity_id", "session_id"):
+        if (value := getattr(filters, column)) is not None:
+            parts.append(f"m.{column} = ?")
+            values.append(value)
+    if filters.event_types:
+        parts.append(f"m.event_type IN ({_marks(filters.event_types)})")
+        values.extend(filters.event_types)
+    if filters.tags:
+        parts.append(f"EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value IN ({_marks(filters.tags)}))")
+        values.extend(filters.tags)
+    if filters.since is not None:
+        parts.append("m.created_at >= ?")
+        values.append(rfc3339(parse_time(filters.since, "since")))
+    if filters.until is not None:
+        parts.append("m.created_at <= ?")
+        values.append(rfc3339(parse_time(filters.until, "until")))
+    return " AND ".join(parts), tuple(values)
+
+
+def _marks(values: tuple[str, ...]) -> str:
+    return ", ".join("?" * len(values))

@@ -1,0 +1,77 @@
+"""Questions put to the log itself."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from omegad.events.fact import Erased, Position, Recorded, Unknown
+from omegad.queries.query import Query
+from omegad.queries.views import ProgressToken
+from omegad.times import rfc3339
+
+READ_MAX = 10_000
+
+
+class ReadLog(Query, frozen=True, kw_only=True, tag="log.read"):
+    """Read events after a position."""
+
+    after: Annotated[int, Meta(ge=0)] = 0
+    limit: Annotated[int, Meta(ge=1, le=READ_MAX)] = 100
+
+
+class FollowLog(Query, frozen=True, kw_only=True, tag="log.follow"):
+    """Be sent every event after a position (by default, those to come) as `log.event` notifications, until the request is cancelled."""
+
+    after: Annotated[int, Meta(ge=0)] | None = None
+
+
+class VerifyLog(Query, frozen=True, kw_only=True, tag="log.verify"):
+    """Prove that the log is as it was written."""
+
+    progress_token: ProgressToken | None = None
+
+
+class LogEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An event as it is told to clients."""
+
+    position: Position
+    id: str
+    tag: str
+    recorded_at: str
+    occurred_at: str
+    session_id: str | None
+    project: str | None
+    client: str | None
+    cause: Position | None
+    data: object
+
+
+class LogPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Some events, and where the log ends."""
+
+    events: list[LogEvent]
+    head: Position
+
+
+def told(recorded: Recorded) -> LogEvent:
+    """Return an event as it is told to clients: an erased payload as null, an unknown one as the JSON that it is."""
+    match recorded.event:
+        case Erased():
+            data: object = None
+        case Unknown(body=body):
+            data = msgspec.Raw(body)
+        case known:
+            data = known
+    return LogEvent(
+        position=recorded.position,
+        id=recorded.event_id,
+        tag=recorded.tag,
+        recorded_at=rfc3339(recorded.recorded_at),
+        occurred_at=rfc3339(recorded.occurred_at),
+        session_id=recorded.session_id,
+        project=recorded.project,
+        client=recorded.client,
+        cause=recorded.cause,
+        data=data,
+    )

@@ -1,0 +1,136 @@
+"""Questions about memories by id, and lists of them."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from omegad.errors import NotFound
+from omegad.queries.filters import Filters, where
+from omegad.queries.query import Query
+from omegad.storage.driver import Connection
+
+COLUMNS = """
+m.id, m.node_id, m.content, m.event_type, m.created_at, m.referenced_date, m.session_id, m.project, m.entity_id, m.tags, m.priority, m.metadata,
+m.source, m.confidence, m.status, m.superseded_by, m.ttl_seconds, m.repeated, m.access_count, m.last_accessed, m.pending, m.redacted
+"""
+
+
+class GetMemory(Query, frozen=True, kw_only=True, tag="memory.get"):
+    """Ask for one memory, with its edges and counters; a superseded or deleted id keeps answering."""
+
+    memory_id: str
+
+
+class ListMemories(Filters, frozen=True, kw_only=True, tag="memory.list"):
+    """Ask for the memories that pass the filters, newest first, a page at a time."""
+
+    limit: Annotated[int, Meta(ge=1, le=1_000)] = 50
+    cursor: str | None = None
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory as it stands. Times are RFC 3339, UTC."""
+
+    memory_id: str
+    content: str
+    event_type: str
+    created_at: str
+    referenced_date: str | None
+    session_id: str | None
+    project: str | None
+    entity_id: str | None
+    tags: msgspec.Raw
+    priority: int
+    metadata: msgspec.Raw
+    source: str | None
+    confidence: float | None
+    status: str
+    superseded_by: str | None
+    ttl_seconds: int | None
+    repeated: int
+    retrieval_count: int
+    last_retrieved_at: str | None
+    pending: bool
+    redacted: msgspec.Raw
+
+
+class Edge(msgspec.Struct, frozen=True, kw_only=True):
+    """An edge of a memory, seen from it: outgoing or incoming."""
+
+    memory_id: str
+    edge_type: str
+    weight: float
+    direction: str
+
+
+class Found(Memory, frozen=True, kw_only=True):
+    """A memory with its edges, strongest first, and the position at which this is how things stand."""
+
+    edges: list[Edge]
+    position: int
+
+
+class MemoryPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Some memories, and where the next page begins; None after the last."""
+
+    memories: list[Memory]
+    next_cursor: str | None
+    position: int
+
+
+def fields(row: tuple[Any, ...]) -> dict[str, Any]:
+    """Name the columns of `COLUMNS` as `Memory` does."""
+    (_, memory_id, content, event_type, created_at, referenced_date, session_id, project, entity_id, tags, priority, metadata) = row[:12]
+    (source, confidence, status, superseded_by, ttl_seconds, repeated, access_count, last_accessed, pending, redacted) = row[12:22]
+    return {
+        "memory_id": memory_id,
+        "content": content,
+        "event_type": event_type,
+        "created_at": created_at,
+        "referenced_date": referenced_date,
+        "session_id": session_id,
+        "project": project,
+        "entity_id": entity_id,
+        "tags": msgspec.Raw(tags.encode()),
+        "priority": priority,
+        "metadata": msgspec.Raw(metadata.encode()),
+        "source": source,
+        "confidence": confidence,
+        "status": status,
+        "superseded_by": superseded_by,
+        "ttl_seconds": ttl_seconds,
+        "repeated": repeated,
+        "retrieval_count": access_count,
+        "last_retrieved_at": last_accessed,
+        "pending": bool(pending),
+        "redacted": msgspec.Raw(redacted.encode()),
+    }
+
+
+def get(connection: Connection, query: GetMemory, position: int) -> Found:
+    """Read one memory; raises `NotFound`."""
+    row = connection.execute(f"SELECT {COLUMNS} FROM memories AS m WHERE m.node_id = ?", (query.memory_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"there is no memory {query.memory_id[:80]}")
+    return Found(**fields(row), edges=_edges(connection, query.memory_id), position=position)
+
+
+def list_memories(connection: Connection, query: ListMemories, position: int, now_us: int) -> MemoryPage:
+    """Read one page of memories, newest first."""
+    condition, values = where(query, now_us)
+    before = query.before(query.cursor)
+    sql = f"SELECT {COLUMNS} FROM memories AS m WHERE {condition} AND m.id < ? ORDER BY m.id DESC LIMIT ?"
+    rows = connection.execute(sql, (*values, before, query.limit + 1)).fetchall()
+    page = rows[: query.limit]
+    next_cursor = str(page[-1][0]) if len(rows) > query.limit else None
+    return MemoryPage(memories=[Memory(**fields(row)) for row in page], next_cursor=next_cursor, position=position)
+
+
+def _edges(connection: Connection, memory_id: str) -> list[Edge]:
+    sql = """
+    SELECT target_id, edge_type, weight, 'out' FROM edges WHERE source_id = :id
+    UNION ALL SELECT source_id, edge_type, weight, 'in' FROM edges WHERE target_id = :id ORDER BY 3 DESC, 1
+    """
+    rows = connection.execute(sql, {"id": memory_id}).fetchall()
+    return [Edge(memory_id=other, edge_type=kind, weight=weight, direction=direction) for other, kind, weight, direction in rows]

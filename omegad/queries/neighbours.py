@@ -1,0 +1,48 @@
+"""The memories nearest to a text that is about to be stored."""
+
+import msgspec
+import numpy as np
+
+from omegad.queries import terms
+from omegad.queries.mirror import Mirror
+from omegad.storage.driver import Connection
+
+COUNT = 10
+
+
+class Near(msgspec.Struct, frozen=True, kw_only=True):
+    """A near memory; `cosine` is None where it was found by words."""
+
+    memory_id: str
+    content: str
+    event_type: str
+    entity_id: str | None
+    cosine: float | None
+
+
+def neighbours(
+    connection: Connection, content: str, project: str | None, embedded: tuple[Mirror, bytes] | None, leave_out: str | None = None
+) -> list[Near]:
+    """Return the nearest active memories of the same project: by meaning where the text could be embedded, else by words."""
+    if embedded is None:
+        rows = dict.fromkeys(_by_words(connection, content, project))
+    else:
+        mirror, vector = embedded
+        found = connection.execute("SELECT id FROM memories WHERE project IS ? AND status = 'active' ORDER BY id", (project,)).fetchall()
+        allowed = np.fromiter((row[0] for row in found), np.int64, len(found))
+        rows = dict(mirror.nearest(connection, vector, allowed, COUNT + 1))
+    sql = "SELECT id, node_id, content, event_type, entity_id FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+    details = {row[0]: row[1:] for row in connection.execute(sql, (str(list(rows)),))}
+    near = [Near(memory_id=d[0], content=d[1], event_type=d[2], entity_id=d[3], cosine=rows[key]) for key in rows if (d := details.get(key))]
+    return [one for one in near if one.memory_id != leave_out][:COUNT]
+
+
+def _by_words(connection: Connection, content: str, project: str | None) -> list[int]:
+    expression = terms.any_term(content[:2_000])
+    if expression is None:
+        return []
+    sql = """
+    SELECT m.id FROM (SELECT rowid, rank AS score FROM memories_fts WHERE memories_fts MATCH ?) AS f
+    CROSS JOIN memories AS m ON m.id = f.rowid WHERE m.project IS ? AND m.status = 'active' ORDER BY f.score, m.id LIMIT ?
+    """
+    return [row[0] for row in connection.execute(sql, (expression, project, COUNT + 1))]

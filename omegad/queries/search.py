@@ -1,0 +1,128 @@
+"""Find memories by meaning and by words: candidates from both indexes, both scores for each of them, one order.
+
+This file is the recipe; the formula is in `ranking`, the language of full text in `terms`, nearest neighbours in `mirror`.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from omegad.queries import ranking, terms
+from omegad.queries.filters import Filters, where
+from omegad.queries.memory import COLUMNS, fields
+from omegad.queries.mirror import Mirror, cosines_of_memories
+from omegad.queries.ranking import Candidate, Ranked, Weights
+from omegad.storage.driver import Connection
+
+VIEWS = ("memories", "vectors", "fulltext")
+TEXT_MAX = 2_000  # matches of full text whose scores are read
+CANDIDATES = 100  # of each index
+
+Mode = Literal["hybrid", "semantic", "keyword", "phrase"]
+
+# The subquery must drive: from the other side, the planner runs MATCH once for every memory.
+_MATCHES = """
+SELECT m.id, -f.score FROM (
+    SELECT rowid, bm25(memories_fts, 1.0, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH ?
+) AS f CROSS JOIN memories AS m ON m.id = f.rowid WHERE {condition} ORDER BY f.score, m.id LIMIT ?
+"""
+
+
+class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
+    """Find memories: by meaning and words (`hybrid`), meaning, any of the words, or the words in a row (`phrase`)."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=8_192)]
+    limit: Annotated[int, Meta(ge=1, le=100)] = 10
+    mode: Mode = "hybrid"
+    min_position: Annotated[int, Meta(ge=0)] | None = None
+    explain: bool = False
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a result has its score: what each stage contributed (the sum is the score), and what it was made from."""
+
+    vector: float
+    text: float
+    cosine: float | None
+    bm25: float
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One memory found."""
+
+    memory_id: str
+    content: str
+    event_type: str
+    score: float
+    created_at: str
+    tags: msgspec.Raw
+    project: str | None
+    status: str
+    session_id: str | None
+    referenced_date: str | None
+    explanation: Explanation | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found. `position` is that of the views that answered, `stale_by` how many acknowledged events they did not show yet."""
+
+    results: list[Result]
+    abstained: bool
+    degraded: str | None
+    query_id: str
+    position: int
+    stale_by: int
+    took_ms: float
+
+
+def search(connection: Connection, query: QueryMemory, vector: bytes | None, mirror: Mirror | None, now_us: int) -> list[Result]:
+    """Return the best memories for *query*; without *vector* by words alone. All reads are of one moment of the views."""
+    condition, values = where(query, now_us)
+    bm25 = {} if query.mode == "semantic" else _by_words(connection, query, condition, values)
+    cosine = {}
+    if vector is not None and mirror is not None:
+        near = mirror.nearest(connection, vector, _allowed(connection, query, condition, values), CANDIDATES)
+        lacking = [row for row in list(bm25)[:CANDIDATES] if row not in dict(near)]
+        cosine = dict(near) | cosines_of_memories(connection, vector, mirror.embedder_id, lacking)
+    rows = sorted({*cosine, *list(bm25)[:CANDIDATES]})
+    candidates = {row: Candidate(id=row, cosine=cosine.get(row), bm25=bm25.get(row, 0.0)) for row in rows}
+    best = ranking.rank(candidates.values(), Weights())[: query.limit]
+    return _results(connection, best, candidates, is_explained=query.explain)
+
+
+def position(connection: Connection, names: tuple[str, ...] = VIEWS) -> int:
+    """Return the position that the views named show at the connection's moment."""
+    rows: dict[str, int] = dict(connection.execute("SELECT name, position FROM checkpoints").fetchall())
+    return min(rows[name] for name in names)
+
+
+def _by_words(connection: Connection, query: QueryMemory, condition: str, values: tuple[object, ...]) -> dict[int, float]:
+    """Return BM25 scores (greater is better) by memory row, best first."""
+    expression = terms.phrase(query.text) if query.mode == "phrase" else terms.any_term(query.text)
+    if expression is None:
+        return {}
+    return dict(connection.execute(_MATCHES.format(condition=condition), (expression, *values, TEXT_MAX)).fetchall())
+
+
+def _allowed(connection: Connection, query: QueryMemory, condition: str, values: tuple[object, ...]) -> Any:  # noqa: ANN401  an array of rows
+    """Return the sorted memory rows that pass the filters, None where that is nearly all of them."""
+    del query
+    rows = connection.execute(f"SELECT m.id FROM memories AS m WHERE {condition} ORDER BY m.id", values).fetchall()
+    return np.fromiter((row[0] for row in rows), np.int64, len(rows))
+
+
+def _results(connection: Connection, best: list[Ranked], candidates: dict[int, Candidate], *, is_explained: bool) -> list[Result]:
+    ids = str([one.id for one in best])
+    found = connection.execute(f"SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))", (ids,))
+    by_id = {row[0]: fields(row) for row in found}
+    return [_result(by_id[one.id], one, candidates[one.id] if is_explained else None) for one in best]
+
+
+def _result(memory: dict[str, Any], ranked: Ranked, explained: Candidate | None) -> Result:
+    names = ("memory_id", "content", "event_type", "created_at", "tags", "project", "status", "session_id", "referenced_date")
+    explanation = None
+    if explained is not None:
+        explanation = Explanation(vector=ranked.vector, text=ranked.text, cosine=explained.cosine, bm25=explained.bm25)
+    return Result(**{name: memory[name] for name in names}, score=ranked.score, explanation=explanation)

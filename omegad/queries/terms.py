@@ -1,0 +1,42 @@
+"""From what a person asks to what FTS5 is asked. Pure.
+
+Raw text is an error in FTS5's language as often as not (`c++`, `foo-bar`, `file.py`, a quote), so every term is quoted; what is
+joined by dots, dashes, slashes or underscores becomes a phrase and is found as it was written.
+"""
+
+import re
+
+TERMS_MAX = 64
+
+_PART = re.compile(r"\S+")
+_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
+_WORD = re.compile(r"[^\W_]")
+
+# Words that a question is made of, and that say nothing about its answer.
+STOP_WORDS = frozenset(
+    """a about all am an and any are as at be been being but by can could did do does doing for from had has have having he her hers him his how
+    i if in into is it its just many me might more most much my of on or our ours shall she should so some such tell than that the their theirs
+    them then there these they this those to too us very was we were what when where which while who whom whose why will with would you your
+    yours""".split()  # noqa: SIM905  words read as words
+)
+
+
+def any_term(text: str) -> str | None:
+    """Return the expression that finds texts with any telling term of *text*; None where it has no term at all."""
+    terms = _terms(text)
+    telling = [term for term in terms if term.casefold() not in STOP_WORDS] or terms
+    return " OR ".join(_quoted(term) for term in telling[:TERMS_MAX]) or None
+
+
+def phrase(text: str) -> str | None:
+    """Return the expression that finds texts with the terms of *text* in a row; None where it has no term at all."""
+    return _quoted(text) if _WORD.search(text) else None
+
+
+def _terms(text: str) -> list[str]:
+    stripped = (_EDGES.sub("", match.group()) for match in _PART.finditer(text.replace("\0", " ")))
+    return list(dict.fromkeys(term.removesuffix("'s") for term in stripped if _WORD.search(term)))
+
+
+def _quoted(term: str) -> str:
+    return '"' + term.replace('"', '""').replace("\0", " ") + '"'

@@ -1,0 +1,123 @@
+"""The cache gives back what was put, and losing it is never an error."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+from structlog.testing import capture_logs
+
+from omegad.embedding import cache
+from omegad.embedding.cache import canonical, text_hash
+from omegad.embedding.catalogue import VECTOR_BYTES
+from omegad.errors import StorageFailed
+from omegad.storage.driver import sqlite
+
+VECTOR = bytes(range(256)) * (VECTOR_BYTES // 256)
+
+
+def test_texts_that_unicode_calls_the_same_have_the_same_hash() -> None:
+    assert text_hash("caf\u00e9") == text_hash("cafe\u0301") != text_hash("cafe")
+    assert len(text_hash("")) == 64
+    assert canonical("a\udcffb") == "a?b"
+
+
+async def test_vectors_survive_a_restart_and_are_kept_apart_by_embedder(tmp_path: Path) -> None:
+    path = tmp_path / "embeddings.db"
+    async with cache.opened(path) as vectors:
+        await vectors.put_many("one", {text_hash("a"): VECTOR, text_hash("b"): VECTOR[::-1]})
+        await vectors.put_many("two", {text_hash("a"): VECTOR[::-1]})
+    async with cache.opened(path) as vectors:
+        assert await vectors.get_many("one", [text_hash("a"), text_hash("b"), text_hash("c")]) == {
+            text_hash("a"): VECTOR,
+            text_hash("b"): VECTOR[::-1],
+        }
+        assert await vectors.get_many("two", [text_hash("a")]) == {text_hash("a"): VECTOR[::-1]}
+        assert await vectors.get_many("three", [text_hash("a")]) == {}
+        assert await vectors.get_many("one", []) == {}
+
+
+async def test_a_vector_can_be_put_again(tmp_path: Path) -> None:
+    async with cache.opened(tmp_path / "embeddings.db") as vectors:
+        await vectors.put_many("one", {"h": VECTOR})
+        await vectors.put_many("one", {"h": VECTOR[::-1]})
+        assert await vectors.get_many("one", ["h"]) == {"h": VECTOR[::-1]}
+
+
+async def test_thousands_are_fetched_at_once(tmp_path: Path) -> None:
+    async with cache.opened(tmp_path / "embeddings.db") as vectors:
+        hashes = [text_hash(str(n)) for n in range(5000)]
+        await vectors.put_many("one", dict.fromkeys(hashes, VECTOR))
+        assert len(await vectors.get_many("one", hashes)) == 5000
+
+
+def files_with(content: bytes, folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if content in path.read_bytes()]
+
+
+async def test_a_forgotten_vector_is_in_no_file(tmp_path: Path) -> None:
+    secret, kept = b"\xab\xcd\xef\x17" * (VECTOR_BYTES // 4), VECTOR
+    async with cache.opened(tmp_path / "embeddings.db") as vectors:
+        await vectors.put_many("one", {"secret": secret, "kept": kept})
+        await vectors.put_many("two", {"secret": secret})
+        (tmp_path / "embeddings.db.damaged").write_bytes(secret)
+        assert files_with(secret[:64], tmp_path)
+        await vectors.forget(["secret"])
+        assert await vectors.get_many("one", ["secret", "kept"]) == {"kept": kept}
+        assert not files_with(secret[:64], tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"not a database at all" * 100, b"SQLite format 3\0" + b"\xff" * 8192])
+async def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "embeddings.db"
+    path.write_bytes(content)
+    with capture_logs() as logs:
+        async with cache.opened(path) as vectors:
+            await vectors.put_many("one", {"h": VECTOR})
+            assert await vectors.get_many("one", ["h"]) == {"h": VECTOR}
+    assert [entry["event"] for entry in logs] == ["embedding.cache_set_aside"]
+    assert (tmp_path / "embeddings.db.damaged").read_bytes() == content
+
+
+async def test_damage_found_while_running_starts_a_fresh_file_once(tmp_path: Path) -> None:
+    path = tmp_path / "embeddings.db"
+    async with cache.opened(path) as vectors:
+        await vectors.put_many("one", {text_hash(str(n)): VECTOR for n in range(2000)})
+    damaged = bytearray(path.read_bytes())
+    damaged[8192:] = b"\xff" * (len(damaged) - 8192)
+    path.write_bytes(damaged)
+    with capture_logs() as logs:
+        async with cache.opened(path) as vectors, anyio.create_task_group() as callers:
+            for n in range(8):
+                callers.start_soon(vectors.get_many, "one", [text_hash(str(n))])
+    assert [entry["event"] for entry in logs] == ["embedding.cache_set_aside"]
+    async with cache.opened(path) as vectors:
+        await vectors.put_many("one", {"h": VECTOR})
+        assert await vectors.get_many("one", ["h"]) == {"h": VECTOR}
+
+
+async def test_storage_that_fails_behaves_like_an_empty_cache(tmp_path: Path) -> None:
+    path = tmp_path / "embeddings.db"
+    async with cache.opened(path) as vectors:
+        await vectors._database.run(lambda connection: connection.execute("PRAGMA query_only=ON"))
+        with capture_logs() as logs:
+            await vectors.put_many("one", {"h": VECTOR})
+            assert await vectors.get_many("one", ["h"]) == {}
+        assert [entry["event"] for entry in logs] == ["embedding.cache_unwritable"]
+        await vectors._database.run(lambda connection: connection.execute("PRAGMA query_only=OFF"))
+
+
+async def test_a_place_where_no_file_can_be_is_an_error_of_the_catalogue(tmp_path: Path) -> None:
+    (tmp_path / "embeddings.db").mkdir()
+    (tmp_path / "embeddings.db.damaged").mkdir()
+    with pytest.raises(StorageFailed, match="neither"):
+        async with cache.opened(tmp_path / "embeddings.db"):
+            pass
+
+
+async def test_the_table_can_be_read_with_any_sqlite(tmp_path: Path) -> None:
+    path = tmp_path / "embeddings.db"
+    async with cache.opened(path) as vectors:
+        await vectors.put_many("one", {"h": VECTOR})
+    connection = sqlite.connect(str(path))
+    assert connection.execute("SELECT embedder_id, text_hash, length(vector) FROM vectors").fetchall() == [("one", "h", VECTOR_BYTES)]
+    connection.close()
