@@ -37,7 +37,7 @@ CREATE TABLE memories (
     repeated         INTEGER NOT NULL DEFAULT 0,
     pending          INTEGER NOT NULL,    -- 1 until its relations are decided
     redacted         TEXT NOT NULL,       -- JSON array of what was taken out
-    recorded_at      INTEGER NOT NULL,    -- microseconds since 1970
+    created_us       INTEGER NOT NULL,    -- created_at in microseconds since 1970
     changed_position INTEGER NOT NULL     -- of the latest event that changed whether, or as what, it is found
 ) STRICT;
 
@@ -50,7 +50,7 @@ CANONICAL = ("SELECT * FROM memories ORDER BY id",)
 
 _INSERT = """
 INSERT INTO memories (id, node_id, content, metadata, created_at, ttl_seconds, session_id, event_type, project, content_hash, priority,
-                      referenced_date, entity_id, tags, source, confidence, status, pending, redacted, recorded_at, changed_position)
+                      referenced_date, entity_id, tags, source, confidence, status, pending, redacted, created_us, changed_position)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'active', ?, ?, ?, ?)
 """
 
@@ -99,7 +99,7 @@ def _insert(recorded: Recorded, stored: MemoryStored) -> Statement:
             stored.confidence,
             stored.pending,
             to_json(stored.redacted),
-            recorded.recorded_at,
+            recorded.occurred_at,
             recorded.position,
         ),
     )

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from omegad import times
 from omegad.commands.memory import StoreMemory
 from omegad.dispatch.commands import CommandDispatch
 from omegad.dispatch.parts import Parts
@@ -37,13 +36,7 @@ class BacklogEmbedding:
 
     async def embed(self, memory: Lacking) -> bool:
         """Embed one and record what follows; say whether the model could."""
-        command = StoreMemory(
-            content=memory.content,
-            event_type=memory.event_type,
-            project=memory.project,
-            entity_id=memory.entity_id,
-            referenced_date=memory.referenced_date,
-        )
+        command = StoreMemory(content=memory.content, event_type=memory.event_type, project=memory.project, entity_id=memory.entity_id)
         guard = MemoryGuard(memory.memory_id, memory.content_key, memory.row, memory.row, "active", memory.is_pending)
         return await self._commands.embed_stored(command, guard)
 
@@ -52,9 +45,8 @@ class BacklogEmbedding:
         embedder_id = self.embedder_id()
         if embedder_id is None:
             return 0
-        for content, referenced_date in await self._parts.views.read(partial(backlog.unfilled, embedder_id=embedder_id, limit=BATCH)):
-            referenced_at = None if referenced_date is None else times.parse_time(referenced_date, "referenced_date")
-            if await self._parts.near.embed(content, referenced_at, is_backlog=True) is None:
+        for content in await self._parts.views.read(partial(backlog.unfilled, embedder_id=embedder_id, limit=BATCH)):
+            if await self._parts.near.embed(content, is_backlog=True) is None:
                 return 0
         filled = await self._parts.views.driver.fill_deferred(BATCH)
         if filled:

@@ -7,7 +7,6 @@ from hashlib import blake2b
 import anyio
 import msgspec
 
-from omegad import times
 from omegad.commands import Command, memory, tool
 from omegad.commands.memory import DeleteMemory, Neighbour, Outdated, PreparedStore, StoreMemory
 from omegad.commands.tool import RecordToolCall
@@ -63,8 +62,7 @@ class CommandDispatch:
 
     async def embed_stored(self, command: StoreMemory, guard: MemoryGuard) -> bool:
         """Embed a memory that was stored without, and append what follows; say whether the model could."""
-        referenced_at = None if command.referenced_date is None else times.parse_time(command.referenced_date, "referenced_date")
-        embedded = await self._near.embed(command.content, referenced_at, is_backlog=True)
+        embedded = await self._near.embed(command.content, is_backlog=True)
         if embedded is None:
             return False
         for attempt in range(TRIES):
@@ -81,8 +79,7 @@ class CommandDispatch:
 
     async def _store(self, command: StoreMemory, origin: Origin) -> Outcome:
         content, redacted = memory.clean(command, self._types)
-        referenced_at = None if command.referenced_date is None else times.parse_time(command.referenced_date, "referenced_date")
-        embedded = None if command.ack == "durable" else await self._near.embed(content, referenced_at)
+        embedded = None if command.ack == "durable" else await self._near.embed(content)
         await self._views_reach(origin.written)
         for attempt in range(TRIES):
             base = PreparedStore(memory_id=self._memory_id(), content=content, redacted=redacted, read_position=0)
@@ -125,10 +122,11 @@ class CommandDispatch:
 
     async def _look_around(self, command: StoreMemory, base: PreparedStore, embedded: Embedded | None) -> tuple[list[Near], int]:
         mirror = self._near.mirror(self._views.file)
+        now_us = self._clock.now_us()
         searched = (mirror, embedded.vector) if mirror and embedded else None
 
         def read(connection: Connection) -> tuple[list[Near], int]:
-            found = neighbours(connection, base.content, command.project, searched, leave_out=base.memory_id)
+            found = neighbours(connection, base.content, command.project, searched, now_us=now_us, leave_out=base.memory_id)
             return found, search.position(connection, search.VIEWS)
 
         return await self._views.read(read)

@@ -56,10 +56,10 @@ class Neighbourhood:
         """Fill the mirror anew at the next search: vectors have come that were missing."""
         self._mirror = None
 
-    async def embed(self, content: str, referenced_at: int | None, *, is_backlog: bool = False) -> Embedded | None:
+    async def embed(self, content: str, *, is_backlog: bool = False) -> Embedded | None:
         """Return the vectors of a memory's text, None where the model cannot be used now."""
         embed = self.embedder.embed_backlog if is_backlog else self.embedder.embed_store
-        texts = passages(content, referenced_at)
+        texts = passages(content)
         try:
             vectors = [await embed(text) for text in texts]
         except (ModelMissing, ModelFailed, Overloaded):

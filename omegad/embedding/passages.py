@@ -1,19 +1,15 @@
-"""Which texts of a memory are embedded: its content in passages, each behind the day and project that it speaks of.
+"""Which texts of a memory are embedded: its content, in passages that the model can take in whole. Pure.
 
-Pure: the same memory gives the same passages for ever under one `PASSAGES_VERSION`, which is part of every embedder id.
+What is known about a memory (its day, project, tags) is left to full text: in front of a passage it draws all vectors together.
 """
 
-from datetime import UTC, datetime
-
-PASSAGES_VERSION = 1
 PASSAGE_CHARACTERS = 1_200
 PASSAGES_MAX = 64  # of one memory; the words of the rest are still found by full text
 
 
-def passages(content: str, referenced_at: int | None) -> tuple[str, ...]:
-    """Return the texts to embed for a memory; *referenced_at* is in microseconds since 1970."""
-    day = "" if referenced_at is None else f"{datetime.fromtimestamp(referenced_at / 1e6, UTC):%-d %B %Y}: "
-    return tuple(day + part for part in _cut(content)[:PASSAGES_MAX])
+def passages(content: str) -> tuple[str, ...]:
+    """Return the texts to embed for a memory, in their order."""
+    return tuple(_cut(content)[:PASSAGES_MAX])
 
 
 def _cut(content: str) -> list[str]:

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from omegad.errors import Invalid
 from omegad.queries.query import Query
-from omegad.times import parse_time, rfc3339
+from omegad.times import parse_time
 
 LAST_ROW = 2**62
 
@@ -41,7 +41,7 @@ class Filters(Query, frozen=True, kw_only=True):
 
 def where(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
     """Return a condition on `memories AS m`, and its values: what is active, not expired at *now_us*, and passes the filters."""
-    parts = ["m.status = 'active'", "(m.ttl_seconds IS NULL OR m.recorded_at + m.ttl_seconds * 1000000 > ?)"]
+    parts = ["m.status = 'active'", "(m.ttl_seconds IS NULL OR m.created_us + m.ttl_seconds * 1000000 > ?)"]
     values: list[object] = [now_us]
     for column in ("project", "entity_id", "session_id"):
         if (value := getattr(filters, column)) is not None:
@@ -54,11 +54,11 @@ def where(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
         parts.append(f"EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value IN ({_marks(filters.tags)}))")
         values.extend(filters.tags)
     if filters.since is not None:
-        parts.append("m.created_at >= ?")
-        values.append(rfc3339(parse_time(filters.since, "since")))
+        parts.append("m.created_us >= ?")
+        values.append(parse_time(filters.since, "since"))
     if filters.until is not None:
-        parts.append("m.created_at <= ?")
-        values.append(rfc3339(parse_time(filters.until, "until")))
+        parts.append("m.created_us <= ?")
+        values.append(parse_time(filters.until, "until"))
     return " AND ".join(parts), tuple(values)
 
 

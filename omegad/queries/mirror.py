@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from omegad.queries.columns import SOURCE, Columns, Selection, grown
 from omegad.storage.driver import Connection
 
 DIMENSIONS = 384
@@ -17,10 +18,11 @@ WORDS = DIMENSIONS // 64
 RESCORED = 400  # neighbours by sign bits whose exact cosine is computed
 CHUNK = 4_096
 
-_NEW_VECTORS = """
-SELECT v.id, m.id, v.vector FROM memory_vectors AS v JOIN memories AS m ON m.node_id = v.memory_id
+_NEW_VECTORS = f"""
+SELECT v.id, v.vector, {SOURCE} FROM memory_vectors AS v CROSS JOIN memories AS m ON m.node_id = v.memory_id
 WHERE v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL ORDER BY v.id LIMIT ?
 """
+_CHANGED = "SELECT id, status = 'active', changed_position FROM memories WHERE changed_position > ? AND changed_position != id ORDER BY 3"
 
 
 class Mirror:
@@ -30,66 +32,61 @@ class Mirror:
         """Start empty; the first search fills it."""
         self.embedder_id = embedder_id
         self._lock = threading.Lock()
-        self._last = 0
-        self._count = 0
+        self._last_vector = 0
+        self._last_change = 0
+        self._columns = Columns()
         self._bits: npt.NDArray[np.uint64] = np.empty((0, WORDS), np.uint64)
-        self._vector_ids: npt.NDArray[np.int64] = np.empty(0, np.int64)
-        self._memory_ids: npt.NDArray[np.int64] = np.empty(0, np.int64)
+        self._ids: npt.NDArray[np.int64] = np.empty(0, np.int64)
 
     def __len__(self) -> int:
         """How many vectors it holds."""
-        return self._count
+        return self._columns.count
 
     @property
     def size_bytes(self) -> int:
         """How much memory it takes."""
-        return self._bits.nbytes + self._vector_ids.nbytes + self._memory_ids.nbytes
+        return self._bits.nbytes + self._ids.nbytes + self._columns.size_bytes
 
-    def nearest(self, connection: Connection, vector: bytes, allowed: npt.NDArray[np.int64] | None, limit: int) -> list[tuple[int, float]]:
-        """Return up to *limit* (memory row, cosine), nearest first, equals by row; each memory once, with its nearest passage.
+    def nearest(self, connection: Connection, vector: bytes, wanted: Selection, limit: int) -> list[tuple[int, float]]:
+        """Return up to *limit* (memory row, cosine) of those selected, nearest first, equals by row.
 
-        *allowed* restricts the search to these memory rows (sorted); None is all of them.
+        A memory of several passages is there once, with its nearest.
         """
         with self._lock:
             self._sync(connection)
-            bits, vector_ids, memory_ids = self._bits[: self._count], self._vector_ids[: self._count], self._memory_ids[: self._count]
-        if allowed is not None:
-            chosen = np.isin(memory_ids, allowed)
-            bits, vector_ids = bits[chosen], vector_ids[chosen]
-        if len(bits) > RESCORED:
-            distance = np.bitwise_count(bits ^ _signs(np.frombuffer(vector, "<f4"))).sum(axis=1, dtype=np.uint16)
-            vector_ids = vector_ids[np.argpartition(distance, RESCORED)[:RESCORED]]
-        scored = cosines(connection, vector, vector_ids.tolist())
-        return sorted(scored.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+            chosen = self._columns.chosen(wanted)
+            if len(chosen) > RESCORED:
+                differing = np.bitwise_count(self._bits[chosen] ^ _signs(np.frombuffer(vector, "<f4"))).sum(axis=1, dtype=np.uint16)
+                chosen = chosen[np.argpartition(differing, RESCORED)[:RESCORED]]
+            ids, rows = self._ids[chosen].tolist(), self._columns.memory[chosen].tolist()
+        memory_of = dict(zip(ids, rows, strict=True))
+        best: dict[int, float] = {}
+        for vector_id, cosine in cosines(connection, vector, ids).items():
+            row = memory_of[vector_id]
+            best[row] = max(cosine, best.get(row, -1.0))
+        return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
     def _sync(self, connection: Connection) -> None:
-        while rows := connection.execute(_NEW_VECTORS, (self._last, self.embedder_id, CHUNK)).fetchall():
-            self._reserve(self._count + len(rows))
-            end = self._count + len(rows)
-            vectors = np.frombuffer(b"".join(row[2] for row in rows), "<f4").reshape(len(rows), DIMENSIONS)
-            self._bits[self._count : end] = _signs(vectors)
-            self._vector_ids[self._count : end] = [row[0] for row in rows]
-            self._memory_ids[self._count : end] = [row[1] for row in rows]
-            self._count, self._last = end, rows[-1][0]
-
-    def _reserve(self, count: int) -> None:
-        if count <= len(self._bits):
-            return
-        capacity = max(count, len(self._bits) * 3 // 2, 1_024)
-        self._bits = np.concatenate([self._bits[: self._count], np.empty((capacity - self._count, WORDS), np.uint64)])
-        self._vector_ids = np.concatenate([self._vector_ids[: self._count], np.empty(capacity - self._count, np.int64)])
-        self._memory_ids = np.concatenate([self._memory_ids[: self._count], np.empty(capacity - self._count, np.int64)])
+        while rows := connection.execute(_NEW_VECTORS, (self._last_vector, self.embedder_id, CHUNK)).fetchall():
+            start, end = self._columns.count, self._columns.count + len(rows)
+            self._bits, self._ids = grown(self._bits, end), grown(self._ids, end)
+            vectors = np.frombuffer(b"".join(row[1] for row in rows), "<f4").reshape(len(rows), DIMENSIONS)
+            self._bits[start:end] = _signs(vectors)
+            self._ids[start:end] = [row[0] for row in rows]
+            self._columns.extend([row[2:] for row in rows])
+            self._last_vector = rows[-1][0]
+        if changed := connection.execute(_CHANGED, (self._last_change,)).fetchall():
+            self._columns.change({row: bool(is_active) for row, is_active, _ in changed})
+            self._last_change = changed[-1][2]
 
 
 def cosines(connection: Connection, vector: bytes, vector_ids: Sequence[int]) -> dict[int, float]:
-    """Return, by memory row, the cosine of its nearest passage among *vector_ids*."""
+    """Return the exact cosine of each of *vector_ids* by its id."""
     if not vector_ids:
         return {}
-    sql = """
-    SELECT m.id, v.vector FROM memory_vectors AS v CROSS JOIN memories AS m ON m.node_id = v.memory_id
-    WHERE v.id IN (SELECT value FROM json_each(?)) AND v.vector IS NOT NULL
-    """
-    return _best(connection.execute(sql, (str(list(vector_ids)),)).fetchall(), vector)
+    sql = "SELECT id, vector FROM memory_vectors WHERE id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
+    rows = connection.execute(sql, (str(list(vector_ids)),)).fetchall()
+    return dict(zip((row[0] for row in rows), _products([row[1] for row in rows], vector), strict=True))
 
 
 def cosines_of_memories(connection: Connection, vector: bytes, embedder_id: str, memory_rows: Sequence[int]) -> dict[int, float]:
@@ -100,19 +97,21 @@ def cosines_of_memories(connection: Connection, vector: bytes, embedder_id: str,
     SELECT m.id, v.vector FROM memories AS m CROSS JOIN memory_vectors AS v ON v.memory_id = m.node_id AND v.embedder_id = ?
     WHERE m.id IN (SELECT value FROM json_each(?)) AND v.vector IS NOT NULL
     """
-    return _best(connection.execute(sql, (embedder_id, str(list(memory_rows)))).fetchall(), vector)
+    rows = connection.execute(sql, (embedder_id, str(list(memory_rows)))).fetchall()
+    best: dict[int, float] = {}
+    for (row, _), cosine in zip(rows, _products([row[1] for row in rows], vector), strict=True):
+        best[row] = max(cosine, best.get(row, -1.0))
+    return best
 
 
-def _best(rows: list[tuple[int, bytes]], vector: bytes) -> dict[int, float]:
-    if not rows:
-        return {}
-    matrix = np.frombuffer(b"".join(row[1] for row in rows), "<f4").reshape(len(rows), DIMENSIONS)
+def _products(blobs: list[bytes], vector: bytes) -> list[float]:
+    if not blobs:
+        return []
+    matrix = np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), DIMENSIONS)
     # One row at a time in float64, so that a cosine does not depend on which others are computed with it.
     products = np.einsum("ij,j->i", matrix.astype(np.float64), np.frombuffer(vector, "<f4").astype(np.float64), optimize=False)
-    best: dict[int, float] = {}
-    for (memory_row, _), product in zip(rows, products.tolist(), strict=True):
-        best[memory_row] = max(product, best.get(memory_row, -1.0))
-    return best
+    found: list[float] = products.tolist()
+    return found
 
 
 def _signs(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:

@@ -1,9 +1,9 @@
 """The memories nearest to a text that is about to be stored."""
 
 import msgspec
-import numpy as np
 
 from omegad.queries import terms
+from omegad.queries.columns import Selection
 from omegad.queries.mirror import Mirror
 from omegad.storage.driver import Connection
 
@@ -21,16 +21,15 @@ class Near(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def neighbours(
-    connection: Connection, content: str, project: str | None, embedded: tuple[Mirror, bytes] | None, leave_out: str | None = None
+    connection: Connection, content: str, project: str | None, embedded: tuple[Mirror, bytes] | None, *, now_us: int, leave_out: str
 ) -> list[Near]:
     """Return the nearest active memories of the same project: by meaning where the text could be embedded, else by words."""
     if embedded is None:
         rows = dict.fromkeys(_by_words(connection, content, project))
     else:
         mirror, vector = embedded
-        found = connection.execute("SELECT id FROM memories WHERE project IS ? AND status = 'active' ORDER BY id", (project,)).fetchall()
-        allowed = np.fromiter((row[0] for row in found), np.int64, len(found))
-        rows = dict(mirror.nearest(connection, vector, allowed, COUNT + 1))
+        wanted = Selection(named={"project": frozenset([project])}, now_us=now_us)
+        rows = dict(mirror.nearest(connection, vector, wanted, COUNT + 1))
     sql = "SELECT id, node_id, content, event_type, entity_id FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
     details = {row[0]: row[1:] for row in connection.execute(sql, (str(list(rows)),))}
     near = [Near(memory_id=d[0], content=d[1], event_type=d[2], entity_id=d[3], cosine=rows[key]) for key in rows if (d := details.get(key))]

@@ -14,8 +14,8 @@ RANKING_VERSION = 1
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
     """How much each score counts."""
 
-    vector: float = 0.7
-    text: float = 0.3
+    vector: float = 0.55
+    text: float = 0.45
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):

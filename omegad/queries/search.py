@@ -6,10 +6,10 @@ This file is the recipe; the formula is in `ranking`, the language of full text 
 from typing import Annotated, Any, Literal
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 
 from omegad.queries import ranking, terms
+from omegad.queries.columns import selection
 from omegad.queries.filters import Filters, where
 from omegad.queries.memory import COLUMNS, fields
 from omegad.queries.mirror import Mirror, cosines_of_memories
@@ -81,11 +81,12 @@ def search(connection: Connection, query: QueryMemory, vector: bytes | None, mir
     """Return the best memories for *query*; without *vector* by words alone. All reads are of one moment of the views."""
     condition, values = where(query, now_us)
     bm25 = {} if query.mode == "semantic" else _by_words(connection, query, condition, values)
-    cosine = {}
+    cosine: dict[int, float] = {}
     if vector is not None and mirror is not None:
-        near = mirror.nearest(connection, vector, _allowed(connection, query, condition, values), CANDIDATES)
-        lacking = [row for row in list(bm25)[:CANDIDATES] if row not in dict(near)]
-        cosine = dict(near) | cosines_of_memories(connection, vector, mirror.embedder_id, lacking)
+        wanted = selection(query, now_us, _tagged(connection, query, condition, values))
+        cosine = dict(mirror.nearest(connection, vector, wanted, CANDIDATES))
+        lacking = [row for row in list(bm25)[:CANDIDATES] if row not in cosine]
+        cosine |= cosines_of_memories(connection, vector, mirror.embedder_id, lacking)
     rows = sorted({*cosine, *list(bm25)[:CANDIDATES]})
     candidates = {row: Candidate(id=row, cosine=cosine.get(row), bm25=bm25.get(row, 0.0)) for row in rows}
     best = ranking.rank(candidates.values(), Weights())[: query.limit]
@@ -106,11 +107,11 @@ def _by_words(connection: Connection, query: QueryMemory, condition: str, values
     return dict(connection.execute(_MATCHES.format(condition=condition), (expression, *values, TEXT_MAX)).fetchall())
 
 
-def _allowed(connection: Connection, query: QueryMemory, condition: str, values: tuple[object, ...]) -> Any:  # noqa: ANN401  an array of rows
-    """Return the sorted memory rows that pass the filters, None where that is nearly all of them."""
-    del query
-    rows = connection.execute(f"SELECT m.id FROM memories AS m WHERE {condition} ORDER BY m.id", values).fetchall()
-    return np.fromiter((row[0] for row in rows), np.int64, len(rows))
+def _tagged(connection: Connection, query: QueryMemory, condition: str, values: tuple[object, ...]) -> frozenset[int] | None:
+    """Return the memory rows that pass the filters where these name tags, which the mirror does not hold; else None."""
+    if not query.tags:
+        return None
+    return frozenset(row[0] for row in connection.execute(f"SELECT m.id FROM memories AS m WHERE {condition}", values))
 
 
 def _results(connection: Connection, best: list[Ranked], candidates: dict[int, Candidate], *, is_explained: bool) -> list[Result]:

@@ -1,0 +1,114 @@
+"""What a filter asks of a memory, as arrays beside the mirror's bits: a condition on 100,000 memories is one pass over integers."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from omegad.queries.filters import Filters
+from omegad.times import parse_time
+
+NEVER = np.iinfo(np.int64).max
+NAMED = ("project", "event_type", "entity_id", "session_id")
+
+# The columns that `Columns.write` takes, of `memories AS m`.
+SOURCE = "m.id, m.created_us, m.ttl_seconds, m.status = 'active', m.project, m.event_type, m.entity_id, m.session_id"
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """Which memories to look among. A named column that is not in `named` may have any value; None in its set means "has none".
+
+    `among` restricts to these memory rows; times are in microseconds since 1970.
+    """
+
+    named: dict[str, frozenset[str | None]]
+    now_us: int
+    since_us: int | None = None
+    until_us: int | None = None
+    among: frozenset[int] | None = None
+
+
+def selection(filters: Filters, now_us: int, among: frozenset[int] | None) -> Selection:
+    """Return what *filters* select; *among* are the rows that have their tags, None where they name no tags."""
+    named: dict[str, frozenset[str | None]] = {}
+    for name in ("project", "entity_id", "session_id"):
+        if (value := getattr(filters, name)) is not None:
+            named[name] = frozenset([value])
+    if filters.event_types:
+        named["event_type"] = frozenset(filters.event_types)
+    since_us = None if filters.since is None else parse_time(filters.since, "since")
+    until_us = None if filters.until is None else parse_time(filters.until, "until")
+    return Selection(named=named, now_us=now_us, since_us=since_us, until_us=until_us, among=among)
+
+
+class Columns:
+    """One row for each vector, growing: the memory that it is of, and what filters ask of it."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._arrays: dict[str, npt.NDArray[Any]] = {
+            "memory": np.empty(0, np.int64),
+            "created": np.empty(0, np.int64),
+            "expires": np.empty(0, np.int64),
+            "active": np.empty(0, np.bool_),
+            **{name: np.empty(0, np.int32) for name in NAMED},
+        }
+        self._codes: dict[str, dict[str | None, int]] = {name: {} for name in NAMED}
+
+    @property
+    def memory(self) -> npt.NDArray[np.int64]:
+        """The memory row of each vector."""
+        return self._arrays["memory"][: self.count]
+
+    @property
+    def size_bytes(self) -> int:
+        """How much memory the arrays take."""
+        return sum(array.nbytes for array in self._arrays.values())
+
+    def extend(self, rows: list[tuple[Any, ...]]) -> None:
+        """Add rows of the columns of `SOURCE`."""
+        end = self.count + len(rows)
+        for name, array in self._arrays.items():
+            self._arrays[name] = grown(array, end)
+        memory, created, ttl, active, *named = zip(*rows, strict=True)
+        part = slice(self.count, end)
+        self._arrays["memory"][part] = memory
+        self._arrays["created"][part] = created
+        self._arrays["expires"][part] = [NEVER if t is None else c + t * 1_000_000 for c, t in zip(created, ttl, strict=True)]
+        self._arrays["active"][part] = active
+        for name, values in zip(NAMED, named, strict=True):
+            codes = self._codes[name]
+            self._arrays[name][part] = [codes.setdefault(value, len(codes)) for value in values]
+        self.count = end
+
+    def change(self, states: dict[int, bool]) -> None:
+        """Note which memory rows are active now."""
+        for is_active in (True, False):
+            rows = [row for row, state in states.items() if state is is_active]
+            if rows:
+                self._arrays["active"][: self.count][np.isin(self.memory, rows)] = is_active
+
+    def chosen(self, wanted: Selection) -> npt.NDArray[np.intp]:
+        """Return the indices of the vectors whose memories are selected, active and not expired."""
+        mask = self._arrays["active"][: self.count] & (self._arrays["expires"][: self.count] > wanted.now_us)
+        for name, values in wanted.named.items():
+            codes = [code for value in values if (code := self._codes[name].get(value)) is not None]
+            array = self._arrays[name][: self.count]
+            mask &= (array == codes[0]) if len(codes) == 1 else np.isin(array, codes)
+        if wanted.since_us is not None:
+            mask &= self._arrays["created"][: self.count] >= wanted.since_us
+        if wanted.until_us is not None:
+            mask &= self._arrays["created"][: self.count] <= wanted.until_us
+        if wanted.among is not None:
+            mask &= np.isin(self.memory, list(wanted.among))
+        return np.flatnonzero(mask)
+
+
+def grown(array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+    """Return *array* with room for *count* rows, half as much again at a time."""
+    if count <= len(array):
+        return array
+    larger = np.empty((max(count, len(array) * 3 // 2, 1_024), *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger
