@@ -45,12 +45,14 @@ class Daemon:
     parts: Parts
     server: Server
     backlog: EmbeddingBacklog
+    system: SystemDispatch
     stopping: anyio.Event
 
     async def run(self, tasks: TaskGroup, shutdown_s: float) -> None:
         """Keep every part going until `stopping` is set, then end in order: answers first, the log last."""
         await self.stopping.wait()
         supervisor.notify("STOPPING=1")
+        self.system.end_following()
         await self.server.stop(shutdown_s)
         await self.parts.log.drain()
         tasks.cancel_scope.cancel()
@@ -106,6 +108,7 @@ def _put_together(parts: Parts, paths: Paths, settings: Config) -> Daemon:
     commands.on_pending = backlog.wake
     queries = QueryDispatch(parts, fresh_wait_s=settings.fresh_wait_ms / 1e3, timeout_s=settings.query_timeout_s)
     system = SystemDispatch(parts, paths, counts=lambda: (server.connections, server.requests), backlog=lambda: backlog.size)
+    system.on_rebuilt = backlog.wake
     service = Service(commands, queries, system, stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,
@@ -113,7 +116,7 @@ def _put_together(parts: Parts, paths: Paths, settings: Config) -> Daemon:
         requests_in_flight_max=settings.requests_in_flight_max,
     )
     server = Server(service.handle, limits)
-    return Daemon(parts, server, backlog, stopping)
+    return Daemon(parts, server, backlog, system, stopping)
 
 
 def _find(lookup: VectorLookup, wanted: Embedding) -> bytes | None:

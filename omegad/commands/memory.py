@@ -15,7 +15,7 @@ from omegad.errors import Invalid, NotFound, Refused
 from omegad.events.fact import NewEvent, Position
 from omegad.events.memory import Likeness, MemoryDeleted, MemoryEmbedded, MemoryRelated, MemoryRepeated, MemoryStored, MemorySuperseded, Relation
 from omegad.log.decision import Decision
-from omegad.log.guards import Guards, MemoryGuard
+from omegad.log.guards import Guards
 from omegad.log.sanitise import CONTENT_BYTES_MAX, METADATA_BYTES_MAX, TAGS_MAX
 from omegad.log.secrets import redact
 from omegad.times import parse_time
@@ -71,8 +71,8 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     status: str = "active"
 
 
-class Deleted(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a deletion stands in the log."""
+class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the latest event of a command stands in the log."""
 
     position: Position = 0
 
@@ -164,34 +164,31 @@ def delete(command: DeleteMemory, guards: Guards, now_us: int) -> Decision:
     if guard.state == "deleted":
         raise Refused(f"memory {command.memory_id} is deleted already")
     event = MemoryDeleted(memory_id=command.memory_id, reason=command.reason)
-    return Decision(events=(NewEvent(event=event),), answer=Deleted())
+    return Decision(events=(NewEvent(event=event),), answer=Recorded())
 
 
-def embed(memory: MemoryGuard, prepared: PreparedStore, duplicate_of: str | None, guards: Guards, now_us: int) -> Decision:
+def embed(command: StoreMemory, prepared: PreparedStore, jaccard_min: float, guards: Guards, now_us: int) -> Decision:
     """Decide what follows once a memory that was stored without the model has been embedded: its vectors, and its relations if pending.
 
-    Does nothing where the embedder's vectors are recorded already, so that it can be asked any number of times.
+    Where it then proves to say what an older one says, that one supersedes it. Does nothing where the embedder's vectors are recorded
+    already, so that it can be asked any number of times. Raises `Outdated` as `store` does.
     """
     del now_us
     assert prepared.embedder_id is not None
-    guard = guards.memory(memory.memory_id)
-    if guard is None or guards.is_embedded(memory.memory_id, prepared.embedder_id):
-        return Decision(answer=Deleted())
+    guard = guards.memory(prepared.memory_id)
+    if guard is None or guards.is_embedded(guard.memory_id, prepared.embedder_id):
+        return Decision(answer=Recorded())
     cause = guard.stored_at
     vectors = MemoryEmbedded(memory_id=guard.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes)
     events = [NewEvent(event=vectors, cause=cause)]
     if guard.pending:
-        relations = () if duplicate_of else _relations(_still_valid(prepared, guards))
-        events.append(NewEvent(event=MemoryRelated(memory_id=guard.memory_id, related=relations), cause=cause))
-        if duplicate_of and guard.state == "active":
-            event = MemorySuperseded(memory_id=guard.memory_id, superseded_by=duplicate_of, reason="says the same")
+        neighbours = _still_valid(prepared, guards)
+        same = next((n.memory_id for n in neighbours if _duplicates(command, prepared, n, jaccard_min)), None)
+        events.append(NewEvent(event=MemoryRelated(memory_id=guard.memory_id, related=() if same else _relations(neighbours)), cause=cause))
+        if same and guard.state == "active":
+            event = MemorySuperseded(memory_id=guard.memory_id, superseded_by=same, reason="says the same")
             events.append(NewEvent(event=event, cause=cause))
-    return Decision(events=tuple(events), answer=Deleted())
-
-
-def find_duplicate(command: StoreMemory, prepared: PreparedStore, jaccard_min: float) -> str | None:
-    """Return the neighbour that says the same as the memory prepared, if there is one."""
-    return next((n.memory_id for n in prepared.neighbours if _duplicates(command, prepared, n, jaccard_min)), None)
+    return Decision(events=tuple(events), answer=Recorded())
 
 
 def _still_valid(prepared: PreparedStore, guards: Guards) -> tuple[Neighbour, ...]:

@@ -5,7 +5,6 @@ from functools import partial
 from omegad.commands.memory import StoreMemory
 from omegad.dispatch.commands import CommandDispatch
 from omegad.dispatch.parts import Parts
-from omegad.log.guards import MemoryGuard
 from omegad.queries import backlog, search
 from omegad.queries.backlog import Lacking
 
@@ -37,8 +36,7 @@ class BacklogEmbedding:
     async def embed(self, memory: Lacking) -> bool:
         """Embed one and record what follows; say whether the model could."""
         command = StoreMemory(content=memory.content, event_type=memory.event_type, project=memory.project, entity_id=memory.entity_id)
-        guard = MemoryGuard(memory.memory_id, memory.content_key, memory.row, memory.row, "active", memory.is_pending)
-        return await self._commands.embed_stored(command, guard)
+        return await self._commands.embed_stored(memory.memory_id, command)
 
     async def fill(self) -> int:
         """Compute again some vectors whose bytes were lost, and put them into the views; return how many memories have theirs."""

@@ -14,7 +14,7 @@ from omegad.dispatch.neighbourhood import Embedded
 from omegad.dispatch.parts import Parts
 from omegad.errors import Unavailable
 from omegad.log.decision import Decision, Outcome, Proposal, RequestKey
-from omegad.log.guards import Guards, MemoryGuard
+from omegad.log.guards import Guards
 from omegad.queries import search
 from omegad.queries.neighbours import Near, neighbours
 from omegad.storage.driver import Connection
@@ -60,17 +60,17 @@ class CommandDispatch:
         self.acknowledged = max(self.acknowledged, outcome.position)
         return outcome
 
-    async def embed_stored(self, command: StoreMemory, guard: MemoryGuard) -> bool:
+    async def embed_stored(self, memory_id: str, command: StoreMemory) -> bool:
         """Embed a memory that was stored without, and append what follows; say whether the model could."""
+        jaccard_min = self._types.jaccard(command.event_type)
         embedded = await self._near.embed(command.content, is_backlog=True)
         if embedded is None:
             return False
         for attempt in range(TRIES):
-            base = PreparedStore(memory_id=guard.memory_id, content=command.content, redacted=(), read_position=0)
+            base = PreparedStore(memory_id=memory_id, content=command.content, redacted=(), read_position=0)
             prepared = await self._prepared(command, base, embedded, is_last_try=attempt == TRIES - 1)
-            duplicate_of = memory.find_duplicate(command, prepared, self._types.jaccard(command.event_type))
             try:
-                await self._log.append(Proposal(decide=partial(memory.embed, guard, prepared, duplicate_of)))
+                await self._log.append(Proposal(decide=partial(memory.embed, command, prepared, jaccard_min)))
             except Outdated:
                 await self._views_at_head()
             else:

@@ -53,6 +53,8 @@ class QueryDispatch:
             return search.search(connection, query, vector, mirror, now_us), search.position(connection, search.VIEWS)
 
         results, position = await self._views.read(read)
+        if mirror is not None and len(mirror) == 0 and results:
+            degraded = "keyword"  # no vector is at hand yet; the backlog is computing them
         answer = Answer(
             results=results,
             abstained=not results,

@@ -12,7 +12,7 @@ import structlog
 from omegad import __version__
 from omegad.config import Paths
 from omegad.dispatch.parts import Parts
-from omegad.errors import Invalid
+from omegad.errors import Invalid, OmegadError, Unavailable
 from omegad.events.fact import Position
 from omegad.log.verifying import LogReport
 from omegad.queries.log import FollowLog, LogPage, ReadLog, VerifyLog, told
@@ -45,19 +45,29 @@ class Progress:
         if self._token is None:
             await work
             return
+        failure: OmegadError | None = None
         async with anyio.create_task_group() as group:
             group.start_soon(self._tell_now_and_then)
-            await work
+            try:
+                await work
+            except OmegadError as error:
+                failure = error  # raised below, since a task group would wrap it
             group.cancel_scope.cancel()
+        if failure:
+            raise failure
         await self._tell()
 
     async def _tell_now_and_then(self) -> None:
         told = -1
         while True:
             await anyio.sleep(PROGRESS_EVERY_S)
-            if self._done > told:
-                told = self._done
+            if self._done <= told:
+                continue
+            told = self._done
+            try:
                 await self._tell()
+            except Unavailable:
+                return  # the caller is gone, and its request is about to be cancelled
 
     async def _tell(self) -> None:
         await self._call.notify("progress", {"progress_token": self._token, "progress": self._done, "total": self._total})
@@ -73,6 +83,9 @@ class SystemDispatch:
         self._counts = counts
         self._backlog = backlog
         self._started = time.monotonic()
+        self._followers: set[anyio.CancelScope] = set()
+        self.on_rebuilt: Callable[[], None] = lambda: None
+        """Called when views were built again, which may have found vectors missing."""
 
     def status(self) -> ServiceStatus:
         """Say how everything is, from memory, waiting for nothing."""
@@ -108,12 +121,22 @@ class SystemDispatch:
         return LogPage(events=[told(recorded) for recorded in await self._parts.log.read(query.after, query.limit)], head=self._parts.log.head)
 
     async def follow_log(self, query: FollowLog, call: Call) -> None:
-        """Send every event after a position to the caller until it cancels or goes."""
+        """Send every event after a position to the caller until it cancels or goes, or the service stops."""
         after = self._parts.log.head if query.after is None else query.after
         if after > self._parts.log.head:
             raise Invalid(f"position {after} is beyond the end of the log, {self._parts.log.head}")
-        async for recorded in self._parts.log.follow(after):
-            await call.notify("log.event", told(recorded))
+        with anyio.CancelScope() as following:
+            self._followers.add(following)
+            try:
+                async for recorded in self._parts.log.follow(after):
+                    await call.notify("log.event", told(recorded))
+            finally:
+                self._followers.discard(following)
+
+    def end_following(self) -> None:
+        """Answer everyone who follows the log, because the service stops."""
+        for following in self._followers:
+            following.cancel()
 
     async def verify_log(self, query: VerifyLog, call: Call) -> LogReport:
         """Prove the chain, telling how far it has come."""
@@ -127,7 +150,9 @@ class SystemDispatch:
 
     async def rebuild_views(self, query: RebuildViews, call: Call) -> ViewsReport:
         """Build views again and swap."""
-        return await self._on_views(self._parts.views.rebuild, query.name, Progress(call, query.progress_token))
+        report = await self._on_views(self._parts.views.rebuild, query.name, Progress(call, query.progress_token))
+        self.on_rebuilt()
+        return report
 
     async def verify_views(self, query: VerifyViews, call: Call) -> ViewsReport:
         """Compare views with a replay."""

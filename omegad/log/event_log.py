@@ -15,7 +15,7 @@ import anyio
 import structlog
 
 from omegad.clock import Clock, uuid7
-from omegad.errors import LogBroken, Overloaded, ShuttingDown, StorageFailed
+from omegad.errors import LogBroken, Overloaded, ShuttingDown, StorageFailed, Unavailable
 from omegad.events.fact import Position, Recorded
 from omegad.log import appending, chain, reading
 from omegad.log.appending import Committed, Head
@@ -192,7 +192,10 @@ class EventLog:
         for _, answered in self._waiting:
             _fail(answered, ShuttingDown())
         self._waiting.clear()
-        await self._writer.run(self._checkpointer.truncate)
+        try:
+            await self._writer.run(self._checkpointer.truncate)
+        except Unavailable as error:  # nothing is lost: what the WAL holds is read from there at the next start
+            _log.warning("log.not_checkpointed", error=str(error))
         await self._writer.close()
 
 

@@ -83,6 +83,6 @@ class EmbeddingBacklog:
                 if not await self._embedding.embed(memory):
                     return False
                 self.size = max(0, self.size - 1)
-        while await self._embedding.fill():
-            _log.info("backlog.filled")
+        while filled := await self._embedding.fill():
+            self.size = max(0, self.size - filled)
         return True

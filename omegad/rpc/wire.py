@@ -17,6 +17,7 @@ from omegad.errors import OmegadError, Unavailable
 from omegad.rpc.protocol import Message, Receiver, encode_error, encode_request
 
 LINGER_S = 1.0
+PROBE_S = 1.0  # how soon a client is missed while it is not read from
 FLUSH_BYTES = 64 * 1024  # answers of one turn of the loop are written together, up to so many bytes
 
 log = structlog.get_logger()
@@ -82,6 +83,7 @@ class Wire(asyncio.Protocol):
         self._read: anyio.Event | None = None
         """Set when the client has read what it had left unread; None while it reads."""
         self._slow_reader: asyncio.TimerHandle | None = None
+        self._probe: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Introduce the connection to the owner, which may refuse it."""
@@ -118,8 +120,9 @@ class Wire(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  it makes no difference what went wrong
         """Let go of everything."""
-        if self._slow_reader:
-            self._slow_reader.cancel()
+        for timer in (self._slow_reader, self._probe):
+            if timer:
+                timer.cancel()
         if self._read:
             self._read.set()
             self._read = None
@@ -138,6 +141,16 @@ class Wire(asyncio.Protocol):
                 return
             self._owner.take(message)
         self._transport.pause_reading()
+        if not self._probe and not self._transport.is_closing():
+            self._probe = self._loop.call_later(PROBE_S, self._miss)
+
+    def _miss(self) -> None:
+        """Hang up on a client that went while it was not read from, which nothing else would tell."""
+        self._probe = None
+        if not self._is_anyone_there():
+            self.abort()
+        elif not self._transport.is_reading():
+            self._probe = self._loop.call_later(PROBE_S, self._miss)
 
     def send(self, line: bytes) -> None:
         """Send *line* and a newline, soon; nothing when the connection is closed."""
@@ -181,7 +194,6 @@ class Wire(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client leaves too much unread: take no more of its requests, and mind whether it ever reads."""
         self._read = anyio.Event()
-        self._transport.pause_reading()
         self._watch()
 
     def resume_writing(self) -> None:

@@ -92,7 +92,7 @@ class Views:
         self._check_names(names)
         chosen = [projection for projection in self._projections if not names or projection.NAME in names]
         scratch = self._home / "views-verify.tmp"
-        return await replay.compare(self._log, self.driver.generation, chosen, self._lookup, scratch, progress)
+        return await replay.compare(self._log, self.driver.generation, chosen, self._lookup, scratch=scratch, progress=progress)
 
     def _check_names(self, names: Collection[str]) -> None:
         unknown = [name for name in names if name not in self.names]

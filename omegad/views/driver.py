@@ -55,7 +55,7 @@ class Driver:
     async def run(self) -> None:
         """Follow the log for ever. A full or failing disk is waited out; damaged views are raised as `StorageCorrupt`."""
         while True:
-            if self.position() == self._front():
+            if not self._lagging():
                 await self._log.wait_beyond(self._front())
             await self._step_or_wait()
 
@@ -79,7 +79,7 @@ class Driver:
         """Take one batch forward in the projections at the front, and one in those that lag."""
         front = self._front()
         leading = {name: c for name, c in self._healthy().items() if c.position == front}
-        lagging = {name: c for name, c in self._healthy().items() if c.position < front}
+        lagging = self._lagging()
         if leading and self._log.head > front:
             await self._apply(front, BATCH_EVENTS, leading)
         if lagging:
@@ -125,6 +125,10 @@ class Driver:
 
     def _healthy(self) -> dict[str, Checkpoint]:
         return {name: checkpoint for name, checkpoint in self.checkpoints.items() if checkpoint.failed_position is None}
+
+    def _lagging(self) -> dict[str, Checkpoint]:
+        front = self._front()
+        return {name: checkpoint for name, checkpoint in self._healthy().items() if checkpoint.position < front}
 
     def _front(self) -> Position:
         return max((checkpoint.position for checkpoint in self._healthy().values()), default=self._log.head)

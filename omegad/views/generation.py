@@ -8,7 +8,9 @@ from importlib import resources
 from pathlib import Path
 
 import msgspec
+import structlog
 
+from omegad.errors import Unavailable
 from omegad.storage import readers
 from omegad.storage.checkpointer import Checkpointer
 from omegad.storage.database import Database
@@ -20,6 +22,8 @@ from omegad.views.checkpoints import Checkpoint
 from omegad.views.contract import Projection
 
 POINTER = "views.db"
+
+_log = structlog.get_logger(__name__)
 
 
 class Generation:
@@ -54,7 +58,10 @@ class Generation:
     async def close(self) -> None:
         """Close the connections, after the reads that are under way."""
         await self.readers.drain()
-        await self.writer.run(self.checkpointer.truncate)
+        try:
+            await self.writer.run(self.checkpointer.truncate)
+        except Unavailable as error:  # the WAL is read at the next start
+            _log.warning("views.not_checkpointed", error=str(error))
         await self._stack.aclose()
 
     async def discard(self) -> None:

@@ -34,7 +34,7 @@ class ViewReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def compare(
-    log: EventLog, live: Generation, projections: Sequence[Projection], lookup: Lookup, scratch: Path, progress: Progress
+    log: EventLog, live: Generation, projections: Sequence[Projection], lookup: Lookup, *, scratch: Path, progress: Progress
 ) -> dict[str, ViewReport]:
     """Replay *projections* into a new file at *scratch*, each up to where its live view stands, and compare; the file is removed."""
     names = [projection.NAME for projection in projections]
@@ -42,7 +42,8 @@ async def compare(
     marks, digests = await live.readers.read(lambda connection: state(connection, projections))
     fresh = await Generation.opened(scratch, projections, reader_count=1)
     try:
-        await _replay(log, fresh, projections, {name: marks[name].position for name in names}, lookup, progress)
+        limits = {name: marks[name].position for name in names}
+        await _replay(log, fresh, projections, lookup, limits=limits, progress=progress)
         problems = {p.NAME: await _problem(live, fresh, p) for p in projections}
         _, replayed = await fresh.readers.read(lambda connection: state(connection, projections))
     finally:
@@ -79,7 +80,7 @@ def state(connection: Connection, projections: Sequence[Projection]) -> tuple[di
 
 
 async def _replay(
-    log: EventLog, fresh: Generation, projections: Sequence[Projection], limits: Mapping[str, Position], lookup: Lookup, progress: Progress
+    log: EventLog, fresh: Generation, projections: Sequence[Projection], lookup: Lookup, *, limits: Mapping[str, Position], progress: Progress
 ) -> None:
     by_name = {projection.NAME: projection for projection in projections}
     while behind := {name: fresh.checkpoints[name] for name in limits if _is_behind(fresh.checkpoints[name], limits[name])}:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from embedder_bench import FakeSession, bench, put_model, until
+from tests.embedding.fakes import FakeSession, bench, put_model, until
 
 from omegad.embedding import cache
 from omegad.embedding.cache import text_hash

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from embedder_bench import bench, put_model, until
+from tests.embedding.fakes import bench, put_model, until
 
 from omegad.embedding.breaker import FAILURES_MAX, OPEN_S
 from omegad.errors import ModelFailed, OmegadError

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from raw_client import socket_path as short_socket_path
 
 from omegad.errors import AlreadyRunning, NoDaemon, Unavailable
 from omegad.rpc import endpoint
+from tests.rpc.raw_client import socket_path as short_socket_path
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from typing import TypeVar
 
 import anyio
 import pytest
-from raw_client import PATIENCE_S, serving, socket_path, until
 
 from omegad import errors
 from omegad.client import AsyncClient, Client
 from omegad.rpc import answers, endpoint
 from omegad.rpc.protocol import InternalError, InvalidRequest, MethodNotFound, ParseFailed, WireError
 from omegad.rpc.server import Call, Limits
+from tests.rpc.raw_client import PATIENCE_S, serving, socket_path, until
 
 T = TypeVar("T")
 
@@ -193,6 +193,9 @@ async def test_a_connection_too_many_is_told_so_by_both_clients() -> None:
 async def test_notifications_come_in_order_and_none_is_lost_while_they_are_taken() -> None:
     async with serving(Desk()) as house, AsyncClient(house.path) as client:
         await client.notify("count")
+        await until(client._wire._inbox.is_full)
+        await until(lambda: not house.server.in_flight)
+        await anyio.sleep(0.1)  # what is on its way would now be lost
         expected = 0
         async for notification in client.notifications():
             assert (notification.method, notification.params) == ("counted", {"i": expected})

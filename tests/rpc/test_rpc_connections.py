@@ -7,11 +7,11 @@ from contextlib import AsyncExitStack
 import anyio
 import msgspec
 import pytest
-from misbehaving import MEGABYTE, Desk, by_id, code_of
-from raw_client import serving, until
 
 from omegad.errors import OmegadError, Unavailable
 from omegad.rpc.server import Call, Limits
+from tests.rpc.misbehaving import MEGABYTE, Desk, by_id, code_of
+from tests.rpc.raw_client import serving, until
 
 
 async def test_three_hundred_idle_connections_do_not_keep_others_from_being_served() -> None:
@@ -35,6 +35,19 @@ async def test_the_requests_of_a_client_that_vanishes_are_cancelled_and_others_g
         await until(lambda: house.server.in_flight == 0)
         assert desk.cancelled == 3
         assert (await other.call("echo"))["result"] == {}
+
+
+async def test_what_a_vanished_client_had_still_waiting_is_never_begun() -> None:
+    desk = Desk()
+    async with serving(desk, Limits(requests_in_flight_max=2)) as house:
+        async with house.dial() as line:
+            for i in range(50):
+                line.ask(i, "hang")
+            for _ in range(2):
+                await desk.begun.acquire()
+        await until(lambda: house.server.connections == 0)
+        await until(lambda: house.server.in_flight == 0)
+        assert desk.seen == ["hang"] * 2
 
 
 async def test_a_client_that_vanishes_in_the_middle_of_an_answer_hurts_nobody() -> None:
@@ -174,6 +187,26 @@ async def test_notifications_wait_for_a_slow_reader_and_end_with_it() -> None:
             await ended.wait()
 
 
+async def test_whoever_waits_for_a_slow_reader_is_told_that_it_is_gone() -> None:
+    told = anyio.Event()
+
+    async def stubborn(call: Call) -> object:
+        with anyio.CancelScope(shield=True):
+            try:
+                while True:
+                    await call.notify("log.event", "x" * 1000)
+            except Unavailable:
+                told.set()
+        return None
+
+    async with serving(stubborn, Limits(unread_bytes_max=100_000, unread_s=0.05)) as house:
+        with socket.socket(socket.AF_UNIX) as deaf:
+            deaf.connect(str(house.path))
+            deaf.sendall(b'{"jsonrpc":"2.0","id":1,"method":"log.follow"}\n')
+            with anyio.fail_after(20):
+                await told.wait()
+
+
 async def test_whoever_notifies_a_client_that_is_gone_is_told() -> None:
     told: list[OmegadError] = []
     gate = anyio.Event()
@@ -233,12 +266,15 @@ async def test_a_graceful_stop_tells_those_it_cannot_wait_for() -> None:
 
 
 async def test_a_stop_sends_every_byte_of_the_last_answers() -> None:
-    async with serving(Desk()) as house, house.dial() as line:
-        line.ask(1, "big")
-        await until(lambda: house.server.requests == 1)
+    desk = Desk()
+    async with serving(desk) as house, house.dial() as line:
+        line.ask(1, "wait", ["x" * MEGABYTE])
+        await desk.begun.acquire()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(house.server.stop, 20.0)
-            assert (await line.receive())["result"] == "x" * MEGABYTE
+            await house.server.stopping.wait()
+            desk.gate.set()
+            assert (await line.receive())["result"] == ["x" * MEGABYTE]
 
 
 async def test_serving_ends_when_it_is_stopped_though_a_client_never_reads() -> None:

@@ -1,0 +1,179 @@
+"""What can be asked on the command line: every verb with its options, and the module that does it.
+
+Cheap to import, because `--help` and every verb pay for it.
+"""
+
+from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
+from argparse import _SubParsersAction as SubParsers
+from typing import TYPE_CHECKING
+
+from omegad import __version__
+
+if TYPE_CHECKING:
+    Verbs = SubParsers[ArgumentParser]
+
+EXIT = """
+exit status: 0 done, 1 the daemon said no, 2 wrong usage, 3 no daemon
+"""
+
+EXAMPLES = """\
+examples:
+  omegad store "We deploy with blue-green since May" --event-type decision --project shop
+  git log -1 --format=%B | omegad store - --event-type task_completion
+  omegad query "how do we deploy?" --project shop
+  omegad log --follow
+  omegad doctor
+
+The daemon is started when a verb needs it. OMEGAD_HOME or --home says where its files are (~/.omegad).
+"""
+
+
+class WrongUsage(Exception):
+    """The arguments are not what the verb takes."""
+
+
+def parser() -> ArgumentParser:
+    """Return the parser of the whole command line."""
+    whole = ArgumentParser(
+        prog="omegad",
+        description="Long-term memory for coding agents: a service over an append-only log.",
+        epilog=EXAMPLES + EXIT,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    whole.add_argument("--version", action="version", version=f"omegad {__version__}")
+    whole.set_defaults(home=None, socket=None, json=False, no_spawn=False)
+    _add_global(whole)
+    verbs = whole.add_subparsers(title="verbs", metavar="VERB", dest="verb", required=True)
+    for add in (_add_service, _add_store, _add_query, _add_memories, _add_log, _add_views, _add_models, _add_doctor):
+        add(verbs)
+    return whole
+
+
+def _add_global(target: ArgumentParser) -> None:
+    """Add what is understood before and after the verb; without defaults, or the one place would undo the other."""
+    options = target.add_argument_group("everywhere")
+    options.add_argument("--home", metavar="DIR", default=SUPPRESS, help="the daemon's files (OMEGAD_HOME, else ~/.omegad)")
+    options.add_argument("--socket", metavar="PATH", default=SUPPRESS, help="the daemon's socket (OMEGAD_SOCKET, else one that belongs to the home)")
+    options.add_argument("--json", action="store_true", default=SUPPRESS, help="print the answer as JSON")
+    options.add_argument("--no-spawn", action="store_true", default=SUPPRESS, help="do not start the daemon; exit with status 3 when none answers")
+
+
+def _verb(verbs: "Verbs", name: str, does: str, *, by: str, examples: str = "") -> ArgumentParser:
+    """Add a verb that the function *by* ("module.function") does."""
+    epilog = "examples:\n" + "\n".join(f"  {line}" for line in examples.splitlines()) if examples else None
+    added = verbs.add_parser(name, help=does, description=f"{does}.", epilog=epilog, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False)
+    module, _, function = by.partition(".")
+    added.set_defaults(module=module, function=function)
+    _add_global(added)
+    return added
+
+
+def _add_service(verbs: "Verbs") -> None:
+    _verb(verbs, "serve", "Run the daemon in the foreground", by="daemon.serve", examples="omegad serve\nomegad --home /tmp/trial serve")
+    start = "Run the daemon in the background, and wait until it answers"
+    _verb(verbs, "start", start, by="daemon.start", examples="omegad start\nOMEGAD_MODEL=none omegad start")
+    _verb(verbs, "stop", "Stop the daemon, and wait until it is gone", by="daemon.stop")
+    status = "Show how the daemon is: log, views, model, and whatever is not as it should be"
+    _verb(verbs, "status", status, by="daemon.status", examples="omegad status\nomegad status --no-spawn --json")
+
+
+def _add_store(verbs: "Verbs") -> None:
+    examples = (
+        'omegad store "Prefers tabs over spaces" --event-type user_preference\n'
+        'omegad store "Retry on 429 with jitter" --event-type lesson_learned --tag http --tag retries --priority 4\n'
+        "omegad store - --project shop < notes.txt"
+    )
+    store = _verb(verbs, "store", "Remember something", by="memories.store", examples=examples)
+    store.add_argument("content", metavar="CONTENT", help="what to remember; - reads it from standard input")
+    store.add_argument("--event-type", "--type", metavar="TYPE", help="memory (default), decision, lesson_learned, user_preference, error_pattern, …")
+    _add_scope(store)
+    store.add_argument("--tag", dest="tags", metavar="TAG", action="append", help="a tag; may be repeated")
+    store.add_argument("--priority", metavar="1–5", type=int, help="how important it is (3)")
+    store.add_argument("--metadata", metavar="JSON", help="a JSON object that is kept with it")
+    store.add_argument("--referenced-date", metavar="TIME", help="when what it speaks of happened, like 2026-01-31 or 2026-01-31T09:30:00Z")
+    store.add_argument("--ttl-seconds", metavar="N", type=int, help="after how long it is found no more")
+    store.add_argument("--source", metavar="NAME", help="where it comes from")
+    store.add_argument("--confidence", metavar="0–1", type=float, help="how sure it is")
+    store.add_argument("--request-id", metavar="ID", help="makes it safe to send again: the same id gives the first answer")
+    store.add_argument("--ack", choices=("related", "durable"), help="how much to wait for: durable is answered as soon as it is on the disk")
+
+
+def _add_scope(target: ArgumentParser) -> None:
+    target.add_argument("--project", metavar="NAME", help="which project it belongs to")
+    target.add_argument("--entity-id", metavar="ID", help="which person or thing it is about")
+    target.add_argument("--session-id", metavar="ID", help="which session it is from")
+
+
+def _add_filters(target: ArgumentParser) -> None:
+    _add_scope(target)
+    target.add_argument(
+        "--event-type", "--type", dest="event_types", metavar="TYPE", action="append", help="of this type; of one of them when repeated"
+    )
+    target.add_argument("--tag", dest="tags", metavar="TAG", action="append", help="with this tag; with one of them when repeated")
+    target.add_argument("--since", metavar="TIME", help="stored at or after this time, like 2026-01-31")
+    target.add_argument("--until", metavar="TIME", help="stored at or before this time")
+
+
+def _add_query(verbs: "Verbs") -> None:
+    examples = (
+        'omegad query "how do we deploy?"\n'
+        'omegad query "connection reset by peer" --mode phrase --type error_pattern\n'
+        'omegad query "retries" --since 2026-01-01 --limit 3 --explain'
+    )
+    query = _verb(verbs, "query", "Find memories by meaning and by words", by="memories.query", examples=examples)
+    query.add_argument("text", metavar="TEXT", help="what to look for")
+    query.add_argument(
+        "--mode", choices=("hybrid", "semantic", "keyword", "phrase"), help="hybrid (default), meaning, any of the words, words in a row"
+    )
+    query.add_argument("--limit", metavar="N", type=int, help="how many at most, 1–100 (10)")
+    query.add_argument("--explain", action="store_true", default=None, help="show what each score is made of")
+    query.add_argument("--min-position", metavar="N", type=int, help="answer only from views that show the log up to here")
+    _add_filters(query)
+
+
+def _add_memories(verbs: "Verbs") -> None:
+    get = _verb(verbs, "get", "Show one memory with everything known of it", by="memories.get")
+    get.add_argument("memory_id", metavar="ID", help="the memory's id")
+    listed = _verb(verbs, "list", "List memories, newest first", by="memories.list_all", examples="omegad list --project shop --limit 20")
+    listed.add_argument("--limit", metavar="N", type=int, help="how many on a page, 1–1000 (50)")
+    listed.add_argument("--cursor", metavar="CURSOR", help="where the page begins: what the page before ended with")
+    _add_filters(listed)
+    delete = _verb(verbs, "delete", "Hide a memory from every search and list; its history stays", by="memories.delete")
+    delete.add_argument("memory_id", metavar="ID", help="the memory's id")
+    delete.add_argument("--reason", metavar="TEXT", help="why")
+
+
+def _add_log(verbs: "Verbs") -> None:
+    examples = "omegad log\nomegad log --after 0 --limit 5\nomegad log --follow --json"
+    log = _verb(verbs, "log", "Show what has happened: the latest events of the log, or those after a position", by="log.show", examples=examples)
+    log.add_argument("--after", metavar="POSITION", type=int, help="begin after this position")
+    log.add_argument("--limit", metavar="N", type=int, help="how many events (20)")
+    log.add_argument("--follow", action="store_true", help="go on with those to come, until interrupted")
+
+
+def _add_views(verbs: "Verbs") -> None:
+    rebuild = _verb(
+        verbs, "rebuild", "Build the views again from the log, beside the ones in use", by="views.rebuild", examples="omegad rebuild edges"
+    )
+    rebuild.add_argument("view", metavar="VIEW", nargs="?", help="one view; all of them when left out")
+    _verb(verbs, "verify", "Prove that the log is as it was written and that the views equal it", by="views.verify")
+
+
+def _add_models(verbs: "Verbs") -> None:
+    model = verbs.add_parser(
+        "model", help="Install and list the models that search by meaning", description="Install and list models.", allow_abbrev=False
+    )
+    _add_global(model)
+    actions = model.add_subparsers(title="actions", metavar="ACTION", required=True)
+    examples = "omegad model install\nomegad model install bge-small-en-v1.5 --from ~/Downloads/bge-small-en-v1.5"
+    install = _verb(actions, "install", "Install a model; what is whole already is left alone", by="model.install", examples=examples)
+    install.add_argument("name", metavar="NAME", nargs="?", default="all-MiniLM-L6-v2", help="which one (%(default)s)")
+    install.add_argument("--from", dest="folder", metavar="FOLDER", help="use the published files in this folder instead of downloading them")
+    install.add_argument("--force", action="store_true", help="install it even if it is there")
+    _verb(actions, "list", "List the models, and which are installed", by="model.list_all")
+
+
+def _add_doctor(verbs: "Verbs") -> None:
+    doctor = _verb(verbs, "doctor", "Try every part for real, and say what to do about those that fail", by="doctor.diagnose")
+    doctor.add_argument("--full", action="store_true", help="verify the whole log and every view, however long that takes")

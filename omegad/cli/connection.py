@@ -1,0 +1,92 @@
+"""One question to the daemon, which is started for it when it is not running and may be."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, TypeAlias
+
+from omegad.cli import starting
+from omegad.cli.place import Place
+from omegad.cli.progress import Bar
+from omegad.errors import NoDaemon, ShuttingDown
+from omegad.rpc.client import AsyncClient, Client
+
+NAME = "omegad-cli"
+ANSWER_S = 60.0  # the first text waits for the model to be loaded
+PROGRESS = "progress"
+
+Answer: TypeAlias = Any
+"""What a method answers: any JSON."""
+
+
+def ask(place: Place, method: str, **params: object) -> Answer:
+    """Return what *method* answers; parameters that are None are left to the daemon."""
+    with connected(place) as client:
+        return client.call(method, **given(params))
+
+
+def given(params: dict[str, object]) -> dict[str, object]:
+    """Return the parameters that were given."""
+    return {name: value for name, value in params.items() if value is not None}
+
+
+@contextmanager
+def connected(place: Place, timeout_s: float | None = ANSWER_S) -> Iterator[Client]:
+    """Hold a connection; raises `NoDaemon` where none answers and none may be, or can be, started."""
+    client = Client(place.paths.socket, name=NAME, timeout_s=timeout_s)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(client)
+        except (NoDaemon, ShuttingDown):
+            ensure(place)
+            stack.enter_context(client)
+        yield client
+
+
+def ensure(place: Place) -> None:
+    """Start the daemon unless it answers; raises `NoDaemon` where that may not or cannot be."""
+    if starting.answering(place.paths) is not None:
+        return
+    if not place.may_spawn:
+        raise NoDaemon(f"no omegad answers on {place.paths.socket}", hint="run `omegad start`, or leave out --no-spawn")
+    starting.start(place)
+
+
+def ask_long(place: Place, method: str, title: str, **params: object) -> Answer:
+    """Return what *method* answers, however long it takes, and draw a bar meanwhile."""
+    with Bar(title) as bar:
+        if not bar.is_shown:
+            with connected(place, None) as client:
+                return client.call(method, **given(params))
+        ensure(place)
+        return asyncio.run(_ask_and_draw(place, method, given(params), bar))
+
+
+async def _ask_and_draw(place: Place, method: str, params: dict[str, object], bar: Bar) -> Answer:
+    def draw(notice: Answer) -> None:
+        bar.update(notice["progress"] / max(notice["total"], 1), f"{notice['progress']:,} of {notice['total']:,} events")
+
+    return await _ask_and_hear(place, method, params | {"progress_token": PROGRESS}, draw)
+
+
+def follow(place: Place, method: str, hear: Callable[[Answer], None], **params: object) -> None:
+    """Hand every notification that *method* causes to *hear*, for as long as the daemon runs."""
+    ensure(place)
+    asyncio.run(_ask_and_hear(place, method, given(params), hear))
+
+
+async def _ask_and_hear(place: Place, method: str, params: dict[str, object], hear: Callable[[Answer], None]) -> Answer:
+    async with AsyncClient(place.paths.socket, name=NAME) as client:
+
+        async def call() -> Answer:
+            try:
+                return await client.call(method, **params)
+            finally:
+                await client.close()  # which ends the notifications
+
+        async def listen() -> None:
+            async for notification in client.notifications():
+                hear(notification.params)
+
+        answer, _ = await asyncio.gather(call(), listen())
+        return answer

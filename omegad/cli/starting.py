@@ -1,0 +1,173 @@
+"""Starting a daemon in the background, and waiting for one to come or go.
+
+Invariant: any number of processes may start a home's daemon at once. Each starts one, the home's lock decides, and all wait for the winner.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO
+
+from omegad.cli.place import Place
+from omegad.config import Paths
+from omegad.errors import NoDaemon, OmegadError, ShuttingDown, Unavailable
+from omegad.rpc import endpoint
+from omegad.rpc.client import Client
+
+START_S = 60.0
+STOP_S = 60.0
+PING_S = 10.0
+POLL_S = 0.02
+SETTLE_S = 0.5  # from taking the lock to having written into it who did
+LOG_BYTES_MAX = 5 * 1024 * 1024
+REASON_BYTES = 4_096
+REASON_LINES = 8
+PACKAGE_ROOT = Path(__file__).parents[2]
+
+
+def answering(paths: Paths) -> int | None:
+    """Return the process id of the daemon that answers, None where none does."""
+    try:
+        with Client(paths.socket, timeout_s=PING_S) as client:
+            return int(client.call("system.ping")["pid"])
+    except (NoDaemon, ShuttingDown):
+        return None
+
+
+def start(place: Place) -> int:
+    """Start a daemon and wait until one answers, this or another; return its process id. Raises `NoDaemon` with the reason."""
+    try:
+        endpoint.private_directory(place.paths.home)
+    except OmegadError as error:
+        raise NoDaemon(f"omegad cannot be started: {error}", hint=error.hint) from error
+    attempt = _Attempt(place)
+    deadline = time.monotonic() + START_S
+    while (pid := answering(place.paths)) is None:
+        if time.monotonic() > deadline:
+            raise NoDaemon(f"omegad does not answer after {START_S:.0f} s", hint=f"{place.paths.daemon_log} may say why")
+        time.sleep(POLL_S)
+        if attempt.has_ended():
+            attempt = _next(attempt, place)
+    return pid
+
+
+def _next(attempt: "_Attempt", place: Place) -> "_Attempt":
+    """Decide how to go on after an attempt has ended: wait for who holds the lock, try again when they are gone, or raise `NoDaemon`."""
+    if holder(place.paths) is not None:
+        attempt.lost = True
+        return attempt
+    if attempt.lost:
+        return _Attempt(place)
+    if attempt.ended_for_s() < SETTLE_S:
+        return attempt
+    raise NoDaemon(f"omegad could not be started:\n{attempt.reason()}", hint=f"{place.paths.daemon_log} has all of it; `omegad doctor` may know more")
+
+
+class _Attempt:
+    """A daemon that was started and may yet fail."""
+
+    def __init__(self, place: Place) -> None:
+        self.lost = False
+        """Whether another process was seen to hold the lock."""
+        self._log = place.paths.daemon_log
+        self._ended_at: float | None = None
+        _rotate(self._log)
+        descriptor = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        with open(descriptor, "ab") as output:  # noqa: PTH123  a descriptor
+            self._offset = output.tell()
+            self._process = launch(place, output)
+
+    def has_ended(self) -> bool:
+        """Say whether the process is gone."""
+        if self._process.poll() is None:
+            return False
+        self._ended_at = self._ended_at or time.monotonic()
+        return True
+
+    def ended_for_s(self) -> float:
+        """Return how long the process has been gone."""
+        return time.monotonic() - self._ended_at if self._ended_at else 0.0
+
+    def reason(self) -> str:
+        """Return the last lines that were printed since the start."""
+        return last_lines(self._log, self._offset) or f"it ended with status {self._process.returncode} and said nothing"
+
+
+def launch(place: Place, output: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Run `omegad serve` for a place, in a session of its own and away from the working directory, whose files it must not import."""
+    environ = dict(place.environ)
+    environ.pop("NOTIFY_SOCKET", None)  # its service manager waits for somebody else
+    if PACKAGE_ROOT.name not in {"site-packages", "dist-packages"}:
+        environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE_ROOT), environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-P", "-m", "omegad", "serve"]
+    return subprocess.Popen(  # noqa: S603  our own module
+        command, env=environ, cwd=place.paths.home, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+    )
+
+
+def last_lines(path: Path, offset: int = 0) -> str:
+    """Return the last few lines of a file after *offset*."""
+    with path.open("rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(min(offset, end), end - REASON_BYTES))
+        lines = file.read().decode("utf-8", "replace").splitlines()
+    return "\n".join(lines[-REASON_LINES:])
+
+
+def _rotate(log: Path) -> None:
+    if log.exists() and log.stat().st_size > LOG_BYTES_MAX:
+        log.replace(log.with_name(log.name + ".1"))
+
+
+def stop(paths: Paths) -> int | None:
+    """Stop the daemon and wait until its process is gone; return its id, None where none was running.
+
+    Raises `Unavailable` where a process that holds the home does not answer, or does not end.
+    """
+    deadline = time.monotonic() + STOP_S
+    while (pid := _ask_to_stop(paths)) is None:
+        ending = holder(paths)
+        if ending is None:
+            return None
+        if time.monotonic() > deadline:
+            raise Unavailable(f"process {ending} holds {paths.home} and does not answer", hint=f"`kill {ending}` ends it")
+        time.sleep(POLL_S)
+    while is_alive(pid):
+        if time.monotonic() > deadline:
+            raise Unavailable(f"process {pid} does not end", hint=f"`kill {pid}` ends it at once; nothing that was stored is lost")
+        time.sleep(POLL_S)
+    return pid
+
+
+def _ask_to_stop(paths: Paths) -> int | None:
+    try:
+        with Client(paths.socket, timeout_s=PING_S) as client:
+            pid = int(client.call("system.ping")["pid"])
+            client.call("system.shutdown")
+            return pid
+    except (NoDaemon, ShuttingDown):
+        return None
+
+
+def holder(paths: Paths) -> int | None:
+    """Return the living process that the home's lock names, without touching the lock: to try it could make a starting daemon give up."""
+    try:
+        written = paths.lock.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return int(written) if written.isdigit() and is_alive(int(written)) else None
+
+
+def is_alive(pid: int) -> bool:
+    """Say whether a process of this user runs. One that has ended and was not waited for, as in a container without an init, does not."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, PermissionError, OverflowError):
+        return False
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return True
+    return stat.rpartition(b")")[2].split()[:1] != [b"Z"]

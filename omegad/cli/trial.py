@@ -1,0 +1,91 @@
+"""The round trip of `omegad doctor`: store, find, delete and verify for real, in a home that is thrown away afterwards."""
+
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from omegad.cli import place, starting
+from omegad.cli.connection import ANSWER_S
+from omegad.cli.findings import Finding, failed, ok
+from omegad.cli.place import Place
+from omegad.errors import NoDaemon
+from omegad.rpc.client import Client
+
+START_S = 60.0
+STOP_S = 20.0
+POLL_S = 0.02
+CONTENT = "The lighthouse keeper mends the lamp on Tuesdays"
+WORDS = "lighthouse Tuesdays"
+MEANING = "who repairs the light?"
+REMEDY = "run `omegad serve` in a fresh OMEGAD_HOME to see more"
+
+
+def round_trip(real: Place) -> Iterator[Finding]:
+    """Take a memory through everything that can happen to it, with the real home's configuration."""
+    started = time.monotonic()
+    with _serving(real) as trial, Client(trial.paths.socket, timeout_s=ANSWER_S) as client:
+        problem, done = _problem(client)
+    if problem:
+        yield failed("trial", f"in a home made for it: {problem}", REMEDY)
+    else:
+        yield ok("trial", f"in a home made for it, {done} in {time.monotonic() - started:.1f} s")
+
+
+def _problem(client: Client) -> tuple[str | None, str]:
+    """Return what goes wrong first, None when nothing does, and what was done."""
+    stored = client.call("memory.store", content=CONTENT)
+    memory_id = stored["memory_id"]
+    if memory_id not in _found(client, WORDS, "keyword"):
+        return "a memory is not found by its words", ""
+    by_meaning = stored["degraded"] is None
+    if by_meaning and memory_id not in _found(client, MEANING, "semantic"):
+        return "a memory is not found by its meaning", ""
+    if client.call("memory.get", memory_id=memory_id)["content"] != CONTENT:
+        return "a memory does not come back as it was stored", ""
+    client.call("memory.delete", memory_id=memory_id, reason="the trial is over")
+    if _found(client, WORDS, "keyword"):
+        return "a deleted memory is still found", ""
+    if not client.call("log.verify")["ok"] or not client.call("views.verify")["ok"]:
+        return "the log or a view does not verify", ""
+    return None, f"stored, found by words{' and by meaning' if by_meaning else ''}, read, deleted, verified"
+
+
+def _found(client: Client, text: str, mode: str) -> list[str]:
+    return [result["memory_id"] for result in client.call("memory.query", text=text, mode=mode)["results"]]
+
+
+@contextmanager
+def _serving(real: Place) -> Iterator[Place]:
+    """Run a daemon for the length of the block, in a home that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="omegad-doctor-", ignore_cleanup_errors=True) as name:
+        environ = {key: value for key, value in real.environ.items() if key != "OMEGAD_SOCKET"}
+        trial = place.at(environ | {"OMEGAD_HOME": name}, may_spawn=False)
+        if real.paths.config.exists():
+            shutil.copyfile(real.paths.config, trial.paths.config)
+        with trial.paths.daemon_log.open("wb") as output, starting.launch(trial, output) as process:
+            try:
+                _wait(trial, process)
+                yield trial
+            finally:
+                _end(process)
+
+
+def _wait(trial: Place, process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + START_S
+    while starting.answering(trial.paths) is None:
+        if process.poll() is not None:
+            raise NoDaemon(f"a daemon could not be started: {starting.last_lines(trial.paths.daemon_log)}", hint=REMEDY)
+        if time.monotonic() > deadline:
+            raise NoDaemon(f"a daemon does not answer after {START_S:.0f} s", hint=REMEDY)
+        time.sleep(POLL_S)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()

@@ -1,0 +1,45 @@
+"""The verbs about the views and what they are made from: rebuild, verify."""
+
+from argparse import Namespace
+
+from omegad.cli.connection import Answer, ask_long
+from omegad.cli.place import Place
+from omegad.cli.printing import warn, write_json, write_table
+
+
+def rebuild(arguments: Namespace, place: Place) -> int:
+    """Build one view, or all, again."""
+    answer = ask_long(place, "views.rebuild", "rebuilding", name=arguments.view)
+    if arguments.json:
+        write_json(answer)
+    else:
+        _write_views(answer)
+        print(f"rebuilt {arguments.view or 'all views'}")
+    return 0 if answer["ok"] else 1
+
+
+def verify(arguments: Namespace, place: Place) -> int:
+    """Verify the log's chain, then the views."""
+    log = ask_long(place, "log.verify", "verifying the log")
+    views = ask_long(place, "views.verify", "verifying the views")
+    is_ok = log["ok"] and views["ok"]
+    if arguments.json:
+        write_json({"ok": is_ok, "log": log, "views": views})
+        return 0 if is_ok else 1
+    if log["ok"]:
+        print(f"log: {log['events']:,} events are as they were written, head {log['head_hash'][:16]}…")
+    else:
+        warn(f"log: BROKEN at position {log['first_bad']:,}; restore log.db from a backup")
+    _write_views(views)
+    if not views["ok"]:
+        warn("a view does not equal the log; `omegad rebuild` builds it again")
+    return 0 if is_ok else 1
+
+
+def _write_views(answer: Answer) -> None:
+    write_table(("VIEW", "ROWS", "POSITION", "EQUAL", "PROBLEM"), [_row(name, view) for name, view in answer["views"].items()])
+
+
+def _row(name: str, view: Answer) -> tuple[object, ...]:
+    problem = view["problem"] or ("" if view["equal"] else "its rows are not those of the log")
+    return name, f"{view['rows']:,}", f"{view['position']:,}", "yes" if view["equal"] else "NO", problem

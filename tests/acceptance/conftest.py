@@ -1,0 +1,217 @@
+"""A home of its own for each test, and the daemon that serves it, as a process of its own."""
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+import pytest
+
+from omegad import config
+from omegad.client import Client
+from omegad.errors import NoDaemon, OmegadError
+from omegad.rpc import endpoint
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 30.0  # long enough for a busy machine; nothing waits so long unless the test fails
+CALM_MAX = 10_000  # events that `Home.events` reads at once
+
+
+class Home:
+    """A directory that a daemon serves, and that daemon."""
+
+    def __init__(self, path: Path, **environ: str) -> None:
+        self.path = path
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        foreign = {name: value for name, value in os.environ.items() if not name.startswith("OMEGAD_")}
+        self.environ = {**foreign, "OMEGAD_HOME": str(path), "OMEGAD_MODEL": "none", **environ, "PYTHONPATH": str(ROOT)}
+        self.paths = config.find_paths(self.environ)
+        self.output = path.with_name(path.name + ".printed")
+        self.file_bytes_max: int | None = None
+        """How large a file the daemon may write, for want of a disk that is full."""
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def socket(self) -> Path:
+        return self.paths.socket
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        assert self._process, "the daemon was not started"
+        return self._process
+
+    def launch(self) -> Self:
+        """Start the daemon, and do not wait for it."""
+        with self.output.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "omegad", "serve"] if not os.environ.get("XBOOT") else [sys.executable, os.environ["XBOOT"]],
+                cwd=ROOT,
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                preexec_fn=self._limit if self.file_bytes_max else None,  # noqa: PLW1509  the child runs nothing of ours but this
+            )
+        return self
+
+    def _limit(self) -> None:
+        assert self.file_bytes_max
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self.file_bytes_max, resource.RLIM_INFINITY))
+
+    def start(self) -> Self:
+        """Start the daemon, and return when it answers."""
+        self.launch()
+        until(self.answers, lambda: f"the daemon does not answer; it printed: {self.printed()}")
+        return self
+
+    def answers(self) -> bool:
+        """Say whether the daemon answers; fail if it has ended instead."""
+        assert self.process.poll() is None, f"the daemon ended with {self.process.returncode}: {self.printed()}"
+        try:
+            with self.client() as client:
+                return client.call("system.ping")["pid"] == self.process.pid
+        except NoDaemon:
+            return False
+
+    def client(self, name: str = "", timeout_s: float = PATIENCE_S) -> Client:
+        return Client(self.socket, name=name, timeout_s=timeout_s)
+
+    def raw(self) -> "Raw":
+        return Raw(self.socket)
+
+    def call(self, method: str, **params: object) -> Any:
+        """Ask one thing, on a connection of its own."""
+        with self.client() as client:
+            return client.call(method, **params)
+
+    def kill(self) -> None:
+        """End the daemon as a power cut would, if it runs."""
+        if self._process:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait(PATIENCE_S)
+
+    def stop(self) -> int:
+        """Ask the daemon to end, and return its exit status when it has."""
+        self.process.terminate()
+        return self.process.wait(PATIENCE_S)
+
+    def restart(self) -> Self:
+        assert self.stop() == 0
+        return self.start()
+
+    def printed(self) -> str:
+        return self.output.read_text(encoding="utf-8", errors="replace") if self.output.exists() else ""
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return the whole log."""
+        found: list[dict[str, Any]] = []
+        with self.client() as client:
+            while page := client.call("log.read", after=len(found), limit=CALM_MAX)["events"]:
+                found += page
+        return found
+
+    def caught_up(self) -> bool:
+        """Say whether every view shows the whole log."""
+        status = self.call("system.status")
+        return not status["log"]["waiting"] and all(view["position"] == status["log"]["head"] for view in status["views"].values())
+
+    def check(self) -> None:
+        """Have the daemon prove that the log is whole and that the views equal it."""
+        with self.client() as client:
+            log = client.call("log.verify")
+            assert log["ok"], log
+            views = client.call("views.verify")
+            assert views["ok"], views
+            assert views["views"]
+            assert all(view["equal"] for view in views["views"].values()), views
+
+
+class Raw:
+    """A connection that sends bytes, so that it can misbehave."""
+
+    def __init__(self, path: Path) -> None:
+        self.connection = endpoint.connect(path, PATIENCE_S)
+        self._lines = self.connection.makefile("rb")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._lines.close()
+        self.connection.close()
+
+    def send(self, line: bytes) -> None:
+        self.connection.sendall(line + b"\n")
+
+    def receive(self) -> Any:
+        """Return the next line, None when there is no more to come."""
+        line = self._lines.readline()
+        return msgspec.json.decode(line) if line else None
+
+    def say(self, line: bytes) -> Any:
+        """Send a line, and return the one that answers it, which must be the only one."""
+        self.send(line)
+        answer = self.receive()
+        self.send(b'{"jsonrpc":"2.0","id":"after","method":"system.ping"}')
+        assert self.receive()["id"] == "after", "more than one answer came"
+        return answer
+
+    def ask(self, method: str, params: bytes) -> Any:
+        """Send a request with *params* as they are, and return its answer."""
+        return self.say(b'{"jsonrpc":"2.0","id":"asked","method":"%s","params":%s}' % (method.encode(), params))
+
+    def finish_writing(self) -> None:
+        self.connection.shutdown(socket.SHUT_WR)
+
+
+def until(is_so: Callable[[], bool], complaint: Callable[[], str] = lambda: "it never came to be", within_s: float = PATIENCE_S) -> None:
+    """Wait for something that nothing tells of."""
+    deadline = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < deadline, complaint()
+        time.sleep(0.005)
+
+
+def refusal(call: Callable[[], object]) -> OmegadError:
+    """Return the error that *call* is refused with."""
+    with pytest.raises(OmegadError) as caught:
+        call()
+    return caught.value
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> Iterator[Callable[..., Home]]:
+    """Make homes, with environment variables for their daemons; kill these in the end, and read what they printed."""
+    made: list[Home] = []
+
+    def make(path: Path | None = None, **environ: str) -> Home:
+        made.append(Home(path or tmp_path / f"home{len(made)}", **environ))
+        return made[-1]
+
+    yield make
+    for home in made:
+        home.kill()
+    for home in made:
+        assert "Traceback" not in home.printed(), home.printed()
+
+
+@pytest.fixture
+def home(homes: Callable[..., Home]) -> Home:
+    """A home whose daemon is not started."""
+    return homes()
+
+
+@pytest.fixture
+def daemon(home: Home) -> Home:
+    """A home whose daemon answers."""
+    return home.start()

@@ -1,0 +1,305 @@
+"""What was acknowledged survives `kill -9`, once, in order, and the views come to show it."""
+
+import asyncio
+import random
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from omegad.client import AsyncClient
+from omegad.errors import NoDaemon, OmegadError, ShuttingDown
+from tests.acceptance.conftest import PATIENCE_S, Home, until
+
+ROUNDS = 12
+ROUNDS_MAX = 40  # a slow machine writes less before each kill
+ACKNOWLEDGED_MIN = 1_000
+WRITERS = 4
+AT_ONCE = 4  # requests that each writer has under way
+KILLED_AFTER_MS = (80, 500)
+SENT_AGAIN = 300
+
+
+class Write(NamedTuple):
+    """One request of a writer, which is the same request however often it is sent."""
+
+    writer: str
+    method: str
+    params: dict[str, Any]
+
+    @property
+    def content(self) -> str:
+        return str(self.params["content"] if self.method == "memory.store" else self.params["tool_input"])
+
+
+class Book:
+    """What the writers have asked for, and what they were told."""
+
+    def __init__(self) -> None:
+        self.acknowledged: dict[str, tuple[Write, dict[str, Any]]] = {}
+        self.unanswered: dict[str, Write] = {}
+        self._numbers = count(1)
+
+    def next(self, writer: str) -> Write:
+        number = next(self._numbers)
+        if number % 3:
+            params = {"session_id": writer, "tool_name": "Bash", "tool_input": f"make target-{number}", "tool_use_id": f"use-{number}"}
+            return Write(writer, "tool.record", {**params, "request_id": f"r{number}"})
+        ack = "durable" if number % 2 else "related"
+        content = f"Build number {number} of the {writer} needs target_{number} before anything else"
+        return Write(writer, "memory.store", {"content": content, "ack": ack, "tags": ["build"], "request_id": f"r{number}"})
+
+    async def send(self, client: AsyncClient, write: Write) -> None:
+        request_id = write.params["request_id"]
+        self.unanswered[request_id] = write
+        self.acknowledged[request_id] = write, await client.call(write.method, **write.params)
+        del self.unanswered[request_id]
+
+
+async def _keep_writing(home: Home, book: Book, writer: str) -> None:
+    """Write until the daemon is gone."""
+
+    async def one_after_another(client: AsyncClient) -> None:
+        while True:
+            await book.send(client, book.next(writer))
+
+    with suppress(NoDaemon):
+        async with AsyncClient(home.socket, name=writer) as client:
+            await asyncio.gather(*(one_after_another(client) for _ in range(AT_ONCE)))
+
+
+async def _write_until_killed(home: Home, book: Book) -> None:
+    tasks = [asyncio.create_task(_keep_writing(home, book, f"writer-{number}")) for number in range(WRITERS)]
+    await asyncio.sleep(random.uniform(*KILLED_AFTER_MS) / 1e3)  # noqa: S311  any moment will do
+    await asyncio.to_thread(home.kill)
+    await asyncio.wait_for(asyncio.gather(*tasks), PATIENCE_S)
+
+
+async def _say_again(home: Home, writes: list[Write]) -> list[dict[str, Any]]:
+    clients = {writer: AsyncClient(home.socket, name=writer) for writer in {write.writer for write in writes}}
+    answers = []
+    try:
+        for client in clients.values():
+            await client.__aenter__()
+        for write in writes:
+            answers.append(await clients[write.writer].call(write.method, **write.params))  # noqa: PERF401  one after another
+    finally:
+        for client in clients.values():
+            await client.close()
+    return answers
+
+
+def _content(event: dict[str, Any]) -> str:
+    data = event["data"]
+    return str(data["content"] if event["tag"].startswith("memory.stored") else data["tool_input"]["head"])
+
+
+async def test_what_was_acknowledged_survives_being_killed_at_any_moment(home: Home) -> None:
+    book = Book()
+    for number in range(ROUNDS_MAX):
+        home.start()
+        await _write_until_killed(home, book)
+        if number + 1 >= ROUNDS and len(book.acknowledged) > ACKNOWLEDGED_MIN:
+            break
+    assert len(book.acknowledged) > ACKNOWLEDGED_MIN
+    assert book.unanswered, "no kill ever came while anything was under way"
+
+    home.start()
+    events = home.events()
+    _everything_acknowledged_is_there(book, events)
+    home.check()
+    await _nothing_is_appended_twice(home, book, events)
+    home.check()
+
+
+def _everything_acknowledged_is_there(book: Book, events: list[dict[str, Any]]) -> None:
+    assert [event["position"] for event in events] == list(range(1, len(events) + 1))
+    recorded = [event["recorded_at"] for event in events]
+    assert recorded == sorted(recorded)
+    for write, answer in book.acknowledged.values():
+        event = events[answer["position"] - 1]
+        assert (event["client"], _content(event)) == (write.writer, write.content)
+        if write.method == "memory.store":
+            assert (answer["outcome"], event["data"]["memory_id"]) == ("stored", answer["memory_id"])
+    assert max(Counter(_content(event) for event in events).values()) == 1
+    asked = {write.content for write, _ in book.acknowledged.values()} | {write.content for write in book.unanswered.values()}
+    assert {_content(event) for event in events} <= asked
+
+
+async def _nothing_is_appended_twice(home: Home, book: Book, events: list[dict[str, Any]]) -> None:
+    known = {_content(event): event["position"] for event in events}
+    answered = random.sample(sorted(book.acknowledged), SENT_AGAIN)
+    again = await _say_again(home, [book.acknowledged[request_id][0] for request_id in answered])
+    assert again == [book.acknowledged[request_id][1] for request_id in answered]
+    assert len(home.events()) == len(events)
+
+    unanswered = list(book.unanswered.values())
+    first = await _say_again(home, unanswered)
+    for write, answer in zip(unanswered, first, strict=True):
+        assert answer["position"] == known.get(write.content, answer["position"])
+    assert len(home.events()) == len(events) + sum(write.content not in known for write in unanswered)
+    assert await _say_again(home, unanswered) == first
+    assert len(home.events()) == len(events) + sum(write.content not in known for write in unanswered)
+
+
+def _fill(home: Home, memories: int, calls: int) -> None:
+    async def fill() -> None:
+        async with AsyncClient(home.socket, name="filler", timeout_s=PATIENCE_S) as client:
+            texts = [f"Fact number {number} is kept in file_{number}.py, by itself" for number in range(memories)]
+            for start in range(0, memories, 50):
+                await asyncio.gather(*(client.call("memory.store", content=text) for text in texts[start : start + 50]))
+            for start in range(0, calls, 50):
+                await asyncio.gather(*(client.call("tool.record", session_id="s", tool_name="Read") for _ in range(start, min(calls, start + 50))))
+
+    asyncio.run(fill())
+
+
+def _answers(home: Home) -> list[list[tuple[str, float]]]:
+    with home.client() as client:
+        found = [client.call("memory.query", text=f"file_{number}.py fact", mode="keyword")["results"] for number in range(0, 100, 9)]
+    return [[(result["memory_id"], result["score"]) for result in results] for results in found]
+
+
+def _generations(home: Home) -> list[Path]:
+    return [path for path in home.path.glob("views-*.db") if path.stem.removeprefix("views-").isdigit()]
+
+
+def test_a_rebuild_that_is_killed_leaves_views_that_serve_or_are_made_again(daemon: Home) -> None:
+    _fill(daemon, memories=300, calls=1_500)
+    before = _answers(daemon)
+    assert all(before)
+    interrupted = 0
+    for wait_for_bytes in (0, 100_000, 250_000):
+        with daemon.raw() as asking:
+            asking.send(b'{"jsonrpc":"2.0","id":1,"method":"views.rebuild"}')
+            until(lambda least=wait_for_bytes: _newest_bytes(daemon) > least)  # type: ignore[misc]
+            daemon.kill()
+        interrupted += len(_generations(daemon)) > 1
+        daemon.start()
+        assert len(_generations(daemon)) == 1
+        assert _answers(daemon) == before
+    assert interrupted, "every rebuild was over before it could be killed"
+    daemon.check()
+
+
+def _newest_bytes(home: Home) -> int:
+    """Return the size of the views being built, -1 while there are none."""
+    found = sorted(_generations(home), key=lambda path: int(path.stem.removeprefix("views-")))
+    if len(found) < 2:
+        return -1
+    wal = found[-1].with_name(found[-1].name + "-wal")
+    return found[-1].stat().st_size + (wal.stat().st_size if wal.exists() else 0)
+
+
+def test_a_daemon_killed_while_it_starts_starts_the_next_time(home: Home) -> None:
+    home.start()
+    stored = home.call("memory.store", content="The first start was whole")
+    assert home.stop() == 0
+    for awaited in ("omegad.lock", "log.db-wal", "views.db", "run/omegad.sock"):
+        for name in ("views.db", "views-1.db"):
+            (home.path / name).unlink(missing_ok=True)
+        (home.path / "omegad.lock").unlink()
+        home.launch()
+        until((home.path / awaited).exists)
+        home.kill()
+    home.start()
+    assert home.call("memory.get", memory_id=stored["memory_id"])["content"] == "The first start was whole"
+    home.check()
+
+
+def test_a_home_whose_very_first_start_was_killed_is_made_by_the_next(homes: Callable[..., Home]) -> None:
+    for awaited in ("omegad.lock", "log.db", "log.db-wal", "views.db"):
+        home = homes().launch()
+        until((home.path / awaited).exists)
+        home.kill()
+        home.start()
+        assert home.call("memory.store", content="Started after all")["position"] == 1
+        home.check()
+        home.kill()
+
+
+def _cut_in_half(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+
+
+def _emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _scribbled_over(path: Path) -> None:
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        for offset in range(4096, size, 2 * 4096):
+            file.seek(offset)
+            file.write(random.randbytes(min(4096, size - offset)))
+
+
+def _not_a_database(path: Path) -> None:
+    path.write_bytes(b"this is not SQLite's " * 1_000)
+
+
+@pytest.mark.parametrize("tear", [_cut_in_half, _emptied, _scribbled_over, _not_a_database])
+def test_torn_views_are_built_again_from_the_log(daemon: Home, tear: Callable[[Path], None]) -> None:
+    _fill(daemon, memories=200, calls=0)
+    before = _answers(daemon)
+    assert daemon.stop() == 0
+    (views,) = _generations(daemon)
+    tear(views)
+    daemon.start()
+    until(lambda: _answers_at_last(daemon) == before, lambda: f"the views stay torn: {daemon.call('system.status')['degraded']}", within_s=10)
+    daemon.check()
+
+
+def _answers_at_last(home: Home) -> list[list[tuple[str, float]]] | None:
+    try:
+        return _answers(home)
+    except OmegadError:
+        return None
+
+
+def test_a_write_ahead_log_whose_end_is_torn_costs_nothing_that_was_checkpointed(daemon: Home) -> None:
+    kept = daemon.call("memory.store", content="Kept in the database itself")
+    assert daemon.stop() == 0
+    daemon.start()
+    daemon.call("memory.store", content="Only in the write-ahead log, and torn")
+    daemon.kill()
+    wal = daemon.path / "log.db-wal"
+    with wal.open("r+b") as file:
+        file.truncate(wal.stat().st_size - 1_000)
+    daemon.start()
+    assert [event["data"]["memory_id"] for event in daemon.events()] == [kept["memory_id"]]
+    assert daemon.call("memory.query", text="torn")["abstained"]
+    daemon.check()
+
+
+def test_the_log_itself_refuses_to_be_changed(daemon: Home) -> None:
+    daemon.call("memory.store", content="Written once")
+    assert daemon.stop() == 0
+    connection = sqlite3.connect(daemon.paths.log)
+    try:
+        for statement in ("UPDATE events SET tag = 'x'", "DELETE FROM events", "UPDATE payloads SET body = '{}'", "DELETE FROM payloads"):
+            with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+                connection.execute(statement)
+    finally:
+        connection.close()
+
+
+def test_a_log_that_was_changed_all_the_same_is_found_out(daemon: Home) -> None:
+    for number in range(10):
+        daemon.call("memory.store", content=f"Fact {number}")
+    assert daemon.stop() == 0
+    connection = sqlite3.connect(daemon.paths.log)
+    with connection:
+        connection.execute("DROP TRIGGER payloads_are_not_updated")
+        connection.execute("UPDATE payloads SET body = replace(body, 'Fact 4', 'Fact 5') WHERE position = 5")
+    connection.close()
+    daemon.launch()
+    assert daemon.process.wait(PATIENCE_S) != 0
+    assert "the hash chain breaks at position 5" in daemon.printed()
+    assert ShuttingDown.__name__ not in daemon.printed()

@@ -1,0 +1,63 @@
+"""`python -m tests.bench [NAME …] [--quick] [--large] [--json FILE]`."""
+
+import argparse
+import os
+import time
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from tests.bench import appends, memories, rebuilds, resident, sockets, starts
+from tests.bench.figures import Effort, Figure, Machine, machine, table_row
+
+BENCHMARKS = {
+    "append": appends.run,
+    "socket": sockets.run,
+    "memory": memories.run,
+    "rebuild": rebuilds.run,
+    "start": starts.run,
+    "rss": resident.run,
+}
+
+
+class Report(msgspec.Struct):
+    """A whole run, as `--json` writes it."""
+
+    machine: Machine
+    figures: dict[str, list[Figure]] = {}
+
+
+def main() -> None:
+    """Run the benchmarks named, or all of them."""
+    options = _options()
+    effort = Effort(quick=options.quick, large=options.large)
+    report = Report(machine())
+    print(report.machine.line())
+    for name in options.names or BENCHMARKS:
+        started, found = time.perf_counter(), report.figures.setdefault(name, [])
+        print(f"\n{name}")
+        BENCHMARKS[name](effort, partial(_take, found))
+        print(f"    ({time.perf_counter() - started:.0f} s; load average then {os.getloadavg()[0]:.2f})")
+    if options.json:
+        options.json.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+
+
+def _take(found: list[Figure], figure: Figure) -> None:
+    found.append(figure)
+    print(table_row(figure), flush=True)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench", description="Measure omegad beside floors of the same run; nothing passes or fails."
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", choices=[*BENCHMARKS, []], help=f"of {', '.join(BENCHMARKS)}; all, when none is given")
+    parser.add_argument("--quick", action="store_true", help="measure less: under a minute in all, and less steady")
+    parser.add_argument("--large", action="store_true", help="also measure with 100,000 memories, which takes minutes to prepare")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to a file")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""Homes to measure in: made of events that go straight into the log, and served in this process or by a daemon of its own."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from functools import partial
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from omegad import config, daemon, telemetry
+from omegad.clock import SystemClock
+from omegad.commands import tool
+from omegad.commands.tool import RecordToolCall
+from omegad.config import Paths
+from omegad.daemon import Daemon
+from omegad.embedding.cache import VectorCache, text_hash
+from omegad.embedding.catalogue import GRAPH, MANIFEST, MINILM, FileRecord, Manifest, folder_of
+from omegad.errors import NoDaemon
+from omegad.events.fact import NewEvent
+from omegad.events.memory import MemoryEmbedded, MemoryStored, Relation
+from omegad.log.decision import Decision, Proposal
+from omegad.log.event_log import EventLog
+from omegad.log.guards import Guards
+from omegad.rpc.client import Client
+from tests.bench.texts import InstantModel, Note
+
+INSTANT_ID = "instant"
+NOTES_AT_ONCE = 500
+PATIENCE_S = 60.0
+LOOK_EVERY_S = 0.001
+
+
+class _Done(msgspec.Struct, frozen=True):
+    """Nobody waits for the answer."""
+
+
+@contextmanager
+def directory() -> Iterator[Path]:
+    """Make a directory, and remove it in the end; TMPDIR says on which disk."""
+    path = Path(tempfile.mkdtemp(prefix="omegad-bench-"))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def environment(home: Path, model: str) -> dict[str, str]:
+    """Return the environment of a daemon for *home*, free of the settings of whoever measures."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OMEGAD_")}
+    return kept | {"OMEGAD_HOME": str(home), "OMEGAD_MODEL": model, "OMEGAD_LOG_LEVEL": "warning"}
+
+
+def paths_of(home: Path) -> Paths:
+    """Return where a home's files are."""
+    return config.find_paths(environment(home, "none"))
+
+
+def tool_call(number: int, session_id: str) -> RecordToolCall:
+    """Return a tool call of ordinary size: a command of 150 bytes, and 600 bytes of output."""
+    return RecordToolCall(
+        session_id=session_id,
+        tool_name="Bash",
+        tool_input={"command": f"pytest -q tests/part_{number % 97} --maxfail=3 " + "-k 'not slow' " * 6, "description": "Run the tests of a part"},
+        result=f"collected {number % 300} items\n" + "tests/part/test_something.py ........................ [ 42%]\n" * 10,
+        tool_use_id=f"{session_id}-{number}",
+        duration_ms=1234.5,
+        project="atlas",
+    )
+
+
+def proposal_of(command: RecordToolCall) -> Proposal:
+    """Return what recording a tool call proposes to the log, as the daemon does it."""
+    return Proposal(decide=partial(tool.record, command, tool.cut(command)), client="bench")
+
+
+def events_of(note: Note, embedder_id: str, related: Iterable[str] = ()) -> list[NewEvent]:
+    """Return the two events of a memory: stored, and embedded."""
+    stored = MemoryStored(
+        memory_id=note.memory_id,
+        content=note.content,
+        content_key=text_hash(note.content),
+        event_type=note.event_type,
+        tags=("bench", note.event_type),
+        related=tuple(Relation(memory_id=other, similarity=0.5) for other in related),
+    )
+    embedded = MemoryEmbedded(memory_id=note.memory_id, embedder_id=embedder_id, text_hashes=(text_hash(note.content),))
+    return [
+        NewEvent(event=stored, session_id=note.session_id, project=note.project),
+        NewEvent(event=embedded, session_id=note.session_id, project=note.project, follows=True),
+    ]
+
+
+async def populate(log: EventLog, vectors: VectorCache | None, notes: list[Note], embedder_id: str, model: InstantModel) -> None:
+    """Append the events of *notes* in large commits, each related to two before it; put their vectors in the cache, if one is given.
+
+    Only `log.run` need be running.
+    """
+    choose = random.Random("related")  # noqa: S311  nothing is secret
+    for start in range(0, len(notes), NOTES_AT_ONCE):
+        part = notes[start : start + NOTES_AT_ONCE]
+        earlier = [[notes[choose.randrange(number)].memory_id for _ in range(min(2, number))] for number in range(start, start + len(part))]
+        await append(log, [event for note, related in zip(part, earlier, strict=True) for event in events_of(note, embedder_id, related)])
+        if vectors is not None:
+            await vectors.put_many(embedder_id, model.by_hash([note.content for note in part]))
+
+
+async def append(log: EventLog, events: list[NewEvent]) -> None:
+    """Append *events* as they are, in one commit."""
+
+    def decide(guards: Guards, now_us: int) -> Decision:
+        del guards, now_us
+        return Decision(events=tuple(events), answer=_Done())
+
+    await log.append(Proposal(decide=decide))
+
+
+def put_instant_model(paths: Paths, embedder_id: str) -> None:
+    """Make it look as if a model were installed: `served_here` loads another in its place."""
+    folder = folder_of(paths.models, MINILM.name)
+    folder.mkdir(mode=0o700, parents=True)
+    (folder / GRAPH).write_bytes(b"graph")
+    manifest = Manifest(
+        name=MINILM.name,
+        embedder_id=embedder_id,
+        pooling=MINILM.pooling,
+        tokens_max=MINILM.tokens_max,
+        query_prefix="",
+        dimensions=384,
+        precision="float32",
+        builder_version=1,
+        files={GRAPH: FileRecord("", 5)},
+        source=MINILM.source,
+        verified=False,
+    )
+    (folder / MANIFEST).write_bytes(msgspec.json.encode(manifest))
+
+
+@asynccontextmanager
+async def served_here(home: Path, model: InstantModel, embedder_id: str = INSTANT_ID) -> AsyncIterator[Daemon]:
+    """Run a home's service in this process, without its socket, and with a model that answers at once."""
+    telemetry.configure("warning")
+    paths = msgspec.structs.replace(paths_of(home), models=home / "models")
+    put_instant_model(paths, embedder_id)
+    async with daemon.composed(paths, config.Config(), SystemClock()) as service, anyio.create_task_group() as tasks:
+        service.parts.near.embedder._load = lambda _folder, _manifest: model  # the only place where a model enters
+        for part in (service.parts.log, service.parts.views, service.parts.near.embedder, service.backlog):
+            tasks.start_soon(part.run)
+        yield service
+        await service.parts.log.drain()
+        tasks.cancel_scope.cancel()
+
+
+async def caught_up(service: Daemon) -> None:
+    """Wait until the views show the whole log."""
+    await service.parts.views.wait_for(service.parts.log.head, service.parts.views.names)
+
+
+def make_home(home: Path, notes: list[Note], embedder_id: str) -> None:
+    """Make a home that holds *notes*, its views in step."""
+    anyio.run(_make_home, home, notes, embedder_id)
+
+
+async def _make_home(home: Path, notes: list[Note], embedder_id: str) -> None:
+    model = InstantModel()
+    async with served_here(home, model, embedder_id) as service:
+        await populate(service.parts.log, service.parts.near.embedder._cache, notes, embedder_id, model)
+        await caught_up(service)
+    shutil.rmtree(home / "models")
+
+
+class Running(msgspec.Struct, frozen=True):
+    """A daemon in a process of its own, started at a moment of `time.perf_counter`."""
+
+    pid: int
+    paths: Paths
+    started_s: float
+
+
+@contextmanager
+def served(home: Path, model: str = "none") -> Iterator[Running]:
+    """Start a daemon process for *home*, and stop it in the end. It need not answer yet when the block begins."""
+    paths = paths_of(home)
+    with (home.parent / f"{home.name}.out").open("wb") as output:
+        started_s = time.perf_counter()
+        command = [sys.executable, "-m", "omegad", "serve"]
+        process = subprocess.Popen(command, env=environment(home, model), stdout=output, stderr=output, stdin=subprocess.DEVNULL)
+        try:
+            yield Running(process.pid, paths, started_s)
+        finally:
+            process.terminate()
+            process.wait(PATIENCE_S)
+
+
+@contextmanager
+def connected(running: Running) -> Iterator[Client]:
+    """Connect as soon as the daemon listens."""
+    with ExitStack() as stack:
+        yield _connect(stack, running)
+
+
+def _connect(stack: ExitStack, running: Running) -> Client:
+    while True:
+        try:
+            return stack.enter_context(Client(running.paths.socket, timeout_s=PATIENCE_S))
+        except NoDaemon:
+            if time.perf_counter() > running.started_s + PATIENCE_S:
+                raise
+            time.sleep(LOOK_EVERY_S)

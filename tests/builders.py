@@ -1,0 +1,332 @@
+"""What tests speak in: events with sane defaults, a clock that steps, a model of paper, and a home that is served in this process."""
+
+import random
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from hashlib import blake2b, sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anyio
+import msgspec
+import numpy as np
+from msgspec import Raw
+
+from omegad import daemon
+from omegad.clock import Clock
+from omegad.config import Config, Paths
+from omegad.daemon import Daemon
+from omegad.embedding import catalogue
+from omegad.embedding.cache import text_hash
+from omegad.embedding.catalogue import MINILM, FileRecord, Manifest
+from omegad.events.erasure import PayloadErased
+from omegad.events.fact import Erased, Excerpt, Fact, NewEvent, Position, Recorded, Unknown
+from omegad.events.memory import MemoryDeleted, MemoryEmbedded, MemoryRelated, MemoryRepeated, MemoryStored, MemorySuperseded, Relation
+from omegad.events.retrieval import MemoryQueried, Returned
+from omegad.events.tool import ToolCalled
+from omegad.log import event_log
+from omegad.log.codec import tag_of
+from omegad.log.decision import Decision, Outcome, Proposal
+from omegad.log.event_log import EventLog
+from omegad.rpc.peer import Call, Peer
+from omegad.storage.database import open_reader
+from omegad.storage.driver import Connection
+from omegad.views.contract import Embedding, Projection
+
+START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
+EMBEDDER = "paper-1"
+DIMENSIONS = 384
+
+
+class FakeClock:
+    """Goes forward by `step_us` each time it is asked, and anywhere when it is set."""
+
+    def __init__(self, now_us: int = START_US, step_us: int = 1_000, seed: int = 1) -> None:
+        self.us = now_us
+        self.step_us = step_us
+        self._random = random.Random(seed)  # noqa: S311  the same ids in every run
+
+    def now_us(self) -> int:
+        self.us += self.step_us
+        return self.us
+
+    def tz_offset_minutes(self) -> int:
+        return 60
+
+    def random_bits(self, bits: int) -> int:
+        return self._random.getrandbits(bits)
+
+
+def stored(memory_id: str = "mem-1", content: str = "the build needs Python 3.12", **changes: Any) -> MemoryStored:
+    key = sha256(f"{changes.get('event_type', 'memory')} {content}".encode()).hexdigest()
+    fields: dict[str, Any] = {"memory_id": memory_id, "content": content, "content_key": key, "event_type": "memory"}
+    return MemoryStored(**fields | changes)
+
+
+def embedded(memory_id: str = "mem-1", *texts: str, embedder_id: str = EMBEDDER) -> MemoryEmbedded:
+    hashes = tuple(text_hash(text) for text in texts or ("the build needs Python 3.12",))
+    return MemoryEmbedded(memory_id=memory_id, embedder_id=embedder_id, text_hashes=hashes)
+
+
+def repeated(memory_id: str = "mem-1", **changes: Any) -> MemoryRepeated:
+    fields: dict[str, Any] = {"memory_id": memory_id, "likeness": "exact", "similarity": 1.0}
+    return MemoryRepeated(**fields | changes)
+
+
+def related(memory_id: str, *edges: tuple[str, float]) -> MemoryRelated:
+    return MemoryRelated(memory_id=memory_id, related=relations(*edges))
+
+
+def relations(*edges: tuple[str, float]) -> tuple[Relation, ...]:
+    return tuple(Relation(memory_id=target, similarity=similarity) for target, similarity in edges)
+
+
+def superseded(memory_id: str, superseded_by: str, reason: str = "says the same") -> MemorySuperseded:
+    return MemorySuperseded(memory_id=memory_id, superseded_by=superseded_by, reason=reason)
+
+
+def deleted(memory_id: str = "mem-1", reason: str | None = None) -> MemoryDeleted:
+    return MemoryDeleted(memory_id=memory_id, reason=reason)
+
+
+def queried(*results: tuple[str, float], **changes: Any) -> MemoryQueried:
+    found = tuple(Returned(memory_id=memory_id, score=score) for memory_id, score in results)
+    fields: dict[str, Any] = {
+        "query_id": "query-1",
+        "text": "which Python?",
+        "mode": "hybrid",
+        "limit": 10,
+        "filters": {},
+        "results": found,
+        "read_position": 1,
+        "at": START_US,
+        "ranking_version": 1,
+        "embedder_id": EMBEDDER,
+        "abstained": not found,
+        "took_us": 900,
+    }
+    return MemoryQueried(**fields | changes)
+
+
+def excerpt(head: str = "ls -l", tail: str = "") -> Excerpt:
+    return Excerpt(head=head, tail=tail, bytes=len(head) + len(tail), sha256=sha256((head + tail).encode()).hexdigest())
+
+
+def tool_called(call_index: int = 1, **changes: Any) -> ToolCalled:
+    fields: dict[str, Any] = {"tool_name": "Bash", "status": "ok", "call_index": call_index, "tool_use_id": f"toolu-{call_index}"}
+    return ToolCalled(**fields | changes)
+
+
+def erased(*positions: Position, reason: str = "asked for") -> PayloadErased:
+    return PayloadErased(positions=positions, reason=reason)
+
+
+def recorded(event: Fact | Unknown | Erased, position: Position = 1, **changes: Any) -> Recorded:
+    """Give an event the place in a log that it would have, were the log nothing but such events."""
+    at = START_US + position * 1_000_000
+    tag = event.tag if isinstance(event, Unknown | Erased) else tag_of(type(event))
+    fields: dict[str, Any] = {
+        "position": position,
+        "event_id": f"event-{position}",
+        "tag": tag,
+        "recorded_at": at,
+        "occurred_at": at,
+        "tz_offset": 60,
+        "origin": "origin",
+        "hlc": position,
+        "session_id": "session-1",
+        "project": "/src/omegad",
+        "client": "test",
+        "cause": None,
+        "trace": None,
+        "chain": blake2b(position.to_bytes(8, "big"), digest_size=32).digest(),
+        "event": event,
+    }
+    return Recorded(**fields | changes)
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a proposal of the tests."""
+
+    position: Position = 0
+    word: str = ""
+
+
+def proposal(*events: Fact | NewEvent, session_id: str | None = "session-1", word: str = "", **changes: Any) -> Proposal:
+    """Propose *events* as they are, whatever the guards say."""
+    new = tuple(one if isinstance(one, NewEvent) else NewEvent(event=one, session_id=session_id) for one in events)
+    return Proposal(decide=lambda _guards, _now_us: Decision(events=new, answer=Written(word=word)), **changes)
+
+
+@asynccontextmanager
+async def running_log(path: Path, clock: Clock | None = None) -> AsyncIterator[EventLog]:
+    """Open a log and keep it committing for the block's duration."""
+    async with event_log.opened(path, clock or FakeClock()) as log, anyio.create_task_group() as tasks:
+        tasks.start_soon(log.run)
+        yield log
+        await log.drain()
+
+
+async def append(log: EventLog, *events: Fact | NewEvent, **changes: Any) -> Outcome:
+    return await log.append(proposal(*events, **changes))
+
+
+async def everything(log: EventLog) -> list[Recorded]:
+    """Read the whole log."""
+    found: list[Recorded] = []
+    while part := await log.read(len(found), 1_000):
+        found += part
+    return found
+
+
+def vector_of(text: str) -> bytes:
+    """Return a unit vector to which each word of a text contributes a direction of its own: texts that share words are near."""
+    total = np.zeros(DIMENSIONS)
+    for word in text.casefold().split() or [""]:
+        seed = int.from_bytes(blake2b(word.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+        total += np.random.default_rng(seed).standard_normal(DIMENSIONS)
+    return bytes((total / np.linalg.norm(total)).astype("<f4").tobytes())
+
+
+def look_up(wanted: Embedding) -> bytes:
+    """Give every vector wanted, the same for the same text."""
+    return vector_of(wanted.text_hash)
+
+
+class FakeModel:
+    """Embeds by `vector_of`; waits, or fails, when told to."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.delay_s = 0.0
+        self.failing = False
+
+    def embed(self, text: str) -> bytes:
+        self.texts.append(text)
+        if self.delay_s:
+            time.sleep(self.delay_s)  # on the worker's thread, as a slow model
+        if self.failing:
+            raise RuntimeError("out of luck")
+        return vector_of(text)
+
+
+def put_model(models_dir: Path, embedder_id: str = EMBEDDER) -> None:
+    """Lay an installed model into a folder, as far as the catalogue looks."""
+    folder = catalogue.folder_of(models_dir, MINILM.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / catalogue.GRAPH).write_bytes(b"graph")
+    manifest = Manifest(
+        name=MINILM.name,
+        embedder_id=embedder_id,
+        pooling="mean",
+        tokens_max=256,
+        query_prefix="",
+        dimensions=DIMENSIONS,
+        precision="float32",
+        builder_version=1,
+        files={catalogue.GRAPH: FileRecord("", 5)},
+        source=MINILM.source,
+        verified=True,
+    )
+    (folder / catalogue.MANIFEST).write_bytes(msgspec.json.encode(manifest))
+
+
+def paths_in(folder: Path) -> Paths:
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    return Paths(home=home, socket=home / "run" / "omegad.sock", models=folder / "models")
+
+
+class Caller:
+    """A client of the service, without a socket between."""
+
+    def __init__(self, service: Daemon, name: str = "") -> None:
+        self.peer = Peer(1, name)
+        self.told: list[tuple[str, Any]] = []
+        self._service = service
+
+    async def call(self, method: str, **params: object) -> Any:
+        """Call a method as a client would, and return its result as one would read it."""
+        call = Call(method, Raw(msgspec.json.encode(params)), self.peer, self._notify)
+        return msgspec.json.decode(msgspec.json.encode(await self._service.server._handler(call)))
+
+    async def _notify(self, method: str, params: object) -> None:
+        self.told.append((method, msgspec.json.decode(msgspec.json.encode(params))))
+
+
+class Served(NamedTuple):
+    """A home that is being served in this process."""
+
+    daemon: Daemon
+    caller: Caller
+
+    def other(self, name: str = "") -> Caller:
+        return Caller(self.daemon, name)
+
+    async def caught_up(self) -> Position:
+        """Wait until every view that has not failed shows the whole log; return its end."""
+        head = self.daemon.parts.log.head
+        driver = self.daemon.parts.views.driver
+        healthy = [name for name, checkpoint in driver.checkpoints.items() if checkpoint.failed_position is None]
+        with anyio.fail_after(10):
+            await self.daemon.parts.views.wait_for(head, healthy)
+        return head
+
+
+@asynccontextmanager
+async def served(paths: Paths, clock: Clock, settings: Config | None = None) -> AsyncIterator[Served]:
+    """Serve a home without its socket; everything else is as in the daemon."""
+    async with daemon.composed(paths, settings or Config(), clock) as service, anyio.create_task_group() as tasks:
+        tasks.start_soon(service.parts.log.run)
+        tasks.start_soon(service.parts.views.run)
+        tasks.start_soon(service.parts.near.embedder.run)
+        tasks.start_soon(service.backlog.run)
+        yield Served(service, Caller(service))
+        await service.parts.log.drain()
+        tasks.cancel_scope.cancel()
+
+
+async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+    """Wait for what announces no change."""
+    with anyio.fail_after(seconds):
+        while not condition():  # noqa: ASYNC110
+            await anyio.sleep(0.002)
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Interrupt a block that holds the thread for longer, even one that never gives the event loop a turn."""
+
+    def expire(_number: int, _frame: object) -> None:
+        raise TimeoutError(f"not over after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, expire)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def show(projection: Projection, events: Sequence[Recorded]) -> Connection:
+    """Show events in one projection, in a database of its own."""
+    connection = open_in_memory()
+    connection.executescript(projection.SCHEMA)
+    for one in events:
+        if isinstance(one.event, projection.EVENTS):
+            for sql, values in projection.project(one):
+                connection.execute(sql, [look_up(value) if isinstance(value, Embedding) else value for value in values])
+    return connection
+
+
+def open_in_memory() -> Connection:
+    connection = open_reader(Path(":memory:"))
+    connection.execute("PRAGMA query_only=OFF")
+    return connection
+
+
+def rows(connection: Connection, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    return connection.execute(sql, values).fetchall()

@@ -1,0 +1,300 @@
+"""Keeping projections in step: all together, none held back by another, nothing half done."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+import projections
+from omegad.errors import StorageFull, ViewFailed
+from omegad.events.erasure import PayloadErased
+from omegad.events.fact import Fact, Recorded
+from omegad.events.memory import MemoryStored
+from omegad.events.retrieval import MemoryQueried
+from omegad.events.tool import ToolCalled
+from omegad.log import event_log
+from omegad.log.event_log import EventLog
+from omegad.views import current
+from omegad.views.applying import Lookup
+from omegad.views.contract import Embedding, Projection, Statement
+from omegad.views.current import Views
+from tests.builders import FakeClock, append, at_most, embedded, look_up, queried, rows, stored, tool_called, until
+
+
+def counter(name: str = "counter", *, poison: str = "", version: int = 1, events: tuple[type[Fact], ...] = (MemoryQueried,)) -> Projection:
+    """A projection of one row for each event, which fails where the text of one is *poison*."""
+
+    def project(recorded: Recorded) -> Iterator[Statement]:
+        if poison and getattr(recorded.event, "text", "") == poison:
+            raise ZeroDivisionError("poisoned")
+        yield Statement(f"INSERT INTO {name} VALUES (?, ?)", (recorded.position, recorded.tag))  # type: ignore[arg-type]
+
+    made: Any = SimpleNamespace(
+        NAME=name,
+        VERSION=version,
+        SCHEMA=f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, tag TEXT) STRICT;",
+        EVENTS=events,
+        CANONICAL=(f"SELECT * FROM {name} ORDER BY id",),
+        project=project,
+    )
+    return made  # type: ignore[no-any-return]
+
+
+@asynccontextmanager
+async def views_of(home: Path, clock: FakeClock, all_of: Sequence[Projection], lookup: Lookup = look_up) -> AsyncIterator[tuple[EventLog, Views]]:
+    async with (
+        event_log.opened(home / "log.db", clock) as log,
+        current.opened(home, log, all_of, lookup, 1) as views,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(log.run)
+        tasks.start_soon(views.run)
+        yield log, views
+        await log.drain()
+        tasks.cancel_scope.cancel()
+
+
+async def ids(views: Views, table: str) -> list[int]:
+    return [row[0] for row in await views.read(lambda connection: rows(connection, f"SELECT id FROM {table} ORDER BY id"))]
+
+
+def nothing(*_: object) -> None:
+    pass
+
+
+async def test_every_projection_shows_every_event_of_its_own(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, [counter("a"), counter("b", events=(ToolCalled,))]) as (log, views):
+        for number in range(1, 8):
+            await append(log, queried(), tool_called(number))
+        await views.wait_for(14, ["a", "b"])
+        assert await ids(views, "a") == [1, 3, 5, 7, 9, 11, 13]
+        assert await ids(views, "b") == [2, 4, 6, 8, 10, 12, 14]
+        assert views.driver.checkpoints["a"].chain == await log.chain_at(14)
+
+
+async def test_a_poisoned_event_stops_only_the_projection_that_fails_on_it(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, [counter("sick", poison="bad"), counter("well")]) as (log, views):
+        await asyncio.gather(*(append(log, queried(text="bad" if number == 7 else "good")) for number in range(1, 21)))
+        await views.wait_for(20, ["well"])
+        assert await ids(views, "well") == list(range(1, 21))
+        assert await ids(views, "sick") == list(range(1, 7))
+        failed = views.driver.checkpoints["sick"]
+        assert (failed.position, failed.failed_position, failed.error) == (6, 7, "ZeroDivisionError: poisoned")
+        with pytest.raises(ViewFailed, match="'sick' failed at position 7: ZeroDivisionError"):
+            await views.wait_for(20, ["sick"])
+        await views.wait_for(6, ["sick"])
+    async with views_of(tmp_path, clock, [counter("sick"), counter("well")]) as (_, views):
+        await views.wait_for(20, ["sick"])
+        assert await ids(views, "sick") == list(range(1, 21))
+
+
+async def test_when_every_projection_has_failed_the_service_still_answers(tmp_path: Path, clock: FakeClock) -> None:
+    with at_most(5):
+        async with views_of(tmp_path, clock, [counter("sick", poison="bad"), counter("ill", poison="bad")]) as (log, views):
+            await append(log, queried(text="bad"))
+            await until(lambda: views.driver.failure(["sick"]) and views.driver.failure(["ill"]))
+            await append(log, queried())
+            assert log.head == 2
+
+
+async def test_an_event_of_a_newer_version_fails_only_the_projections_of_its_noun(tmp_path: Path, clock: FakeClock) -> None:
+    class MemoryMerged(Fact, frozen=True, kw_only=True, tag="memory.merged@1"):
+        into: str
+
+    both = [counter("memory"), counter("tool", events=(ToolCalled,))]
+    async with event_log.opened(tmp_path / "log.db", clock) as log, anyio.create_task_group() as tasks:
+        tasks.start_soon(log.run)
+        await append(log, queried(), MemoryMerged(into="mem-1"), tool_called())
+        await log.drain()
+    async with views_of(tmp_path, clock, both) as (log, views):
+        await views.wait_for(3, ["tool"])
+        await until(lambda: views.driver.failure(["memory"]))
+        failed = views.driver.checkpoints["memory"]
+        assert (failed.position, failed.failed_position) == (1, 2)
+        assert failed.error
+        assert "memory.merged@1 is unknown to this version" in failed.error
+        assert await ids(views, "tool") == [3]
+
+
+async def test_a_payload_that_cannot_be_read_throws_no_view_away(tmp_path: Path, clock: FakeClock) -> None:
+    """A newer version may add a field under the same tag. What does not show the event goes on; what does says where it failed."""
+
+    class MemoryQueriedLater(MemoryQueried, frozen=True, kw_only=True, tag="memory.queried@1"):
+        mood: str = "good"
+
+    both = [counter("memory"), counter("tool", events=(ToolCalled,))]
+    later = MemoryQueriedLater(**msgspec.structs.asdict(queried()))
+    async with event_log.opened(tmp_path / "log.db", clock) as log, anyio.create_task_group() as tasks:
+        tasks.start_soon(log.run)
+        await append(log, queried(), later, tool_called())
+        await log.drain()
+    async with views_of(tmp_path, clock, both) as (log, views):
+        file = views.file
+        with anyio.move_on_after(3):
+            await views.wait_for(3, ["tool"])
+        assert views.file == file
+        assert await ids(views, "tool") == [3]
+
+
+async def test_a_view_whose_version_went_up_is_built_again_beside_the_others(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, [counter("a"), counter("b")]) as (log, views):
+        await append(log, *[queried()] * 600)
+        await views.wait_for(600, ["a", "b"])
+        await views.driver.generation.writer.run(lambda c: c.execute("DELETE FROM a WHERE id = 5").fetchall())
+        await views.driver.generation.writer.run(lambda c: c.execute("DELETE FROM b WHERE id = 5").fetchall())
+    async with views_of(tmp_path, clock, [counter("a", version=2), counter("b")]) as (_, views):
+        await views.wait_for(600, ["a", "b"])
+        assert await ids(views, "a") == list(range(1, 601))
+        assert 5 not in await ids(views, "b")
+
+
+async def test_every_view_of_ours_can_be_reset_and_shows_the_same_again(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        await append(log, stored(), embedded(), queried(("mem-1", 0.5)), tool_called())
+        await views.wait_for(4, views.names)
+        before = {name: report.live_digest for name, report in (await views.verify((), nothing)).items()}
+    newer = [SimpleNamespace(**{n: getattr(p, n) for n in dir(p) if n.isupper() or n == "project"} | {"VERSION": 99}) for p in projections.ALL]
+    async with views_of(tmp_path, clock, newer) as (_, views):  # type: ignore[arg-type]
+        await views.wait_for(4, views.names)
+        after = await views.verify((), nothing)
+        assert {name: report.live_digest for name, report in after.items()} == before
+        assert all(report.equal for report in after.values())
+
+
+async def test_a_new_projection_catches_up_without_holding_the_others_back(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, [counter("old")]) as (log, views):
+        await append(log, *[queried()] * 1_200)
+        await views.wait_for(1_200, ["old"])
+    async with views_of(tmp_path, clock, [counter("old"), counter("new")]) as (log, views):
+        await append(log, queried())
+        await views.wait_for(1_201, ["old"])
+        await views.wait_for(1_201, ["new"])
+        assert await ids(views, "new") == await ids(views, "old") == list(range(1, 1_202))
+
+
+async def test_rows_and_checkpoint_are_committed_together_or_not_at_all(tmp_path: Path, clock: FakeClock) -> None:
+    """The step is cancelled at every moment of it; the rows that there are then are those that the checkpoint speaks of."""
+    for delay in range(25):
+        home = tmp_path / str(delay)
+        home.mkdir()
+        async with event_log.opened(home / "log.db", clock) as log, anyio.create_task_group() as tasks:
+            tasks.start_soon(log.run)
+            await append(log, *[queried()] * 300)
+            async with current.opened(home, log, [counter("a")], look_up, 1) as views:
+                step = asyncio.create_task(views.driver.step())
+                await asyncio.sleep(delay / 5_000)
+                step.cancel()
+                await asyncio.gather(step, return_exceptions=True)
+                found, shown = await views.read(lambda c: (rows(c, "SELECT count(*) FROM a"), rows(c, "SELECT position FROM checkpoints")))
+                assert found == shown
+                assert found in ([(0,)], [(300,)])
+            await log.drain()
+
+
+async def test_a_step_that_was_cancelled_is_taken_again_after_a_restart(tmp_path: Path, clock: FakeClock) -> None:
+    for delay in range(8):
+        async with views_of(tmp_path, clock, [counter("a")]) as (log, _):
+            await append(log, *[queried()] * 50)
+            await asyncio.sleep(delay / 1_000)
+    async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
+        await views.wait_for(log.head, ["a"])
+        assert views.driver.failure(["a"]) is None
+        assert await ids(views, "a") == list(range(1, log.head + 1))
+
+
+async def test_a_full_disk_is_waited_out(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omegad.views.driver.RETRY_SECONDS", 0.02)
+    async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
+        writer = views.driver.generation.writer
+        await writer.run(lambda c: c.execute(f"PRAGMA max_page_count={c.execute('PRAGMA page_count').fetchone()[0]}").fetchall())
+        await append(log, *[queried()] * 2_000)
+        await until(lambda: views.driver.trouble)
+        assert "full" in (views.driver.trouble or "")
+        assert views.driver.failure(["a"]) is None
+        await writer.run(lambda c: c.execute("PRAGMA max_page_count=100000").fetchall())
+        await views.wait_for(2_000, ["a"])
+        assert await ids(views, "a") == list(range(1, 2_001))
+        await until(lambda: views.driver.trouble is None)
+
+
+async def test_a_checkpoint_of_the_file_that_fails_makes_no_view_fail(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows are committed by then, and must not be written a second time."""
+    monkeypatch.setattr("omegad.views.driver.RETRY_SECONDS", 0.02)
+    async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
+
+        def fail(*_: object) -> None:
+            monkeypatch.undo()
+            raise StorageFull
+
+        monkeypatch.setattr(views.driver.generation.checkpointer, "after_commit", fail)
+        await append(log, queried(), queried())
+        await views.wait_for(2, ["a"])
+        await append(log, queried())
+        await views.wait_for(3, ["a"])
+        assert await ids(views, "a") == [1, 2, 3]
+
+
+async def test_vectors_that_are_not_at_hand_are_filled_in_later(tmp_path: Path, clock: FakeClock) -> None:
+    known: dict[Embedding, bytes] = {}
+    async with views_of(tmp_path, clock, projections.ALL, known.get) as (log, views):
+        await append(log, stored("mem-1"), embedded("mem-1", "one", "two"), stored("mem-2", "other"), embedded("mem-2", "three"))
+        await views.wait_for(4, views.names)
+        assert await views.read(_vectors) == [(2048, None, 0), (2049, None, 0), (4096, None, 0)]
+        assert await views.driver.fill_deferred(10) == 0
+        wanted = [Embedding("paper-1", text_hash) for event in (embedded("x", "one"), embedded("x", "three")) for text_hash in event.text_hashes]
+        known |= {one: look_up(one) for one in wanted}
+        assert await views.driver.fill_deferred(10) == 1
+        assert [(row[0], row[1] is not None, row[2]) for row in await views.read(_vectors)] == [(2048, True, 1), (2049, False, 0), (4096, True, 1)]
+        two = Embedding("paper-1", embedded("x", "two").text_hashes[0])
+        known[two] = look_up(two)
+        assert await views.driver.fill_deferred(10) == 1
+        assert await views.driver.fill_deferred(10) == 0
+        assert [row[2] for row in await views.read(_vectors)] == [1, 1, 1]
+        assert all(report.equal for report in (await views.verify((), nothing)).values())
+
+
+async def test_vectors_that_never_come_keep_no_others_from_being_filled(tmp_path: Path, clock: FakeClock) -> None:
+    known: dict[Embedding, bytes] = {}
+    async with views_of(tmp_path, clock, projections.ALL, known.get) as (log, views):
+        for number in range(6):
+            await append(log, stored(f"mem-{number}", f"text {number}"), embedded(f"mem-{number}", f"text {number}"))
+        await views.wait_for(12, views.names)
+        last = Embedding("paper-1", embedded("x", "text 5").text_hashes[0])
+        known[last] = look_up(last)
+        filled = [await views.driver.fill_deferred(2) for _ in range(4)]
+        assert sum(filled) == 1
+
+
+def _vectors(connection: Any) -> list[tuple[Any, ...]]:
+    return rows(connection, "SELECT id, vector, EXISTS (SELECT 1 FROM memories_vec WHERE rowid = id) FROM memory_vectors ORDER BY id")
+
+
+async def test_the_wal_of_the_views_stays_bounded_under_a_long_load(tmp_path: Path, clock: FakeClock) -> None:
+    largest = 0
+    async with views_of(tmp_path, clock, [counter("a"), counter("b")]) as (log, views):
+        checkpointer = views.driver.generation.checkpointer
+        for _ in range(25):
+            await append(log, *[queried()] * 800)
+            await views.wait_for(log.head, ["a", "b"])
+            largest = max(largest, checkpointer.wal_bytes())
+    assert largest < 1_000_000
+
+
+async def test_an_erased_event_is_passed_over(tmp_path: Path, clock: FakeClock) -> None:
+    every = (MemoryStored, MemoryQueried, PayloadErased)
+    async with views_of(tmp_path, clock, [counter("a", events=every)]) as (log, views):
+        await append(log, stored(), queried())
+        await views.wait_for(2, ["a"])
+    async with event_log.opened(tmp_path / "log.db", clock) as log:
+        await log._writer.run(lambda c: c.execute("INSERT INTO erasures VALUES (1)").fetchall())
+        await log._writer.run(lambda c: c.execute("DELETE FROM payloads WHERE position = 1").fetchall())
+    async with views_of(tmp_path, clock, [counter("a", version=2, events=every)]) as (log, views):
+        await views.wait_for(2, ["a"])
+        assert await ids(views, "a") == [2]
+
