@@ -8,6 +8,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
 from omegad.cli import arguments
@@ -22,21 +23,29 @@ INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what *argv* (or the process's own arguments) asks for, and return the exit status."""
     try:
-        status = _run(argv)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        return _explained(argv)
     except BrokenPipeError:
         _give_up_printing()
-        return 0  # whoever read has read enough, and what was asked is done
+        return 0  # whoever read has read enough
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _explained(argv: Sequence[str] | None) -> int:
+    """Do it, and tell what went wrong in words."""
+    try:
+        status = _run(argv)
+        _flush()
     except OmegadError as error:
         return _explain(str(error), error.hint, _status_of(error))
     except arguments.WrongUsage as error:
         return _explain(str(error), "`omegad VERB --help` explains it", WRONG_USAGE)
     except UnicodeEncodeError:
         return _explain("an argument is not UTF-8", "pass text in UTF-8", WRONG_USAGE)
+    except BrokenPipeError:
+        raise
     except OSError as error:
+        _give_up_printing()
         return _explain(str(error), "run `omegad doctor`", REFUSED)
     return status
 
@@ -71,15 +80,25 @@ def _status_of(error: OmegadError) -> int:
 
 
 def _explain(message: str, hint: str, status: int) -> int:
-    sys.stdout.flush()
-    print(f"omegad: {message}", file=sys.stderr)
-    if hint:
-        print(f"  hint: {hint}", file=sys.stderr)
+    with suppress(BrokenPipeError):  # nobody reads it, and the status still tells
+        print(f"omegad: {message}", file=sys.stderr)
+        if hint:
+            print(f"  hint: {hint}", file=sys.stderr)
     return status
+
+
+def _flush() -> None:
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _give_up_printing()  # what came of it is known, and is the status
 
 
 def _give_up_printing() -> None:
     """Let what is still buffered go nowhere, or the interpreter complains when it ends."""
+    if sys.stdout is None:
+        return
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

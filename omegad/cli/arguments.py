@@ -89,12 +89,12 @@ def _add_store(verbs: "Verbs") -> None:
     store.add_argument("--event-type", "--type", metavar="TYPE", help="memory (default), decision, lesson_learned, user_preference, error_pattern, …")
     _add_scope(store)
     store.add_argument("--tag", dest="tags", metavar="TAG", action="append", help="a tag; may be repeated")
-    store.add_argument("--priority", metavar="1–5", type=int, help="how important it is (3)")
+    store.add_argument("--priority", metavar="N", type=int, help="how important it is, 1 to 5 (3)")
     store.add_argument("--metadata", metavar="JSON", help="a JSON object that is kept with it")
     store.add_argument("--referenced-date", metavar="TIME", help="when what it speaks of happened, like 2026-01-31 or 2026-01-31T09:30:00Z")
     store.add_argument("--ttl-seconds", metavar="N", type=int, help="after how long it is found no more")
     store.add_argument("--source", metavar="NAME", help="where it comes from")
-    store.add_argument("--confidence", metavar="0–1", type=float, help="how sure it is")
+    store.add_argument("--confidence", metavar="P", type=float, help="how sure it is, 0 to 1")
     store.add_argument("--request-id", metavar="ID", help="makes it safe to send again: the same id gives the first answer")
     store.add_argument("--ack", choices=("related", "durable"), help="how much to wait for: durable is answered as soon as it is on the disk")
 
@@ -126,7 +126,7 @@ def _add_query(verbs: "Verbs") -> None:
     query.add_argument(
         "--mode", choices=("hybrid", "semantic", "keyword", "phrase"), help="hybrid (default), meaning, any of the words, words in a row"
     )
-    query.add_argument("--limit", metavar="N", type=int, help="how many at most, 1–100 (10)")
+    query.add_argument("--limit", metavar="N", type=int, help="how many at most, 1 to 100 (10)")
     query.add_argument("--explain", action="store_true", default=None, help="show what each score is made of")
     query.add_argument("--min-position", metavar="N", type=int, help="answer only from views that show the log up to here")
     _add_filters(query)
@@ -136,7 +136,7 @@ def _add_memories(verbs: "Verbs") -> None:
     get = _verb(verbs, "get", "Show one memory with everything known of it", by="memories.get")
     get.add_argument("memory_id", metavar="ID", help="the memory's id")
     listed = _verb(verbs, "list", "List memories, newest first", by="memories.list_all", examples="omegad list --project shop --limit 20")
-    listed.add_argument("--limit", metavar="N", type=int, help="how many on a page, 1–1000 (50)")
+    listed.add_argument("--limit", metavar="N", type=int, help="how many on a page, 1 to 1000 (50)")
     listed.add_argument("--cursor", metavar="CURSOR", help="where the page begins: what the page before ended with")
     _add_filters(listed)
     delete = _verb(verbs, "delete", "Hide a memory from every search and list; its history stays", by="memories.delete")

@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
+
+import msgspec
 
 from omegad.cli import starting
 from omegad.cli.place import Place
@@ -21,13 +23,16 @@ Answer: TypeAlias = Any
 
 def ask(place: Place, method: str, **params: object) -> Answer:
     """Return what *method* answers; parameters that are None are left to the daemon."""
+    chosen = given(params)
     with connected(place) as client:
-        return client.call(method, **given(params))
+        return client.call(method, **chosen)
 
 
 def given(params: dict[str, object]) -> dict[str, object]:
-    """Return the parameters that were given."""
-    return {name: value for name, value in params.items() if value is not None}
+    """Return the parameters that were given; raises `UnicodeEncodeError` for text that is none, before a daemon is started for it."""
+    chosen = {name: value for name, value in params.items() if value is not None}
+    msgspec.json.encode(chosen)
+    return chosen
 
 
 @contextmanager
@@ -69,10 +74,11 @@ async def _ask_and_draw(place: Place, method: str, params: dict[str, object], ba
     return await _ask_and_hear(place, method, params | {"progress_token": PROGRESS}, draw)
 
 
-def follow(place: Place, method: str, hear: Callable[[Answer], None], **params: object) -> None:
-    """Hand every notification that *method* causes to *hear*, for as long as the daemon runs."""
+def follow(place: Place, method: str, hear: Callable[[Answer], None], **params: object) -> NoReturn:
+    """Hand every notification that *method* causes to *hear*, until the daemon ends, which raises `NoDaemon`."""
     ensure(place)
     asyncio.run(_ask_and_hear(place, method, given(params), hear))
+    raise NoDaemon("the daemon has stopped")
 
 
 async def _ask_and_hear(place: Place, method: str, params: dict[str, object], hear: Callable[[Answer], None]) -> Answer:

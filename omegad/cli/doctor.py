@@ -34,24 +34,32 @@ def diagnose(arguments: Namespace, place: Place) -> int:
 
 
 def _findings(place: Place, *, is_full: bool) -> Iterator[Finding]:
+    """Check part after part, leaving out what can only fail with the part that it depends on."""
     for part, check in _checks_around(place):
         yield from examined(part, check)
+    settings = examined("config", partial(surroundings.settings, place))
+    yield from settings
+    if _work(settings):
+        yield from examined("model", partial(surroundings.model, place))
     reached = examined("daemon", partial(service.daemon, place))
     yield from reached
-    if all(finding.state != "FAIL" for finding in reached):
+    if _work(reached):
         for part, check in _checks_of_daemon(place, is_full=is_full):
             yield from examined(part, check)
-    yield from examined("trial", partial(trial.round_trip, place))
+    if _work(settings):
+        yield from examined("trial", partial(trial.round_trip, place))
+
+
+def _work(findings: Iterable[Finding]) -> bool:
+    return all(finding.state != "FAIL" for finding in findings)
 
 
 def _checks_around(place: Place) -> list[Check]:
     return [
         ("python", surroundings.python),
         ("sqlite", surroundings.sqlite),
-        ("config", partial(surroundings.settings, place)),
         ("home", partial(surroundings.home, place)),
         ("socket", partial(surroundings.socket, place)),
-        ("model", partial(surroundings.model, place)),
     ]
 
 

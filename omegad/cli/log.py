@@ -25,10 +25,7 @@ def show(arguments: Namespace, place: Place) -> int:
     with connected(place) as client:
         head = client.call("log.read", after=0, limit=1)["head"]
         after = max(0, head - limit) if arguments.after is None else arguments.after
-        if arguments.follow:
-            events: list[Answer] = []
-        else:
-            events, head = _read(client, after, limit, head)
+        events, head = ([], head) if arguments.follow else _read(client, after, limit, head)
     if arguments.follow:
         follow(place, "log.follow", _write_event_json if arguments.json else _write_event, after=after)
     elif arguments.json:
@@ -57,7 +54,7 @@ def _write_event_json(event: Answer) -> None:
 
 def _write_event(event: Answer) -> None:
     data = "(erased)" if event["data"] is None else one_line(msgspec.json.encode(_untagged(event["data"])).decode())
-    where = one_line(event["session_id"] or event["client"] or "–")
+    where = one_line(event["session_id"] or event["client"] or "-")
     line = f"{event['position']:>7}  {moment(event['recorded_at'])}  {painted(one_line(event['tag']).ljust(TAG_COLUMNS), 'bold')}  {where}  "
     print(line + (cut(data, DATA_COLUMNS) if is_terminal(sys.stdout) else data), flush=True)
 

@@ -79,20 +79,20 @@ def query(arguments: Namespace, place: Place) -> int:
 
 def _explained(result: Answer) -> tuple[object, ...]:
     why = result["explanation"]
-    cosine = "–" if why["cosine"] is None else f"{why['cosine']:.3f}"
+    cosine = "-" if why["cosine"] is None else f"{why['cosine']:.3f}"
     return (
         f"{result['score']:.3f}",
         f"{why['vector']:.3f}",
         f"{why['text']:.3f}",
         cosine,
-        f"{why['bm25']:.2f}",
+        f"{why['bm25']:.3g}",
         result["memory_id"],
         result["content"],
     )
 
 
 def _cells(memory: Answer) -> tuple[object, ...]:
-    return memory["memory_id"], memory["event_type"], moment(memory["created_at"]), memory["project"] or "–", memory["content"]
+    return memory["memory_id"], memory["event_type"], moment(memory["created_at"]), memory["project"] or "-", memory["content"]
 
 
 def get(arguments: Namespace, place: Place) -> int:

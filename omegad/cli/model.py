@@ -37,7 +37,7 @@ def list_all(arguments: Namespace, place: Place) -> int:
     if arguments.json:
         write_json({"models": models, "folder": str(place.paths.models)})
         return 0
-    rows = [(m["name"], "yes" if m["installed"] else "no", size(m["bytes"]) if m["bytes"] else "–", m["folder"]) for m in models]
+    rows = [(m["name"], "yes" if m["installed"] else "no", _size(m["bytes"]), m["folder"]) for m in models]
     write_table(("MODEL", "INSTALLED", "SIZE", "FOLDER"), rows)
     return 0
 
@@ -54,3 +54,7 @@ def _described(model: Model, place: Place) -> dict[str, object]:
         "tokens_max": model.tokens_max,
         "folder": str(folder),
     }
+
+
+def _size(count: object) -> str:
+    return size(count) if isinstance(count, int) and count else "-"

@@ -2,13 +2,13 @@
 
 import os
 from argparse import Namespace
-from dataclasses import dataclass
+
+import msgspec
 
 from omegad.config import Paths, find_paths
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(msgspec.Struct, frozen=True, kw_only=True):
     """A home, and whether its daemon may be started."""
 
     paths: Paths

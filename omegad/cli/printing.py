@@ -14,10 +14,8 @@ GAP = "  "
 KIB = 1024
 
 # What is stored is other people's text: control characters and overrides of the writing direction could repaint the terminal.
-_UNSAFE = {
-    **{code: "\N{REPLACEMENT CHARACTER}" for code in (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))},
-    **{ord("\t"): "    ", ord("\n"): "\n", ord("\r"): ""},
-}
+_UNSAFE = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\N{REPLACEMENT CHARACTER}")
+_UNSAFE |= {ord("\t"): "    ", ord("\n"): "\n", ord("\r"): ""}
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -117,7 +115,7 @@ def size(count: int) -> str:
 def duration(seconds: float) -> str:
     """Write a length of time in its two largest units."""
     left = int(seconds)
-    parts = []
+    parts: list[str] = []
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
         count, left = divmod(left, length)
         if count or (unit == "s" and not parts):

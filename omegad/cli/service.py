@@ -89,6 +89,10 @@ def embedding(place: Place) -> Iterator[Finding]:
 
 def troubles(place: Place) -> Iterator[Finding]:
     """Pass on what the daemon itself complains about, but for what other checks look at."""
-    for trouble in asked(place, "system.status")["degraded"]:
-        if "embedding model" not in trouble and not trouble.startswith("the view "):
+    status = asked(place, "system.status")
+    known = ["embedding model", "the view "]
+    if status["embedding"]["state"] == "absent":
+        known.append("wait for their vectors")  # which follows from having no model
+    for trouble in status["degraded"]:
+        if not any(part in trouble for part in known):
             yield doubtful("daemon", trouble, "see `omegad status`")

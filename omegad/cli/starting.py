@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from textwrap import indent
 from typing import IO
 
 from omegad.cli.place import Place
@@ -24,6 +25,7 @@ SETTLE_S = 0.5  # from taking the lock to having written into it who did
 LOG_BYTES_MAX = 5 * 1024 * 1024
 REASON_BYTES = 4_096
 REASON_LINES = 8
+QUOTED = "  | "
 PACKAGE_ROOT = Path(__file__).parents[2]
 
 
@@ -62,7 +64,10 @@ def _next(attempt: "_Attempt", place: Place) -> "_Attempt":
         return _Attempt(place)
     if attempt.ended_for_s() < SETTLE_S:
         return attempt
-    raise NoDaemon(f"omegad could not be started:\n{attempt.reason()}", hint=f"{place.paths.daemon_log} has all of it; `omegad doctor` may know more")
+    raise NoDaemon(
+        f"omegad could not be started:\n{indent(attempt.reason(), QUOTED)}",
+        hint=f"{place.paths.daemon_log} has all of it; `omegad doctor` may know more",
+    )
 
 
 class _Attempt:

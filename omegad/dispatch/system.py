@@ -186,11 +186,11 @@ class SystemDispatch:
 
     def _troubles(self, state: str, failure: str | None, states: dict[str, ViewStatus], trouble: str | None) -> list[str]:
         found = []
-        if state == "absent":
-            found.append("no embedding model is in use: search works on full text alone; run `omegad model install`")
+        if state == "absent" and self._parts.near.embedder.is_wanted:
+            found.append("no embedding model is installed: search works on full text alone; run `omegad model install`")
         if state == "failed":
             found.append(f"the embedding model fails: {failure}")
-        if self._backlog():
+        if self._backlog() and self._parts.near.embedder.is_wanted:
             found.append(f"{self._backlog()} memories wait for their vectors")
         found += [f"the view {name} failed {view.error}; run `omegad rebuild {name}`" for name, view in states.items() if view.state == "failed"]
         if trouble:

@@ -77,6 +77,11 @@ class Embedder:
         self._closed = False
 
     @property
+    def is_wanted(self) -> bool:
+        """Whether the settings ask for a model at all."""
+        return self._choice != "none"
+
+    @property
     def embedder_id(self) -> str | None:
         """The id of the model in use; None as long as there is none. Once it is known it stays."""
         manifest = self._find()
@@ -187,7 +192,7 @@ class Embedder:
         if manifest is None:
             raise ModelMissing(f"the model {wanted.name} is no longer there, or not whole")
         if manifest.embedder_id != wanted.embedder_id:
-            raise ModelFailed(f"another {wanted.name} was installed", hint="`omegad restart` takes it up")
+            raise ModelFailed(f"another {wanted.name} was installed", hint="`omegad stop`, then `omegad start`, takes it up")
         started = time.perf_counter()
         session = self._load(folder_of(self._models_dir, manifest.name), manifest)
         log.info("embedding.loaded", model=manifest.name, ms=round((time.perf_counter() - started) * 1000))

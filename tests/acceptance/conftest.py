@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ import pytest
 
 from omegad import config
 from omegad.client import Client
+from omegad.embedding import catalogue
 from omegad.errors import NoDaemon, OmegadError
 from omegad.rpc import endpoint
 
@@ -31,7 +33,7 @@ class Home:
         self.path = path
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         foreign = {name: value for name, value in os.environ.items() if not name.startswith("OMEGAD_")}
-        self.environ = {**foreign, "OMEGAD_HOME": str(path), "OMEGAD_MODEL": "none", **environ, "PYTHONPATH": str(ROOT)}
+        self.environ = {**foreign, "OMEGAD_HOME": str(path), "OMEGAD_MODEL": "none", **environ}
         self.paths = config.find_paths(self.environ)
         self.output = path.with_name(path.name + ".printed")
         self.file_bytes_max: int | None = None
@@ -51,7 +53,7 @@ class Home:
         """Start the daemon, and do not wait for it."""
         with self.output.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "omegad", "serve"] if not os.environ.get("XBOOT") else [sys.executable, os.environ["XBOOT"]],
+                [sys.executable, "-m", "omegad", "serve"],
                 cwd=ROOT,
                 env=self.environ,
                 stdin=subprocess.DEVNULL,
@@ -84,7 +86,7 @@ class Home:
         return Client(self.socket, name=name, timeout_s=timeout_s)
 
     def raw(self) -> "Raw":
-        return Raw(self.socket)
+        return Raw(endpoint.connect(self.socket, PATIENCE_S))
 
     def call(self, method: str, **params: object) -> Any:
         """Ask one thing, on a connection of its own."""
@@ -136,9 +138,9 @@ class Home:
 class Raw:
     """A connection that sends bytes, so that it can misbehave."""
 
-    def __init__(self, path: Path) -> None:
-        self.connection = endpoint.connect(path, PATIENCE_S)
-        self._lines = self.connection.makefile("rb")
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self._lines = connection.makefile("rb")
 
     def __enter__(self) -> Self:
         return self
@@ -189,20 +191,29 @@ def refusal(call: Callable[[], object]) -> OmegadError:
     return caught.value
 
 
-@pytest.fixture
-def homes(tmp_path: Path) -> Iterator[Callable[..., Home]]:
+@contextmanager
+def homes_in(folder: Path) -> Iterator[Callable[..., Home]]:
     """Make homes, with environment variables for their daemons; kill these in the end, and read what they printed."""
     made: list[Home] = []
 
     def make(path: Path | None = None, **environ: str) -> Home:
-        made.append(Home(path or tmp_path / f"home{len(made)}", **environ))
+        made.append(Home(path or folder / f"home{len(made)}", **environ))
         return made[-1]
 
-    yield make
-    for home in made:
-        home.kill()
+    try:
+        yield make
+    finally:
+        for home in made:
+            home.kill()
     for home in made:
         assert "Traceback" not in home.printed(), home.printed()
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> Iterator[Callable[..., Home]]:
+    """What makes homes, see `homes_in`."""
+    with homes_in(tmp_path) as make:
+        yield make
 
 
 @pytest.fixture
@@ -215,3 +226,19 @@ def home(homes: Callable[..., Home]) -> Home:
 def daemon(home: Home) -> Home:
     """A home whose daemon answers."""
     return home.start()
+
+
+@pytest.fixture
+def model_daemon(homes: Callable[..., Home]) -> Home:
+    """A home whose daemon answers and has the embedding model; skips where none is installed."""
+    require_model()
+    home = homes(OMEGAD_MODEL="auto").start()
+    assert home.call("system.status")["embedding"]["model"]
+    return home
+
+
+def require_model() -> None:
+    """Skip the test where no model lies in the default place."""
+    models = config.find_paths().models
+    if catalogue.installed(models, "auto") is None:
+        pytest.skip(f"no embedding model is installed in {models}; `omegad model install` fetches one")

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from omegad.commands import tool
 from omegad.commands.tool import RecordToolCall
 from omegad.config import Paths
 from omegad.daemon import Daemon
-from omegad.embedding.cache import VectorCache, text_hash
+from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import GRAPH, MANIFEST, MINILM, FileRecord, Manifest, folder_of
 from omegad.errors import NoDaemon
 from omegad.events.fact import NewEvent
@@ -29,6 +30,7 @@ from omegad.events.memory import MemoryEmbedded, MemoryStored, Relation
 from omegad.log.decision import Decision, Proposal
 from omegad.log.event_log import EventLog
 from omegad.log.guards import Guards
+from omegad.rpc import endpoint
 from omegad.rpc.client import Client
 from tests.bench.texts import InstantModel, Note
 
@@ -98,18 +100,25 @@ def events_of(note: Note, embedder_id: str, related: Iterable[str] = ()) -> list
     ]
 
 
-async def populate(log: EventLog, vectors: VectorCache | None, notes: list[Note], embedder_id: str, model: InstantModel) -> None:
-    """Append the events of *notes* in large commits, each related to two before it; put their vectors in the cache, if one is given.
-
-    Only `log.run` need be running.
-    """
+async def populate(service: Daemon, notes: list[Note], embedder_id: str, model: InstantModel) -> None:
+    """Append the events of *notes* in large commits, each related to two before it, and wait until the views show them, vectors and all."""
     choose = random.Random("related")  # noqa: S311  nothing is secret
     for start in range(0, len(notes), NOTES_AT_ONCE):
         part = notes[start : start + NOTES_AT_ONCE]
+        # The vectors come first: an event that is shown before its vector is there would be put off.
+        await service.parts.near.embedder._cache.put_many(embedder_id, model.by_hash([note.content for note in part]))
         earlier = [[notes[choose.randrange(number)].memory_id for _ in range(min(2, number))] for number in range(start, start + len(part))]
-        await append(log, [event for note, related in zip(part, earlier, strict=True) for event in events_of(note, embedder_id, related)])
-        if vectors is not None:
-            await vectors.put_many(embedder_id, model.by_hash([note.content for note in part]))
+        await append(
+            service.parts.log, [event for note, related in zip(part, earlier, strict=True) for event in events_of(note, embedder_id, related)]
+        )
+    await caught_up(service)
+    assert await indexed(service) == len(notes)
+
+
+async def indexed(service: Daemon) -> int:
+    """Return how many vectors the views hold."""
+    sql = "SELECT count(*) FROM memory_vectors WHERE vector IS NOT NULL"
+    return int(await service.parts.views.read(lambda connection: connection.execute(sql).fetchone()[0]))
 
 
 async def append(log: EventLog, events: list[NewEvent]) -> None:
@@ -147,6 +156,7 @@ def put_instant_model(paths: Paths, embedder_id: str) -> None:
 async def served_here(home: Path, model: InstantModel, embedder_id: str = INSTANT_ID) -> AsyncIterator[Daemon]:
     """Run a home's service in this process, without its socket, and with a model that answers at once."""
     telemetry.configure("warning")
+    endpoint.private_directory(home)
     paths = msgspec.structs.replace(paths_of(home), models=home / "models")
     put_instant_model(paths, embedder_id)
     async with daemon.composed(paths, config.Config(), SystemClock()) as service, anyio.create_task_group() as tasks:
@@ -171,29 +181,30 @@ def make_home(home: Path, notes: list[Note], embedder_id: str) -> None:
 async def _make_home(home: Path, notes: list[Note], embedder_id: str) -> None:
     model = InstantModel()
     async with served_here(home, model, embedder_id) as service:
-        await populate(service.parts.log, service.parts.near.embedder._cache, notes, embedder_id, model)
-        await caught_up(service)
+        await populate(service, notes, embedder_id, model)
     shutil.rmtree(home / "models")
 
 
-class Running(msgspec.Struct, frozen=True):
-    """A daemon in a process of its own, started at a moment of `time.perf_counter`."""
+@dataclass(frozen=True)
+class Running:
+    """A daemon in a process of its own, started at a moment of `time.perf_counter`; what it prints goes to *output*."""
 
-    pid: int
+    process: subprocess.Popen[bytes]
     paths: Paths
     started_s: float
+    output: Path
 
 
 @contextmanager
 def served(home: Path, model: str = "none") -> Iterator[Running]:
     """Start a daemon process for *home*, and stop it in the end. It need not answer yet when the block begins."""
-    paths = paths_of(home)
-    with (home.parent / f"{home.name}.out").open("wb") as output:
+    paths, printed = paths_of(home), home.parent / f"{home.name}.out"
+    with printed.open("wb") as output:
         started_s = time.perf_counter()
         command = [sys.executable, "-m", "omegad", "serve"]
         process = subprocess.Popen(command, env=environment(home, model), stdout=output, stderr=output, stdin=subprocess.DEVNULL)
         try:
-            yield Running(process.pid, paths, started_s)
+            yield Running(process, paths, started_s, printed)
         finally:
             process.terminate()
             process.wait(PATIENCE_S)
@@ -211,6 +222,6 @@ def _connect(stack: ExitStack, running: Running) -> Client:
         try:
             return stack.enter_context(Client(running.paths.socket, timeout_s=PATIENCE_S))
         except NoDaemon:
-            if time.perf_counter() > running.started_s + PATIENCE_S:
-                raise
+            if running.process.poll() is not None or time.perf_counter() > running.started_s + PATIENCE_S:
+                raise RuntimeError(f"the daemon does not listen: {running.output.read_text(encoding='utf-8')}") from None
             time.sleep(LOOK_EVERY_S)

@@ -8,8 +8,10 @@ from pathlib import Path
 import anyio
 import msgspec
 
+from omegad.commands.memory import Stored
 from omegad.daemon import Daemon
 from omegad.queries import terms
+from omegad.queries.search import Answer
 from omegad.rpc.peer import Call, Peer
 from omegad.storage.database import open_reader
 from tests.bench import appends, homes, texts
@@ -44,8 +46,7 @@ async def _measure(home: Path, count: int, effort: Effort, report: Report) -> No
     model.learn(*(note.content for note in new), *(note.question for note in asked))
     timers: dict[str, Timer] = {}
     async with homes.served_here(home, model) as service:
-        await homes.populate(service.parts.log, service.parts.near.embedder._cache, there, homes.INSTANT_ID, model)
-        await homes.caught_up(service)
+        await homes.populate(service, there, homes.INSTANT_ID, model)
         handle, fresh = _handler(service), iter(new)
         for note in asked[:WARM_UP]:
             await handle("memory.query", {"text": note.question})
@@ -82,7 +83,10 @@ async def _queries(handle: Handle, asked: list[Note], timers: dict[str, Timer]) 
     for mode in ("hybrid", "semantic", "keyword"):
         for note in asked:
             with timers.setdefault(f"memory.query, {mode}", Timer()).lap():
-                await handle("memory.query", {"text": note.question, "mode": mode})
+                answer = await handle("memory.query", {"text": note.question, "mode": mode})
+            assert isinstance(answer, Answer)
+            assert answer.results
+            assert answer.degraded is None
     for note in asked:
         with timers.setdefault("memory.query, one project", Timer()).lap():
             await handle("memory.query", {"text": note.question, "project": note.project})
@@ -91,7 +95,9 @@ async def _queries(handle: Handle, asked: list[Note], timers: dict[str, Timer]) 
 async def _stores(handle: Handle, notes: list[Note], timers: dict[str, Timer]) -> None:
     for note in notes:
         with timers.setdefault("memory.store", Timer()).lap():
-            await handle("memory.store", _params(note))
+            answer = await handle("memory.store", _params(note))
+        assert isinstance(answer, Stored)
+        assert (answer.outcome, answer.degraded) == ("stored", None)
 
 
 async def _both(handle: Handle, notes: list[Note], asked: list[Note], timers: dict[str, Timer]) -> None:

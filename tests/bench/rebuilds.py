@@ -45,6 +45,7 @@ async def _measure(home: Path, effort: Effort, report: Report) -> None:
         for _ in range(rounds):
             bare.append(events / await anyio.to_thread.run_sync(_scan, service.parts.log._path, events))
             seconds, showing_s = await _rebuild(service, events)
+            assert await homes.indexed(service) == events // 5
             whole.append(events / seconds)
             showing.append(events / showing_s)
         await service.parts.log.drain()

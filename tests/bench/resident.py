@@ -30,7 +30,7 @@ def _idle(home: Path) -> Figure:
     with homes.served(home) as running, homes.connected(running) as client:
         client.call("system.ping")
         time.sleep(IDLE_S)
-        return _figure("rss, idle, no model", client, running.pid, "< 60 MB", IMPORTS)
+        return _figure("rss, idle, no model", client, running.process.pid, "< 60 MB", IMPORTS)
 
 
 def _at_work(home: Path, count: int) -> Figure:
@@ -40,7 +40,7 @@ def _at_work(home: Path, count: int) -> Figure:
             client.call("memory.store", content=note.content, project=note.project, event_type=note.event_type)
         for note in notes[:QUERIES]:
             client.call("memory.query", text=note.question)
-        return _figure(f"rss, {MINILM.name}, {count:,} stores, {QUERIES} queries", client, running.pid, "< 170 MB", MODEL_IMPORTS)
+        return _figure(f"rss, {MINILM.name}, {count:,} stores, {QUERIES} queries", client, running.process.pid, "< 170 MB", MODEL_IMPORTS)
 
 
 def _figure(name: str, client: Client, pid: int, goal: str, imports: str) -> Figure:

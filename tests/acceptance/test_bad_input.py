@@ -1,0 +1,473 @@
+"""No bytes on the socket crash the daemon, keep others waiting or grow its memory without bound; whatever can be answered is, once."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from omegad.errors import OmegadError
+from omegad.rpc.methods import METHODS
+from tests.acceptance.conftest import PATIENCE_S, Home, Raw, homes_in, refusal, until
+
+MEGABYTE = 1024 * 1024
+CONTENT_BYTES_MAX = 256 * 1024
+PING_WITHIN_S = 5.0
+RSS_GROWTH_MAX = 100 * MEGABYTE  # of one test
+PARSE, REQUEST, METHOD, PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
+ANSWERED = {PARSE, REQUEST, METHOD, PARAMS, *range(-32019, -31999)}
+"""What a request may be refused with, as documented."""
+
+
+class Pinger(threading.Thread):
+    """A client that goes about its business beside everything."""
+
+    def __init__(self, home: Home) -> None:
+        super().__init__(daemon=True)
+        self.pings = 0
+        self.failures: list[OmegadError] = []
+        self._home = home
+        self._is_over = threading.Event()
+
+    def run(self) -> None:
+        while not self._is_over.wait(0.005):
+            try:
+                with self._home.client(timeout_s=PING_WITHIN_S) as client:
+                    while not self._is_over.wait(0.005):
+                        assert client.call("system.ping")["ok"]
+                        self.pings += 1
+            except OmegadError as error:
+                self.failures.append(error)
+
+    def stop(self) -> None:
+        self._is_over.set()
+        self.join(PATIENCE_S)
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """One daemon for all of it: what one test does to it must not matter to the next."""
+    with homes_in(tmp_path_factory.mktemp("bad")) as make:
+        yield make().start()
+
+
+@pytest.fixture(autouse=True)
+def _nobody_else_notices(daemon: Home) -> Iterator[None]:
+    pinger = Pinger(daemon)
+    pinger.start()
+    until(lambda: pinger.pings > 0)
+    before = daemon.call("system.status")["rss_bytes"]
+    yield
+    seen = pinger.pings
+    until(lambda: pinger.pings > seen or bool(pinger.failures))
+    pinger.stop()
+    assert pinger.failures == []
+    status = daemon.call("system.status")
+    assert status["pid"] == daemon.process.pid
+    assert status["rss_bytes"] - before < RSS_GROWTH_MAX
+    assert [view for view in status["views"].values() if view["state"] == "failed"] == []
+
+
+NESTED = b"[" * 200_000 + b"]" * 200_000
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "answered_id"),
+    [
+        (b"this is not JSON", PARSE, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"system.ping"', PARSE, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"system.ping"}}', PARSE, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"system.ping","params":{"a":\0}}', PARSE, None),
+        (b"\xff\xfe\x00", PARSE, None),
+        (b'\xef\xbb\xbf{"jsonrpc":"2.0","id":7,"method":"system.ping"}', PARSE, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"memory.store","params":{"content":"\\ud800"}}', PARSE, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"memory.store","params":{"content":"\\udc00 \\ud800"}}', PARSE, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"memory.store","params":{"content":"\xed\xa0\x80"}}', PARSE, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"system.ping","params":{"a":NaN}}', PARSE, None),
+        (NESTED, PARSE, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"system.ping","params":' + NESTED + b"}", PARSE, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"tool.record","params":{"tool_input":' + NESTED + b"}}", PARSE, None),
+        (b"null", REQUEST, None),
+        (b"17", REQUEST, None),
+        (b'"system.ping"', REQUEST, None),
+        (b"{}", REQUEST, None),
+        (b"[]", REQUEST, None),
+        (b"[" + b",".join([b"1"] * 101) + b"]", REQUEST, None),
+        (b'{"id":7,"method":"system.ping"}', REQUEST, 7),
+        (b'{"jsonrpc":"1.0","id":7,"method":"system.ping"}', REQUEST, 7),
+        (b'{"jsonrpc":"2.0","id":7}', REQUEST, 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":5}', REQUEST, 7),
+        (b'{"jsonrpc":"2.0","id":{},"method":"system.ping"}', REQUEST, None),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"system.ping"}', REQUEST, None),
+        (b'{"jsonrpc":"2.0","id":true,"method":"system.ping"}', REQUEST, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"system.ping","params":"text"}', REQUEST, 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":"system.ping","params":5}', REQUEST, 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":"memory.forget"}', METHOD, 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":""}', METHOD, 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":"memory.store\\u0000"}', METHOD, 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":"memory.store","params":["text"]}', PARAMS, 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":"system.ping","params":[]}', PARAMS, 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":"rpc.cancel","params":{}}', PARAMS, 7),
+    ],
+    ids=lambda value: repr(value[:60]) if isinstance(value, bytes) else None,
+)
+def test_a_line_that_is_no_request_gets_one_answer_that_says_so(daemon: Home, line: bytes, code: int, answered_id: int | None) -> None:
+    with daemon.raw() as connection:
+        answer = connection.say(line)
+    assert (answer["error"]["code"], answer["id"]) == (code, answered_id)
+    assert answer["error"]["message"]
+    assert answer["error"]["data"]["hint"]
+
+
+def test_a_line_of_20_mb_is_refused_and_the_connection_lives_on(daemon: Home) -> None:
+    line = b'{"jsonrpc":"2.0","id":7,"method":"memory.store","params":{"content":"' + b"a" * (20 * MEGABYTE) + b'"}}'
+    with daemon.raw() as connection:
+        for _ in range(5):
+            answer = connection.say(line)
+            assert (answer["error"]["code"], answer["id"]) == (REQUEST, None)
+
+
+def test_lines_just_short_of_the_limit_leave_no_memory_taken(daemon: Home) -> None:
+    line = b'{"content":"' + b"a" * (15 * MEGABYTE) + b'"}'
+    with daemon.raw() as connection:
+        for _ in range(20):
+            assert connection.ask("memory.store", line)["error"]["code"] == PARAMS
+
+
+def test_a_batch_is_answered_as_one_whatever_is_in_it(daemon: Home) -> None:
+    entries = [b"1", b'{"jsonrpc":"2.0","id":1,"method":"system.ping"}', b'{"jsonrpc":"2.0","method":"no.such"}', b'{"jsonrpc":"2.0","id":2,"method":"x"}']
+    with daemon.raw() as connection:
+        answers = connection.say(b"[" + b",".join(entries) + b"]")
+    assert sorted((str(answer["id"]), answer.get("error", {}).get("code")) for answer in answers) == [("1", None), ("2", METHOD), ("None", REQUEST)]
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "named"),
+    [
+        ("memory.store", {}, "content"),
+        ("memory.store", {"content": 5}, "content"),
+        ("memory.store", {"content": None}, "content"),
+        ("memory.store", {"content": ""}, "content"),
+        ("memory.store", {"content": " \n\t"}, "content"),
+        ("memory.store", {"content": "a", "colour": "red"}, "colour"),
+        ("memory.store", {"content": "a", "tags": [f"tag{number}" for number in range(33)]}, "tags"),
+        ("memory.store", {"content": "a", "tags": ["x" * 65]}, "tags"),
+        ("memory.store", {"content": "a", "tags": "red"}, "tags"),
+        ("memory.store", {"content": "a", "priority": 6}, "priority"),
+        ("memory.store", {"content": "a", "priority": "3"}, "priority"),
+        ("memory.store", {"content": "a", "priority": 2.5}, "priority"),
+        ("memory.store", {"content": "a", "confidence": 1.01}, "confidence"),
+        ("memory.store", {"content": "a", "ttl_seconds": 0}, "ttl_seconds"),
+        ("memory.store", {"content": "a", "metadata": []}, "metadata"),
+        ("memory.store", {"content": "a", "metadata": {"a": "x" * 16_384}}, "metadata"),
+        ("memory.store", {"content": "a", "referenced_date": "yesterday"}, "referenced_date"),
+        ("memory.store", {"content": "a", "referenced_date": "2026-02-30"}, "referenced_date"),
+        ("memory.store", {"content": "a", "referenced_date": "2026-01-31T10:00:00"}, "referenced_date"),
+        ("memory.store", {"content": "a", "referenced_date": 1_700_000_000}, "referenced_date"),
+        ("memory.store", {"content": "a", "event_type": "decisoin"}, "decisoin"),
+        ("memory.store", {"content": "a", "session_id": ""}, "session_id"),
+        ("memory.store", {"content": "a", "session_id": "s" * 257}, "session_id"),
+        ("memory.store", {"content": "a", "ack": "maybe"}, "ack"),
+        ("memory.query", {}, "text"),
+        ("memory.query", {"text": ""}, "text"),
+        ("memory.query", {"text": "a" * 8_193}, "text"),
+        ("memory.query", {"text": "a", "limit": 0}, "limit"),
+        ("memory.query", {"text": "a", "limit": 101}, "limit"),
+        ("memory.query", {"text": "a", "mode": "fuzzy"}, "mode"),
+        ("memory.query", {"text": "a", "since": "tomorrow"}, "since"),
+        ("memory.query", {"text": "a", "until": "2026-13-01"}, "until"),
+        ("memory.query", {"text": "a", "event_types": ["fact"]}, "fact"),
+        ("memory.query", {"text": "a", "min_position": 10**9}, "min_position"),
+        ("memory.list", {"cursor": "page two"}, "page two"),
+        ("memory.list", {"cursor": "-1"}, "-1"),
+        ("memory.list", {"limit": 1_001}, "limit"),
+        ("memory.get", {}, "memory_id"),
+        ("memory.get", {"memory_id": 5}, "memory_id"),
+        ("memory.delete", {"memory_id": ""}, "memory_id"),
+        ("tool.record", {"tool_name": "Bash"}, "session_id"),
+        ("tool.record", {"session_id": "s", "tool_name": "Bash", "status": "fine"}, "status"),
+        ("tool.record", {"session_id": "s", "tool_name": "Bash", "duration_ms": -1}, "duration_ms"),
+        ("log.read", {"after": -1}, "after"),
+        ("log.read", {"limit": 10_001}, "limit"),
+        ("log.follow", {"after": 10**9}, str(10**9)),
+        ("views.rebuild", {"name": "everything"}, "everything"),
+        ("views.verify", {"name": "everything"}, "everything"),
+        ("system.hello", {"protocol": 2}, "protocol"),
+        ("system.ping", {"loudly": True}, "loudly"),
+    ],
+    ids=lambda value: json.dumps(value)[:60] if isinstance(value, dict) else None,
+)
+def test_a_wrong_parameter_is_refused_by_name_and_nothing_is_written(daemon: Home, method: str, params: dict[str, Any], named: str) -> None:
+    head = daemon.call("log.verify")["events"]
+    error = refusal(lambda: daemon.call(method, **params))
+    assert (error.code, error.kind) == (PARAMS, "invalid")
+    assert named in str(error)
+    assert error.hint
+    assert daemon.call("log.verify")["events"] == head
+
+
+def test_an_unknown_type_is_refused_with_the_types_there_are(daemon: Home) -> None:
+    error = refusal(lambda: daemon.call("memory.store", content="a", event_type="decisoin"))
+    assert "did you mean 'decision'?" in error.hint
+    assert all(name in error.hint for name in ("memory", "lesson_learned", "checkpoint", "constraint"))
+
+
+def test_an_unknown_view_is_refused_with_the_views_there_are(daemon: Home) -> None:
+    assert "memories" in refusal(lambda: daemon.call("views.rebuild", name="everything")).hint
+
+
+@pytest.mark.parametrize("letter", ["a", "\N{SNOWMAN}", "\N{GRINNING FACE}"])
+def test_content_one_byte_over_the_limit_is_refused_and_at_the_limit_taken(daemon: Home, letter: str) -> None:
+    size = len(letter.encode())
+    most = letter * (CONTENT_BYTES_MAX // size) + "b" * (CONTENT_BYTES_MAX % size)
+    head = daemon.call("log.verify")["events"]
+    assert str(CONTENT_BYTES_MAX) in str(refusal(lambda: daemon.call("memory.store", content=most + "a")))
+    assert daemon.call("log.verify")["events"] == head
+    stored = daemon.call("memory.store", content=most)
+    assert daemon.call("memory.get", memory_id=stored["memory_id"])["content"] == most
+
+
+def test_content_of_10_mb_is_refused_before_any_work(daemon: Home) -> None:
+    content = "words of all kinds " * (10 * MEGABYTE // 19)
+    started = time.monotonic()
+    assert refusal(lambda: daemon.call("memory.store", content=content)).code == PARAMS
+    assert time.monotonic() - started < 2.0
+
+
+@pytest.mark.parametrize("content", ["a nul \0 in the middle of nulcontent", "\0nulcontent at the start", "nulcontent at the end\0", "nulcontent\0\0twice"])
+def test_content_with_nul_bytes_is_stored_whole_and_found(daemon: Home, content: str) -> None:
+    stored = daemon.call("memory.store", content=content, tags=["nul\0tag"], metadata={"nul\0": "\0"}, project="nul\0project")
+    found = daemon.call("memory.get", memory_id=stored["memory_id"])
+    assert (found["content"], found["tags"], found["metadata"], found["project"]) == (content, ["nul\0tag"], {"nul\0": "\0"}, "nul\0project")
+    results = daemon.call("memory.query", text="nulcontent", mode="keyword", limit=50)["results"]
+    assert content in [result["content"] for result in results]
+    listed = daemon.call("memory.list", project="nul\0project", tags=["nul\0tag"])["memories"]
+    assert content in [memory["content"] for memory in listed]
+    daemon.call("memory.query", text="\0")
+
+
+HUGE = b"9" * 40
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("memory.store", b'{"content":"a huge time to live","ttl_seconds":%s}' % HUGE),
+        ("memory.store", b'{"content":"a long time to live","ttl_seconds":9223372036854775807}'),
+        ("memory.store", b'{"content":"a longer time to live","ttl_seconds":9223372036854775808}'),
+        ("memory.store", b'{"content":"huge metadata","metadata":{"a":[%s,-%s]}}' % (HUGE, HUGE)),
+        ("memory.store", b'{"content":"huge metadata again","request_id":"huge","metadata":{"a":%s}}' % HUGE),
+        ("memory.store", b'{"content":"digits without end","metadata":{"a":%s}}' % (b"9" * 5_000)),
+        ("memory.store", b'{"content":"a huge priority","priority":%s}' % HUGE),
+        ("memory.store", b'{"content":"a huge exponent","metadata":{"a":1e400}}'),
+        ("tool.record", b'{"session_id":"s","tool_name":"t","tool_input":%s,"result":[-%s]}' % (HUGE, HUGE)),
+        ("tool.record", b'{"session_id":"s","tool_name":"t","duration_ms":%s}' % HUGE),
+        ("tool.record", b'{"session_id":"s","tool_name":"t","duration_ms":1e308}'),
+        ("memory.query", b'{"text":"huge","limit":%s}' % HUGE),
+        ("memory.query", b'{"text":"huge","min_position":%s}' % HUGE),
+        ("memory.list", b'{"cursor":"%s"}' % HUGE),
+        ("memory.list", b'{"cursor":"%s"}' % (b"9" * 5_000)),
+        ("memory.list", '{"cursor":"²"}'.encode()),
+        ("log.read", b'{"after":%s}' % HUGE),
+        ("log.follow", b'{"after":%s}' % HUGE),
+        ("views.verify", b'{"progress_token":%s,"name":"no such view"}' % HUGE),
+        ("system.hello", b'{"protocol":%s}' % (b"9" * 4_000)),
+        ("rpc.cancel", b'{"id":%s}' % HUGE),
+        ("memory.store", b'{"content":"the end of time","referenced_date":"9999-12-31T23:59:59.999999Z"}'),
+        ("memory.store", b'{"content":"beyond the end of time","referenced_date":"9999-12-31T23:59:59-14:00"}'),
+        ("memory.store", b'{"content":"before time","referenced_date":"0001-01-01T00:00:00+14:00"}'),
+        ("memory.query", b'{"text":"time","since":"9999-12-31T23:59:59.999999Z","until":"0001-01-01T00:00:00+14:00"}'),
+    ],
+    ids=lambda value: repr(value[:70]) if isinstance(value, bytes) else None,
+)
+def test_a_value_beyond_all_measure_is_taken_or_refused_and_spoils_no_view(homes: Callable[..., Home], method: str, params: bytes) -> None:
+    home = homes().start()
+    with home.raw() as connection:
+        answer = connection.ask(method, params)
+    assert "result" in answer or answer["error"]["code"] in ANSWERED, answer
+    _nothing_is_spoilt(home)
+
+
+@pytest.mark.parametrize("depth", [100, 500, 900, 970])
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_deeply_nested_parameters_are_taken_or_refused_and_spoil_no_view(homes: Callable[..., Home], depth: int, opening: bytes, closing: bytes) -> None:
+    home = homes().start()
+    nested = opening * depth + b"1" + closing * depth
+    with home.raw() as connection:
+        answers = [
+            connection.ask("memory.store", b'{"content":"deep","metadata":{"a":%s}}' % nested),
+            connection.ask("memory.store", b'{"content":"deeper","request_id":"deep","metadata":{"a":%s}}' % nested),
+            connection.ask("tool.record", b'{"session_id":"s","tool_name":"t","tool_input":%s}' % nested),
+        ]
+    assert [answer for answer in answers if "error" in answer and answer["error"]["code"] not in ANSWERED] == []
+    _nothing_is_spoilt(home)
+
+
+def _nothing_is_spoilt(home: Home) -> None:
+    stored = home.call("memory.store", content="All is well with the views")
+    listed = [memory["memory_id"] for memory in home.call("memory.list")["memories"]]
+    assert stored["memory_id"] in listed
+    assert all(home.call("memory.get", memory_id=memory_id)["content"] for memory_id in listed)
+    home.check()
+
+
+def test_clients_that_vanish_in_the_middle_of_an_answer_hurt_nobody(daemon: Home) -> None:
+    for number in range(30):
+        daemon.call("tool.record", session_id="s", tool_name="Read", tool_input=f"{number} " + "x" * 8_000)
+    for _ in range(30):
+        with daemon.raw() as connection:
+            for number in range(20):
+                connection.send(b'{"jsonrpc":"2.0","id":%d,"method":"log.read","params":{"limit":1000}}' % number)
+            connection.connection.recv(100)
+    _connections_come_down(daemon)
+
+
+def test_clients_that_vanish_in_the_middle_of_a_request_hurt_nobody(daemon: Home) -> None:
+    head = daemon.call("log.verify")["events"]
+    line = b'{"jsonrpc":"2.0","id":1,"method":"memory.store","params":{"content":"Never said to the end"}}'
+    for length in range(0, len(line), 3):
+        with daemon.raw() as connection:
+            connection.connection.sendall(line[:length])
+    _connections_come_down(daemon)
+    assert daemon.call("log.verify")["events"] == head
+
+
+def test_what_a_client_asked_before_it_stopped_writing_is_answered(daemon: Home) -> None:
+    with daemon.raw() as connection:
+        connection.connection.sendall(b'{"jsonrpc":"2.0","id":1,"method":"system.ping"}\n{"jsonrpc":"2.0","id":2,"method":"system.ping"}')
+        connection.finish_writing()
+        assert {connection.receive()["id"], connection.receive()["id"]} == {1, 2}
+        assert connection.receive() is None
+
+
+def _connections_come_down(home: Home) -> None:
+    """Wait until only the pinger, and whoever asks, is connected."""
+    until(lambda: home.call("system.status")["connections"] <= 2, lambda: f"{home.call('system.status')['connections']} connections are still there")
+
+
+def test_300_idle_connections_keep_nobody_from_working(daemon: Home) -> None:
+    with ExitStack() as stack:
+        idle = [stack.enter_context(daemon.raw()) for _ in range(300)]
+        until(lambda: daemon.call("system.status")["connections"] >= 300)
+        with daemon.client() as client:
+            for number in range(50):
+                stored = client.call("memory.store", content=f"Stored beside {number} of 300 idle connections")
+                assert client.call("memory.get", memory_id=stored["memory_id"])["position"] >= stored["position"]
+        assert idle[150].ask("system.ping", b"{}")["result"]["ok"]
+    _connections_come_down(daemon)
+
+
+@pytest.mark.parametrize("method", ["log.read", "system.ping", "log.follow", "no.such"])
+def test_a_client_that_sends_for_ever_and_reads_nothing_is_not_read_for_ever(daemon: Home, method: str) -> None:
+    for number in range(30):
+        daemon.call("tool.record", session_id="s", tool_name="Read", tool_input=f"{number} " + "y" * 8_000)
+    line = b'{"jsonrpc":"2.0","id":%%d,"method":"%s","params":{%s}}\n' % (method.encode(), b'"after":0' if method.startswith("log") else b"")
+    before = daemon.call("system.status")["rss_bytes"]
+    with daemon.raw() as connection:
+        connection.connection.settimeout(1.0)
+        with pytest.raises(TimeoutError):
+            for number in range(1_000_000):
+                connection.connection.sendall(line % number)
+        with daemon.client() as client:
+            for number in range(50):
+                client.call("memory.store", content=f"Stored beside someone who never reads, {number}, {method}")
+        assert daemon.call("system.status")["rss_bytes"] - before < RSS_GROWTH_MAX / 2
+    _connections_come_down(daemon)
+
+
+def test_more_connections_than_are_served_are_told_so(homes: Callable[..., Home]) -> None:
+    home = homes(OMEGAD_CONNECTIONS_MAX="20").start()
+    with ExitStack() as stack:
+        for connection in [stack.enter_context(home.raw()) for _ in range(20)]:
+            assert connection.ask("system.ping", b"{}")["result"]["ok"]
+        with home.raw() as late:
+            error = late.receive()["error"]
+            assert (error["code"], error["data"]["kind"]) == (-32004, "overloaded")
+            assert late.receive() is None
+    until(home.answers)
+
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.integers(2**62, 2**70), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=40)
+)
+NEARLY_RIGHT = st.sampled_from(
+    [
+        *("memory", "decision", "keyword", "hybrid", "phrase", "semantic", "ok", "error", "related", "durable", "memories", "fulltext", "s", "a", "*", '"'),
+        *("2026-01-31", "2026-01-31T09:30:00Z", "0001-01-01", "9999-12-31T23:59:59.999999Z", "2026-01-31T09:30:00", "", "\0", "NEAR(a b)", "a AND", "-"),
+        *(0, 1, 5, 100, -1, 0.5, [], {}, ["a"], ["memory"], {"a": 1}, True, "1", "²", "mem-0000000000000000", "\ud800", "\N{SNOWMAN}" * 64),
+    ]
+)
+ANYTHING = st.recursive(
+    st.one_of(NEARLY_RIGHT, SCALARS), lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=8), inner, max_size=4))
+)
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> tuple[str, object]:
+    """A method, and params that mostly name what it takes."""
+    method = draw(st.sampled_from(sorted(set(METHODS) - {"system.shutdown"})))
+    fields = [field.encode_name for field in msgspec.structs.fields(METHODS[method])]
+    required = [field.encode_name for field in msgspec.structs.fields(METHODS[method]) if field.required]
+    names = st.sampled_from(fields) if fields else st.text(max_size=5)
+    named = draw(st.dictionaries(names, st.one_of(NEARLY_RIGHT, ANYTHING), max_size=4))
+    if draw(st.booleans()):
+        named |= {name: draw(NEARLY_RIGHT) for name in required}
+    if draw(st.integers(0, 9)) == 0:
+        return method, draw(ANYTHING)
+    return method, named
+
+
+class Questioner:
+    """Sends one request after another, and sees that each has one answer and no more."""
+
+    def __init__(self, connection: Raw) -> None:
+        self._connection = connection
+        self._number = 0
+
+    def ask(self, method: str, params: object) -> Any:
+        self._number += 2
+        asked, after = self._number, self._number + 1
+        self._connection.send(json.dumps({"jsonrpc": "2.0", "id": asked, "method": method, "params": params}).encode())
+        stop = {"jsonrpc": "2.0", "id": after, "method": "rpc.cancel" if method == "log.follow" else "system.ping", "params": {"id": asked}}
+        if method != "log.follow":
+            del stop["params"]
+        self._connection.send(json.dumps(stop).encode())
+        answers: dict[int | None, Any] = {}
+        while len(answers) < 2:
+            message = self._connection.receive()
+            assert message, "the connection was closed"
+            if "method" not in message:
+                assert message["id"] in {asked, after, None} - set(answers), message
+                answers[message["id"]] = message
+        del answers[after]
+        return answers.popitem()[1]
+
+
+def test_whatever_any_method_is_given_it_answers_with_a_result_or_a_known_error(homes: Callable[..., Home]) -> None:
+    home = homes().start()
+    seen: set[str] = set()
+
+    with home.raw() as connection:
+        questioner = Questioner(connection)
+
+        @settings(max_examples=600, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @given(requests())
+        def ask(request: tuple[str, object]) -> None:
+            answer = questioner.ask(*request)
+            assert ("result" in answer) != ("error" in answer)
+            if "error" in answer:
+                assert answer["error"]["code"] in ANSWERED, (request, answer)
+                assert answer["error"]["message"]
+                assert answer["error"]["data"]["hint"]
+            else:
+                seen.add(request[0])
+
+        ask()
+    assert len(seen) > len(METHODS) / 2, f"only {seen} were ever done"
+    _nothing_is_spoilt(home)

@@ -1,0 +1,126 @@
+"""Views are thrown away and come back the same: the same memories, in the same order, with the same scores."""
+
+import asyncio
+from itertools import product
+from typing import Any
+
+import pytest
+
+from omegad.client import AsyncClient
+from tests.acceptance.conftest import PATIENCE_S, Home, until
+
+SUBJECTS = ("the parser", "the scheduler", "the cache", "the deploy script", "the login page", "the importer", "the test runner", "the log shipper")
+FACTS = (
+    "fails when {} reads a file with Windows line ends",
+    "was made twice as fast by batching writes in {}",
+    "needs PostgreSQL 15 in {}, and breaks on 14",
+    "keeps its settings in config/{}.toml, not in the environment",
+    "must never call the network while {} is under test",
+    "logs to /var/log/{}.log and rotates every night",
+    "was decided to stay in Python; rewriting {} in Rust was refused",
+    "retries {} three times, with jitter, before giving up",
+)
+QUESTIONS = (
+    *("Windows line ends", "batching writes", "which PostgreSQL version", "where are the settings", "is the network allowed in tests"),
+    *("log rotation", "why not Rust", "how many retries", "parser", "scheduler", "cache", "deploy script", "login page", "importer", "test runner"),
+    *("the log shipper keeps its settings", "config/cache.toml", "/var/log", "jitter", "PostgreSQL 14", "fails file", "never", "decided", "nothing of"),
+    "something that no memory speaks of: zebras",
+)
+MODES = ("hybrid", "keyword")
+
+
+def _memories() -> list[dict[str, Any]]:
+    kinds = ("constraint", "lesson_learned", "user_preference", "memory")
+    return [
+        {
+            "content": f"{subject.capitalize()} {fact.format(subject.removeprefix('the ').replace(' ', '_'))}",
+            "event_type": kinds[number % len(kinds)],
+            "tags": [subject.split()[-1]],
+            "project": "atlas" if number % 3 else None,
+            "priority": number % 5 + 1,
+        }
+        for number, (subject, fact) in enumerate(product(SUBJECTS, FACTS))
+    ]
+
+
+def _fill(home: Home) -> None:
+    """Store the memories, one again, and delete and use some, so that the views hold more than first states."""
+
+    async def fill() -> None:
+        async with AsyncClient(home.socket, name="filler", timeout_s=PATIENCE_S) as client:
+            stored = [await client.call("memory.store", **memory) for memory in _memories()]
+            assert {answer["outcome"] for answer in stored} == {"stored"}
+            assert (await client.call("memory.store", **_memories()[0]))["outcome"] == "duplicate"
+            for answer in stored[5:50:15]:
+                await client.call("memory.delete", memory_id=answer["memory_id"])
+            for number in range(20):
+                await client.call("tool.record", session_id=f"s{number % 3}", tool_name="Bash", status="error" if number % 4 else "ok")
+
+    asyncio.run(fill())
+
+
+def _answers(home: Home) -> list[list[tuple[Any, ...]]]:
+    with home.client() as client:
+        found = [client.call("memory.query", text=text, mode=mode, limit=20, explain=True) for text, mode in product(QUESTIONS, MODES)]
+        assert len(found) == 50
+        listed = client.call("memory.list", limit=1_000)["memories"]
+    return [[(one["memory_id"], one["score"], one["content"], answer["degraded"]) for one in answer["results"]] for answer in found] + [
+        [(memory["memory_id"], memory["content"], memory["status"], memory["repeated"], memory["tags"]) for memory in listed]
+    ]
+
+
+def _remove(home: Home, pattern: str) -> None:
+    found = list(home.path.glob(pattern))
+    assert found
+    for path in found:
+        path.unlink()
+
+
+def _lose(home: Home, *lost: str) -> None:
+    assert home.stop() == 0
+    for pattern in lost:
+        _remove(home, pattern)
+    home.start()
+
+
+def _everything_is_answered_as_before(home: Home, *lost: str) -> None:
+    _fill(home)
+    before = _answers(home)
+    assert sum(map(bool, before)) > 40, "most questions find something, so that there is something to compare"
+    _lose(home, *lost)
+    until(home.caught_up)
+    assert _answers(home) == before
+    home.check()
+
+
+def test_views_that_were_removed_come_back_and_answer_the_same(daemon: Home) -> None:
+    _everything_is_answered_as_before(daemon, "views*.db*")
+
+
+def test_only_the_name_of_the_current_views_was_removed(daemon: Home) -> None:
+    _everything_is_answered_as_before(daemon, "views.db")
+
+
+def test_views_rebuilt_while_serving_answer_the_same(daemon: Home) -> None:
+    _fill(daemon)
+    before = _answers(daemon)
+    assert daemon.call("views.rebuild")["ok"]
+    assert _answers(daemon) == before
+    for name in daemon.call("system.status")["views"]:
+        assert daemon.call("views.rebuild", name=name)["ok"]
+    assert _answers(daemon) == before
+    daemon.check()
+
+
+@pytest.mark.model
+def test_views_that_were_removed_take_their_vectors_from_the_cache(model_daemon: Home) -> None:
+    _everything_is_answered_as_before(model_daemon, "views*.db*")
+
+
+@pytest.mark.model
+def test_vectors_that_were_removed_with_the_views_are_computed_again(model_daemon: Home) -> None:
+    _fill(model_daemon)
+    before = _answers(model_daemon)
+    _lose(model_daemon, "views*.db*", "embeddings.db*")
+    until(lambda: _answers(model_daemon) == before, lambda: f"{model_daemon.call('system.status')}")
+    model_daemon.check()

@@ -1,0 +1,116 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from omegad.cli import starting
+from tests.cli.conftest import PATIENCE_S, ROOT, Command
+
+
+def test_a_daemon_is_started_shown_and_stopped(omegad: Command) -> None:
+    started = omegad.json("start")
+    assert started["started"]
+    status = omegad.json("status")
+    assert (status["pid"], status["home"]) == (started["pid"], str(omegad.home))
+    assert f"process {started['pid']}" in omegad("status").stdout
+    assert omegad.json("stop") == {"pid": started["pid"], "stopped": True}
+    assert not starting.is_alive(started["pid"])
+    assert omegad("status", "--no-spawn", status=3).stdout == ""
+
+
+def test_starting_twice_and_stopping_twice_do_no_harm(omegad: Command) -> None:
+    pid = omegad.json("start")["pid"]
+    assert omegad.json("start") == {"pid": pid, "started": False, "home": str(omegad.home), "socket": str(omegad.paths.socket)}
+    omegad("stop")
+    assert "no omegad was running" in omegad("stop").stdout
+
+
+def test_a_verb_starts_the_daemon_that_it_needs(omegad: Command) -> None:
+    assert omegad("store", "nobody was there to remember this").stdout.startswith("stored mem-")
+    assert omegad.json("status", "--no-spawn")["log"]["head"] > 0
+
+
+def test_without_a_daemon_a_verb_may_be_told_to_start_none(omegad: Command) -> None:
+    refused = omegad("query", "anything", "--no-spawn", status=3)
+    assert "no omegad answers" in refused.stderr
+    assert "hint: run `omegad start`" in refused.stderr
+    assert not omegad.home.exists()
+
+
+def test_a_daemon_that_is_killed_is_started_anew_by_the_next_verb(omegad: Command) -> None:
+    pid = omegad.json("start")["pid"]
+    os.kill(pid, 9)
+    assert omegad.json("status")["pid"] != pid
+
+
+def test_starts_at_the_same_moment_yield_one_daemon(omegad: Command) -> None:
+    racers = [omegad.begin("start", "--json") for _ in range(4)] + [omegad.begin("status", "--json")]
+    answers = [racer.communicate(timeout=PATIENCE_S) for racer in racers]
+    assert [racer.returncode for racer in racers] == [0] * len(racers), answers
+    pids = {line.split('"pid":')[1].split(",")[0] for line, _ in answers}
+    assert pids == {str(omegad.json("status")["pid"])}
+
+
+def test_a_verb_that_meets_a_stopping_daemon_gets_the_next_one(omegad: Command) -> None:
+    pid = omegad.json("start")["pid"]
+    stopping = omegad.begin("stop")
+    status = omegad.json("status")
+    stopping.communicate(timeout=PATIENCE_S)
+    assert stopping.returncode == 0
+    assert status["pid"] == pid or starting.answering(omegad.paths) == status["pid"]
+
+
+def test_a_daemon_that_cannot_start_says_why(omegad: Command) -> None:
+    failed = omegad("start", status=3, OMEGAD_MODEL="no-such-model")
+    assert "Invalid enum value 'no-such-model'" in failed.stderr
+    assert str(omegad.paths.daemon_log) in failed.stderr
+
+
+def test_a_home_that_is_open_to_others_is_refused_with_what_to_do(omegad: Command) -> None:
+    omegad.home.mkdir()
+    omegad.home.chmod(0o755)
+    assert f"chmod 700 {omegad.home}" in omegad("start", status=3).stderr
+
+
+def test_a_second_daemon_in_the_foreground_is_refused(omegad: Command) -> None:
+    pid = omegad.json("start")["pid"]
+    assert f"process {pid}" in omegad("serve", status=1).stderr
+
+
+def test_two_homes_cannot_share_a_socket(omegad: Command, tmp_path: Path) -> None:
+    omegad("start")
+    refused = omegad("serve", "--home", str(tmp_path / "other"), "--socket", str(omegad.paths.socket), status=1)
+    assert "something listens" in refused.stderr
+
+
+def test_settings_that_are_wrong_are_wrong_usage(omegad: Command) -> None:
+    assert "did you mean 'model'" in omegad("serve", status=2, OMEGAD_MODLE="none").stderr
+
+
+def test_options_name_the_home_and_the_socket_of_the_daemon_that_is_started(omegad: Command, tmp_path: Path) -> None:
+    other = Command(tmp_path / "other", OMEGAD_SOCKET=str(tmp_path / "run" / "s"))
+    try:
+        omegad("--home", str(other.home), "start", "--socket", str(other.paths.socket))
+        assert other.json("status", "--no-spawn")["home"] == str(other.home)
+        assert omegad("status", "--home", str(other.home), "--no-spawn", status=3, OMEGAD_SOCKET=str(other.paths.socket)).stdout == ""
+    finally:
+        other.end()
+    assert not omegad.home.exists()
+
+
+def test_the_daemon_imports_nothing_of_the_directory_that_it_is_started_in(omegad: Command, tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "structlog.py").write_text("raise SystemExit('the wrong one')")
+    command = [sys.executable, "-P", "-m", "omegad", "start"]
+    subprocess.run(
+        command, cwd=tmp_path / "here", env=omegad.environ | {"PYTHONPATH": str(ROOT)}, check=True, capture_output=True, timeout=PATIENCE_S
+    )
+
+
+def test_a_long_log_of_the_daemon_is_put_aside_at_the_start(omegad: Command) -> None:
+    omegad.home.mkdir(mode=0o700)
+    omegad.paths.daemon_log.write_bytes(b"x" * (starting.LOG_BYTES_MAX + 1))
+    omegad("start")
+    assert omegad.paths.daemon_log.stat().st_size < starting.LOG_BYTES_MAX
+    assert omegad.paths.daemon_log.with_name("omegad.log.1").stat().st_size > starting.LOG_BYTES_MAX
+    assert omegad.paths.daemon_log.stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,108 @@
+"""Reading and following: every event once and in order, whether it comes from memory or from the disk."""
+
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+
+from omegad.events.fact import Position, Recorded
+from omegad.log import event_log, reading, tail
+from omegad.log.event_log import EventLog
+from tests.builders import FakeClock, append, everything, queried, recorded, running_log, stored, tool_called, until
+
+
+async def follow(log: EventLog, after: Position, seen: list[Recorded]) -> None:
+    async for event in log.follow(after):
+        seen.append(event)
+
+
+@pytest.mark.parametrize("kept", [1, 3, 1_024])
+async def test_a_follower_misses_nothing_and_sees_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
+    monkeypatch.setattr(tail, "EVENTS_MAX", kept)
+    monkeypatch.setattr(event_log, "FOLLOW_CHUNK", 7)
+    async with running_log(tmp_path / "log.db") as log, anyio.create_task_group() as tasks:
+        await append(log, *[queried()] * 20)
+        followers: dict[Position, list[Recorded]] = {0: [], 5: [], 19: [], 20: [], 60: []}
+        for after, seen in followers.items():
+            tasks.start_soon(follow, log, after, seen)
+        for number in range(40):
+            tasks.start_soon(append, log, *[queried()] * (number % 5 + 1))
+            await anyio.sleep(0.0005 * (number % 3))
+        await until(lambda: all(seen and seen[-1].position == 140 for seen in followers.values()))
+        tasks.cancel_scope.cancel()
+    for after, seen in followers.items():
+        assert [event.position for event in seen] == list(range(after + 1, 141))
+
+
+async def test_what_is_read_from_memory_is_what_is_read_from_the_disk(tmp_path: Path, clock: FakeClock) -> None:
+    async with running_log(tmp_path / "log.db", clock) as log:
+        await append(log, stored(metadata={"a": [1, None, "é"]}), tool_called(), client="cli", trace="t")
+        fresh = await log.read(0, 10)
+    async with running_log(tmp_path / "log.db", clock) as log:
+        assert await log.read(0, 10) == fresh
+        assert await log.read(1, 10) == fresh[1:]
+        assert await log.read(0, 1) == fresh[:1]
+        assert await log.read(2, 10) == []
+        assert await log.read(99, 10) == []
+
+
+async def test_an_events_envelope_says_where_it_comes_from(tmp_path: Path, clock: FakeClock) -> None:
+    async with running_log(tmp_path / "log.db", clock) as log:
+        await append(log, queried(), client="cli", trace="trace-1", session_id="s1")
+        (event,) = await everything(log)
+        assert (event.tag, event.client, event.trace, event.session_id, event.tz_offset) == ("memory.queried@1", "cli", "trace-1", "s1", 60)
+        assert event.origin == log.origin
+        assert event.occurred_at == event.recorded_at
+        assert await log.chain_at(1) == event.chain
+        assert await log.chain_at(2) is None
+
+
+async def test_the_origin_of_a_log_stays(tmp_path: Path, clock: FakeClock) -> None:
+    async with running_log(tmp_path / "log.db", clock) as log:
+        origin = log.origin
+    async with running_log(tmp_path / "log.db", clock) as log:
+        assert log.origin == origin
+    async with running_log(tmp_path / "other.db", clock) as log:
+        assert log.origin != origin
+
+
+async def test_a_read_is_bounded_in_bytes_and_never_empty(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running_log(tmp_path / "log.db", clock) as log:
+        await append(log, *[queried(text="x" * 3_000)] * 10)
+    monkeypatch.setattr(reading, "BATCH_BYTES_MAX", 7_000)
+    async with running_log(tmp_path / "log.db", clock) as log:
+        assert [event.position for event in await log.read(0, 100)] == [1, 2, 3]
+        monkeypatch.setattr(reading, "BATCH_BYTES_MAX", 1)
+        assert [event.position for event in await log.read(4, 100)] == [5]
+
+
+def test_the_tail_is_bounded_and_answers_only_what_it_holds_without_a_gap() -> None:
+    kept = tail.Tail()
+    assert kept.after(0, 10) == []
+    kept.extend(recorded(queried(), position) for position in range(1, 2_001))
+    assert [event.position for event in kept.after(1_990, 3)] == [1_991, 1_992, 1_993]
+    assert kept.after(900, 10) == []
+    assert [event.position for event in kept.after(2_000 - tail.EVENTS_MAX, 1)] == [2_000 - tail.EVENTS_MAX + 1]
+    kept.clear()
+    assert kept.after(1_990, 3) == []
+
+
+def test_the_tail_is_bounded_in_text() -> None:
+    kept = tail.Tail()
+    kept.extend(recorded(stored(content="x" * 200_000), position) for position in range(1, 101))
+    assert kept.after(100 - tail.TEXT_MAX // 200_000 - 1, 1) == []
+    assert [event.position for event in kept.after(99, 1)] == [100]
+
+
+async def test_each_follower_gets_the_same_events(tmp_path: Path) -> None:
+    async with running_log(tmp_path / "log.db") as log, anyio.create_task_group() as tasks:
+        one: list[Recorded] = []
+        other: list[Recorded] = []
+        tasks.start_soon(follow, log, 0, one)
+        await append(log, queried(), queried())
+        await until(lambda: len(one) == 2)
+        tasks.start_soon(follow, log, 0, other)
+        await until(lambda: len(other) == 2)
+        tasks.cancel_scope.cancel()
+    assert msgspec.json.encode(one) == msgspec.json.encode(other)

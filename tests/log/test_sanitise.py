@@ -1,0 +1,179 @@
+"""Nothing secret and nothing endless enters the log, whichever field of whichever event it comes in."""
+
+import builtins
+import types
+import typing
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omegad.events.fact import Excerpt, Fact
+from omegad.log.codec import EVENT_TYPES, encode
+from omegad.log.sanitise import EXCERPT_BYTES, excerpt, sanitise
+from omegad.log.secrets import redact
+from tests.builders import append, at_most, everything, queried, running_log, stored, tool_called
+from tests.log.test_secrets import EXAMPLES
+
+SECRET = "ghp_" + "a1B2" * 10
+
+PLAIN = {
+    # Text fields that people and programs do not write in: ids, names, and words from fixed lists.
+    "memory.stored@1": {"memory_id", "content_key", "event_type", "entity_id", "tags", "source", "related", "redacted"},
+    "memory.embedded@1": {"memory_id", "embedder_id", "text_hashes"},
+    "memory.repeated@1": {"memory_id", "likeness"},
+    "memory.related@1": {"memory_id", "related"},
+    "memory.superseded@1": {"memory_id", "superseded_by"},
+    "memory.deleted@1": {"memory_id"},
+    "memory.queried@1": {"query_id", "mode", "results", "embedder_id", "degraded"},
+    "tool.called@1": {"tool_name", "status", "tool_use_id"},
+    "payload.erased@1": set(),
+}
+
+
+def can_hold_text(hint: object) -> bool:
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return any(map(can_hold_text, typing.get_type_hints(hint).values()))
+    return hint in {str, object} or any(map(can_hold_text, typing.get_args(hint))) or typing.get_origin(hint) is typing.Literal
+
+
+def filled(hint: object, text: str) -> Any:
+    """Return a value of a type with *text* wherever free text can be."""
+    arguments = typing.get_args(hint)
+    match typing.get_origin(hint):
+        case typing.Literal:
+            return arguments[0]
+        case typing.Union | types.UnionType:
+            return filled(arguments[0], text)
+        case builtins.tuple:
+            return (filled(arguments[0], text),)
+        case builtins.dict:
+            return {"key": text, text: [text, {"deep": [{"er": text}]}], "number": 1}
+        case _:
+            pass
+    if hint is Excerpt:
+        return Excerpt(head=text, tail=text, bytes=1, sha256="")
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return hint(**{name: filled(part, text) for name, part in typing.get_type_hints(hint).items()})
+    return {str: text, int: 1, float: 0.5, bool: False}[hint]  # type: ignore[index]
+
+
+def an_event(kind: type[Fact], text: str) -> Fact:
+    """Return an event of *kind* with *text* in every field that is free text, and a word in those that are not."""
+    hints = typing.get_type_hints(kind)
+    plain = PLAIN[str(kind.__struct_config__.tag)]
+    values = {name: filled(hints[name], "word" if name in plain else text) for name in kind.__struct_fields__}
+    return kind(**values)
+
+
+@pytest.mark.parametrize("tag", EVENT_TYPES)
+def test_every_text_field_is_searched_or_named_as_plain(tag: str) -> None:
+    kind = EVENT_TYPES[tag]
+    textual = {name for name, hint in typing.get_type_hints(kind).items() if can_hold_text(hint)} - {"type"}
+    event = sanitise(an_event(kind, SECRET))
+    assert SECRET.encode() not in encode(event)
+    assert PLAIN[tag] <= textual
+    for name in textual - PLAIN[tag]:
+        assert "[REDACTED:github_token]" in msgspec.json.encode(getattr(event, name)).decode(), name
+
+
+@pytest.mark.parametrize("tag", EVENT_TYPES)
+@given(text=st.sampled_from(sorted(EXAMPLES.values())), before=st.sampled_from(["", "see ", "(", "a=1\n"]))
+def test_no_secret_of_any_kind_survives_in_any_event(tag: str, text: str, before: str) -> None:
+    event = sanitise(an_event(EVENT_TYPES[tag], f"{before}{text} and so on"))
+    assert text not in encode(event).decode()
+    assert sanitise(event) is event
+
+
+@pytest.mark.parametrize("tag", EVENT_TYPES)
+def test_an_event_without_secrets_is_left_as_it_is(tag: str) -> None:
+    event = an_event(EVENT_TYPES[tag], "plain words")
+    assert sanitise(event) is event
+
+
+async def test_the_log_sanitises_what_is_appended(tmp_path: Path) -> None:
+    async with running_log(tmp_path / "log.db") as log:
+        await append(log, stored(content=f"the token is {SECRET}", metadata={"a": {"b": [SECRET]}}), queried(text=SECRET, filters={"tags": [SECRET]}))
+        first, second = await everything(log)
+    assert SECRET not in f"{first.event} {second.event}"
+    assert SECRET.encode() not in (tmp_path / "log.db").read_bytes()
+
+
+def test_a_short_text_is_kept_whole() -> None:
+    text = "a" * 2 * EXCERPT_BYTES
+    assert excerpt(text) == Excerpt(head=text, tail="", bytes=len(text), sha256=sha256(text.encode()).hexdigest())
+    assert excerpt("") == Excerpt(head="", tail="", bytes=0, sha256=sha256(b"").hexdigest())
+
+
+@given(text=st.text(st.sampled_from("aé漢😀\n"), min_size=1), times=st.integers(1, 30_000))
+def test_a_long_text_keeps_its_head_and_tail_its_size_and_its_hash(text: str, times: int) -> None:
+    whole = (text * times)[:40_000]
+    found, data = excerpt(whole), whole.encode()
+    assert (found.bytes, found.sha256) == (len(data), sha256(data).hexdigest())
+    assert whole.startswith(found.head)
+    assert whole.endswith(found.tail)
+    if len(data) > 2 * EXCERPT_BYTES:
+        assert EXCERPT_BYTES - 4 < len(found.head.encode()) <= EXCERPT_BYTES
+        assert EXCERPT_BYTES - 4 < len(found.tail.encode()) <= EXCERPT_BYTES
+
+
+@pytest.mark.parametrize("offset", range(EXCERPT_BYTES - 60, EXCERPT_BYTES + 60, 7))
+def test_a_secret_across_a_cut_shows_no_part_of_itself(offset: int) -> None:
+    text = "." * offset + " " + SECRET + " " + "." * 30_000
+    for whole in (text, text[::-1].replace(SECRET[::-1], SECRET)):
+        found = excerpt(whole)
+        assert SECRET[:12] not in found.head + found.tail
+        assert SECRET[-12:] not in found.head + found.tail
+
+
+def test_secrets_that_shrink_the_text_draw_no_part_of_another_into_it() -> None:
+    """What lies beyond the cut is searched for secrets that cross it, and is not kept, however short the rest becomes."""
+    key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA" * 180 + "\n-----END RSA PRIVATE KEY-----\n"
+    half = f"{key}{key}"
+    text = half + "." * (2 * EXCERPT_BYTES - len(half) - 20) + " " + SECRET + "." * 30_000
+    assert SECRET[:12] not in excerpt(text).head
+    text = "." * 30_000 + key + "." * 500 + key
+    assert "MIIEpAIBAAKCAQEA" not in excerpt(text).tail
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "password=",
+        "-eyJaaaaaaaa",
+        "eyJ",
+        "a://b:",
+        "a.a://",
+        "bearer ",
+        "bearer" + " " * 50,
+        "AKIA",
+        "sk-",
+        "-----BEGIN PRIVATE KEY",
+        "-----BEGIN PRIVATE KEY-----",
+        "api_key: ",
+        "passwd:'x' ",
+        "a.b-c_",
+        "xoxb-",
+        "hf_",
+        "secret\n",
+        "password = " + "a" * 50,
+        "://a:b",
+        "\n\n",
+        "eyJaaaaaaaa.",
+        "ghp_" + "a" * 30 + " ",
+    ],
+)
+def test_no_text_takes_long(unit: str) -> None:
+    text = (unit * (256 * 1024 // len(unit) + 1))[: 256 * 1024]
+    with at_most(3):
+        redact(text)
+
+
+def test_a_tools_excerpts_are_sanitised_too() -> None:
+    event = tool_called(tool_input=Excerpt(head=SECRET, tail=SECRET, bytes=1, sha256=""))
+    clean = sanitise(event)
+    assert clean.tool_input == Excerpt(head="[REDACTED:github_token]", tail="[REDACTED:github_token]", bytes=1, sha256="")

@@ -1,0 +1,333 @@
+"""The views that are served: which file, what is refused, rebuilding beside it, and proof that they equal the log."""
+
+import asyncio
+import os
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+import projections
+from omegad.errors import Invalid, Refused, StorageFull, ViewFailed
+from omegad.log.event_log import EventLog
+from omegad.storage.driver import Connection
+from omegad.views import generation
+from omegad.views.current import Views
+from tests.builders import FakeClock, append, deleted, embedded, queried, related, relations, repeated, stored, superseded, tool_called, until
+from tests.views.test_driver import counter, ids, nothing, views_of
+
+
+
+
+async def fill(log: EventLog, count: int = 3, first: int = 1) -> None:
+    """Append a little of everything."""
+    for number in range(first, first + count):
+        name = f"mem-{number}"
+        edges = relations((f"mem-{number - 1}", 0.6)) if number > 1 else ()
+        await append(log, stored(name, f"note {number} on the build", related=edges), embedded(name, f"note {number} on the build"))
+        await append(log, repeated(name), queried((name, 0.9), query_id=f"query-{number}"), tool_called(number))
+    await append(log, stored(f"old-{first}", f"old {first}", pending=True), related(f"old-{first}", ("mem-1", 0.5)))
+    await append(log, superseded(f"old-{first}", "mem-1"), stored(f"gone-{first}", f"gone {first}"), deleted(f"gone-{first}"))
+
+
+async def live(views: Views) -> dict[str, str]:
+    return {name: report.live_digest for name, report in (await views.verify((), nothing)).items()}
+
+
+async def on_file(views: Views, sql: str) -> None:
+    """Tamper with the views that are served."""
+    await views.driver.generation.writer.run(lambda connection: connection.execute(sql).fetchall())
+
+
+async def test_the_name_views_db_points_at_the_file_that_is_served(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        pointer = tmp_path / "views.db"
+        assert pointer.is_symlink()
+        assert pointer.readlink() == Path(views.file.name)
+        before = views.file
+        await fill(log)
+        await views.rebuild((), nothing)
+        assert views.file != before
+        assert pointer.readlink() == Path(views.file.name)
+        assert not before.exists()
+        assert sorted(path.name for path in tmp_path.glob("views-*.db")) == [views.file.name]
+
+
+async def test_the_same_views_are_served_after_a_restart(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        await fill(log)
+        await views.wait_for(log.head, views.names)
+        file, before = views.file, await live(views)
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        assert views.file == file
+        assert views.driver.position() == log.head
+        assert await live(views) == before
+
+
+async def test_orphans_of_an_interrupted_rebuild_are_removed_at_the_start(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        await fill(log)
+        await views.wait_for(log.head, views.names)
+        file = views.file
+    for name in ("views-77.db", "views-77.db-wal", "views-77.db-shm", "views-78.db"):
+        (tmp_path / name).write_bytes(b"left behind")
+    async with views_of(tmp_path, clock, projections.ALL) as (_, views):
+        assert views.file == file
+        assert sorted(path.name for path in tmp_path.glob("views-7*")) == []
+
+
+@pytest.mark.parametrize("damage", ["rubbish", "empty", "missing", "cut", "no pointer", "dangling pointer"])
+async def test_a_damaged_file_is_built_again(tmp_path: Path, clock: FakeClock, damage: str) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        await fill(log, 20)
+        await views.wait_for(log.head, views.names)
+        file, before = views.file, await live(views)
+    data = file.read_bytes()
+    match damage:
+        case "rubbish":
+            file.write_bytes(os.urandom(len(data)))
+        case "empty":
+            file.write_bytes(b"")
+        case "missing":
+            file.unlink()
+        case "cut":
+            file.write_bytes(data[: len(data) // 2])
+        case "no pointer":
+            (tmp_path / "views.db").unlink()
+        case _:
+            (tmp_path / "views.db").unlink()
+            (tmp_path / "views.db").symlink_to("views-99.db")
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        with anyio.fail_after(10):
+            await append(log, tool_called(99, tool_use_id="late"))
+            await until(lambda: views.driver.position() == log.head)
+            reports = await views.verify((), nothing)
+        assert [name for name, report in reports.items() if not report.equal] == []
+        assert {name: report.live_digest for name, report in reports.items() if name != "audit"} == {n: d for n, d in before.items() if n != "audit"}
+
+
+async def test_damage_that_only_a_reader_meets_is_mended_too(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        await fill(log, 60)
+        await views.wait_for(log.head, views.names)
+        file = views.file
+        root = await views.read(lambda c: c.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'memories'").fetchone()[0])
+    data = bytearray(file.read_bytes())
+    data[(root - 1) * 4096 : root * 4096] = b"\xff" * 4096
+    file.write_bytes(data)
+
+    def count(connection: Connection) -> int:
+        found: int = connection.execute("SELECT count(*) FROM memories NOT INDEXED WHERE content != ''").fetchone()[0]
+        return found
+
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        found = -1
+        with anyio.move_on_after(5):
+            while found < 62:
+                try:
+                    found = await views.read(count)
+                except Exception:  # noqa: BLE001  the first reader to meet it may be told
+                    await anyio.sleep(0.05)
+        assert found == 62
+
+
+async def test_views_of_another_log_are_refused_and_built_again(tmp_path: Path, clock: FakeClock) -> None:
+    """A log restored from a backup, to which other events were appended, reaches the same positions with another history."""
+    async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
+        await append(log, queried(text="kept"))
+        await append(log, queried(text="lost"))
+        await views.wait_for(2, ["a"])
+        assert await ids(views, "a") == [1, 2]
+    for path in tmp_path.glob("log.db*"):
+        path.unlink()
+    async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
+        assert views.driver.position() == 0
+        await append(log, tool_called(), queried(text="kept"))
+        await views.wait_for(2, ["a"])
+        assert await ids(views, "a") == [2]
+
+
+async def test_views_ahead_of_their_log_are_refused(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
+        await append(log, queried(), queried())
+        await views.wait_for(2, ["a"])
+    (tmp_path / "log.db").unlink()
+    async with views_of(tmp_path, clock, [counter("a")]) as (_, views):
+        assert views.driver.position() == 0
+        assert await ids(views, "a") == []
+
+
+@pytest.mark.parametrize("names", [(), ("edges",), ("vectors", "fulltext")], ids=["all", "one", "two"])
+async def test_a_rebuild_gives_the_same_rows_while_appends_go_on(tmp_path: Path, clock: FakeClock, names: tuple[str, ...]) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views), anyio.create_task_group() as tasks:
+        await fill(log, 150)
+
+        async def go_on() -> None:
+            await fill(log, 100, first=1_000)
+
+        tasks.start_soon(go_on)
+        told: list[tuple[int, int]] = []
+        reports = await views.rebuild(names, lambda done, total: told.append((done, total)))
+        assert all(report.equal for report in reports.values())
+        assert told
+        assert told == sorted(told)
+        await until(lambda: log.head == 1_260)
+        await views.wait_for(log.head, views.names)
+        assert all(report.equal for report in (await views.verify((), nothing)).values())
+
+
+async def test_a_rebuild_of_one_view_mends_that_one_alone(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        await fill(log)
+        await views.wait_for(log.head, views.names)
+        await on_file(views, "UPDATE memories SET priority = 5 WHERE id = 1")
+        await on_file(views, "DELETE FROM edges")
+        await views.rebuild(["memories"], nothing)
+        wrong = [name for name, report in (await views.verify((), nothing)).items() if not report.equal]
+        assert wrong == ["edges"]
+
+
+async def test_readers_are_answered_all_through_a_rebuild(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views), anyio.create_task_group() as tasks:
+        await fill(log, 100)
+        await views.wait_for(log.head, views.names)
+        counts: list[int] = []
+
+        async def read_on() -> None:
+            while True:
+                counts.append(await views.read(lambda c: c.execute("SELECT count(*) FROM memories").fetchone()[0]))
+
+        for _ in range(4):
+            tasks.start_soon(read_on)
+        for _ in range(3):
+            await views.rebuild((), nothing)
+        tasks.cancel_scope.cancel()
+    assert set(counts) == {102}
+
+
+async def test_one_rebuild_at_a_time(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        await fill(log, 50)
+        with pytest.raises(Invalid, match="no view 'wishes'"):
+            await views.rebuild(["wishes"], nothing)
+        with pytest.raises(Invalid):
+            await views.verify(["wishes"], nothing)
+        outcomes = await asyncio.gather(views.rebuild((), nothing), views.rebuild((), nothing), return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [dict, Refused]
+        await views.rebuild(["edges"], nothing)
+
+
+async def test_a_rebuild_that_is_cancelled_leaves_the_live_views_and_no_file(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        await fill(log, 60)
+        await views.wait_for(log.head, views.names)
+        for delay in range(0, 120, 8):
+            with anyio.move_on_after(delay / 1_000):
+                await views.rebuild((), nothing)
+            assert not views.rebuilding
+            assert [path.name for path in tmp_path.glob("views-*.db")] == [views.file.name]
+            assert (tmp_path / "views.db").readlink() == Path(views.file.name)
+        await fill(log, 1, first=500)
+        await views.wait_for(log.head, views.names)
+        assert all(report.equal for report in (await views.verify((), nothing)).values())
+
+
+async def test_a_rebuild_whose_projection_fails_leaves_the_live_views(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
+        await append(log, queried(), queried(text="bad"))
+        await views.wait_for(2, ["a"])
+    async with views_of(tmp_path, clock, [counter("a", poison="bad")]) as (_, views):
+        file = views.file
+        with pytest.raises(ViewFailed, match="failed at position 2"):
+            await views.rebuild((), nothing)
+        assert views.file == file
+        assert await ids(views, "a") == [1, 2]
+        assert not views.rebuilding
+
+
+async def test_a_rebuild_for_which_there_is_no_room_leaves_no_file(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_connection: Connection, target: Path) -> None:
+        target.write_bytes(b"the first pages")
+        raise StorageFull
+
+    monkeypatch.setattr(generation, "copy_to", full)
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        await fill(log)
+        with pytest.raises(StorageFull):
+            await views.rebuild(["edges"], nothing)
+        assert [path.name for path in tmp_path.glob("views-*.db")] == [views.file.name]
+        assert not views.rebuilding
+
+
+async def test_verifying_finds_nothing_where_nothing_is_wrong(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        await fill(log, 10)
+        await views.wait_for(log.head, views.names)
+        reports = await views.verify((), nothing)
+        assert {name: (report.equal, report.problem) for name, report in reports.items()} == dict.fromkeys(views.names, (True, None))
+        assert all(report.live_digest == report.replay_digest for report in reports.values())
+        assert set(await views.verify(["audit"], nothing)) == {"audit"}
+        assert not list(tmp_path.glob("views-verify*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "sql"),
+    [
+        ("memories", "UPDATE memories SET content = content || '.' WHERE id = 1"),
+        ("memories", "DELETE FROM memories WHERE id = 1"),
+        ("edges", "UPDATE edges SET weight = 0.1 WHERE id = (SELECT min(id) FROM edges)"),
+        ("vectors", "UPDATE memory_vectors SET chunk = 7"),
+        ("vectors", "UPDATE memory_vectors SET vector = (SELECT vector FROM memory_vectors ORDER BY id DESC LIMIT 1)"),
+        ("vectors", "DELETE FROM memories_vec"),
+        ("fulltext", "DELETE FROM memories_fts WHERE rowid = 1"),
+        ("fulltext", "UPDATE memories_fts_content SET c0 = 'other words' WHERE id = 1"),
+        ("fulltext", "DELETE FROM memories_fts_data WHERE id > 10"),
+        ("fulltext", "DELETE FROM fulltext_rows"),
+        ("audit", "UPDATE coord_audit SET tool_name = 'Read'"),
+        ("retrievals", "UPDATE retrievals SET score = score / 2"),
+        ("retrievals", "DELETE FROM retrieval_queries"),
+    ],
+)
+async def test_verifying_finds_what_was_tampered_with(tmp_path: Path, clock: FakeClock, name: str, sql: str) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        await fill(log)
+        await views.wait_for(log.head, views.names)
+        await on_file(views, sql)
+        reports = await views.verify((), nothing)
+        assert [other for other, report in reports.items() if not report.equal] == [name]
+        await views.rebuild((), nothing)
+        assert all(report.equal for report in (await views.verify((), nothing)).values())
+
+
+async def test_two_may_verify_at_once(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        await fill(log, 60)
+        await views.wait_for(log.head, views.names)
+        found = await asyncio.gather(*(views.verify((), nothing) for _ in range(3)), return_exceptions=True)
+        assert [outcome for outcome in found if isinstance(outcome, BaseException) and not isinstance(outcome, Refused)] == []
+        assert all(report.equal for outcome in found if isinstance(outcome, dict) for report in outcome.values())
+        assert any(isinstance(outcome, dict) for outcome in found)
+
+
+async def test_verifying_and_rebuilding_at_once_end_both(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        await fill(log, 60)
+        await views.wait_for(log.head, views.names)
+        with anyio.fail_after(15):
+            for _ in range(3):
+                found, _ = await asyncio.gather(views.verify((), nothing), views.rebuild((), nothing))
+                assert {name: report.problem for name, report in found.items() if not report.equal} == {}
+
+
+async def test_filling_vectors_and_rebuilding_at_once_end_both(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, projections.ALL, _nowhere) as (log, views):
+        await fill(log, 60)
+        await views.wait_for(log.head, views.names)
+        with anyio.fail_after(15):
+            for _ in range(3):
+                await asyncio.gather(views.driver.fill_deferred(64), views.rebuild((), nothing))
+
+
+def _nowhere(_wanted: object) -> None:
+    return None
