@@ -44,7 +44,8 @@ class SystemClock:
 
 def uuid7(clock: Clock) -> str:
     """Return a time-ordered identifier as RFC 9562 section 5.7 lays it out."""
-    value = (clock.now_us() // 1000) << 80 | 0x7 << 76 | clock.random_bits(12) << 64 | 0b10 << 62 | clock.random_bits(62)
+    random = clock.random_bits(74)
+    value = (clock.now_us() // 1000) << 80 | 0x7 << 76 | (random >> 62) << 64 | 0b10 << 62 | (random & (1 << 62) - 1)
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 

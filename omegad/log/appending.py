@@ -55,6 +55,7 @@ def commit(connection: Connection, proposals: Sequence[Proposal], origin: str, c
     with writing(connection):
         append = _Append(connection, load_head(connection), origin, clock)
         outcomes = [append.settle(proposal) for proposal in proposals]
+        append.write_rows()
     checkpointer.after_commit(connection)
     return Committed(outcomes, append.events, append.head)
 
@@ -67,6 +68,9 @@ class _Append:
         self._guards = guards.Guards(connection)
         self._origin = origin
         self._clock = clock
+        self._tz_offset = clock.tz_offset_minutes()
+        self._rows: list[tuple[object, ...]] = []
+        self._payloads: list[tuple[object, ...]] = []
         self.head = head
         self.events: list[Recorded] = []
 
@@ -84,6 +88,11 @@ class _Append:
             return mistake
         return self._write(proposal, decision, bodies, now_us)
 
+    def write_rows(self) -> None:
+        """Write the events of all proposals; nothing within the transaction reads them, so that they can be written together."""
+        self._connection.executemany(_INSERT_EVENT, self._rows)
+        self._connection.executemany(_INSERT_PAYLOAD, self._payloads)
+
     def _answered(self, request: RequestKey | None) -> Outcome | None:
         if request is None:
             return None
@@ -97,7 +106,7 @@ class _Append:
     def _write(self, proposal: Proposal, decision: Decision, bodies: list[tuple[NewEvent, bytes]], now_us: int) -> Outcome:
         first = self.head.position + 1
         for new, body in bodies:
-            self._insert(proposal, new, body, now_us)
+            self._add(proposal, new, body, now_us)
         answer = decision.answer
         if bodies and getattr(answer, "position", None) == 0:
             answer = msgspec.structs.replace(answer, position=self.head.position)
@@ -107,19 +116,19 @@ class _Append:
             self._connection.execute(_INSERT_REQUEST, row)
         return Outcome(answer=answer, position=self.head.position if bodies else getattr(answer, "position", 0))
 
-    def _insert(self, proposal: Proposal, new: NewEvent, body: bytes, now_us: int) -> None:
+    def _add(self, proposal: Proposal, new: NewEvent, body: bytes, now_us: int) -> None:
         position = self.head.position + 1
         salt = secrets.token_bytes(chain.SALT_BYTES)
         occurred_at = now_us if new.occurred_at is None else new.occurred_at
         hlc = next_hlc(self.head.hlc, now_us)
         cause = self.head.position if new.follows else new.cause
         envelope = (
-            *(position, uuid7(self._clock), codec.tag_of(type(new.event)), now_us, occurred_at, self._clock.tz_offset_minutes(), self._origin, hlc),
+            *(position, uuid7(self._clock), codec.tag_of(type(new.event)), now_us, occurred_at, self._tz_offset, self._origin, hlc),
             *(new.session_id, new.project, proposal.client, cause, proposal.trace, chain.payload_hash(salt, body)),
         )
         link = chain.link(self.head.chain, envelope)
-        self._connection.execute(_INSERT_EVENT, (*envelope, link))
-        self._connection.execute(_INSERT_PAYLOAD, (position, salt, body.decode()))
+        self._rows.append((*envelope, link))
+        self._payloads.append((position, salt, body.decode()))
         guards.fold(self._connection, position, new.session_id, new.event)
         self.head = Head(position, link, now_us, hlc)
         self.events.append(Recorded(*envelope[:13], chain=link, event=new.event))

@@ -148,11 +148,7 @@ class EventLog:
                 lambda connection: appending.commit(connection, proposals, self.origin, self._clock, self._checkpointer)
             )
         except Exception as error:  # noqa: BLE001  whoever waits is told, whatever it was
-            _log.error("log.commit_failed", proposals=len(batch), error=repr(error))
-            for _, answered in batch:
-                _fail(answered, error)
-            if isinstance(error, StorageFailed):
-                await self._reopen()
+            await self._commit_failed(batch, error)
             return
         self._advance(committed)
         for (_, answered), outcome in zip(batch, committed.outcomes, strict=True):
@@ -160,6 +156,18 @@ class EventLog:
                 _fail(answered, outcome)
             elif not answered.done():
                 answered.set_result(outcome)
+
+    async def _commit_failed(self, batch: list[tuple[Proposal, asyncio.Future[Outcome]]], error: Exception) -> None:
+        _log.error("log.commit_failed", proposals=len(batch), error=repr(error))
+        if not isinstance(error, Unavailable) and len(batch) > 1:
+            # One of them writes what the tables refuse; each gets a transaction of its own, so that only that one fails.
+            for one in batch:
+                await self._commit([one])
+            return
+        for _, answered in batch:
+            _fail(answered, error)
+        if isinstance(error, StorageFailed):
+            await self._reopen()
 
     def _advance(self, committed: Committed) -> None:
         self._head = committed.head

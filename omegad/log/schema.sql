@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS events (
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS payloads (
-    position INTEGER PRIMARY KEY REFERENCES events (position),
+    position INTEGER PRIMARY KEY,
     salt     BLOB NOT NULL,
     body     TEXT NOT NULL         -- JSON
 ) STRICT;

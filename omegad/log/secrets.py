@@ -7,45 +7,61 @@ so text that was searched once is left alone the next time.
 import re
 from collections.abc import Callable
 
-_NAME_OF_ONE = r"(?i:\b[\w.-]{0,40}(?:password|passwd|secret|api[_-]?key|access[_-]?key|auth[_-]?token|access[_-]?token|private[_-]?key))"
+import msgspec
 
-_RULES: tuple[tuple[str, str], ...] = (
-    ("private_key", r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)"),
-    ("aws_access_key", r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
-    ("github_token", r"\bgh[pousr]_[0-9A-Za-z]{36,255}|\bgithub_pat_[0-9A-Za-z_]{22,255}"),
-    ("gitlab_token", r"\bglpat-[0-9A-Za-z_-]{20,}"),
-    ("slack_token", r"\bxox[abeoprs]-[0-9A-Za-z-]{10,}"),
-    ("anthropic_key", r"\bsk-ant-[0-9A-Za-z_-]{20,}"),
-    ("openai_key", r"\bsk-(?:proj-|svcacct-)?[0-9A-Za-z_-]{20,}"),
-    ("stripe_key", r"\b[rs]k_(?:live|test)_[0-9A-Za-z]{16,}"),
-    ("google_api_key", r"\bAIza[0-9A-Za-z_-]{35}"),
-    ("huggingface_token", r"\bhf_[0-9A-Za-z]{30,}"),
-    ("npm_token", r"\bnpm_[0-9A-Za-z]{36}"),
-    ("pypi_token", r"\bpypi-[0-9A-Za-z_-]{50,}"),
-    ("jwt", r"\beyJ[0-9A-Za-z_-]{8,}\.eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}"),
-    ("url_password", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@\[\]]{1,100}:(?P<secret>(?!\[REDACTED:)[^\s/@]{1,200})@"),
-    ("bearer_token", r"(?i:\bbearer\s+)(?P<secret>(?!\[REDACTED:)[0-9A-Za-z._~+/=-]{16,})"),
-    ("assigned_secret", _NAME_OF_ONE + r"[\"']?\s{0,3}[=:]\s{0,3}[\"']?(?P<secret>(?!\[REDACTED:)(?=[^\s\"']*[0-9])[^\s\"',;]{8,200})"),
-)
+_NAMES = ("password", "passwd", "secret", "api_key", "api-key", "apikey", "access", "auth", "private")
+_NAME = r"(?i:\b[\w.-]{0,40}(?:password|passwd|secret|api[_-]?key|access[_-]?key|auth[_-]?token|access[_-]?token|private[_-]?key))"
 
-_COMPILED = tuple((name, re.compile(pattern)) for name, pattern in _RULES)
 
-# A text that holds none of these holds no secret that a rule knows; most texts end here, after one pass.
-_HINTS = re.compile(
-    r"PRIVATE KEY|AKIA|ASIA|ABIA|ACCA|gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|sk-|[rs]k_(?:live|test)_|AIza|hf_|npm_|pypi-|eyJ|://"
-    r"|(?i:bearer|passw|secret|api[_-]?key|access[_-]?key|auth[_-]?token|access[_-]?token|private[_-]?key)"
+class Rule(msgspec.Struct, frozen=True):
+    """One kind of secret. Its pattern matches only where one of the needles is in the text, in lower case."""
+
+    name: str
+    needles: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _rule(name: str, needles: str | tuple[str, ...], pattern: str) -> Rule:
+    return Rule(name, (needles,) if isinstance(needles, str) else needles, re.compile(pattern))
+
+
+RULES = (
+    _rule(
+        "private_key",
+        "private key",
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    ),
+    _rule("aws_access_key", ("akia", "asia", "abia", "acca"), r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
+    _rule("github_token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"\bgh[pousr]_[0-9A-Za-z]{36,255}"),
+    _rule("github_token", "github_pat_", r"\bgithub_pat_[0-9A-Za-z_]{22,255}"),
+    _rule("gitlab_token", "glpat-", r"\bglpat-[0-9A-Za-z_-]{20,}"),
+    _rule("slack_token", "xox", r"\bxox[abeoprs]-[0-9A-Za-z-]{10,}"),
+    _rule("anthropic_key", "sk-ant-", r"\bsk-ant-[0-9A-Za-z_-]{20,}"),
+    _rule("openai_key", "sk-", r"\bsk-(?:proj-|svcacct-)?[0-9A-Za-z_-]{20,}"),
+    _rule("stripe_key", ("k_live_", "k_test_"), r"\b[rs]k_(?:live|test)_[0-9A-Za-z]{16,}"),
+    _rule("google_api_key", "aiza", r"\bAIza[0-9A-Za-z_-]{35}"),
+    _rule("huggingface_token", "hf_", r"\bhf_[0-9A-Za-z]{30,}"),
+    _rule("npm_token", "npm_", r"\bnpm_[0-9A-Za-z]{36}"),
+    _rule("pypi_token", "pypi-", r"\bpypi-[0-9A-Za-z_-]{50,}"),
+    _rule("jwt", "eyj", r"\beyJ[0-9A-Za-z_-]{8,}\.eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}"),
+    _rule("url_password", "://", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@\[\]]{1,100}:(?P<secret>(?!\[REDACTED:)[^\s/@]{1,200})@"),
+    _rule("bearer_token", "bearer", r"(?i:\bbearer\s+)(?P<secret>(?!\[REDACTED:)[0-9A-Za-z._~+/=-]{16,})"),
+    _rule("assigned_secret", _NAMES, _NAME + r"[\"']?\s{0,3}[=:]\s{0,3}[\"']?(?P<secret>(?!\[REDACTED:)(?=[^\s\"']*[0-9])[^\s\"',;]{8,200})"),
 )
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """Return *text* with each secret replaced by `[REDACTED:rule]`, and the names of the rules that found one."""
-    if not _HINTS.search(text):
-        return text, ()
-    found: list[str] = []
-    for name, pattern in _COMPILED:
-        text, count = pattern.subn(_replacer(name), text)
-        if count:
-            found.append(name)
+    folded = text.lower()
+    found: dict[str, None] = {}
+    for rule in RULES:
+        # Most texts hold no needle at all; a substring is found many times faster than a pattern fails.
+        for needle in rule.needles:
+            if needle in folded:
+                text, count = rule.pattern.subn(_replacer(rule.name), text)
+                if count:
+                    found[rule.name] = None
+                break
     return text, tuple(found)
 
 

@@ -248,7 +248,7 @@ def test_an_interrupted_batch_leaves_no_trace(steps: list[tuple[int, int, int]],
 def test_canonical_rows_tell_views_apart() -> None:
     for projection in projections.ALL:
         log = [event for event in golden() if isinstance(event.event, projection.EVENTS)]
-        one, other = show(projection, log), show(projection, log[:-1] or [])
+        one, other = show(projection, log), show(projection, [])
         assert digest(one, projection) != digest(other, projection)
         one.close()
         other.close()

@@ -1,0 +1,158 @@
+"""With the embedding model, memories are found by what they mean; without it, everything else goes on, and is made good later."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omegad.config import find_paths
+from tests.acceptance.conftest import Home, require_model, until
+
+pytestmark = pytest.mark.model
+
+MEMORIES = (
+    "The staging database is restored from last night's dump every morning at six",
+    "Customers are charged in euros, and refunds take five working days",
+    "Our continuous integration machines have two cores and no graphics card",
+    "The team decided to write all new services in Go",
+    "Passwords are hashed with argon2 and never logged",
+    "Photos of cats are resized in the browser before they are uploaded",
+)
+BY_MEANING = {
+    "how does a shopper get money back": 1,
+    "hardware of the build servers": 2,
+    "which programming language for the next microservice": 3,
+    "kitten pictures shrink on the client": 5,
+}
+"""Questions that share no telling word with the memory that answers them."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _model() -> None:
+    require_model()
+
+
+def _store(home: Home, content: str, **params: object) -> Any:
+    return home.call("memory.store", content=content, **params)
+
+
+def _found(home: Home, text: str, mode: str) -> list[str]:
+    answer = home.call("memory.query", text=text, mode=mode, limit=3)
+    assert answer["degraded"] is None
+    return [result["content"] for result in answer["results"]]
+
+
+def test_a_memory_is_found_by_its_meaning_where_its_words_do_not_help(model_daemon: Home) -> None:
+    for content in MEMORIES:
+        assert _store(model_daemon, content)["degraded"] is None
+    for question, number in BY_MEANING.items():
+        assert MEMORIES[number] not in _found(model_daemon, question, "keyword")
+        assert _found(model_daemon, question, "semantic")[0] == MEMORIES[number]
+        assert _found(model_daemon, question, "hybrid")[0] == MEMORIES[number]
+
+
+def test_what_says_the_same_in_nearly_the_same_words_is_a_duplicate(model_daemon: Home) -> None:
+    first = _store(model_daemon, "The deploy script must never be run from a laptop, only from the pipeline")
+    again = _store(model_daemon, "The deploy script must never be run from a laptop, but only from the pipeline")
+    assert (again["outcome"], again["memory_id"]) == ("duplicate", first["memory_id"])
+    assert model_daemon.call("memory.get", memory_id=first["memory_id"])["repeated"] == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The service listens on port 8080 in production", "The service listens on port 8081 in production"),
+        ("Always run the linter before a commit", "Never run the linter before a commit"),
+        ("The settings are read from config/app.toml", "The settings are read from config/web.toml"),
+        ("Requires PostgreSQL 15.2 or newer", "Requires PostgreSQL 15.4 or newer"),
+    ],
+)
+def test_what_differs_in_a_detail_is_another_memory_however_alike(model_daemon: Home, one: str, other: str) -> None:
+    first, second = _store(model_daemon, one), _store(model_daemon, other)
+    assert (first["outcome"], second["outcome"]) == ("stored", "stored")
+    assert first["memory_id"] in [related["memory_id"] for related in second["related"]]
+    assert model_daemon.call("memory.list")["memories"][1]["status"] == "active"
+
+
+def test_what_is_near_is_related_and_what_is_not_is_not(model_daemon: Home) -> None:
+    first = _store(model_daemon, "The nightly backup of the database takes forty minutes")
+    near = _store(model_daemon, "Database backups run every night and are kept for a month")
+    far = _store(model_daemon, "The office coffee machine prefers oat milk")
+    assert [related["memory_id"] for related in near["related"]] == [first["memory_id"]]
+    assert far["related"] == []
+    edges = model_daemon.call("memory.get", memory_id=first["memory_id"])["edges"]
+    assert [(edge["memory_id"], edge["direction"]) for edge in edges] == [(near["memory_id"], "in")]
+    model_daemon.check()
+
+
+def _heal(home: Home) -> None:
+    until(lambda: home.call("system.status")["embedding"]["backlog"] == 0 and home.call("system.status")["degraded"] == [])
+
+
+def test_what_was_stored_without_the_model_is_found_by_its_meaning_once_there_is_one(home: Home) -> None:
+    home.start()
+    for content in MEMORIES:
+        answer = _store(home, content)
+        assert (answer["outcome"], answer["degraded"]) == ("stored", "embedding")
+    question, number = next(iter(BY_MEANING.items()))
+    answer = home.call("memory.query", text=question)
+    assert answer["degraded"] == "keyword"
+    assert MEMORIES[number] not in [result["content"] for result in answer["results"]]
+    assert any("no embedding model" in trouble for trouble in home.call("system.status")["degraded"])
+
+    home.environ["OMEGAD_MODEL"] = "auto"
+    home.restart()
+    _heal(home)
+    for question, number in BY_MEANING.items():
+        assert _found(home, question, "semantic")[0] == MEMORIES[number]
+    tags = [event["tag"] for event in home.events()]
+    assert tags.count("memory.embedded@1") == len(MEMORIES)
+    home.check()
+
+    home.restart()
+    _heal(home)
+    assert [event["tag"] for event in home.events()].count("memory.embedded@1") == len(MEMORIES), "it is not done twice"
+
+
+def test_near_duplicates_stored_without_the_model_are_told_apart_once_there_is_one(home: Home) -> None:
+    home.start()
+    first = _store(home, "Run the migrations by hand after every release of the billing service", ack="durable")
+    again = _store(home, "Run the migrations by hand after each release of the billing service", ack="durable")
+    assert again["outcome"] == "stored"
+    home.environ["OMEGAD_MODEL"] = "auto"
+    home.restart()
+    _heal(home)
+    found = home.call("memory.get", memory_id=again["memory_id"])
+    assert (found["status"], found["superseded_by"]) == ("superseded", first["memory_id"])
+    assert home.call("memory.get", memory_id=first["memory_id"])["status"] == "active"
+    home.check()
+
+
+def test_a_store_that_waits_for_nothing_is_embedded_and_related_afterwards(model_daemon: Home) -> None:
+    first = _store(model_daemon, "The nightly backup of the database takes forty minutes")
+    durable = _store(model_daemon, "Database backups run every night and are kept for a month", ack="durable")
+    assert (durable["outcome"], durable["related"]) == ("stored", [])
+    until(lambda: bool(model_daemon.call("memory.get", memory_id=durable["memory_id"])["edges"]))
+    assert model_daemon.call("memory.get", memory_id=durable["memory_id"])["edges"][0]["memory_id"] == first["memory_id"]
+    _heal(model_daemon)
+    model_daemon.check()
+
+
+def test_a_model_installed_while_the_daemon_runs_is_taken_up(homes: Callable[..., Home], tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    (cache / "omegad").mkdir(parents=True)
+    home = homes(OMEGAD_MODEL="auto", XDG_CACHE_HOME=str(cache)).start()
+    assert _store(home, MEMORIES[1])["degraded"] == "embedding"
+    (cache / "omegad" / "models").symlink_to(find_paths().models, target_is_directory=True)
+    until(lambda: home.call("system.status")["embedding"]["model"] is not None)
+    _heal(home)
+    assert _found(home, next(iter(BY_MEANING)), "semantic")[0] == MEMORIES[1]
+    home.check()
+
+
+def test_content_too_large_is_refused_before_the_model_reads_it(model_daemon: Home) -> None:
+    with model_daemon.raw() as connection:
+        answer = connection.ask("memory.store", b'{"content":"' + b"many words " * 1_000_000 + b'"}')
+    assert answer["error"]["code"] == -32602
+    assert model_daemon.call("system.status")["embedding"]["state"] == "unloaded", "nothing was embedded"
