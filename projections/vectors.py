@@ -29,6 +29,11 @@ CREATE VIRTUAL TABLE memories_vec USING vec0(embedding float[384], embedder_id t
 """
 
 CANONICAL = ("SELECT id, memory_id, embedder_id, chunk, text_hash FROM memory_vectors ORDER BY id",)
+# The table of row ids is sqlite-vec's own, and quick to ask; the index itself takes a search for each row.
+INTEGRITY = (
+    """SELECT id FROM memory_vectors AS v
+    WHERE (vector IS NULL) = EXISTS (SELECT 1 FROM memories_vec_rowids AS r WHERE r.rowid = v.id) LIMIT 10""",
+)
 APPROXIMATE = ("SELECT id, vector FROM memory_vectors ORDER BY id",)
 
 # vec0 has no upsert, so a row enters the index only while the table beside it does not have its vector yet.

@@ -202,6 +202,8 @@ class FakeModel:
         self.texts: list[str] = []
         self.delay_s = 0.0
         self.failing = False
+        self.same = False
+        """Whether it takes every text for the same."""
 
     def embed(self, text: str) -> bytes:
         self.texts.append(text)
@@ -209,7 +211,7 @@ class FakeModel:
             time.sleep(self.delay_s)  # on the worker's thread, as a slow model
         if self.failing:
             raise RuntimeError("out of luck")
-        return vector_of(text)
+        return vector_of("" if self.same else text)
 
 
 def put_model(models_dir: Path, embedder_id: str = EMBEDDER) -> None:

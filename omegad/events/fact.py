@@ -20,10 +20,11 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", forbid_u
 
 
 class Unknown(msgspec.Struct, frozen=True, kw_only=True):
-    """An event whose tag this version does not know: a newer one wrote it, and its bytes are kept."""
+    """An event that this version cannot read, since a newer one wrote it; its bytes are kept. `problem` says what is wrong with a known tag."""
 
     tag: str
     body: bytes
+    problem: str = ""
 
 
 class Erased(msgspec.Struct, frozen=True, kw_only=True):

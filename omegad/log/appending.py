@@ -14,14 +14,14 @@ from omegad.events.fact import NewEvent, Position, Recorded
 from omegad.log import chain, codec, guards
 from omegad.log.decision import Decision, Outcome, Proposal, RequestKey
 from omegad.log.sanitise import check_size, sanitise
-from omegad.storage.checkpointer import Checkpointer
+from omegad.storage.checkpointer import Checkpointer, checkpoint_quietly
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
 
 _INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_PAYLOAD = "INSERT INTO payloads VALUES (?, ?, ?)"
-_FIND_REQUEST = "SELECT params_digest, first_position, answer FROM requests WHERE client = ? AND request_id = ?"
-_INSERT_REQUEST = "INSERT INTO requests VALUES (?, ?, ?, ?, ?)"
+_FIND_REQUEST = "SELECT params_digest, position, answer FROM requests WHERE client = ? AND request_id = ?"
+_INSERT_REQUEST = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)"
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ def commit(connection: Connection, proposals: Sequence[Proposal], origin: str, c
         append = _Append(connection, load_head(connection), origin, clock)
         outcomes = [append.settle(proposal) for proposal in proposals]
         append.write_rows()
-    checkpointer.after_commit(connection)
+    checkpoint_quietly(checkpointer, connection)
     return Committed(outcomes, append.events, append.head)
 
 
@@ -101,7 +101,7 @@ class _Append:
             return None
         if row[0] != request.params_digest:
             raise Conflict(f"request_id {request.request_id!r} was used before, with other parameters")
-        return Outcome(answer=msgspec.Raw(row[2].encode()), position=row[1] or 0)
+        return Outcome(answer=msgspec.Raw(row[2].encode()), position=row[1])
 
     def _write(self, proposal: Proposal, decision: Decision, bodies: list[tuple[NewEvent, bytes]], now_us: int) -> Outcome:
         first = self.head.position + 1
@@ -110,11 +110,12 @@ class _Append:
         answer = decision.answer
         if bodies and getattr(answer, "position", None) == 0:
             answer = msgspec.structs.replace(answer, position=self.head.position)
-        if proposal.request:
-            key = proposal.request
-            row = (key.client, key.request_id, key.params_digest, first if bodies else None, msgspec.json.encode(answer).decode())
+        outcome = Outcome(answer=answer, position=self.head.position if bodies else getattr(answer, "position", 0))
+        if key := proposal.request:
+            encoded = msgspec.json.encode(answer).decode()
+            row = (key.client, key.request_id, key.params_digest, first if bodies else None, outcome.position, encoded)
             self._connection.execute(_INSERT_REQUEST, row)
-        return Outcome(answer=answer, position=self.head.position if bodies else getattr(answer, "position", 0))
+        return outcome
 
     def _add(self, proposal: Proposal, new: NewEvent, body: bytes, now_us: int) -> None:
         position = self.head.position + 1

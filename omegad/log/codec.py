@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 import msgspec
 
-from omegad.errors import LogBroken
 from omegad.events import Event
 from omegad.events.fact import Erased, Fact, Unknown
 from omegad.log.upcasting import UPCASTERS, Upcaster, upcast
@@ -29,10 +28,7 @@ def encode(event: Fact) -> bytes:
 
 
 def decode(tag: str, body: bytes | str | None, upcasters: Mapping[str, Upcaster] = UPCASTERS) -> Fact | Unknown | Erased:
-    """Read a stored payload: `Erased` where there is none, `Unknown` where the tag is a newer version's.
-
-    Raises `LogBroken` for a payload that does not have the shape its tag promises.
-    """
+    """Read a stored payload: `Erased` where there is none, `Unknown` where a newer version wrote its tag, or fields that it has."""
     if body is None:
         return Erased(tag=tag)
     try:
@@ -42,5 +38,9 @@ def decode(tag: str, body: bytes | str | None, upcasters: Mapping[str, Upcaster]
             lifted: Event = msgspec.convert(upcast(msgspec.json.decode(body), upcasters), Event)
             return lifted
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LogBroken(f"a payload tagged {tag} cannot be read: {error}") from error
-    return Unknown(tag=tag, body=body.encode() if isinstance(body, str) else body)
+        return Unknown(tag=tag, body=_bytes(body), problem=str(error))
+    return Unknown(tag=tag, body=_bytes(body))
+
+
+def _bytes(body: bytes | str) -> bytes:
+    return body.encode() if isinstance(body, str) else body

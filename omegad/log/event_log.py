@@ -15,7 +15,7 @@ import anyio
 import structlog
 
 from omegad.clock import Clock, uuid7
-from omegad.errors import LogBroken, Overloaded, ShuttingDown, StorageFailed, Unavailable
+from omegad.errors import LogBroken, Overloaded, ShuttingDown, StorageCorrupt, StorageFailed, Unavailable
 from omegad.events.fact import Position, Recorded
 from omegad.log import appending, chain, reading
 from omegad.log.appending import Committed, Head
@@ -109,10 +109,16 @@ class EventLog:
         await self._drained.wait()
 
     async def read(self, after: Position, limit: int) -> list[Recorded]:
-        """Return up to *limit* events after a position, in order; empty at the head."""
+        """Return up to *limit* events after a position, in order; empty at the head. Raises `LogBroken` where they cannot be read."""
         if after >= self.head:
             return []
-        return self._tail.after(after, limit) or await self._readers.read(lambda connection: reading.read(connection, after, limit))
+        kept = self._tail.after(after, limit)
+        if kept:
+            return kept
+        try:
+            return await self._readers.read(lambda connection: reading.read(connection, after, limit))
+        except StorageCorrupt as error:
+            raise LogBroken(f"{self._path.name} is damaged after position {after}: {error}") from error
 
     async def wait_beyond(self, position: Position) -> None:
         """Return when the log holds an event after *position*."""
@@ -170,9 +176,10 @@ class EventLog:
             await self._reopen()
 
     def _advance(self, committed: Committed) -> None:
+        has_grown = committed.head.position > self.head
         self._head = committed.head
-        if committed.events:
-            self._tail.extend(committed.events)
+        self._tail.extend(committed.events)
+        if has_grown:
             self._grown.set()
             self._grown = asyncio.Event()
 
@@ -180,8 +187,8 @@ class EventLog:
         """Start over with a new connection: after a failed fsync nobody knows what the old one believes."""
         await self._writer.close()
         self._writer = await Database.writer(self._path, durable=True)
-        self._advance(Committed([], [], await self._writer.run(appending.load_head)))
         self._tail.clear()
+        self._advance(Committed([], [], await self._writer.run(appending.load_head)))
 
     async def _prepare(self) -> None:
         self.origin = await self._writer.run(lambda connection: _create(connection, self._clock))

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+from omegad.errors import LogBroken
 from omegad.events.fact import Position, Recorded
 from omegad.log.codec import decode
-from omegad.storage.driver import Connection
+from omegad.storage.driver import Connection, sqlite
 
 BATCH_BYTES_MAX = 8 * 1024 * 1024
 
@@ -19,7 +20,12 @@ WHERE e.position > ? ORDER BY e.position LIMIT ?
 
 def read(connection: Connection, after: Position, limit: int) -> list[Recorded]:
     """Return up to *limit* events after a position, in order; fewer where their payloads pass 8 MiB, but never none if there is one."""
-    return list(_bounded(connection, after, limit))
+    try:
+        return list(_bounded(connection, after, limit))
+    except sqlite.OperationalError as error:
+        if "UTF-8" not in str(error):
+            raise
+        raise LogBroken(f"an event after position {after} is damaged: {error}") from error
 
 
 def chain_at(connection: Connection, position: Position) -> bytes | None:

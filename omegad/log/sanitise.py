@@ -41,8 +41,11 @@ def excerpt(text: str) -> Excerpt:
     if size <= 2 * EXCERPT_BYTES:
         return Excerpt(head=redact(text)[0], bytes=size, sha256=digest)
     window = EXCERPT_BYTES + EXCERPT_MARGIN_BYTES
-    head = redact(data[:window].decode(errors="ignore"))[0].encode()[:EXCERPT_BYTES]
-    tail = redact(data[-window:].decode(errors="ignore"))[0].encode()[-EXCERPT_BYTES:]
+    head = redact(data[:window].decode(errors="ignore"))[0].encode()
+    tail = redact(data[-window:].decode(errors="ignore"))[0].encode()
+    # The inner margin goes whatever redaction has left of the rest: a secret that the window cut in two may stand there.
+    head = head[: min(EXCERPT_BYTES, max(0, len(head) - EXCERPT_MARGIN_BYTES))]
+    tail = tail[max(EXCERPT_MARGIN_BYTES, len(tail) - EXCERPT_BYTES) :]
     return Excerpt(head=head.decode(errors="ignore"), tail=tail.decode(errors="ignore"), bytes=size, sha256=digest)
 
 

@@ -55,7 +55,8 @@ CREATE TABLE IF NOT EXISTS requests (
     client         TEXT NOT NULL,
     request_id     TEXT NOT NULL,
     params_digest  BLOB NOT NULL,
-    first_position INTEGER,
+    first_position INTEGER,          -- of its first event, NULL when it had none
+    position       INTEGER NOT NULL, -- that it was acknowledged at
     answer         TEXT NOT NULL,
     PRIMARY KEY (client, request_id)
 ) STRICT, WITHOUT ROWID;

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 _NAMES = ("password", "passwd", "secret", "api_key", "api-key", "apikey", "access", "auth", "private")
+_VALUE = r"(?P<secret>(?!\[REDACTED:)(?=[^\s\"',;()]{0,200}[0-9])[^\s\"',;()]{8,200})"
 _NAME = r"(?i:\b[\w.-]{0,40}(?:password|passwd|secret|api[_-]?key|access[_-]?key|auth[_-]?token|access[_-]?token|private[_-]?key))"
 
 
@@ -43,26 +44,35 @@ RULES = (
     _rule("huggingface_token", "hf_", r"\bhf_[0-9A-Za-z]{30,}"),
     _rule("npm_token", "npm_", r"\bnpm_[0-9A-Za-z]{36}"),
     _rule("pypi_token", "pypi-", r"\bpypi-[0-9A-Za-z_-]{50,}"),
-    _rule("jwt", "eyj", r"\beyJ[0-9A-Za-z_-]{8,}\.eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}"),
+    _rule("jwt", "eyj", r"\beyJ[0-9A-Za-z_-]{8,1000}\.eyJ[0-9A-Za-z_-]{8,4000}\.[0-9A-Za-z_-]{8,}"),
     _rule("url_password", "://", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@\[\]]{1,100}:(?P<secret>(?!\[REDACTED:)[^\s/@]{1,200})@"),
     _rule("bearer_token", "bearer", r"(?i:\bbearer\s+)(?P<secret>(?!\[REDACTED:)[0-9A-Za-z._~+/=-]{16,})"),
-    _rule("assigned_secret", _NAMES, _NAME + r"[\"']?\s{0,3}[=:]\s{0,3}[\"']?(?P<secret>(?!\[REDACTED:)(?=[^\s\"']*[0-9])[^\s\"',;]{8,200})"),
+    _rule("assigned_secret", _NAMES, _NAME + r"[\"']?\s{0,3}[=:]\s{0,3}[\"']?" + _VALUE),
 )
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """Return *text* with each secret replaced by `[REDACTED:rule]`, and the names of the rules that found one."""
-    folded = text.lower()
     found: dict[str, None] = {}
+    while names := (passed := _redact_once(text))[1]:
+        # Once more: a secret may only show when the one that it was glued to is gone.
+        text = passed[0]
+        found |= dict.fromkeys(names)
+    return text, tuple(found)
+
+
+def _redact_once(text: str) -> tuple[str, list[str]]:
+    folded = text.lower()
+    found: list[str] = []
     for rule in RULES:
         # Most texts hold no needle at all; a substring is found many times faster than a pattern fails.
         for needle in rule.needles:
             if needle in folded:
                 text, count = rule.pattern.subn(_replacer(rule.name), text)
                 if count:
-                    found[rule.name] = None
+                    found.append(rule.name)
                 break
-    return text, tuple(found)
+    return text, found
 
 
 def _replacer(name: str) -> Callable[[re.Match[str]], str]:

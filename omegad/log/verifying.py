@@ -4,16 +4,20 @@ from typing import Any
 
 import msgspec
 
+from omegad.events.erasure import PayloadErased
 from omegad.events.fact import Position
 from omegad.log import chain
+from omegad.log.codec import decode, tag_of
 from omegad.storage.driver import Connection
 
 _ROWS = """
 SELECT e.position, e.event_id, e.tag, e.recorded_at, e.occurred_at, e.tz_offset, e.origin, e.hlc, e.session_id, e.project, e.client, e.cause,
-       e.trace, e.payload_hash, e.chain, p.salt, p.body, x.position IS NOT NULL
-FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position LEFT JOIN erasures AS x ON x.position = e.position
+       e.trace, e.payload_hash, e.chain, p.salt, p.body
+FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position
 WHERE e.position > ? ORDER BY e.position LIMIT ?
 """
+
+_ERASED = tag_of(PayloadErased)
 
 
 class LogReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,18 +32,45 @@ class LogReport(msgspec.Struct, frozen=True, kw_only=True):
 def verify_part(connection: Connection, report: LogReport, limit: int) -> tuple[LogReport, bool]:
     """Verify up to *limit* events after those that *report* covers; return the longer report and whether there may be more."""
     link, position = bytes.fromhex(report.head_hash), report.events
-    rows = connection.execute(_ROWS, (position, limit)).fetchall()
+    erased = _named_as_erased(connection)
+    rows = _rows(connection, position, limit)
     for row in rows:
         position += 1
-        link = chain.link(link, row[:14])
-        if row[0] != position or link != row[14] or not _payload_holds(row):
-            bad = LogReport(ok=False, events=position - 1, head_hash=report.head_hash, first_bad=position)
-            return bad, False
+        found = _link(link, row, is_erased=erased.get(position, 0) > position)
+        if found is None or row[0] != position or found != row[14]:
+            return LogReport(ok=False, events=position - 1, head_hash=link.hex(), first_bad=position), False
+        link = found
     return LogReport(ok=True, events=position, head_hash=link.hex()), len(rows) == limit
 
 
-def _payload_holds(row: tuple[Any, ...]) -> bool:
-    payload_hash, salt, body, is_erased = row[13], row[15], row[16], row[17]
-    if body is None:
-        return bool(is_erased)
-    return bool(chain.payload_hash(salt, body.encode()) == payload_hash)
+def _rows(connection: Connection, after: Position, limit: int) -> list[tuple[Any, ...]]:
+    """Read rows even where their text is not UTF-8 any more; such text then has no hash."""
+    factory = connection.text_factory
+    connection.text_factory = lambda data: data.decode(errors="surrogateescape")
+    try:
+        return connection.execute(_ROWS, (after, limit)).fetchall()
+    finally:
+        connection.text_factory = factory
+
+
+def _link(previous: bytes, row: tuple[Any, ...], *, is_erased: bool) -> bytes | None:
+    payload_hash, salt, body = row[13], row[15], row[16]
+    try:
+        if body is None and not is_erased:
+            return None
+        if body is not None and chain.payload_hash(salt, body.encode()) != payload_hash:
+            return None
+        return chain.link(previous, row[:14])
+    except (UnicodeEncodeError, TypeError, AttributeError, OverflowError):
+        return None  # a value of a kind that the log never writes
+
+
+def _named_as_erased(connection: Connection) -> dict[Position, Position]:
+    """Return, for each payload that an event says was erased, the position of that event."""
+    rows = connection.execute("SELECT e.position, p.body FROM events AS e JOIN payloads AS p USING (position) WHERE e.tag = ?", (_ERASED,))
+    named: dict[Position, Position] = {}
+    for at, body in rows:
+        event = decode(_ERASED, body)
+        if isinstance(event, PayloadErased):
+            named |= dict.fromkeys(event.positions, at)
+    return named

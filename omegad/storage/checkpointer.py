@@ -5,10 +5,16 @@ A checkpoint belongs to the thread that commits, so that none ever races a commi
 
 from pathlib import Path
 
+import structlog
+
+from omegad.errors import Unavailable
+from omegad.storage.database import translated
 from omegad.storage.driver import Connection
 
 CHANGES_PASSIVE = 2_000  # rows written, a few MiB of WAL: move what no reader still needs
 WAL_BYTES_TRUNCATE = 64 * 1024 * 1024  # readers have held it back: also cut the file
+
+_log = structlog.get_logger(__name__)
 
 
 class Checkpointer:
@@ -21,6 +27,8 @@ class Checkpointer:
 
     def after_commit(self, connection: Connection) -> None:
         """Checkpoint if enough has changed since the last one; never waits for a reader."""
+        if connection.total_changes < self._changes_seen:  # a new connection, which counts from 0
+            self._changes_seen = 0
         if connection.total_changes - self._changes_seen < CHANGES_PASSIVE:
             return
         self._changes_seen = connection.total_changes
@@ -44,3 +52,12 @@ class Checkpointer:
         connection.execute("PRAGMA busy_timeout=0")
         self.truncate(connection)
         connection.execute(f"PRAGMA busy_timeout={timeout_ms}")
+
+
+def checkpoint_quietly(checkpointer: Checkpointer, connection: Connection) -> None:
+    """Checkpoint after a commit; a failure is logged and no more, since what was committed is on the disk, and the next may succeed."""
+    try:
+        with translated():
+            checkpointer.after_commit(connection)
+    except Unavailable as error:
+        _log.warning("storage.not_checkpointed", error=str(error))

@@ -75,6 +75,7 @@ def _open(path: Path) -> Connection:
     connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
     connection.execute("PRAGMA wal_autocheckpoint=0")
     connection.execute("PRAGMA trusted_schema=OFF")
+    connection.execute("PRAGMA recursive_triggers=ON")  # or REPLACE would delete rows past the triggers that forbid it
     connection.enable_load_extension(True)  # noqa: FBT003  the DB-API's signature
     sqlite_vec.load(connection)
     connection.enable_load_extension(False)  # noqa: FBT003
@@ -108,6 +109,8 @@ class Database(aiosqlite.Connection):
 
     async def run(self, work: Work[T]) -> T:
         """Do *work* on the connection's thread. A caller that is cancelled stops waiting; the work goes on to its end."""
+        if not self._running or self._connection is None:
+            raise errors.Unavailable("the database is closed")
         with translated():
             result: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]
             return result

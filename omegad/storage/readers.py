@@ -7,11 +7,18 @@ from typing import TypeVar
 
 import anyio
 
+from omegad.errors import Unavailable
 from omegad.storage.database import Database, Work
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import snapshot
 
 T = TypeVar("T")
+
+
+class ReadersClosed(Unavailable):
+    """The file was closed, or replaced by another."""
+
+    hint = "ask again"
 
 
 class Readers:
@@ -21,11 +28,14 @@ class Readers:
         """Use `opened`, which opens and closes them."""
         self._idle = list(databases)
         self._count = len(databases)
+        self._is_closed = False
         self._places = anyio.Semaphore(len(databases))
 
     async def read(self, work: Work[T]) -> T:
         """Do *work*, all of whose reads see one moment. A caller that is cancelled gives its connection back when the work is over."""
         async with self._places:
+            if self._is_closed:
+                raise ReadersClosed
             database = self._idle.pop()
             result: list[T] = []
             try:
@@ -37,9 +47,12 @@ class Readers:
             return result[0]
 
     async def drain(self) -> None:
-        """Wait until no read is under way, and let none begin."""
+        """Wait until no read is under way, and let none begin: later ones raise `ReadersClosed`."""
+        self._is_closed = True
         for _ in range(self._count):
             await self._places.acquire()
+        for _ in range(self._count):
+            self._places.release()
 
 
 def _in_snapshot(connection: Connection, work: Work[T]) -> T:

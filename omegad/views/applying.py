@@ -99,7 +99,8 @@ def _check_readable(projection: Projection, recorded: Recorded) -> None:
         return
     noun = recorded.tag.partition(".")[0]
     if any(tag_of(kind).partition(".")[0] == noun for kind in projection.EVENTS):
-        raise UnreadableEvent(f"{recorded.tag} is unknown to this version of omegad; install a newer one")
+        reason = recorded.event.problem or "the tag is unknown"
+        raise UnreadableEvent(f"{recorded.tag} cannot be read by this version of omegad ({reason}); install a newer one")
 
 
 def _bound(values: Sequence[Value], lookup: Lookup) -> list[Bound] | None:

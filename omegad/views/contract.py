@@ -48,8 +48,8 @@ class Projection(Protocol):
     again. `SCHEMA` makes its tables. `EVENTS` are the events it shows. `CANONICAL` are the SELECTs, each with its ORDER BY, whose rows
     define what the view says: two views are equal when these are.
 
-    A module may also have `INTEGRITY`, statements that fail where an index of its own is damaged, and `APPROXIMATE`, SELECTs of a key
-    and a float32 vector, whose vectors are equal when they differ by at most 1e-4.
+    A module may also have `INTEGRITY`, statements that fail, or return rows, where an index of its own is damaged, and
+    `APPROXIMATE`, SELECTs of a key and a float32 vector, whose vectors are equal when they differ by at most 1e-4.
     """
 
     @property

@@ -8,11 +8,13 @@ from typing import TypeVar
 import anyio
 import msgspec
 import structlog
+from anyio import to_thread
 
 from omegad.errors import Invalid, Refused, StorageCorrupt, ViewFailed
 from omegad.events.fact import Position
 from omegad.log.event_log import EventLog
 from omegad.storage.driver import Connection
+from omegad.storage.readers import ReadersClosed
 from omegad.views import generation, replay
 from omegad.views.applying import Lookup
 from omegad.views.contract import Projection
@@ -36,6 +38,8 @@ class Views:
         self._lookup = lookup
         self._reader_count = reader_count
         self._serving = anyio.CancelScope()
+        self._proving = anyio.Lock()
+        self._is_damaged = False
         self.rebuilding: Collection[str] = ()
         self.driver: Driver
 
@@ -56,12 +60,25 @@ class Views:
                 try:
                     await self.driver.run()
                 except StorageCorrupt as error:
-                    _log.error("views.corrupt", file=self.file.name, error=str(error))
-                    await self._start_over()
+                    self._note_damage(self.driver.generation, error)
+            if self._is_damaged:
+                await self._start_over()
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """Do *work* on a reading connection, all of whose reads see one moment."""
-        return await self.driver.generation.readers.read(work)
+        """Do *work* on a reading connection, all of whose reads see one moment; on the new file where the file is being replaced.
+
+        Raises `StorageCorrupt` where the file is damaged; it is then built again.
+        """
+        while True:
+            target = self.driver.generation
+            try:
+                return await target.readers.read(work)
+            except ReadersClosed:
+                if target is self.driver.generation:
+                    raise
+            except StorageCorrupt as error:
+                self._note_damage(target, error)
+                raise
 
     async def wait_for(self, position: Position, names: Collection[str]) -> None:
         """Return when the projections named show everything up to a position.
@@ -83,7 +100,8 @@ class Views:
             raise Refused("a rebuild is running already", hint="wait for it to end; `omegad status` shows it")
         self.rebuilding = tuple(names) or self.names
         try:
-            return await self._rebuild_beside(progress)
+            async with self._proving:
+                return await self._rebuild_beside(progress)
         finally:
             self.rebuilding = ()
 
@@ -92,7 +110,8 @@ class Views:
         self._check_names(names)
         chosen = [projection for projection in self._projections if not names or projection.NAME in names]
         scratch = self._home / "views-verify.tmp"
-        return await replay.compare(self._log, self.driver.generation, chosen, self._lookup, scratch=scratch, progress=progress)
+        async with self._proving:
+            return await replay.compare(self._log, self.driver.generation, chosen, self._lookup, scratch=scratch, progress=progress)
 
     def _check_names(self, names: Collection[str]) -> None:
         unknown = [name for name in names if name not in self.names]
@@ -100,22 +119,36 @@ class Views:
             raise Invalid(f"there is no view {unknown[0]!r}", hint=f"the views are {', '.join(self.names)}")
 
     async def _rebuild_beside(self, progress: Progress) -> dict[str, ViewReport]:
-        old, path = self.driver.generation, generation.next_path(self._home)
-        if set(self.rebuilding) != set(self.names):
-            await old.writer.run(lambda connection: generation.copy_to(connection, path))
-        fresh = await self._open(path)
-        fresh.checkpoints = await fresh.writer.run(lambda connection: generation.reset(connection, self.rebuilding, self._projections))
-        driver = Driver(self._log, fresh, self._projections, self._lookup)
+        path = generation.next_path(self._home)
+        fresh: Generation | None = None
         try:
+            with anyio.CancelScope(shield=True):  # a copy goes on in its thread, whoever is cancelled
+                fresh = await self._fresh(path)
+            assert fresh is not None
+            driver = Driver(self._log, fresh, self._projections, self._lookup)
             await driver.catch_up(progress)
             await self._check(driver)
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await fresh.discard()
+                await (fresh.discard() if fresh else to_thread.run_sync(generation.remove, path))
             raise
         with anyio.CancelScope(shield=True):
             await self._swap(driver)
         return await self._digests()
+
+    async def _fresh(self, path: Path) -> Generation:
+        """Make the file of a rebuild: a copy of the live one without what is built anew, or an empty one."""
+        if set(self.rebuilding) != set(self.names):
+            await self.driver.generation.writer.run(lambda connection: generation.copy_to(connection, path))
+        fresh = await self._open(path)
+        fresh.checkpoints = await fresh.writer.run(lambda connection: generation.reset(connection, self.rebuilding, self._projections))
+        return fresh
+
+    def _note_damage(self, target: Generation, error: StorageCorrupt) -> None:
+        _log.error("views.corrupt", file=target.path.name, error=str(error))
+        if target is self.driver.generation:
+            self._is_damaged = True
+            self._serving.cancel()
 
     async def _check(self, driver: Driver) -> None:
         failed = driver.failure(self.rebuilding)
@@ -130,7 +163,7 @@ class Views:
         generation.point_at(driver.generation.path)
         self.driver = driver
         self._serving.cancel()
-        old.announce()
+        old.retire()
         await old.generation.discard()
 
     async def _digests(self) -> dict[str, ViewReport]:
@@ -179,7 +212,8 @@ class Views:
         path = generation.next_path(self._home)
         self.driver = Driver(self._log, await self._open(path), self._projections, self._lookup)
         generation.point_at(path)
-        old.announce()
+        self._is_damaged = False
+        old.retire()
         await old.generation.discard()
 
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import anyio
 import structlog
 
-from omegad.errors import StorageCorrupt, Unavailable
+from omegad.errors import LogBroken, StorageCorrupt, Unavailable
 from omegad.events.fact import Position
 from omegad.log.event_log import EventLog
+from omegad.storage.checkpointer import checkpoint_quietly
 from omegad.storage.driver import Connection
 from omegad.views import applying
 from omegad.views.applying import Lookup
@@ -37,6 +38,8 @@ class Driver:
         self._projections = {projection.NAME: projection for projection in projections}
         self._lookup = lookup
         self._moved = asyncio.Event()
+        self._filled_to: Position = 0
+        self._is_retired = False
 
     @property
     def checkpoints(self) -> dict[str, Checkpoint]:
@@ -70,8 +73,12 @@ class Driver:
         """Return after the next step, or when the driver is retired."""
         await self._moved.wait()
 
-    def announce(self) -> None:
-        """Wake everyone who waits for a step."""
+    def retire(self) -> None:
+        """Stop for good: another generation is served now. Wakes everyone who waits for a step."""
+        self._is_retired = True
+        self._announce()
+
+    def _announce(self) -> None:
         self._moved.set()
         self._moved = asyncio.Event()
 
@@ -87,9 +94,14 @@ class Driver:
             await self._apply(last, min(BATCH_EVENTS, front - last), lagging)
 
     async def fill_deferred(self, limit: int) -> int:
-        """Run up to *limit* deferred statements whose vectors may be at hand now; return how many events are complete."""
-        rows = await self.generation.readers.read(lambda connection: _deferred(connection, limit))
-        return sum([await self._fill(name, position) for name, position in rows if name in self._projections])
+        """Run the statements of up to *limit* deferred events, those that were not tried lately; return how many events are complete."""
+        after, filled = self._filled_to, 0
+        rows = await self.generation.readers.read(lambda connection: _deferred(connection, after, limit))
+        self._filled_to = rows[-1][1] if len(rows) == limit else 0
+        for name, position in rows:
+            if not self._is_retired and name in self._projections:
+                filled += await self._fill(name, position)
+        return filled
 
     async def _fill(self, name: str, position: Position) -> bool:
         recorded = (await self._log.read(position - 1, 1))[0]
@@ -100,9 +112,9 @@ class Driver:
         try:
             await self.step()
             self.trouble = None
-        except StorageCorrupt:
-            raise
         except Unavailable as error:
+            if isinstance(error, StorageCorrupt) and not isinstance(error, LogBroken):
+                raise
             self.trouble = str(error)
             _log.error("views.not_written", error=str(error), retry_s=RETRY_SECONDS)
             await anyio.sleep(RETRY_SECONDS)
@@ -113,7 +125,7 @@ class Driver:
 
         def on_thread(connection: Connection) -> dict[str, Checkpoint]:
             changed = applying.apply(connection, batch, work, self._lookup)
-            self.generation.checkpointer.after_commit(connection)
+            checkpoint_quietly(self.generation.checkpointer, connection)
             return changed
 
         changed = await self.generation.writer.run(on_thread)
@@ -121,7 +133,7 @@ class Driver:
         for name, checkpoint in changed.items():
             if checkpoint.failed_position is not None:
                 _log.error("views.projection_failed", view=name, position=checkpoint.failed_position, error=checkpoint.error)
-        self.announce()
+        self._announce()
 
     def _healthy(self) -> dict[str, Checkpoint]:
         return {name: checkpoint for name, checkpoint in self.checkpoints.items() if checkpoint.failed_position is None}
@@ -134,5 +146,5 @@ class Driver:
         return max((checkpoint.position for checkpoint in self._healthy().values()), default=self._log.head)
 
 
-def _deferred(connection: Connection, limit: int) -> list[tuple[str, Position]]:
-    return connection.execute("SELECT name, position FROM deferred ORDER BY position LIMIT ?", (limit,)).fetchall()
+def _deferred(connection: Connection, after: Position, limit: int) -> list[tuple[str, Position]]:
+    return connection.execute("SELECT name, position FROM deferred WHERE position > ? ORDER BY position LIMIT ?", (after, limit)).fetchall()

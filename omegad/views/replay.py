@@ -56,7 +56,9 @@ async def check_integrity(target: Generation, projections: Collection[Projection
     for projection in projections:
         for statement in getattr(projection, "INTEGRITY", ()):
             try:
-                await target.writer.run(lambda connection, sql=statement: connection.execute(sql).fetchall())  # type: ignore[misc]
+                found = await target.writer.run(lambda connection, sql=statement: connection.execute(sql).fetchall())  # type: ignore[misc]
+                if found:
+                    return f"{projection.NAME}: {len(found)} rows are not as they should be, the first {found[0]}"
             except Exception as error:  # noqa: BLE001  whatever the check raises is its finding
                 return f"{projection.NAME}: {error}"
     return None

@@ -78,7 +78,7 @@ class Home:
         assert self.process.poll() is None, f"the daemon ended with {self.process.returncode}: {self.printed()}"
         try:
             with self.client() as client:
-                return client.call("system.ping")["pid"] == self.process.pid
+                return bool(client.call("system.ping")["pid"] == self.process.pid)
         except NoDaemon:
             return False
 

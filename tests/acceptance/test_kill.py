@@ -1,6 +1,7 @@
 """What was acknowledged survives `kill -9`, once, in order, and the views come to show it."""
 
 import asyncio
+import os
 import random
 import sqlite3
 from collections import Counter
@@ -237,7 +238,7 @@ def _scribbled_over(path: Path) -> None:
     with path.open("r+b") as file:
         for offset in range(4096, size, 2 * 4096):
             file.seek(offset)
-            file.write(random.randbytes(min(4096, size - offset)))
+            file.write(os.urandom(min(4096, size - offset)))
 
 
 def _not_a_database(path: Path) -> None:
@@ -253,7 +254,7 @@ def _where_one_memory_is_scribbled_over(path: Path) -> None:
     with path.open("r+b") as file:
         for page in pages:
             file.seek(page)
-            file.write(random.randbytes(4096))
+            file.write(os.urandom(4096))
 
 
 @pytest.mark.parametrize("tear", [_cut_in_half, _emptied, _scribbled_over, _not_a_database, _where_one_memory_is_scribbled_over])

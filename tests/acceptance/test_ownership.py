@@ -261,8 +261,8 @@ def test_what_is_acknowledged_while_a_daemon_stops_is_there_afterwards(daemon: H
 
     def write() -> None:
         with daemon.client() as client:
-            for number in range(100_000):
-                acknowledged.append(client.call("memory.store", content=f"Fact {number}", ack="durable")["position"])
+            while True:
+                acknowledged.append(client.call("tool.record", session_id="s", tool_name="Write")["position"])
 
     def until_refused() -> None:
         with pytest.raises(OmegadError):

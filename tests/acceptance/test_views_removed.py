@@ -23,7 +23,17 @@ FACTS = (
 QUESTIONS = (
     *("Windows line ends", "batching writes", "which PostgreSQL version", "where are the settings", "is the network allowed in tests"),
     *("log rotation", "why not Rust", "how many retries", "parser", "scheduler", "cache", "deploy script", "login page", "importer", "test runner"),
-    *("the log shipper keeps its settings", "config/cache.toml", "/var/log", "jitter", "PostgreSQL 14", "fails file", "never", "decided", "nothing of"),
+    *(
+        "the log shipper keeps its settings",
+        "config/cache.toml",
+        "/var/log",
+        "jitter",
+        "PostgreSQL 14",
+        "fails file",
+        "never",
+        "decided",
+        "nothing of",
+    ),
     "something that no memory speaks of: zebras",
 )
 MODES = ("hybrid", "keyword")

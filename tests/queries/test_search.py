@@ -240,7 +240,7 @@ def test_a_memory_is_shown_with_its_edges_strongest_first(views: Views) -> None:
     views.store("a", "alpha", metadata={"k": [1]}, tags=("t",), related=relations(("b", 0.5), ("c", 0.9)))
     views.show(related("d", ("a", 0.7)))
     views.show(repeated("a"))
-    found = msgspec.to_builtins(memory.get(views.connection, GetMemory(memory_id="a"), 9))
+    found = msgspec.json.decode(msgspec.json.encode(memory.get(views.connection, GetMemory(memory_id="a"), 9)))
     assert [(edge["memory_id"], edge["direction"], edge["weight"]) for edge in found["edges"]] == [("c", "out", 0.9), ("d", "in", 0.7), ("b", "out", 0.5)]
     assert (found["position"], found["repeated"], found["status"], found["content"]) == (9, 1, "active", "alpha")
 
