@@ -1,5 +1,6 @@
 """Time and identity, and how times are written."""
 
+import contextlib
 import time
 import uuid
 
@@ -72,7 +73,9 @@ def test_a_time_or_a_date_is_read(text: str, time_us: int) -> None:
     assert parse_time(text, "since") == time_us
 
 
-@pytest.mark.parametrize("text", ["", "now", "2026-01-01T00:00:00", "2026-02-30", "2026-1-1", "01/02/2026", "1767225600", "2026-01-01T25:00:00Z", "x" * 900])
+@pytest.mark.parametrize(
+    "text", ["", "now", "2026-01-01T00:00:00", "2026-02-30", "2026-1-1", "01/02/2026", "1767225600", "2026-01-01T25:00:00Z", "x" * 900]
+)
 def test_anything_else_is_refused_by_its_parameters_name(text: str) -> None:
     with pytest.raises(Invalid, match="since is not a time") as error:
         parse_time(text, "since")
@@ -90,7 +93,5 @@ def test_whatever_is_read_can_be_written(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9999-12-31T23:59:59.999999Z"])
 def test_a_time_at_the_ends_of_the_calendar_can_be_written_or_is_refused(text: str) -> None:
-    try:
+    with contextlib.suppress(Invalid):
         rfc3339(parse_time(text, "since"))
-    except Invalid:
-        pass

@@ -1,6 +1,7 @@
 """Where a home's files are, and what can be set."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -74,11 +75,11 @@ def test_what_is_wrong_is_named(tmp_path: Path, text: str, environ: dict[str, st
 
 def test_a_file_that_is_no_text_or_no_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(BadConfiguration, match="config.toml"):
+    with pytest.raises(BadConfiguration, match=re.escape("config.toml")):
         load(tmp_path)
     (tmp_path / "config.toml").unlink()
     (tmp_path / "config.toml").mkdir()
-    with pytest.raises(BadConfiguration, match="config.toml"):
+    with pytest.raises(BadConfiguration, match=re.escape("config.toml")):
         load(tmp_path)
 
 

@@ -21,6 +21,7 @@ from omegad.embedding.catalogue import VECTOR_BYTES, Manifest, folder_of, instal
 from omegad.embedding.jobs import Job, JobQueue, Urgency
 from omegad.errors import ModelFailed, ModelMissing, OmegadError, ShuttingDown
 
+TRIM_EVERY = 250  # texts
 LOOK_AGAIN_S = 1.0  # how often the disk is asked whether a model has been installed
 
 State = Literal["absent", "unloaded", "ready", "failed"]
@@ -74,6 +75,7 @@ class Embedder:
         self._breaker = Breaker(monotonic)
         self._queue = JobQueue()
         self._session: LoadedModel | None = None
+        self._embedded = 0
         self._closed = False
 
     @property
@@ -181,6 +183,9 @@ class Embedder:
     def _embed(self, text: str) -> bytes:
         session = self._session = self._session or self._loaded()
         vector = session.embed(text)
+        self._embedded += 1
+        if self._embedded % TRIM_EVERY == 1:  # loading the model leaves much behind, and texts of many lengths leave gaps
+            _give_memory_back()
         if len(vector) != VECTOR_BYTES:
             raise ModelFailed(f"the embedding model gave {len(vector)} bytes instead of {VECTOR_BYTES}")
         return vector

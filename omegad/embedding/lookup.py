@@ -27,7 +27,18 @@ class VectorLookup:
         self._opened: list[Connection] = []
 
     def find(self, embedder_id: str, text_hash: str) -> bytes | None:
-        """Return a vector, None where it is not cached."""
+        """Return a vector, None where it is not cached. The latest is remembered, since one event often asks for it twice."""
+        key = (embedder_id, text_hash)
+        if getattr(self._local, "key", None) == key:
+            found: bytes = self._local.vector
+            return found
+        vector = self._read(key)
+        if vector is not None:
+            self._local.key, self._local.vector = key, vector
+        return vector
+
+    def _read(self, key: tuple[str, str]) -> bytes | None:
+        embedder_id, text_hash = key
         try:
             with translated():
                 row = self._connection().execute(_GET, (text_hash, embedder_id)).fetchone()

@@ -40,7 +40,7 @@ def excerpt(text: str) -> Excerpt:
     size, digest = len(data), sha256(data).hexdigest()
     if size <= 2 * EXCERPT_BYTES:
         return Excerpt(head=redact(text)[0], bytes=size, sha256=digest)
-    window = EXCERPT_BYTES + EXCERPT_MARGIN_BYTES
+    window = EXCERPT_BYTES + EXCERPT_MARGIN_BYTES + 4  # the window may begin or end within a character
     head = redact(data[:window].decode(errors="ignore"))[0].encode()
     tail = redact(data[-window:].decode(errors="ignore"))[0].encode()
     # The inner margin goes whatever redaction has left of the rest: a secret that the window cut in two may stand there.

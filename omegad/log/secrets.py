@@ -6,8 +6,12 @@ so text that was searched once is left alone the next time.
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 import msgspec
+
+REMEMBERED_CHARACTERS = 8 * 1024
+REMEMBERED_TEXTS = 256
 
 _NAMES = ("password", "passwd", "secret", "api_key", "api-key", "apikey", "access", "auth", "private")
 _VALUE = r"(?P<secret>(?!\[REDACTED:)(?=[^\s\"',;()]{0,200}[0-9])[^\s\"',;()]{8,200})"
@@ -51,8 +55,15 @@ RULES = (
 )
 
 
+_NEEDLES = tuple({needle for rule in RULES for needle in rule.needles})
+
+
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """Return *text* with each secret replaced by `[REDACTED:rule]`, and the names of the rules that found one."""
+    return _redact_remembered(text) if len(text) <= REMEMBERED_CHARACTERS else _redact(text)
+
+
+def _redact(text: str) -> tuple[str, tuple[str, ...]]:
     found: dict[str, None] = {}
     while names := (passed := _redact_once(text))[1]:
         # Once more: a secret may only show when the one that it was glued to is gone.
@@ -61,11 +72,17 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     return text, tuple(found)
 
 
+# The same text is searched when a command is prepared and again at the append, soon after.
+_redact_remembered = lru_cache(maxsize=REMEMBERED_TEXTS)(_redact)
+
+
 def _redact_once(text: str) -> tuple[str, list[str]]:
     folded = text.lower()
     found: list[str] = []
+    # Most texts hold no needle at all; a substring is found many times faster than a pattern fails.
+    if not any(map(folded.__contains__, _NEEDLES)):
+        return text, found
     for rule in RULES:
-        # Most texts hold no needle at all; a substring is found many times faster than a pattern fails.
         for needle in rule.needles:
             if needle in folded:
                 text, count = rule.pattern.subn(_replacer(rule.name), text)

@@ -33,7 +33,7 @@ class Mirror:
         self.embedder_id = embedder_id
         self._lock = threading.Lock()
         self._last_vector = 0
-        self._last_change = 0
+        self._last_change: int | None = None
         self._columns = Columns()
         self._bits: npt.NDArray[np.uint64] = np.empty((0, WORDS), np.uint64)
         self._ids: npt.NDArray[np.int64] = np.empty(0, np.int64)
@@ -67,6 +67,9 @@ class Mirror:
         return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
     def _sync(self, connection: Connection) -> None:
+        if self._last_change is None:
+            # What changed before the first vectors are read is read with them.
+            self._last_change = connection.execute("SELECT coalesce(max(changed_position), 0) FROM memories").fetchone()[0]
         while rows := connection.execute(_NEW_VECTORS, (self._last_vector, self.embedder_id, CHUNK)).fetchall():
             start, end = self._columns.count, self._columns.count + len(rows)
             self._bits, self._ids = grown(self._bits, end), grown(self._ids, end)

@@ -3,7 +3,7 @@
 Runs on the thread of the views' writer. A projection that fails is rolled back to the event before and marked; the others go on.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -20,6 +20,8 @@ from omegad.views.contract import Embedding, Projection, Value
 Lookup = Callable[[Embedding], bytes | None]
 Bound = str | int | float | bytes | None
 States = Mapping[str, tuple[Projection, Checkpoint]]
+
+_DEFER = "INSERT OR IGNORE INTO deferred VALUES (?, ?)"
 
 
 class UnreadableEvent(Exception):
@@ -59,8 +61,7 @@ def fill(connection: Connection, projection: Projection, recorded: Recorded, loo
 def _advance(connection: Connection, projection: Projection, before: Checkpoint, events: Sequence[Recorded], lookup: Lookup) -> Checkpoint:
     try:
         with savepoint(connection), translated():
-            for recorded in events:
-                _show(connection, projection, recorded, lookup)
+            _show(connection, projection, events, lookup)
     except OmegadError:
         raise
     except Exception:  # noqa: BLE001  whatever a projection raises is its own failure, found again and named below
@@ -72,7 +73,7 @@ def _advance_to_failure(connection: Connection, projection: Projection, before: 
     for recorded in events:
         try:
             with savepoint(connection), translated():
-                _show(connection, projection, recorded, lookup)
+                _show(connection, projection, [recorded], lookup)
         except OmegadError:
             raise
         except Exception as error:  # noqa: BLE001
@@ -81,25 +82,34 @@ def _advance_to_failure(connection: Connection, projection: Projection, before: 
     return before
 
 
-def _show(connection: Connection, projection: Projection, recorded: Recorded, lookup: Lookup) -> None:
-    if not isinstance(recorded.event, projection.EVENTS):
-        _check_readable(projection, recorded)
-        return
-    for sql, values in projection.project(recorded):
-        bound = _bound(values, lookup)
-        if bound is None:
-            connection.execute("INSERT OR IGNORE INTO deferred VALUES (?, ?)", (projection.NAME, recorded.position))
-        else:
-            connection.execute(sql, bound)
+def _show(connection: Connection, projection: Projection, events: Sequence[Recorded], lookup: Lookup) -> None:
+    """Run the statements in their order; a run of the same SQL goes to SQLite at once."""
+    run, rows = "", list[list[Bound]]()
+    for sql, values in _statements(projection, events, lookup):
+        if sql != run:
+            if rows:
+                connection.executemany(run, rows)
+            run, rows = sql, []
+        rows.append(values)
+    if rows:
+        connection.executemany(run, rows)
 
 
-def _check_readable(projection: Projection, recorded: Recorded) -> None:
+def _statements(projection: Projection, events: Sequence[Recorded], lookup: Lookup) -> Iterator[tuple[str, list[Bound]]]:
+    for recorded in events:
+        if isinstance(recorded.event, projection.EVENTS):
+            for sql, values in projection.project(recorded):
+                bound = _bound(values, lookup)
+                yield (sql, bound) if bound is not None else (_DEFER, [projection.NAME, recorded.position])
+        elif isinstance(recorded.event, Unknown):
+            _check_readable(projection, recorded, recorded.event)
+
+
+def _check_readable(projection: Projection, recorded: Recorded, event: Unknown) -> None:
     """Refuse a newer version's event about a noun that the projection shows: to pass over it would be silently wrong."""
-    if not isinstance(recorded.event, Unknown):
-        return
     noun = recorded.tag.partition(".")[0]
     if any(tag_of(kind).partition(".")[0] == noun for kind in projection.EVENTS):
-        reason = recorded.event.problem or "the tag is unknown"
+        reason = event.problem or "the tag is unknown"
         raise UnreadableEvent(f"{recorded.tag} cannot be read by this version of omegad ({reason}); install a newer one")
 
 

@@ -1,6 +1,7 @@
 """Views are thrown away and come back the same: the same memories, in the same order, with the same scores."""
 
 import asyncio
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -120,6 +121,44 @@ def test_views_rebuilt_while_serving_answer_the_same(daemon: Home) -> None:
         assert daemon.call("views.rebuild", name=name)["ok"]
     assert _answers(daemon) == before
     daemon.check()
+
+
+def test_what_was_stored_before_a_start_is_waited_for_and_not_taken_for_missing(homes: Callable[..., Home]) -> None:
+    """A daemon answers before its views are built again; what they lack is then no reason to say that it does not exist."""
+    home = homes(OMEGAD_FRESH_WAIT_MS="20000").start()
+
+    async def fill() -> str:
+        async with AsyncClient(home.socket, timeout_s=PATIENCE_S) as client:
+            for _ in range(40):
+                await asyncio.gather(*(client.call("tool.record", session_id="s", tool_name="Read") for _ in range(50)))
+            return str((await client.call("memory.store", content="The last thing before the end"))["memory_id"])
+
+    memory_id = asyncio.run(fill())
+    for asked in ("memory.get", "memory.list", "memory.query"):
+        _lose(home, "views*.db*")
+        match asked:
+            case "memory.get":
+                assert home.call(asked, memory_id=memory_id)["memory_id"] == memory_id
+            case "memory.list":
+                assert [memory["memory_id"] for memory in home.call(asked)["memories"]] == [memory_id]
+            case _:
+                answer = home.call(asked, text="the last thing")
+                assert ([result["memory_id"] for result in answer["results"]], answer["stale_by"]) == ([memory_id], 0)
+
+
+def test_an_answer_that_could_not_wait_for_everything_says_how_much_it_lacks(homes: Callable[..., Home]) -> None:
+    home = homes(OMEGAD_FRESH_WAIT_MS="0").start()
+
+    async def fill() -> None:
+        async with AsyncClient(home.socket, timeout_s=PATIENCE_S) as client:
+            for _ in range(100):
+                await asyncio.gather(*(client.call("tool.record", session_id="s", tool_name="Read") for _ in range(50)))
+            await client.call("memory.store", content="The last thing before the end")
+
+    asyncio.run(fill())
+    _lose(home, "views*.db*")
+    answer = home.call("memory.query", text="the last thing")
+    assert answer["results"] or answer["stale_by"] > 0
 
 
 @pytest.mark.model

@@ -246,7 +246,7 @@ def test_parameters_out_of_bounds_are_refused(params: bytes) -> None:
 
 
 def test_content_and_metadata_at_their_limits_are_taken() -> None:
-    limit = {"k": "x" * (METADATA_BYTES_MAX - len('{"k":""}'))}
+    limit: dict[str, object] = {"k": "x" * (METADATA_BYTES_MAX - len('{"k":""}'))}
     assert memory.clean(StoreMemory(content="x" * CONTENT_BYTES_MAX, metadata=limit), TYPES)
 
 

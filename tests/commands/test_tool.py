@@ -63,7 +63,13 @@ def test_anything_but_a_string_is_kept_as_its_json(value: Any, kept: str | None)
 
 
 @pytest.mark.parametrize(
-    "params", [b'{"tool_name":"t"}', b'{"session_id":"s"}', b'{"session_id":"s","tool_name":"t","duration_ms":-1}', b'{"session_id":"s","tool_name":"t","status":"x"}']
+    "params",
+    [
+        b'{"tool_name":"t"}',
+        b'{"session_id":"s"}',
+        b'{"session_id":"s","tool_name":"t","duration_ms":-1}',
+        b'{"session_id":"s","tool_name":"t","status":"x"}',
+    ],
 )
 def test_parameters_that_are_missing_or_wrong_are_refused(params: bytes) -> None:
     with pytest.raises(Invalid):

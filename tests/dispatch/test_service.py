@@ -51,6 +51,7 @@ async def test_a_client_always_sees_what_it_has_stored(paths: Paths, clock: Fake
 async def test_a_client_waits_for_its_own_writes_and_others_are_told_how_stale_they_are(
     paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("omegad.dispatch.commands.VIEWS_WAIT_S", 0.01)
     async with served(paths, clock, Config(model="none", fresh_wait_ms=5)) as it, anyio.create_task_group() as tasks:
         await it.caller.call("memory.store", content="alpha")
         await it.caught_up()
@@ -59,8 +60,9 @@ async def test_a_client_waits_for_its_own_writes_and_others_are_told_how_stale_t
         own = await it.caller.call("memory.store", content="beta", ack="durable")
         own = await it.caller.call("memory.store", content="gamma", ack="durable")
         stale = await it.other().call("memory.query", text="alpha beta gamma")
-        assert (stale["position"], stale["stale_by"]) == (own["position"] - 1, 1) or stale["stale_by"] >= 1
-        assert [one["content"] for one in stale["results"]][:1] == ["alpha"] or len(stale["results"]) < 3
+        assert stale["position"] + stale["stale_by"] == own["position"]
+        assert stale["stale_by"] >= 1
+        assert len(stale["results"]) < 3
         answers: list[Any] = []
 
         async def ask() -> None:
@@ -76,6 +78,7 @@ async def test_a_client_waits_for_its_own_writes_and_others_are_told_how_stale_t
 
 
 async def test_a_query_may_ask_for_a_position(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omegad.dispatch.commands.VIEWS_WAIT_S", 0.01)
     async with served(paths, clock, Config(model="none", fresh_wait_ms=0)) as it:
         stored = await it.caller.call("memory.store", content="alpha")
         found = await it.other().call("memory.query", text="alpha", min_position=stored["position"])
@@ -229,9 +232,7 @@ async def test_a_question_of_meaning_falls_back_to_words_where_there_is_no_model
         assert (found["degraded"], len(found["results"])) == ("keyword", 1)
 
 
-async def test_what_was_stored_without_a_model_is_embedded_when_one_appears(
-    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_was_stored_without_a_model_is_embedded_when_one_appears(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeModel()
     monkeypatch.setattr("omegad.embedding.embedder._load_session", lambda _folder, _manifest: fake)
     monkeypatch.setattr("omegad.embedding.embedder.LOOK_AGAIN_S", 0.01)
@@ -427,7 +428,7 @@ async def test_long_work_tells_how_far_it_is_to_who_gave_a_token(paths: Paths, c
         await it.caller.call("memory.store", content="alpha")
         for method in ("log.verify", "views.verify", "views.rebuild"):
             asker = it.other()
-            await asker.call(method, progress_token="t")
+            await asker.call(method, progress_token="t")  # noqa: S106  not a secret
             assert asker.told[-1] == ("progress", {"progress_token": "t", "progress": 1, "total": 1}), method
             silent = it.other()
             await silent.call(method)

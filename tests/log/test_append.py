@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(len(proposals))
         return genuine(connection, proposals, *rest)
 
-    monkeypatch.setattr(event_log.appending, "commit", counted)
+    monkeypatch.setattr(appending, "commit", counted)
     return sizes
 
 
@@ -155,7 +156,7 @@ async def test_a_decision_sees_what_earlier_ones_of_its_batch_have_decided(tmp_p
 
     def look(guards: Guards, _now_us: int) -> Decision:
         found = guards.memory("mem-1")
-        seen.append(found and found.state)
+        seen.append(found.state if found else None)
         return Decision(answer=Written())
 
     async with running_log(tmp_path / "log.db") as log:
@@ -252,7 +253,7 @@ async def test_the_time_of_recording_never_runs_backwards(tmp_path: Path, clock:
     times = [event.recorded_at for event in events]
     assert times == sorted(times)
     hlcs = [event.hlc for event in events]
-    assert all(one < other for one, other in zip(hlcs, hlcs[1:], strict=False))
+    assert all(one < other for one, other in pairwise(hlcs))
     assert len({event.event_id for event in events}) == len(events)
     assert len({event.origin for event in events}) == 1
 
@@ -345,7 +346,7 @@ def _failing(error: Exception) -> Callable[..., None]:
 
 async def _follow(log: EventLog, seen: list[Position]) -> None:
     async for event in log.follow(len(seen)):
-        seen.append(event.position)
+        seen.append(event.position)  # noqa: PERF401  the test looks at it meanwhile
 
 
 async def test_after_a_failed_write_the_log_goes_on_with_a_new_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -357,10 +358,10 @@ async def test_after_a_failed_write_the_log_goes_on_with_a_new_connection(tmp_pa
             genuine(*arguments)
             raise StorageFailed("fsync")
 
-        monkeypatch.setattr(event_log.appending, "commit", half_done)
+        monkeypatch.setattr(appending, "commit", half_done)
         with pytest.raises(StorageFailed):
             await append(log, queried(text="perhaps"))
-        monkeypatch.setattr(event_log.appending, "commit", genuine)
+        monkeypatch.setattr(appending, "commit", genuine)
         async with asyncio.timeout(5):
             await log.wait_beyond(1)  # it was written after all, and whoever follows is woken
         assert (await append(log, queried())).position == 3

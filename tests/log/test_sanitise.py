@@ -41,7 +41,7 @@ def can_hold_text(hint: object) -> bool:
     return hint in {str, object} or any(map(can_hold_text, typing.get_args(hint))) or typing.get_origin(hint) is typing.Literal
 
 
-def filled(hint: object, text: str) -> Any:
+def filled(hint: object, text: str) -> Any:  # noqa: PLR0911  one for each kind of type
     """Return a value of a type with *text* wherever free text can be."""
     arguments = typing.get_args(hint)
     match typing.get_origin(hint):

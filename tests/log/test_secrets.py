@@ -59,7 +59,7 @@ INNOCENT = [
     "mem-0123456789abcdef",
     "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
     "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
-    "eyJ is how a base64 of {\" begins",
+    'eyJ is how a base64 of {" begins',
     "hf_hub_download(repo_id)",
     "npm_config_registry=https://registry.npmjs.org",
     "ghp_ is the prefix of a token",

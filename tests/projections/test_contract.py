@@ -15,7 +15,6 @@ from omegad.log.codec import EVENT_TYPES, decode
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script
 from omegad.views import applying, checkpoints
-from omegad.views.checkpoints import Checkpoint
 from omegad.views.contract import Embedding, Projection
 from omegad.views.digest import digest
 from tests.builders import (
@@ -54,12 +53,11 @@ class Views:
     """All projections over one database, as a generation holds them."""
 
     def __init__(self) -> None:
-        self.connection: Connection = open_in_memory()
+        self.connection = open_in_memory()
         run_script(self.connection, CHECKPOINTS)
-        self.states: dict[str, Checkpoint] = {}
+        self.states = {projection.NAME: checkpoints.start_of(projection) for projection in projections.ALL}
         for projection in projections.ALL:
             run_script(self.connection, projection.SCHEMA)
-            self.states[projection.NAME] = checkpoints.start_of(projection)
 
     def apply(self, batch: Sequence[Recorded]) -> None:
         work = {projection.NAME: (projection, self.states[projection.NAME]) for projection in projections.ALL}

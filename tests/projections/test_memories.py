@@ -78,7 +78,9 @@ def test_a_pending_memory_is_pending_until_its_relations_are_decided() -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "status", "by"), [(superseded("mem-1", "mem-2"), "superseded", "mem-2"), (deleted("mem-1"), "deleted", None)], ids=["superseded", "deleted"]
+    ("event", "status", "by"),
+    [(superseded("mem-1", "mem-2"), "superseded", "mem-2"), (deleted("mem-1"), "deleted", None)],
+    ids=["superseded", "deleted"],
 )
 def test_a_memory_that_is_hidden_keeps_its_row_and_says_when_it_changed(event: Fact, status: str, by: str | None) -> None:
     row = memory(stored(), tool_called(), event)

@@ -24,8 +24,13 @@ def test_each_score_counts_by_its_weight_as_a_share_of_the_best() -> None:
 
 
 def test_where_one_score_is_lacking_altogether_the_other_counts_alone() -> None:
-    assert [(one.id, one.score) for one in rank([Candidate(id=1, cosine=None, bm25=3.0), Candidate(id=2, cosine=None, bm25=6.0)], WEIGHTS)] == [(2, 1.0), (1, 0.5)]
-    assert [(one.id, one.score) for one in rank([Candidate(id=1, cosine=0.3, bm25=0.0), Candidate(id=2, cosine=-0.2, bm25=0.0)], WEIGHTS)] == [(1, 1.0)]
+    assert [(one.id, one.score) for one in rank([Candidate(id=1, cosine=None, bm25=3.0), Candidate(id=2, cosine=None, bm25=6.0)], WEIGHTS)] == [
+        (2, 1.0),
+        (1, 0.5),
+    ]
+    assert [(one.id, one.score) for one in rank([Candidate(id=1, cosine=0.3, bm25=0.0), Candidate(id=2, cosine=-0.2, bm25=0.0)], WEIGHTS)] == [
+        (1, 1.0)
+    ]
 
 
 @pytest.mark.parametrize("known", [[], [Candidate(id=1, cosine=None, bm25=0.0)], [Candidate(id=1, cosine=-0.5, bm25=0.0)]])

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from omegad import errors
@@ -105,7 +106,7 @@ def test_a_transaction_is_over_when_its_block_is(file: Path) -> None:
     connection = open_writer(file, durable=False)
     with writing(connection):
         connection.execute("INSERT INTO t VALUES (1)")
-    with pytest.raises(KeyboardInterrupt), writing(connection):
+    with pytest.raises(KeyboardInterrupt), writing(connection):  # noqa: PT012
         connection.execute("INSERT INTO t VALUES (2)")
         raise KeyboardInterrupt
     with pytest.raises(ZeroDivisionError), snapshot(connection):
@@ -119,7 +120,7 @@ def test_a_savepoint_undoes_its_own_block_alone(file: Path) -> None:
     connection = open_writer(file, durable=False)
     with writing(connection):
         connection.execute("INSERT INTO t VALUES (1)")
-        with pytest.raises(ZeroDivisionError), savepoint(connection):
+        with pytest.raises(ZeroDivisionError), savepoint(connection):  # noqa: PT012
             connection.execute("INSERT INTO t VALUES (2)")
             raise ZeroDivisionError
         with savepoint(connection):
@@ -131,7 +132,7 @@ def test_a_savepoint_undoes_its_own_block_alone(file: Path) -> None:
 def test_a_full_disk_in_a_transaction_is_told_as_such_and_leaves_none_open(file: Path) -> None:
     connection = open_writer(file, durable=False)
     connection.execute("PRAGMA max_page_count=4")
-    with pytest.raises(errors.StorageFull), translated(), writing(connection):
+    with pytest.raises(errors.StorageFull), translated(), writing(connection):  # noqa: PT012
         for number in range(100_000):
             with savepoint(connection):
                 connection.execute("INSERT INTO t VALUES (?)", (number,))
@@ -145,8 +146,11 @@ def test_a_full_disk_in_a_transaction_is_told_as_such_and_leaves_none_open(file:
 
 def test_a_script_runs_inside_the_transaction_that_is_open(file: Path) -> None:
     connection = open_writer(file, durable=False)
-    script = "CREATE TABLE u (a); -- a comment; with a semicolon\nCREATE TRIGGER g AFTER INSERT ON u BEGIN\n  DELETE FROM t;\nEND;\nINSERT INTO u\nVALUES (1);"
-    with pytest.raises(ZeroDivisionError), writing(connection):
+    script = (
+        "CREATE TABLE u (a); -- a comment; with a semicolon\n"
+        "CREATE TRIGGER g AFTER INSERT ON u BEGIN\n  DELETE FROM t;\nEND;\nINSERT INTO u\nVALUES (1);"
+    )
+    with pytest.raises(ZeroDivisionError), writing(connection):  # noqa: PT012
         run_script(connection, script)
         raise ZeroDivisionError
     assert connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (1,)
@@ -273,7 +277,7 @@ async def test_draining_waits_for_the_reads_under_way(file: Path) -> None:
     async with readers.opened(file, 2) as reading, anyio.create_task_group() as tasks:
         for _ in range(6):
             tasks.start_soon(reading.read, count)
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         with anyio.fail_after(5):
             await reading.drain()
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-
 from pathlib import Path
 
 import anyio
@@ -18,8 +17,6 @@ from tests.builders import FakeClock, append, deleted, embedded, queried, relate
 from tests.views.test_driver import counter, ids, nothing, views_of
 
 
-
-
 async def fill(log: EventLog, count: int = 3, first: int = 1) -> None:
     """Append a little of everything."""
     for number in range(first, first + count):
@@ -29,6 +26,10 @@ async def fill(log: EventLog, count: int = 3, first: int = 1) -> None:
         await append(log, repeated(name), queried((name, 0.9), query_id=f"query-{number}"), tool_called(number))
     await append(log, stored(f"old-{first}", f"old {first}", pending=True), related(f"old-{first}", ("mem-1", 0.5)))
     await append(log, superseded(f"old-{first}", "mem-1"), stored(f"gone-{first}", f"gone {first}"), deleted(f"gone-{first}"))
+
+
+def names_in(home: Path, pattern: str) -> list[str]:
+    return sorted(path.name for path in home.glob(pattern))
 
 
 async def live(views: Views) -> dict[str, str]:
@@ -51,7 +52,7 @@ async def test_the_name_views_db_points_at_the_file_that_is_served(tmp_path: Pat
         assert views.file != before
         assert pointer.readlink() == Path(views.file.name)
         assert not before.exists()
-        assert sorted(path.name for path in tmp_path.glob("views-*.db")) == [views.file.name]
+        assert names_in(tmp_path, "views-*.db") == [views.file.name]
 
 
 async def test_the_same_views_are_served_after_a_restart(tmp_path: Path, clock: FakeClock) -> None:
@@ -74,7 +75,7 @@ async def test_orphans_of_an_interrupted_rebuild_are_removed_at_the_start(tmp_pa
         (tmp_path / name).write_bytes(b"left behind")
     async with views_of(tmp_path, clock, projections.ALL) as (_, views):
         assert views.file == file
-        assert sorted(path.name for path in tmp_path.glob("views-7*")) == []
+        assert names_in(tmp_path, "views-7*") == []
 
 
 @pytest.mark.parametrize("damage", ["rubbish", "empty", "missing", "cut", "no pointer", "dangling pointer"])
@@ -139,8 +140,8 @@ async def test_views_of_another_log_are_refused_and_built_again(tmp_path: Path, 
         await append(log, queried(text="lost"))
         await views.wait_for(2, ["a"])
         assert await ids(views, "a") == [1, 2]
-    for path in tmp_path.glob("log.db*"):
-        path.unlink()
+    for name in names_in(tmp_path, "log.db*"):
+        (tmp_path / name).unlink()
     async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
         assert views.driver.position() == 0
         await append(log, tool_called(), queried(text="kept"))
@@ -226,7 +227,7 @@ async def test_a_rebuild_that_is_cancelled_leaves_the_live_views_and_no_file(tmp
             with anyio.move_on_after(delay / 1_000):
                 await views.rebuild((), nothing)
             assert not views.rebuilding
-            assert [path.name for path in tmp_path.glob("views-*.db")] == [views.file.name]
+            assert names_in(tmp_path, "views-*.db") == [views.file.name]
             assert (tmp_path / "views.db").readlink() == Path(views.file.name)
         await fill(log, 1, first=500)
         await views.wait_for(log.head, views.names)
@@ -256,7 +257,7 @@ async def test_a_rebuild_for_which_there_is_no_room_leaves_no_file(tmp_path: Pat
         await fill(log)
         with pytest.raises(StorageFull):
             await views.rebuild(["edges"], nothing)
-        assert [path.name for path in tmp_path.glob("views-*.db")] == [views.file.name]
+        assert names_in(tmp_path, "views-*.db") == [views.file.name]
         assert not views.rebuilding
 
 
@@ -268,7 +269,7 @@ async def test_verifying_finds_nothing_where_nothing_is_wrong(tmp_path: Path, cl
         assert {name: (report.equal, report.problem) for name, report in reports.items()} == dict.fromkeys(views.names, (True, None))
         assert all(report.live_digest == report.replay_digest for report in reports.values())
         assert set(await views.verify(["audit"], nothing)) == {"audit"}
-        assert not list(tmp_path.glob("views-verify*"))
+        assert not names_in(tmp_path, "views-verify*")
 
 
 @pytest.mark.parametrize(

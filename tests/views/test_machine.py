@@ -162,7 +162,7 @@ def _lacking(connection: Any) -> int:
     return found
 
 
-class TestHome(Home.TestCase):  # type: ignore[misc, name-defined]
+class TestHome(Home.TestCase):  # type: ignore[misc, valid-type]
     settings = settings(max_examples=12, stateful_step_count=14)
 
     @pytest.fixture(autouse=True)
