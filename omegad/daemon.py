@@ -5,6 +5,7 @@ The only module that knows the projections by name.
 
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ from omegad.rpc.server import Limits, Server
 from omegad.views import current
 from omegad.views.contract import Embedding
 
+SWITCH_INTERVAL_S = 0.0005  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
+
 _log = structlog.get_logger(__name__)
 
 
@@ -64,6 +67,7 @@ def serve(paths: Paths, settings: Config) -> None:
     Raises `AlreadyRunning` where another process serves it, and storage errors where its files cannot be used.
     """
     telemetry.configure(settings.log_level)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     os.umask(0o077)
     endpoint.private_directory(paths.home)
     with endpoint.lock(paths.lock):

@@ -12,37 +12,38 @@ NAME = "memories"
 VERSION = 1
 EVENTS = (MemoryStored, MemoryRepeated, MemoryRelated, MemorySuperseded, MemoryDeleted, MemoryQueried)
 
+# What filters ask stands before the content, which may be long: SQLite reads a row from its beginning.
 SCHEMA = """
 CREATE TABLE memories (
     id               INTEGER PRIMARY KEY, -- position of memory.stored
     node_id          TEXT UNIQUE NOT NULL,
-    content          TEXT NOT NULL,
-    metadata         TEXT NOT NULL,       -- JSON object
-    created_at       TEXT NOT NULL,
-    last_accessed    TEXT,
-    access_count     INTEGER NOT NULL DEFAULT 0,
-    ttl_seconds      INTEGER,
-    session_id       TEXT,
+    status           TEXT NOT NULL,       -- active, superseded or deleted
     event_type       TEXT NOT NULL,
     project          TEXT,
-    content_hash     TEXT NOT NULL,
-    priority         INTEGER NOT NULL,
-    referenced_date  TEXT,
+    session_id       TEXT,
     entity_id        TEXT,
+    ttl_seconds      INTEGER,
+    created_us       INTEGER NOT NULL,    -- created_at in microseconds since 1970
+    changed_position INTEGER NOT NULL,    -- of the latest event that changed whether, or as what, it is found
+    priority         INTEGER NOT NULL,
     tags             TEXT NOT NULL,       -- JSON array
+    created_at       TEXT NOT NULL,
+    referenced_date  TEXT,
+    last_accessed    TEXT,
+    access_count     INTEGER NOT NULL DEFAULT 0,
+    repeated         INTEGER NOT NULL DEFAULT 0,
+    superseded_by    TEXT,
+    pending          INTEGER NOT NULL,    -- 1 until its relations are decided
     source           TEXT,
     confidence       REAL,
-    status           TEXT NOT NULL,       -- active, superseded or deleted
-    superseded_by    TEXT,
-    repeated         INTEGER NOT NULL DEFAULT 0,
-    pending          INTEGER NOT NULL,    -- 1 until its relations are decided
+    content_hash     TEXT NOT NULL,
     redacted         TEXT NOT NULL,       -- JSON array of what was taken out
-    created_us       INTEGER NOT NULL,    -- created_at in microseconds since 1970
-    changed_position INTEGER NOT NULL     -- of the latest event that changed whether, or as what, it is found
+    content          TEXT NOT NULL,
+    metadata         TEXT NOT NULL        -- JSON object
 ) STRICT;
 
-CREATE INDEX memories_by_project ON memories (project, id);
-CREATE INDEX memories_by_session ON memories (session_id, id);
+CREATE INDEX memories_by_project ON memories (project, status, ttl_seconds, created_us);
+CREATE INDEX memories_by_session ON memories (session_id);
 CREATE INDEX memories_by_change ON memories (changed_position);
 """
 

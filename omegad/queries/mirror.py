@@ -15,7 +15,7 @@ from omegad.storage.driver import Connection
 
 DIMENSIONS = 384
 WORDS = DIMENSIONS // 64
-RESCORED = 400  # neighbours by sign bits whose exact cosine is computed
+RESCORED = 256  # neighbours by sign bits whose exact cosine is computed
 CHUNK = 4_096
 
 _NEW_VECTORS = f"""

@@ -21,17 +21,12 @@ CANDIDATES = 100  # of each index
 
 Mode = Literal["hybrid", "semantic", "keyword", "phrase"]
 
-# The subquery must drive: from the other side, the planner runs MATCH once for every memory.
-_MATCHES = """
-SELECT m.id, -f.score FROM (
-    SELECT rowid, bm25(memories_fts, 1.0, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH ?
-) AS f CROSS JOIN memories AS m ON m.id = f.rowid WHERE {condition} ORDER BY f.score, m.id LIMIT ?
-"""
-# The plus keeps the planner from running MATCH once for each of the rows.
-_SCORES = """
-SELECT rowid, -bm25(memories_fts, 1.0, 0.5) FROM memories_fts
-WHERE memories_fts MATCH ? AND +rowid IN (SELECT value FROM json_each(?))
-"""
+_MATCHES = "SELECT rowid, -bm25(memories_fts, 1.0, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH ?"
+
+# The plus keeps the planner from running MATCH once for each of the rows; full text drives, and the rows are a set beside it.
+_AMONG_ROWS = f"{_MATCHES} AND +rowid IN (SELECT value FROM json_each(?))"
+_AMONG_FILTERED = f"{_MATCHES} AND +rowid IN (SELECT m.id FROM memories AS m WHERE {{condition}}) ORDER BY score DESC, rowid LIMIT ?"
+_AMONG_ALL = f"{_MATCHES} ORDER BY score DESC, rowid LIMIT ?"
 
 
 class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
@@ -85,7 +80,7 @@ def search(connection: Connection, query: QueryMemory, vector: bytes | None, mir
     """Return the best memories for *query*; without *vector* by words alone. All reads are of one moment of the views."""
     condition, values = where(query, now_us)
     expression = _expression(query)
-    bm25 = _by_words(connection, expression, condition, values) if expression else {}
+    bm25 = _by_words(connection, query, expression, condition, values) if expression else {}
     cosine: dict[int, float] = {}
     if vector is not None and mirror is not None:
         wanted = selection(query, now_us, _tagged(connection, query, condition, values))
@@ -114,14 +109,21 @@ def _expression(query: QueryMemory) -> str | None:
             return terms.any_term(query.text)
 
 
-def _by_words(connection: Connection, expression: str, condition: str, values: tuple[object, ...]) -> dict[int, float]:
+def _by_words(connection: Connection, query: QueryMemory, expression: str, condition: str, values: tuple[object, ...]) -> dict[int, float]:
     """Return BM25 scores (greater is better) by memory row, the best candidates."""
-    return dict(connection.execute(_MATCHES.format(condition=condition), (expression, *values, CANDIDATES)).fetchall())
+    if query.named():
+        sql = _AMONG_FILTERED.format(condition=condition)
+        return dict(connection.execute(sql, (expression, *values, CANDIDATES)).fetchall())
+    # What is not active has left full text already; only what has expired is to be left out, and of the few that are best.
+    best: dict[int, float] = dict(connection.execute(_AMONG_ALL, (expression, CANDIDATES)).fetchall())
+    sql = f"SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {condition}"
+    kept = {row[0] for row in connection.execute(sql, (str(list(best)), *values))}
+    return {row: score for row, score in best.items() if row in kept}
 
 
 def _words_of(connection: Connection, expression: str, rows: list[int]) -> dict[int, float]:
     """Return the BM25 scores of those of *rows* that match."""
-    return dict(connection.execute(_SCORES, (expression, str(rows))).fetchall())
+    return dict(connection.execute(_AMONG_ROWS, (expression, str(rows))).fetchall())
 
 
 def _tagged(connection: Connection, query: QueryMemory, condition: str, values: tuple[object, ...]) -> frozenset[int] | None:

@@ -480,6 +480,30 @@ async def test_lost_vectors_are_computed_again(paths: Paths, clock: FakeClock, m
         assert (await it.caller.call("views.verify"))["ok"]
 
 
+async def test_vectors_of_another_model_that_are_lost_keep_no_others_from_being_computed(
+    paths: Paths, clock: FakeClock, model: FakeModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omegad.dispatch.backlog.BATCH", 2)
+    async with served(paths, clock) as it:
+        for number in range(5):
+            await it.caller.call("memory.store", content=f"alpha beta x{number}")
+    put_model(paths.models, "paper-2")
+    async with served(paths, clock) as it:
+        await it.daemon.parts.views.wait_for(0, ["vectors"])
+        await until(lambda: len(model.texts) == 10)
+        await until(lambda: it.daemon.backlog.size == 0)
+    for path in (*paths.home.glob("embeddings.db*"), *paths.home.glob("views*")):
+        path.unlink()
+    async with served(paths, clock) as it:
+        await until(lambda: len(model.texts) >= 15)
+        found: list[Any] = []
+        with anyio.move_on_after(3):
+            while len(found) < 5:
+                found = (await it.caller.call("memory.query", text="alpha beta x1", mode="semantic"))["results"]
+                await asyncio.sleep(0.02)
+        assert len(found) == 5
+
+
 async def test_answers_are_the_same_after_a_restart_and_without_the_views(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
     async def ask(it: Served) -> list[Any]:
         found = await it.caller.call("memory.query", text="alpha beta 3", explain=True)

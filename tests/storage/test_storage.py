@@ -17,6 +17,7 @@ from omegad.storage import checkpointer, driver, readers
 from omegad.storage.checkpointer import Checkpointer
 from omegad.storage.database import Database, open_reader, open_writer, translated
 from omegad.storage.driver import SAFE_VERSION, Connection, sqlite
+from omegad.storage.readers import ReadersClosed
 from omegad.storage.transaction import run_script, savepoint, snapshot, writing
 
 
@@ -273,13 +274,17 @@ async def test_a_reader_whose_work_fails_is_used_again(file: Path) -> None:
         assert await reading.read(count) == 0
 
 
-async def test_draining_waits_for_the_reads_under_way(file: Path) -> None:
-    async with readers.opened(file, 2) as reading, anyio.create_task_group() as tasks:
-        for _ in range(6):
-            tasks.start_soon(reading.read, count)
+async def test_draining_waits_for_the_reads_under_way_and_lets_none_begin(file: Path) -> None:
+    async with readers.opened(file, 2) as reading:
+        under_way = [asyncio.create_task(reading.read(count)) for _ in range(6)]
         await anyio.lowlevel.checkpoint()
         with anyio.fail_after(5):
             await reading.drain()
+            found = await asyncio.gather(*under_way, return_exceptions=True)
+            assert found[:2] == [0, 0]
+            assert [outcome for outcome in found[2:] if outcome != 0 and not isinstance(outcome, ReadersClosed)] == []
+            with pytest.raises(ReadersClosed):
+                await reading.read(count)
 
 
 async def test_the_wal_stays_bounded_under_a_long_load(file: Path) -> None:
