@@ -1,10 +1,10 @@
 """The words of every memory that can be found, for BM25: its content, and what is known about it."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from omegad.events.fact import Recorded
 from omegad.events.memory import MemoryDeleted, MemoryStored, MemorySuperseded
+from omegad.times import day
 from omegad.views.contract import Statement
 
 NAME = "fulltext"
@@ -44,5 +44,5 @@ def project(recorded: Recorded) -> Iterator[Statement]:
 
 
 def _context(recorded: Recorded, stored: MemoryStored) -> str:
-    day = "" if stored.referenced_at is None else f"{datetime.fromtimestamp(stored.referenced_at / 1e6, UTC):%-d %B %Y}"
-    return " ".join(part for part in (recorded.project, stored.entity_id, stored.event_type, *stored.tags, day) if part)
+    spoken_of = None if stored.referenced_at is None else day(stored.referenced_at)
+    return " ".join(part for part in (recorded.project, stored.entity_id, stored.event_type, *stored.tags, spoken_of) if part)

@@ -1,6 +1,7 @@
 """What tests speak in: events with sane defaults, a clock that steps, a model of paper, and a home that is served in this process."""
 
 import random
+import re
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -184,7 +185,7 @@ async def everything(log: EventLog) -> list[Recorded]:
 def vector_of(text: str) -> bytes:
     """Return a unit vector to which each word of a text contributes a direction of its own: texts that share words are near."""
     total = np.zeros(DIMENSIONS)
-    for word in text.casefold().split() or [""]:
+    for word in re.findall(r"\w+", text.casefold()) or [""]:
         seed = int.from_bytes(blake2b(word.encode("utf-8", "replace"), digest_size=8).digest(), "big")
         total += np.random.default_rng(seed).standard_normal(DIMENSIONS)
     return bytes((total / np.linalg.norm(total)).astype("<f4").tobytes())

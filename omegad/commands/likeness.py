@@ -7,7 +7,7 @@ polarity agree, because acknowledged memories that were taken for duplicates by 
 import re
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
-_EDGE = ".,;:!?\"'`()[]{}<>"
+_EDGE = ".,;:!?\"'`()[]{}"
 
 _NEGATIONS = frozenset(
     """no not never none nothing nobody neither nor without cannot avoid stop stopped disable disabled deny denied forbid forbidden reject
@@ -36,7 +36,7 @@ def differ_in_detail(one: str, other: str) -> bool:
 
 
 def _details(text: str) -> list[str]:
-    return sorted(token for part in text.split() if (token := part.strip(_EDGE)) and _is_detail(token))
+    return sorted(token for part in _straight(text).split() if (token := part.strip(_EDGE)) and _is_detail(token))
 
 
 def _is_detail(token: str) -> bool:
@@ -52,4 +52,8 @@ def _polarity(text: str) -> list[str]:
 
 
 def _all_words(text: str) -> list[str]:
-    return [match.group() for match in _WORD.finditer(text.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))]
+    return [match.group() for match in _WORD.finditer(_straight(text.casefold()))]
+
+
+def _straight(text: str) -> str:
+    return text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")

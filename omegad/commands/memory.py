@@ -24,6 +24,7 @@ DUPLICATE_COSINE = 0.95
 RELATED_COSINE = 0.45
 RELATED_MAX = 3
 TAG_CHARACTERS_MAX = 64
+TTL_SECONDS_MAX = 100 * 366 * 86_400  # a hundred years; what is to stay longer has no time to live
 
 
 class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
@@ -38,7 +39,7 @@ class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
     priority: Annotated[int, Meta(ge=1, le=5)] = 3
     metadata: dict[str, object] = msgspec.field(default_factory=dict)
     referenced_date: str | None = None
-    ttl_seconds: Annotated[int, Meta(ge=1)] | None = None
+    ttl_seconds: Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX)] | None = None
     source: Name | None = None
     confidence: Annotated[float, Meta(ge=0, le=1)] | None = None
 
@@ -183,7 +184,8 @@ def embed(command: StoreMemory, prepared: PreparedStore, jaccard_min: float, gua
     events = [NewEvent(event=vectors, cause=cause)]
     if guard.pending:
         neighbours = _still_valid(prepared, guards)
-        same = next((n.memory_id for n in neighbours if _duplicates(command, prepared, n, jaccard_min)), None)
+        older = [n for n in neighbours if (other := guards.memory(n.memory_id)) and other.stored_at < guard.stored_at]
+        same = next((n.memory_id for n in older if _duplicates(command, prepared, n, jaccard_min)), None)
         events.append(NewEvent(event=MemoryRelated(memory_id=guard.memory_id, related=() if same else _relations(neighbours)), cause=cause))
         if same and guard.state == "active":
             event = MemorySuperseded(memory_id=guard.memory_id, superseded_by=same, reason="says the same")
@@ -198,8 +200,9 @@ def _still_valid(prepared: PreparedStore, guards: Guards) -> tuple[Neighbour, ..
         guard = guards.memory(neighbour.memory_id)
         if guard is not None and guard.state == "active":
             current.append(neighbour)
-    arrivals = [guards.memory(memory_id) for memory_id in prepared.arrived()]
-    is_outdated = len(current) < len(prepared.neighbours) or any(guard is not None and guard.stored_at > prepared.read_position for guard in arrivals)
+    arrivals = [guards.memory(memory_id) for memory_id in prepared.arrived() if memory_id != prepared.memory_id]
+    have_arrived = any(guard is not None and guard.changed_at > prepared.read_position for guard in arrivals)
+    is_outdated = have_arrived or len(current) < len(prepared.neighbours)
     if is_outdated and not prepared.is_last_try:
         raise Outdated
     return tuple(current)

@@ -43,10 +43,11 @@ class BacklogEmbedding:
         embedder_id = self.embedder_id()
         if embedder_id is None:
             return 0
-        for content in await self._parts.views.read(partial(backlog.unfilled, embedder_id=embedder_id, limit=BATCH)):
+        rows = await self._parts.views.read(partial(backlog.unfilled, embedder_id=embedder_id, limit=BATCH))
+        for _, content in rows:
             if await self._parts.near.embed(content, is_backlog=True) is None:
                 return 0
-        filled = await self._parts.views.driver.fill_deferred(BATCH)
+        filled = await self._parts.views.driver.fill_at([position for position, _ in rows])
         if filled:
             self._parts.near.forget_mirror()
         return filled

@@ -43,7 +43,7 @@ class CommandDispatch:
         self._near = parts.near
         self._types = parts.types
         self._clock = parts.clock
-        self.acknowledged = 0
+        self.acknowledged = parts.log.head
         """The highest position that any client's command was acknowledged at."""
         self.on_pending: Callable[[], None] = lambda: None
         """Called when a memory was stored whose vectors and relations are to follow."""
@@ -67,25 +67,28 @@ class CommandDispatch:
         if embedded is None:
             return False
         for attempt in range(TRIES):
+            await self._views_at_head()
             base = PreparedStore(memory_id=memory_id, content=command.content, redacted=(), read_position=0)
             prepared = await self._prepared(command, base, embedded, is_last_try=attempt == TRIES - 1)
+            decide = self._noting(partial(memory.embed, command, prepared, jaccard_min), command, prepared, embedded)
             try:
-                await self._log.append(Proposal(decide=partial(memory.embed, command, prepared, jaccard_min)))
+                await self._log.append(Proposal(decide=decide))
             except Outdated:
-                await self._views_at_head()
-            else:
-                break
+                continue
+            break
         return True
 
     async def _store(self, command: StoreMemory, origin: Origin) -> Outcome:
         content, redacted = memory.clean(command, self._types)
+        jaccard_min = self._types.jaccard(command.event_type)
         embedded = None if command.ack == "durable" else await self._near.embed(content)
         await self._views_reach(origin.written)
         for attempt in range(TRIES):
             base = PreparedStore(memory_id=self._memory_id(), content=content, redacted=redacted, read_position=0)
             prepared = await self._prepared(command, base, embedded, is_last_try=attempt == TRIES - 1)
+            decide = self._noting(partial(memory.store, command, prepared, jaccard_min), command, prepared, embedded)
             try:
-                outcome = await self._append(command, origin, self._decide_store(command, prepared, embedded))
+                outcome = await self._append(command, origin, decide)
             except Outdated:
                 await self._views_at_head()
             else:
@@ -94,16 +97,16 @@ class CommandDispatch:
             self.on_pending()
         return outcome
 
-    def _decide_store(self, command: StoreMemory, prepared: PreparedStore, embedded: Embedded | None) -> Decide:
-        jaccard_min = self._types.jaccard(command.event_type)
+    def _noting(self, decide: Decide, command: StoreMemory, prepared: PreparedStore, embedded: Embedded | None) -> Decide:
+        """Return *decide*, which then also notes the memory among the late ones, for those that are being decided meanwhile."""
 
-        def decide(guards: Guards, now_us: int) -> Decision:
-            decision = memory.store(command, prepared, jaccard_min, guards, now_us)
+        def noting(guards: Guards, now_us: int) -> Decision:
+            decision = decide(guards, now_us)
             if embedded is not None:
                 self._near.late.add(prepared.memory_id, command.project, embedded.vector)
             return decision
 
-        return decide
+        return noting
 
     async def _prepared(self, command: StoreMemory, base: PreparedStore, embedded: Embedded | None, *, is_last_try: bool) -> PreparedStore:
         if embedded is None and command.ack == "durable":
@@ -123,7 +126,7 @@ class CommandDispatch:
     async def _look_around(self, command: StoreMemory, base: PreparedStore, embedded: Embedded | None) -> tuple[list[Near], int]:
         mirror = self._near.mirror(self._views.file)
         now_us = self._clock.now_us()
-        searched = (mirror, embedded.vector) if mirror and embedded else None
+        searched = None if mirror is None or embedded is None else (mirror, embedded.vector)
 
         def read(connection: Connection) -> tuple[list[Near], int]:
             found = neighbours(connection, base.content, command.project, searched, now_us=now_us, leave_out=base.memory_id)
@@ -139,6 +142,8 @@ class CommandDispatch:
 
     async def _views_reach(self, position: int) -> None:
         """Wait for the views, but not for ever: what they do not show in time is decided without."""
+        if self._views.driver.trouble:
+            return
         with anyio.move_on_after(VIEWS_WAIT_S):
             try:
                 await self._views.wait_for(position, search.VIEWS)

@@ -10,7 +10,7 @@ import structlog
 from omegad.clock import uuid7
 from omegad.dispatch.commands import Origin
 from omegad.dispatch.parts import Parts
-from omegad.errors import Invalid, ModelFailed, ModelMissing, OmegadError, Overloaded, Stale
+from omegad.errors import Invalid, ModelFailed, ModelMissing, NotFound, OmegadError, Overloaded, Stale
 from omegad.events.fact import NewEvent
 from omegad.events.retrieval import MemoryQueried, Returned
 from omegad.log.decision import Decision, Proposal
@@ -69,14 +69,21 @@ class QueryDispatch:
 
     async def get(self, query: GetMemory, origin: Origin, acknowledged: int) -> Found:
         """Answer with one memory."""
-        await self._fresh(("memories", "edges"), origin.written, acknowledged, None)
-        return await self._views.read(lambda connection: memory.get(connection, query, search.position(connection, ("memories", "edges"))))
+        names = ("memories", "edges")
+        await self._fresh(names, origin.written, acknowledged, None)
+        try:
+            return await self._views.read(lambda connection: memory.get(connection, query, search.position(connection, names)))
+        except NotFound:
+            if self._views.driver.position(names) < acknowledged:
+                raise Stale(f"the views do not show position {acknowledged} yet, and {query.memory_id[:80]} is not among what they do") from None
+            raise
 
     async def list_memories(self, query: ListMemories, origin: Origin, acknowledged: int) -> MemoryPage:
         """Answer with a page of memories."""
         await self._fresh(("memories",), origin.written, acknowledged, None)
         now_us = self._clock.now_us()
-        return await self._views.read(lambda connection: memory.list_memories(connection, query, search.position(connection, ("memories",)), now_us))
+        page = await self._views.read(lambda connection: memory.list_memories(connection, query, search.position(connection, ("memories",)), now_us))
+        return msgspec.structs.replace(page, stale_by=max(0, acknowledged - page.position))
 
     async def _vector(self, query: QueryMemory) -> tuple[bytes | None, str | None]:
         """Return the question's vector and, where there is none though one is wanted, what the answer is degraded to."""

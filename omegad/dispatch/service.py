@@ -34,7 +34,12 @@ class Service:
 
     async def handle(self, call: Call) -> object:
         """Answer a call, or raise an error of the catalogue."""
-        params = bytes(call.params)
+        try:
+            return await self._answer(call, bytes(call.params))
+        except RecursionError as error:
+            raise Invalid("the parameters are nested too deeply") from error
+
+    async def _answer(self, call: Call, params: bytes) -> object:
         request = methods.parse(call.method, params)
         match request:
             case StoreMemory() | DeleteMemory() | RecordToolCall():

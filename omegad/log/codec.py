@@ -33,7 +33,10 @@ def decode(tag: str, body: bytes | str | None, upcasters: Mapping[str, Upcaster]
         return Erased(tag=tag)
     try:
         if tag in EVENT_TYPES:
-            return _decoder.decode(body)
+            event = _decoder.decode(body)
+            if isinstance(event, EVENT_TYPES[tag]):
+                return event
+            return Unknown(tag=tag, body=_bytes(body), problem=f"its payload says {tag_of(type(event))}")
         if tag in upcasters:
             lifted: Event = msgspec.convert(upcast(msgspec.json.decode(body), upcasters), Event)
             return lifted

@@ -81,6 +81,7 @@ def fold(connection: Connection, position: Position, session_id: str | None, eve
             connection.execute("INSERT INTO memory_guards VALUES (?, ?, ?, ?, ?, ?)", row)
         case MemoryEmbedded():
             connection.execute("INSERT OR IGNORE INTO embedding_guards VALUES (?, ?)", (event.memory_id, event.embedder_id))
+            connection.execute("UPDATE memory_guards SET changed_at = ? WHERE memory_id = ?", (position, event.memory_id))
         case MemoryRelated():
             connection.execute("UPDATE memory_guards SET pending = 0 WHERE memory_id = ?", (event.memory_id,))
         case MemorySuperseded():

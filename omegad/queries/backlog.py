@@ -20,7 +20,7 @@ memories AS m WHERE m.status != 'deleted'
 AND NOT EXISTS (SELECT 1 FROM memory_vectors AS v WHERE v.memory_id = m.node_id AND v.embedder_id = ? AND v.chunk = 0)
 """
 _UNFILLED = """
-SELECT m.content FROM deferred AS d CROSS JOIN memory_vectors AS v ON v.id = d.position * 1024 AND v.embedder_id = ?
+SELECT d.position, m.content FROM deferred AS d CROSS JOIN memory_vectors AS v ON v.id = d.position * 1024 AND v.embedder_id = ?
 JOIN memories AS m ON m.node_id = v.memory_id WHERE d.name = 'vectors' ORDER BY d.position LIMIT ?
 """
 
@@ -32,9 +32,9 @@ def unembedded(connection: Connection, embedder_id: str, limit: int) -> list[Lac
     return [Lacking(*row) for row in rows]
 
 
-def unfilled(connection: Connection, embedder_id: str, limit: int) -> list[str]:
-    """Return the content of memories whose vectors are recorded but whose bytes are not at hand."""
-    return [row[0] for row in connection.execute(_UNFILLED, (embedder_id, limit))]
+def unfilled(connection: Connection, embedder_id: str, limit: int) -> list[tuple[int, str]]:
+    """Return memories whose vectors are recorded but whose bytes are not at hand: the position of the record, and the content."""
+    return connection.execute(_UNFILLED, (embedder_id, limit)).fetchall()
 
 
 def count(connection: Connection, embedder_id: str | None) -> int:

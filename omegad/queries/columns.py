@@ -9,7 +9,7 @@ import numpy.typing as npt
 from omegad.queries.filters import Filters
 from omegad.times import parse_time
 
-NEVER = np.iinfo(np.int64).max
+NEVER = int(np.iinfo(np.int64).max)
 NAMED = ("project", "event_type", "entity_id", "session_id")
 
 # The columns that `Columns.write` takes, of `memories AS m`.
@@ -75,7 +75,7 @@ class Columns:
         part = slice(self.count, end)
         self._arrays["memory"][part] = memory
         self._arrays["created"][part] = created
-        self._arrays["expires"][part] = [NEVER if t is None else c + t * 1_000_000 for c, t in zip(created, ttl, strict=True)]
+        self._arrays["expires"][part] = [NEVER if t is None else min(NEVER, c + t * 1_000_000) for c, t in zip(created, ttl, strict=True)]
         self._arrays["active"][part] = active
         for name, values in zip(NAMED, named, strict=True):
             codes = self._codes[name]

@@ -9,6 +9,7 @@ from omegad.queries.query import Query
 from omegad.times import parse_time
 
 LAST_ROW = 2**62
+CURSOR_DIGITS = 19  # fewer than would pass 2**62
 
 Some = Annotated[tuple[Annotated[str, Meta(max_length=256)], ...], Meta(max_length=32)]
 One = Annotated[str, Meta(max_length=256)]
@@ -34,7 +35,7 @@ class Filters(Query, frozen=True, kw_only=True):
         """Return the row that a page begins before; raises `Invalid` for a cursor that no page gave."""
         if cursor is None:
             return LAST_ROW
-        if not cursor.isdigit() or int(cursor) > LAST_ROW:
+        if not (cursor.isascii() and cursor.isdigit() and len(cursor) < CURSOR_DIGITS):
             raise Invalid(f"{cursor[:40]!r} is not a cursor", hint="pass next_cursor of the page before, or nothing")
         return int(cursor)
 

@@ -72,11 +72,12 @@ class Found(Memory, frozen=True, kw_only=True):
 
 
 class MemoryPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Some memories, and where the next page begins; None after the last."""
+    """Some memories, where the next page begins (None after the last), and how many acknowledged events the views do not show yet."""
 
     memories: list[Memory]
     next_cursor: str | None
     position: int
+    stale_by: int = 0
 
 
 def fields(row: tuple[Any, ...]) -> dict[str, Any]:

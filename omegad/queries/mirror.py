@@ -6,6 +6,7 @@ the index in the file needs tens.
 
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +19,9 @@ WORDS = DIMENSIONS // 64
 RESCORED = 256  # neighbours by sign bits whose exact cosine is computed
 CHUNK = 4_096
 
-_NEW_VECTORS = f"""
-SELECT v.id, v.vector, {SOURCE} FROM memory_vectors AS v CROSS JOIN memories AS m ON m.node_id = v.memory_id
-WHERE v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL ORDER BY v.id LIMIT ?
-"""
+_VECTORS = f"SELECT v.id, v.vector, {SOURCE} FROM memory_vectors AS v LEFT JOIN memories AS m ON m.node_id = v.memory_id"
+_NEW_VECTORS = f"{_VECTORS} WHERE v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL ORDER BY v.id LIMIT ?"
+_THESE_VECTORS = f"{_VECTORS} WHERE v.id IN (SELECT value FROM json_each(?)) AND m.id IS NOT NULL ORDER BY v.id"
 _CHANGED = "SELECT id, status = 'active', changed_position FROM memories WHERE changed_position > ? AND changed_position != id ORDER BY 3"
 
 
@@ -33,6 +33,7 @@ class Mirror:
         self.embedder_id = embedder_id
         self._lock = threading.Lock()
         self._last_vector = 0
+        self._early: set[int] = set()  # vectors that a lagging view does not show the memory of yet
         self._last_change: int | None = None
         self._columns = Columns()
         self._bits: npt.NDArray[np.uint64] = np.empty((0, WORDS), np.uint64)
@@ -70,17 +71,26 @@ class Mirror:
         if self._last_change is None:
             # What changed before the first vectors are read is read with them.
             self._last_change = connection.execute("SELECT coalesce(max(changed_position), 0) FROM memories").fetchone()[0]
+        if self._early:
+            self._extend(connection.execute(_THESE_VECTORS, (str(sorted(self._early)),)).fetchall())
         while rows := connection.execute(_NEW_VECTORS, (self._last_vector, self.embedder_id, CHUNK)).fetchall():
-            start, end = self._columns.count, self._columns.count + len(rows)
-            self._bits, self._ids = grown(self._bits, end), grown(self._ids, end)
-            vectors = np.frombuffer(b"".join(row[1] for row in rows), "<f4").reshape(len(rows), DIMENSIONS)
-            self._bits[start:end] = _signs(vectors)
-            self._ids[start:end] = [row[0] for row in rows]
-            self._columns.extend([row[2:] for row in rows])
+            self._extend([row for row in rows if row[2] is not None])
+            self._early.update(row[0] for row in rows if row[2] is None)
             self._last_vector = rows[-1][0]
         if changed := connection.execute(_CHANGED, (self._last_change,)).fetchall():
             self._columns.change({row: bool(is_active) for row, is_active, _ in changed})
             self._last_change = changed[-1][2]
+
+    def _extend(self, rows: list[tuple[Any, ...]]) -> None:
+        if not rows:
+            return
+        start, end = self._columns.count, self._columns.count + len(rows)
+        self._bits, self._ids = grown(self._bits, end), grown(self._ids, end)
+        vectors = np.frombuffer(b"".join(row[1] for row in rows), "<f4").reshape(len(rows), DIMENSIONS)
+        self._bits[start:end] = _signs(vectors)
+        self._ids[start:end] = [row[0] for row in rows]
+        self._columns.extend([row[2:] for row in rows])
+        self._early.difference_update(row[0] for row in rows)
 
 
 def cosines(connection: Connection, vector: bytes, vector_ids: Sequence[int]) -> dict[int, float]:

@@ -79,7 +79,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 def search(connection: Connection, query: QueryMemory, vector: bytes | None, mirror: Mirror | None, now_us: int) -> list[Result]:
     """Return the best memories for *query*; without *vector* by words alone. All reads are of one moment of the views."""
     condition, values = where(query, now_us)
-    expression = _expression(query)
+    expression = None if query.mode == "semantic" and vector is not None else _expression(query)
     bm25 = _by_words(connection, query, expression, condition, values) if expression else {}
     cosine: dict[int, float] = {}
     if vector is not None and mirror is not None:
@@ -100,13 +100,7 @@ def position(connection: Connection, names: tuple[str, ...] = VIEWS) -> int:
 
 
 def _expression(query: QueryMemory) -> str | None:
-    match query.mode:
-        case "semantic":
-            return None
-        case "phrase":
-            return terms.phrase(query.text)
-        case _:
-            return terms.any_term(query.text)
+    return terms.phrase(query.text) if query.mode == "phrase" else terms.any_term(query.text)
 
 
 def _by_words(connection: Connection, query: QueryMemory, expression: str, condition: str, values: tuple[object, ...]) -> dict[int, float]:
@@ -114,10 +108,12 @@ def _by_words(connection: Connection, query: QueryMemory, expression: str, condi
     if query.named():
         sql = _AMONG_FILTERED.format(condition=condition)
         return dict(connection.execute(sql, (expression, *values, CANDIDATES)).fetchall())
-    # What is not active has left full text already; only what has expired is to be left out, and of the few that are best.
+    # What is not active has left full text already, so that nearly always only the few best are to be asked whether they have expired.
     best: dict[int, float] = dict(connection.execute(_AMONG_ALL, (expression, CANDIDATES)).fetchall())
     sql = f"SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {condition}"
     kept = {row[0] for row in connection.execute(sql, (str(list(best)), *values))}
+    if len(kept) < len(best) == CANDIDATES:
+        return dict(connection.execute(_AMONG_FILTERED.format(condition=condition), (expression, *values, CANDIDATES)).fetchall())
     return {row: score for row, score in best.items() if row in kept}
 
 

@@ -33,6 +33,8 @@ class Readers:
 
     async def read(self, work: Work[T]) -> T:
         """Do *work*, all of whose reads see one moment. A caller that is cancelled gives its connection back when the work is over."""
+        if self._is_closed:
+            raise ReadersClosed
         async with self._places:
             if self._is_closed:
                 raise ReadersClosed

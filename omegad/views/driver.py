@@ -95,9 +95,18 @@ class Driver:
 
     async def fill_deferred(self, limit: int) -> int:
         """Run the statements of up to *limit* deferred events, those that were not tried lately; return how many events are complete."""
-        after, filled = self._filled_to, 0
+        after = self._filled_to
         rows = await self.generation.readers.read(lambda connection: _deferred(connection, after, limit))
         self._filled_to = rows[-1][1] if len(rows) == limit else 0
+        return await self._fill_all(rows)
+
+    async def fill_at(self, positions: Sequence[Position]) -> int:
+        """Run the statements of the deferred events at *positions*; return how many are complete."""
+        wanted = str(list(positions))
+        return await self._fill_all(await self.generation.readers.read(lambda connection: _deferred_at(connection, wanted)))
+
+    async def _fill_all(self, rows: Sequence[tuple[str, Position]]) -> int:
+        filled = 0
         for name, position in rows:
             if not self._is_retired and name in self._projections:
                 filled += await self._fill(name, position)
@@ -148,3 +157,8 @@ class Driver:
 
 def _deferred(connection: Connection, after: Position, limit: int) -> list[tuple[str, Position]]:
     return connection.execute("SELECT name, position FROM deferred WHERE position > ? ORDER BY position LIMIT ?", (after, limit)).fetchall()
+
+
+def _deferred_at(connection: Connection, positions: str) -> list[tuple[str, Position]]:
+    sql = "SELECT name, position FROM deferred WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"
+    return connection.execute(sql, (positions,)).fetchall()

@@ -358,15 +358,30 @@ def _show(views: Views, projection: Any, *events: Recorded) -> None:
 
 
 def test_full_text_drives_the_search_and_is_asked_once(views: Views) -> None:
-    """From the other side of the join, MATCH is run again for every memory."""
+    """From the other side, MATCH is run again for every memory, which takes seconds where there are many."""
     condition, values = where(QueryMemory(text="alpha", project="p", tags=("t",)), START_US)
+    statements = [
+        (search._AMONG_ALL, ("alpha", 10)),
+        (search._AMONG_ROWS, ("alpha", "[1, 2]")),
+        (search._AMONG_FILTERED.format(condition=condition), ("alpha", *values, 10)),
+    ]
     for number in range(30):
         views.store(f"m{number}", f"alpha {number}")
-    plan = [row[3] for row in rows(views.connection, "EXPLAIN QUERY PLAN " + search._MATCHES.format(condition=condition), "alpha", *values, 10)]
-    scans = [step for step in plan if step.startswith(("SCAN", "SEARCH"))]
-    assert scans[0].startswith("SCAN memories_fts VIRTUAL TABLE")
-    assert "SEARCH m USING INTEGER PRIMARY KEY (rowid=?)" in scans
-    assert sum("VIRTUAL TABLE" in step and "memories_fts" in step for step in scans) == 1
+    for sql, bound in statements:
+        plan = rows(views.connection, "EXPLAIN QUERY PLAN " + sql, *bound)
+        (asked,) = [row for row in plan if "memories_fts" in row[3]]
+        loops = [row for row in plan if row[1] == asked[1] and row[3].startswith(("SCAN", "SEARCH"))]
+        assert loops[0] == asked
+        assert "=" not in asked[3].partition("VIRTUAL TABLE")[2]  # FTS5's mark of one lookup for each row
+        assert [row[3] for row in plan if "CORRELATED" in row[3] and row[1] == asked[1]] == []
+
+
+def test_expired_memories_crowd_nobody_out(views: Views) -> None:
+    for number in range(search.CANDIDATES + 20):
+        views.store(f"expired{number}", f"alpha {number}", at=START_US, ttl_seconds=1)
+    views.store("kept", "some longer text with many other words in which alpha is but one of them")
+    for mode in ("keyword", "hybrid", "phrase"):
+        assert ids(find(views, "alpha", mode=mode)) == ["kept"], mode
 
 
 def test_the_position_of_an_answer_is_that_of_the_view_that_is_furthest_behind(views: Views) -> None:

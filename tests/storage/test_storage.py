@@ -3,13 +3,13 @@
 import asyncio
 import importlib
 import sqlite3 as standard
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import pytest
 
 from omegad import errors
@@ -19,6 +19,7 @@ from omegad.storage.database import Database, open_reader, open_writer, translat
 from omegad.storage.driver import SAFE_VERSION, Connection, sqlite
 from omegad.storage.readers import ReadersClosed
 from omegad.storage.transaction import run_script, savepoint, snapshot, writing
+from tests.builders import until
 
 
 @pytest.fixture
@@ -275,16 +276,25 @@ async def test_a_reader_whose_work_fails_is_used_again(file: Path) -> None:
 
 
 async def test_draining_waits_for_the_reads_under_way_and_lets_none_begin(file: Path) -> None:
-    async with readers.opened(file, 2) as reading:
-        under_way = [asyncio.create_task(reading.read(count)) for _ in range(6)]
-        await anyio.lowlevel.checkpoint()
-        with anyio.fail_after(5):
-            await reading.drain()
-            found = await asyncio.gather(*under_way, return_exceptions=True)
-            assert found[:2] == [0, 0]
-            assert [outcome for outcome in found[2:] if outcome != 0 and not isinstance(outcome, ReadersClosed)] == []
-            with pytest.raises(ReadersClosed):
-                await reading.read(count)
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slowly(connection: Connection) -> int:
+        begun.set()
+        assert may_end.wait(5)
+        return count(connection)
+
+    async with readers.opened(file, 1) as reading, asyncio.timeout(5):
+        under_way, queued = asyncio.create_task(reading.read(slowly)), asyncio.create_task(reading.read(count))
+        await until(begun.is_set)
+        draining = asyncio.create_task(reading.drain())
+        await asyncio.sleep(0.02)
+        assert not draining.done()
+        may_end.set()
+        assert await under_way == 0
+        await draining
+        assert (await asyncio.gather(queued, return_exceptions=True))[0] == 0 or isinstance(queued.exception(), ReadersClosed)
+        with pytest.raises(ReadersClosed):
+            await reading.read(count)
 
 
 async def test_the_wal_stays_bounded_under_a_long_load(file: Path) -> None:

@@ -13,7 +13,21 @@ from omegad.log.event_log import EventLog
 from omegad.storage.driver import Connection
 from omegad.views import generation
 from omegad.views.current import Views
-from tests.builders import FakeClock, append, deleted, embedded, queried, related, relations, repeated, stored, superseded, tool_called, until
+from tests.builders import (
+    FakeClock,
+    append,
+    deleted,
+    embedded,
+    queried,
+    related,
+    relations,
+    repeated,
+    running_log,
+    stored,
+    superseded,
+    tool_called,
+    until,
+)
 from tests.views.test_driver import counter, ids, nothing, views_of
 
 
@@ -142,10 +156,10 @@ async def test_views_of_another_log_are_refused_and_built_again(tmp_path: Path, 
         assert await ids(views, "a") == [1, 2]
     for name in names_in(tmp_path, "log.db*"):
         (tmp_path / name).unlink()
-    async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
-        assert views.driver.position() == 0
-        await append(log, tool_called(), queried(text="kept"))
-        await views.wait_for(2, ["a"])
+    async with running_log(tmp_path / "log.db", clock) as log:
+        await append(log, tool_called(), queried(text="kept"), tool_called(2))
+    async with views_of(tmp_path, clock, [counter("a")]) as (_, views):
+        await views.wait_for(3, ["a"])
         assert await ids(views, "a") == [2]
 
 

@@ -20,8 +20,10 @@ from omegad.events.retrieval import MemoryQueried
 from omegad.events.tool import ToolCalled
 from omegad.log import event_log
 from omegad.log.event_log import EventLog
-from omegad.views import current
+from omegad.storage.driver import Connection
+from omegad.views import checkpoints, current
 from omegad.views.applying import Lookup
+from omegad.views.checkpoints import Checkpoint
 from omegad.views.contract import Embedding, Projection, Statement
 from omegad.views.current import Views
 from tests.builders import FakeClock, append, at_most, embedded, look_up, queried, rows, stored, tool_called, until
@@ -197,6 +199,25 @@ async def test_rows_and_checkpoint_are_committed_together_or_not_at_all(tmp_path
                 assert found == shown
                 assert found in ([(0,)], [(300,)])
             await log.drain()
+
+
+async def test_a_checkpoint_that_cannot_be_written_takes_its_rows_back(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omegad.views.driver.RETRY_SECONDS", 0.02)
+    async with views_of(tmp_path, clock, [counter("a"), counter("b")]) as (log, views):
+        genuine, fails = checkpoints.save, [True]
+
+        def save(connection: Connection, checkpoint: Checkpoint) -> None:
+            if checkpoint.name == "b" and fails:
+                raise StorageFull
+            genuine(connection, checkpoint)
+
+        monkeypatch.setattr(checkpoints, "save", save)
+        await append(log, queried(), queried())
+        await until(lambda: views.driver.trouble)
+        assert await ids(views, "a") == await ids(views, "b") == []
+        fails.clear()
+        await views.wait_for(2, ["a", "b"])
+        assert await ids(views, "a") == await ids(views, "b") == [1, 2]
 
 
 async def test_a_step_that_was_cancelled_is_taken_again_after_a_restart(tmp_path: Path, clock: FakeClock) -> None:
