@@ -426,6 +426,7 @@ async def test_the_log_can_be_read_followed_and_verified(paths: Paths, clock: Fa
 async def test_long_work_tells_how_far_it_is_to_who_gave_a_token(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
         await it.caller.call("memory.store", content="alpha")
+        await it.caught_up()
         for method in ("log.verify", "views.verify", "views.rebuild"):
             asker = it.other()
             await asker.call(method, progress_token="t")  # noqa: S106  not a secret
