@@ -51,7 +51,8 @@ class Job:
     def __init__(self, session: "Session", request: Request, reply: Reply) -> None:
         self.request = request
         self.id: Id = None if request.id is UNSET else request.id
-        self.scope = anyio.CancelScope()
+        self.scope: anyio.CancelScope | None = None
+        """What it runs in, once it does."""
         self.why_cancelled: OmegadError | None = None
         self._session = session
         self._reply = reply
@@ -63,7 +64,8 @@ class Job:
     def cancel(self, reason: OmegadError) -> None:
         """Stop serving it; what it is answered is *reason*, unless it ends with an answer all the same."""
         self.why_cancelled = reason
-        self.scope.cancel()
+        if self.scope:
+            self.scope.cancel()
 
     def finish(self, answer: bytes | None) -> None:
         """Send *answer*, or for want of one say why it was cancelled, and make room for another."""

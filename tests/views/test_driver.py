@@ -28,6 +28,8 @@ from omegad.views.contract import Embedding, Projection, Statement
 from omegad.views.current import Views
 from tests.builders import FakeClock, append, at_most, embedded, look_up, queried, rows, stored, tool_called, until
 
+REFUSED = "the text of an event whose row the table refuses"
+
 
 def counter(name: str = "counter", *, poison: str = "", version: int = 1, events: tuple[type[Fact], ...] = (MemoryQueried,)) -> Projection:
     """A projection of one row for each event, which fails where the text of one is *poison*."""
@@ -35,12 +37,13 @@ def counter(name: str = "counter", *, poison: str = "", version: int = 1, events
     def project(recorded: Recorded) -> Iterator[Statement]:
         if poison and getattr(recorded.event, "text", "") == poison:
             raise ZeroDivisionError("poisoned")
-        yield Statement(f"INSERT INTO {name} VALUES (?, ?)", (recorded.position, recorded.tag))
+        refused = getattr(recorded.event, "text", "") == REFUSED
+        yield Statement(f"INSERT INTO {name} VALUES (?, ?)", (recorded.position, None if refused else recorded.tag))
 
     made = SimpleNamespace(
         NAME=name,
         VERSION=version,
-        SCHEMA=f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, tag TEXT) STRICT;",
+        SCHEMA=f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, tag TEXT NOT NULL) STRICT;",
         EVENTS=events,
         CANONICAL=(f"SELECT * FROM {name} ORDER BY id",),
         project=project,
@@ -94,6 +97,16 @@ async def test_a_poisoned_event_stops_only_the_projection_that_fails_on_it(tmp_p
     async with views_of(tmp_path, clock, [counter("sick"), counter("well")]) as (_, views):
         await views.wait_for(20, ["sick"])
         assert await ids(views, "sick") == list(range(1, 21))
+
+
+async def test_a_row_that_is_refused_takes_back_no_more_than_its_own_event(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, [counter("sick"), counter("well", events=(ToolCalled,))]) as (log, views):
+        await append(log, *[queried(text=REFUSED if number == 7 else "") for number in range(1, 11)], tool_called())
+        await views.wait_for(11, ["well"])
+        assert await ids(views, "sick") == list(range(1, 7))
+        failed = views.driver.checkpoints["sick"]
+        assert (failed.position, failed.failed_position) == (6, 7)
+        assert "NOT NULL" in (failed.error or "")
 
 
 async def test_when_every_projection_has_failed_the_service_still_answers(tmp_path: Path, clock: FakeClock) -> None:
