@@ -15,7 +15,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 import projections
-from omegad import __version__, config, supervisor, telemetry
+from omegad import __version__, allocator, config, supervisor, telemetry
 from omegad.clock import Clock, SystemClock
 from omegad.commands.memory_types import MemoryTypes
 from omegad.config import Config, Paths
@@ -67,6 +67,7 @@ def serve(paths: Paths, settings: Config) -> None:
     Raises `AlreadyRunning` where another process serves it, and storage errors where its files cannot be used.
     """
     telemetry.configure(settings.log_level)
+    allocator.keep_small()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     os.umask(0o077)
     endpoint.private_directory(paths.home)

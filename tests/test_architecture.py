@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.config": {"omegad.errors"},
     "omegad.telemetry": {"omegad.errors"},
     "omegad.supervisor": set(),
+    "omegad.allocator": set(),
     "omegad.__main__": {"omegad.cli"},
     "omegad.events": set(),
     "omegad.storage": {"omegad.errors"},
@@ -54,7 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.views",
         *LEAVES,
     },
-    "omegad.embedding": {"omegad.storage", *LEAVES},
+    "omegad.embedding": {"omegad.allocator", "omegad.storage", *LEAVES},
     "omegad.client": {"omegad.rpc.client"},  # the name that other people's programs import
     "omegad.rpc": {"omegad", "omegad.commands", "omegad.queries", *LEAVES},
     "omegad.rpc.protocol": {"omegad.errors"},
@@ -64,6 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.rpc.methods": {"omegad.commands", "omegad.queries", "omegad.errors", "omegad.rpc.protocol"},
     "omegad.daemon": {
         "omegad",
+        "omegad.allocator",
         "omegad.commands",
         "omegad.config",
         "omegad.dispatch",

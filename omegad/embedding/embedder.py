@@ -3,8 +3,6 @@
 A model is loaded when a text needs it and dropped when none has for a while. No request ever waits for the network.
 """
 
-import ctypes
-import gc
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +13,7 @@ import anyio.to_thread
 import msgspec
 import structlog
 
+from omegad import allocator
 from omegad.embedding.breaker import Breaker
 from omegad.embedding.cache import VectorCache, canonical, text_hash
 from omegad.embedding.catalogue import VECTOR_BYTES, Manifest, folder_of, installed
@@ -185,7 +184,7 @@ class Embedder:
         vector = session.embed(text)
         self._embedded += 1
         if self._embedded % TRIM_EVERY == 1:  # loading the model leaves much behind, and texts of many lengths leave gaps
-            _give_memory_back()
+            allocator.give_back()
         if len(vector) != VECTOR_BYTES:
             raise ModelFailed(f"the embedding model gave {len(vector)} bytes instead of {VECTOR_BYTES}")
         return vector
@@ -205,7 +204,7 @@ class Embedder:
 
     def _unload(self) -> None:
         self._session = None
-        _give_memory_back()
+        allocator.give_back()
         log.info("embedding.unloaded")
 
     def _require(self) -> Manifest:
@@ -228,13 +227,3 @@ def _load_session(folder: Path, manifest: Manifest) -> LoadedModel:
     from omegad.embedding.session import Session  # noqa: PLC0415  tens of MiB, which a daemon that embeds nothing need not hold
 
     return Session(folder, manifest)
-
-
-def _give_memory_back() -> None:
-    """Return freed memory to the system; glibc keeps it otherwise, other systems need no telling."""
-    gc.collect()
-    try:
-        malloc_trim = ctypes.CDLL(None).malloc_trim
-    except (OSError, AttributeError, TypeError):
-        return
-    malloc_trim(0)

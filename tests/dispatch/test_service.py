@@ -503,6 +503,9 @@ async def test_vectors_of_another_model_that_are_lost_keep_no_others_from_being_
                 found = (await it.caller.call("memory.query", text="alpha beta x1", mode="semantic"))["results"]
                 await asyncio.sleep(0.02)
         assert len(found) == 5
+        it.daemon.backlog.wake()
+        await until(lambda: it.daemon.backlog.size == 0, 3)  # nobody waits for the vectors of a model that is gone
+        assert not (await it.caller.call("system.status"))["degraded"]
 
 
 async def test_answers_are_the_same_after_a_restart_and_without_the_views(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
