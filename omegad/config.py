@@ -101,12 +101,11 @@ def _socket(home: Path, environ: Mapping[str, str], *, is_default: bool) -> Path
         if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
             raise BadConfiguration(f"OMEGAD_SOCKET is longer than {SOCKET_PATH_BYTES_MAX} bytes", hint="choose a shorter path")
         return path
-    runtime = environ.get("XDG_RUNTIME_DIR")
-    if is_default and runtime:
-        return Path(runtime) / "omegad" / "omegad.sock"
-    path = home / "run" / "omegad.sock"
-    if len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
-        return path
+    runtime = Path(environ.get("XDG_RUNTIME_DIR", ""))
+    candidates = [runtime / "omegad" / "omegad.sock"] if is_default and runtime.is_absolute() else []
+    for path in (*candidates, home / "run" / "omegad.sock"):
+        if len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
+            return path
     digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
     return Path(f"/tmp/omegad-{os.getuid()}") / f"{digest}.sock"  # noqa: S108  the directory's owner and mode are checked before use
 

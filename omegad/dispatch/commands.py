@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
+from typing import Protocol
 
 import anyio
 import msgspec
@@ -23,6 +24,14 @@ TRIES = 3
 VIEWS_WAIT_S = 5.0  # for the views to show what is near, before deciding without
 
 Decide = Callable[[Guards, int], Decision]
+
+
+class Attempt(Protocol):
+    """Prepares a decision and proposes it to the log."""
+
+    async def __call__(self, *, is_last: bool) -> Outcome:
+        """Raise `Outdated` where what was prepared has changed meanwhile, unless it is the last attempt."""
+        ...
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -66,36 +75,42 @@ class CommandDispatch:
         embedded = await self._near.embed(command.content, is_backlog=True)
         if embedded is None:
             return False
-        for attempt in range(TRIES):
-            await self._views_at_head()
-            base = PreparedStore(memory_id=memory_id, content=command.content, redacted=(), read_position=0)
-            prepared = await self._prepared(command, base, embedded, is_last_try=attempt == TRIES - 1)
+        base = PreparedStore(memory_id=memory_id, content=command.content, redacted=(), read_position=0)
+
+        async def attempt(*, is_last: bool) -> Outcome:
+            prepared = await self._prepared(command, base, embedded, is_last_try=is_last)
             decide = self._noting(partial(memory.embed, command, prepared, jaccard_min), command, prepared, embedded)
-            try:
-                await self._log.append(Proposal(decide=decide))
-            except Outdated:
-                continue
-            break
+            return await self._log.append(Proposal(decide=decide))
+
+        await self._views_at_head()
+        await self._until_current(attempt)
         return True
 
     async def _store(self, command: StoreMemory, origin: Origin) -> Outcome:
         content, redacted = memory.clean(command, self._types)
         jaccard_min = self._types.jaccard(command.event_type)
         embedded = None if command.ack == "durable" else await self._near.embed(content)
-        await self._views_reach(origin.written)
-        for attempt in range(TRIES):
-            base = PreparedStore(memory_id=self._memory_id(), content=content, redacted=redacted, read_position=0)
-            prepared = await self._prepared(command, base, embedded, is_last_try=attempt == TRIES - 1)
+        base = PreparedStore(memory_id=self._memory_id(), content=content, redacted=redacted, read_position=0)
+
+        async def attempt(*, is_last: bool) -> Outcome:
+            prepared = await self._prepared(command, base, embedded, is_last_try=is_last)
             decide = self._noting(partial(memory.store, command, prepared, jaccard_min), command, prepared, embedded)
-            try:
-                outcome = await self._append(command, origin, decide)
-            except Outdated:
-                await self._views_at_head()
-            else:
-                break
+            return await self._append(command, origin, decide)
+
+        await self._views_reach(origin.written)
+        outcome = await self._until_current(attempt)
         if embedded is None:
             self.on_pending()
         return outcome
+
+    async def _until_current(self, attempt: Attempt) -> Outcome:
+        """Prepare and decide again while the neighbours keep changing; the last attempt is decided on what it has."""
+        for _ in range(TRIES - 1):
+            try:
+                return await attempt(is_last=False)
+            except Outdated:
+                await self._views_at_head()
+        return await attempt(is_last=True)
 
     def _noting(self, decide: Decide, command: StoreMemory, prepared: PreparedStore, embedded: Embedded | None) -> Decide:
         """Return *decide*, which then also notes the memory among the late ones, for those that are being decided meanwhile."""

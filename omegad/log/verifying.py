@@ -72,5 +72,5 @@ def _named_as_erased(connection: Connection) -> dict[Position, Position]:
     for at, body in rows:
         event = decode(_ERASED, body)
         if isinstance(event, PayloadErased):
-            named |= dict.fromkeys(event.positions, at)
+            named |= {position: at for position in event.positions}  # noqa: C420  fromkeys loses the type
     return named

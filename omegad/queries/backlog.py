@@ -39,6 +39,7 @@ def unfilled(connection: Connection, embedder_id: str, limit: int) -> list[tuple
 
 def count(connection: Connection, embedder_id: str | None) -> int:
     """Return how many memories cannot be found by meaning yet: without vectors of the embedder, or without the vectors' bytes."""
-    sql = f"SELECT (SELECT count(*) FROM {_UNEMBEDDED}) + (SELECT count(*) FROM deferred)"
-    found: int = connection.execute(sql, (embedder_id or "",)).fetchone()[0]
+    unfilled = "deferred AS d CROSS JOIN memory_vectors AS v ON v.id = d.position * 1024 AND v.embedder_id = ? WHERE d.name = 'vectors'"
+    sql = f"SELECT (SELECT count(*) FROM {_UNEMBEDDED}) + (SELECT count(*) FROM {unfilled})"
+    found: int = connection.execute(sql, (embedder_id or "", embedder_id or "")).fetchone()[0]
     return found

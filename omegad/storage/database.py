@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TypeVar
 
 import aiosqlite
+import anyio
 import sqlite_vec
+from anyio import to_thread
 
 from omegad import errors
 from omegad.storage.driver import Connection, sqlite
@@ -103,8 +105,14 @@ class Database(aiosqlite.Connection):
     @classmethod
     async def _opened(cls, connector: Callable[[], Connection]) -> "Database":
         database = cls(connector)
-        with translated():
-            await database
+        try:
+            with translated():
+                await database
+        except BaseException:
+            # The thread still has a last word for the event loop, which must be there to hear it.
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(database._thread.join)
+            raise
         return database
 
     async def run(self, work: Work[T]) -> T:

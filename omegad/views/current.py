@@ -40,6 +40,7 @@ class Views:
         self._serving = anyio.CancelScope()
         self._proving = anyio.Lock()
         self._is_damaged = False
+        self._latest: Path | None = None
         self.rebuilding: Collection[str] = ()
         self.driver: Driver
 
@@ -119,7 +120,7 @@ class Views:
             raise Invalid(f"there is no view {unknown[0]!r}", hint=f"the views are {', '.join(self.names)}")
 
     async def _rebuild_beside(self, progress: Progress) -> dict[str, ViewReport]:
-        path = generation.next_path(self._home)
+        path = self._next_path()
         fresh: Generation | None = None
         try:
             with anyio.CancelScope(shield=True):  # a copy goes on in its thread, whoever is cancelled
@@ -177,7 +178,7 @@ class Views:
         path = generation.current(self._home)
         opened = await self._open_checked(path) if path else None
         if opened is None:
-            path = generation.next_path(self._home)
+            path = self._next_path()
             opened = await self._open(path)
             generation.point_at(path)
         generation.remove_others(self._home, opened.path)
@@ -204,12 +205,17 @@ class Views:
             opened.checkpoints[name] = msgspec.structs.replace(opened.checkpoints[name], failed_position=None, error=None)
         return opened
 
+    def _next_path(self) -> Path:
+        """Return the file for another generation, which neither the home nor anyone here has had."""
+        self._latest = generation.next_path(self._home, self._latest)
+        return self._latest
+
     async def _open(self, path: Path) -> Generation:
         return await Generation.opened(path, self._projections, self._reader_count)
 
     async def _start_over(self) -> None:
         old = self.driver
-        path = generation.next_path(self._home)
+        path = self._next_path()
         self.driver = Driver(self._log, await self._open(path), self._projections, self._lookup)
         generation.point_at(path)
         self._is_damaged = False

@@ -93,9 +93,10 @@ def point_at(path: Path) -> None:
     fresh.replace(path.with_name(POINTER))
 
 
-def next_path(home: Path) -> Path:
-    """Return the file for the next generation, a number that no file of the home has had."""
-    numbers = [int(digits) for path in home.glob("views-*.db") if (digits := path.stem.removeprefix("views-")).isdigit()]
+def next_path(home: Path, latest: Path | None) -> Path:
+    """Return the file for the next generation, numbered above every one of the home and above *latest*, which may not be there yet."""
+    paths = [*home.glob("views-*.db"), *([latest] if latest else [])]
+    numbers = [int(digits) for path in paths if (digits := path.stem.removeprefix("views-")).isdigit()]
     return path_of(home, max(numbers, default=0) + 1)
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.embedding.fakes import FakeSession, bench, put_model, until
 
 from omegad.embedding import cache
 from omegad.embedding.cache import text_hash
@@ -13,6 +12,7 @@ from omegad.embedding.catalogue import BGE, MINILM
 from omegad.embedding.embedder import LOOK_AGAIN_S, Embedder
 from omegad.embedding.jobs import WAITING_MAX
 from omegad.errors import ModelFailed, ModelMissing, Overloaded, ShuttingDown
+from tests.embedding.fakes import FakeSession, bench, put_model, until
 
 
 async def test_a_vector_comes_back_for_a_query_and_for_a_store(tmp_path: Path) -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.embedding.fakes import bench, put_model, until
 
 from omegad.embedding.breaker import FAILURES_MAX, OPEN_S
 from omegad.errors import ModelFailed, OmegadError
+from tests.embedding.fakes import bench, put_model, until
 
 
 async def test_failures_open_the_circuit_and_one_trial_closes_it_again(tmp_path: Path) -> None:
