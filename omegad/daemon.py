@@ -36,7 +36,7 @@ from omegad.rpc.server import Limits, Server
 from omegad.views import current
 from omegad.views.contract import Embedding
 
-SWITCH_INTERVAL_S = 0.0005  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
+SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
 
 _log = structlog.get_logger(__name__)
 
@@ -72,7 +72,7 @@ def serve(paths: Paths, settings: Config) -> None:
     os.umask(0o077)
     endpoint.private_directory(paths.home)
     with endpoint.lock(paths.lock):
-        anyio.run(_serve, paths, settings, SystemClock())
+        anyio.run(_serve, paths, settings, SystemClock(), backend_options={"use_uvloop": True})
 
 
 async def _serve(paths: Paths, settings: Config, clock: Clock) -> None:

@@ -73,18 +73,16 @@ def _is_searched(hint: object) -> bool:
 
 
 def _sanitised(value: object) -> object:
-    match value:
-        case str():
-            clean, found = redact(value)
-            return clean if found else value
-        case msgspec.Struct():
-            return sanitise(value)
-        case dict():
-            pairs = {_sanitised(key): _sanitised(item) for key, item in value.items()}
-            changed = any(a is not b for a, b in zip((*pairs, *pairs.values()), (*value, *value.values()), strict=False))
-            return pairs if changed or len(pairs) != len(value) else value
-        case tuple() | list():
-            items = [_sanitised(item) for item in value]
-            return type(value)(items) if any(a is not b for a, b in zip(items, value, strict=True)) else value
-        case _:
-            return value
+    if isinstance(value, str):
+        clean, found = redact(value) if value else (value, ())
+        return clean if found else value
+    if isinstance(value, msgspec.Struct):
+        return sanitise(value)
+    if isinstance(value, dict):
+        pairs = {_sanitised(key): _sanitised(item) for key, item in value.items()}
+        changed = any(a is not b for a, b in zip((*pairs, *pairs.values()), (*value, *value.values()), strict=False))
+        return pairs if changed or len(pairs) != len(value) else value
+    if isinstance(value, tuple | list):
+        items = [_sanitised(item) for item in value]
+        return type(value)(items) if any(a is not b for a, b in zip(items, value, strict=True)) else value
+    return value

@@ -24,6 +24,9 @@ from omegad.views.replay import Progress, ViewReport
 
 T = TypeVar("T")
 
+LIVE_CACHE_KIB = 2_000
+REBUILD_CACHE_KIB = 16_384  # what a batch touches is all over the file; where it does not fit, it is written twice
+
 _log = structlog.get_logger(__name__)
 
 
@@ -142,6 +145,7 @@ class Views:
         if set(self.rebuilding) != set(self.names):
             await self.driver.generation.writer.run(lambda connection: generation.copy_to(connection, path))
         fresh = await self._open(path)
+        await fresh.writer.run(lambda connection: connection.execute(f"PRAGMA cache_size=-{REBUILD_CACHE_KIB}"))
         fresh.checkpoints = await fresh.writer.run(lambda connection: generation.reset(connection, self.rebuilding, self._projections))
         return fresh
 
@@ -161,6 +165,7 @@ class Views:
 
     async def _swap(self, driver: Driver) -> None:
         old = self.driver
+        await driver.generation.writer.run(lambda connection: connection.execute(f"PRAGMA cache_size=-{LIVE_CACHE_KIB}"))
         generation.point_at(driver.generation.path)
         self.driver = driver
         self._serving.cancel()
