@@ -1,5 +1,7 @@
 """Nearest neighbours from memory: 48 bytes of sign bits for each vector, then the exact cosines of the few that remain.
 
+Of the first few thousand the vectors themselves are kept as well, so that a small store is searched without reading any.
+
 The mirror is a cache of the vectors view, brought up to the reader's moment before each search. It answers within a millisecond where
 the index in the file needs tens.
 """
@@ -17,6 +19,7 @@ from omegad.storage.driver import Connection
 DIMENSIONS = 384
 WORDS = DIMENSIONS // 64
 RESCORED = 256  # neighbours by sign bits whose exact cosine is computed
+EXACT_MAX = 16_384  # vectors that are also kept whole, 24 MiB; those beyond are read from the file when they are rescored
 CHUNK = 4_096
 
 _VECTORS = f"SELECT v.id, v.vector, {SOURCE} FROM memory_vectors AS v LEFT JOIN memories AS m ON m.node_id = v.memory_id"
@@ -37,6 +40,7 @@ class Mirror:
         self._last_change: int | None = None
         self._columns = Columns()
         self._bits: npt.NDArray[np.uint64] = np.empty((0, WORDS), np.uint64)
+        self._exact: npt.NDArray[np.float32] = np.empty((0, DIMENSIONS), np.float32)
         self._ids: npt.NDArray[np.int64] = np.empty(0, np.int64)
 
     def __len__(self) -> int:
@@ -46,7 +50,7 @@ class Mirror:
     @property
     def size_bytes(self) -> int:
         """How much memory it takes."""
-        return self._bits.nbytes + self._ids.nbytes + self._columns.size_bytes
+        return self._bits.nbytes + self._exact.nbytes + self._ids.nbytes + self._columns.size_bytes
 
     def nearest(self, connection: Connection, vector: bytes, wanted: Selection, limit: int) -> list[tuple[int, float]]:
         """Return up to *limit* (memory row, cosine) of those selected, nearest first, equals by row.
@@ -59,13 +63,28 @@ class Mirror:
             if len(chosen) > RESCORED:
                 differing = np.bitwise_count(self._bits[chosen] ^ _signs(np.frombuffer(vector, "<f4"))).sum(axis=1, dtype=np.uint16)
                 chosen = chosen[np.argpartition(differing, RESCORED)[:RESCORED]]
-            ids, rows = self._ids[chosen].tolist(), self._columns.memory[chosen].tolist()
-        memory_of = dict(zip(ids, rows, strict=True))
-        best: dict[int, float] = {}
-        for vector_id, cosine in cosines(connection, vector, ids).items():
-            row = memory_of[vector_id]
-            best[row] = max(cosine, best.get(row, -1.0))
+            best = self._rescored(connection, vector, chosen)
         return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+
+    def cosines_of(self, connection: Connection, vector: bytes, memory_rows: Sequence[int]) -> dict[int, float]:
+        """Return, by memory row, the cosine of its nearest passage; rows without vectors are left out."""
+        if not memory_rows:
+            return {}
+        with self._lock:
+            known = min(self._columns.count, EXACT_MAX)
+            best = self._rescored(connection, vector, np.flatnonzero(np.isin(self._columns.memory[:known], memory_rows)))
+        return cosines_of_memories(connection, vector, self.embedder_id, [row for row in memory_rows if row not in best]) | best
+
+    def _rescored(self, connection: Connection, vector: bytes, chosen: npt.NDArray[np.intp]) -> dict[int, float]:
+        kept, read = chosen[chosen < EXACT_MAX], chosen[chosen >= EXACT_MAX]
+        found = list(zip(self._columns.memory[kept].tolist(), _products(self._exact[kept], vector), strict=True))
+        if len(read):
+            memory_of = dict(zip(self._ids[read].tolist(), self._columns.memory[read].tolist(), strict=True))
+            found += [(memory_of[vector_id], cosine) for vector_id, cosine in cosines(connection, vector, list(memory_of)).items()]
+        best: dict[int, float] = {}
+        for row, cosine in found:
+            best[row] = max(cosine, best.get(row, -1.0))
+        return best
 
     def _sync(self, connection: Connection) -> None:
         if self._last_change is None:
@@ -88,6 +107,9 @@ class Mirror:
         self._bits, self._ids = grown(self._bits, end), grown(self._ids, end)
         vectors = np.frombuffer(b"".join(row[1] for row in rows), "<f4").reshape(len(rows), DIMENSIONS)
         self._bits[start:end] = _signs(vectors)
+        whole = max(start, min(end, EXACT_MAX))
+        self._exact = grown(self._exact, whole)
+        self._exact[start:whole] = vectors[: whole - start]
         self._ids[start:end] = [row[0] for row in rows]
         self._columns.extend([row[2:] for row in rows])
         self._early.difference_update(row[0] for row in rows)
@@ -99,7 +121,7 @@ def cosines(connection: Connection, vector: bytes, vector_ids: Sequence[int]) ->
         return {}
     sql = "SELECT id, vector FROM memory_vectors WHERE id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
     rows = connection.execute(sql, (str(list(vector_ids)),)).fetchall()
-    return dict(zip((row[0] for row in rows), _products([row[1] for row in rows], vector), strict=True))
+    return dict(zip((row[0] for row in rows), _products(_matrix([row[1] for row in rows]), vector), strict=True))
 
 
 def cosines_of_memories(connection: Connection, vector: bytes, embedder_id: str, memory_rows: Sequence[int]) -> dict[int, float]:
@@ -112,15 +134,16 @@ def cosines_of_memories(connection: Connection, vector: bytes, embedder_id: str,
     """
     rows = connection.execute(sql, (embedder_id, str(list(memory_rows)))).fetchall()
     best: dict[int, float] = {}
-    for (row, _), cosine in zip(rows, _products([row[1] for row in rows], vector), strict=True):
+    for (row, _), cosine in zip(rows, _products(_matrix([row[1] for row in rows]), vector), strict=True):
         best[row] = max(cosine, best.get(row, -1.0))
     return best
 
 
-def _products(blobs: list[bytes], vector: bytes) -> list[float]:
-    if not blobs:
-        return []
-    matrix = np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), DIMENSIONS)
+def _matrix(blobs: list[bytes]) -> npt.NDArray[np.float32]:
+    return np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), DIMENSIONS)
+
+
+def _products(matrix: npt.NDArray[np.float32], vector: bytes) -> list[float]:
     # One row at a time in float64, so that a cosine does not depend on which others are computed with it.
     products = np.einsum("ij,j->i", matrix.astype(np.float64), np.frombuffer(vector, "<f4").astype(np.float64), optimize=False)
     found: list[float] = products.tolist()

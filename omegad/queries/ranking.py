@@ -43,19 +43,10 @@ def rank(candidates: Iterable[Candidate], weights: Weights) -> list[Ranked]:
     total = (weights.vector if best_cosine > 0 else 0.0) + (weights.text if best_bm25 > 0 else 0.0)
     if total == 0:
         return []
-    ranked = [
-        _ranked(
-            candidate,
-            vector=weights.vector / total * _share(candidate.cosine or 0.0, best_cosine),
-            text=weights.text / total * _share(candidate.bm25, best_bm25),
-        )
-        for candidate in known
-    ]
+    vector, text = weights.vector / total, weights.text / total
+    parts = [(vector * _share(c.cosine or 0.0, best_cosine), text * _share(c.bm25, best_bm25), c.id) for c in known]
+    ranked = [Ranked(id=row, score=round(by_vector + by_text, 9), vector=by_vector, text=by_text) for by_vector, by_text, row in parts]
     return sorted((one for one in ranked if one.score > 0), key=lambda one: (-one.score, one.id))
-
-
-def _ranked(candidate: Candidate, *, vector: float, text: float) -> Ranked:
-    return Ranked(id=candidate.id, score=round(vector + text, 9), vector=vector, text=text)
 
 
 def _share(value: float, best: float) -> float:

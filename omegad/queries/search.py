@@ -12,7 +12,7 @@ from omegad.queries import ranking, terms
 from omegad.queries.columns import selection
 from omegad.queries.filters import Filters, where
 from omegad.queries.memory import COLUMNS, fields
-from omegad.queries.mirror import Mirror, cosines_of_memories
+from omegad.queries.mirror import Mirror
 from omegad.queries.ranking import Candidate, Ranked, Weights
 from omegad.storage.driver import Connection
 
@@ -86,7 +86,7 @@ def search(connection: Connection, query: QueryMemory, vector: bytes | None, mir
         wanted = selection(query, now_us, _tagged(connection, query, condition, values))
         cosine = dict(mirror.nearest(connection, vector, wanted, CANDIDATES))
         bm25 |= _words_of(connection, expression, [row for row in cosine if row not in bm25]) if expression else {}
-        cosine |= cosines_of_memories(connection, vector, mirror.embedder_id, [row for row in bm25 if row not in cosine])
+        cosine |= mirror.cosines_of(connection, vector, [row for row in bm25 if row not in cosine])
     rows = sorted({*cosine, *bm25})
     candidates = {row: Candidate(id=row, cosine=cosine.get(row), bm25=bm25.get(row, 0.0)) for row in rows}
     best = ranking.rank(candidates.values(), Weights())[: query.limit]
@@ -133,7 +133,8 @@ def _results(connection: Connection, best: list[Ranked], candidates: dict[int, C
     ids = str([one.id for one in best])
     found = connection.execute(f"SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))", (ids,))
     by_id = {row[0]: fields(row) for row in found}
-    return [_result(by_id[one.id], one, candidates[one.id] if is_explained else None) for one in best]
+    # The mirror may be a moment ahead of this reader.
+    return [_result(by_id[one.id], one, candidates[one.id] if is_explained else None) for one in best if one.id in by_id]
 
 
 def _result(memory: dict[str, Any], ranked: Ranked, explained: Candidate | None) -> Result:

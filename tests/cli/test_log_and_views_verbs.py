@@ -112,7 +112,7 @@ def on_a_terminal(command: Command, *arguments: str, **environ: str) -> str:
         except OSError:  # EIO: nobody holds the other end any more
             pass
     os.close(ours)
-    assert process.returncode == 0
+    assert process.returncode == 0, shown.decode()
     return shown.decode()
 
 
