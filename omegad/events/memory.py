@@ -30,12 +30,12 @@ class MemoryStored(Fact, frozen=True, kw_only=True, tag="memory.stored@1"):
     content_key: str
     event_type: str
     entity_id: str | None = None
-    tags: tuple[str, ...] = ()
+    tags: tuple[FreeText, ...] = ()
     priority: int = 3
     metadata: FreeData = msgspec.field(default_factory=dict)
     referenced_at: int | None = None
     ttl_seconds: int | None = None
-    source: str | None = None
+    source: FreeText | None = None
     confidence: float | None = None
     related: tuple[Relation, ...] = ()
     redacted: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ SECRET = "ghp_" + "a1B2" * 10
 
 PLAIN = {
     # Text fields that people and programs do not write in: ids, names, and words from fixed lists.
-    "memory.stored@1": {"memory_id", "content_key", "event_type", "entity_id", "tags", "source", "related", "redacted"},
+    "memory.stored@1": {"memory_id", "content_key", "event_type", "entity_id", "related", "redacted"},
     "memory.embedded@1": {"memory_id", "embedder_id", "text_hashes"},
     "memory.repeated@1": {"memory_id", "likeness"},
     "memory.related@1": {"memory_id", "related"},
