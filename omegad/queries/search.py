@@ -1,6 +1,6 @@
 """Find memories by meaning and by words: candidates from both indexes, both scores for each of them, one order.
 
-This file is the recipe; the formula is in `ranking`, the language of full text in `terms`, nearest neighbours in `mirror`.
+This file is the recipe; the formula is in `ranking`, full text in `words` and its language in `terms`, nearest neighbours in `mirror`.
 """
 
 from typing import Annotated, Any, Literal
@@ -8,25 +8,19 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from omegad.queries import ranking, terms
+from omegad.queries import ranking, words
 from omegad.queries.columns import selection
 from omegad.queries.filters import Filters, where
 from omegad.queries.memory import COLUMNS, fields
 from omegad.queries.mirror import Mirror
 from omegad.queries.ranking import Candidate, Ranked, Weights
+from omegad.queries.words import Words
 from omegad.storage.driver import Connection
 
 VIEWS = ("memories", "vectors", "fulltext")
 CANDIDATES = 100  # of each index
 
 Mode = Literal["hybrid", "semantic", "keyword", "phrase"]
-
-_MATCHES = "SELECT rowid, -bm25(memories_fts, 1.0, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH ?"
-
-# The plus keeps the planner from running MATCH once for each of the rows; full text drives, and the rows are a set beside it.
-_AMONG_ROWS = f"{_MATCHES} AND +rowid IN (SELECT value FROM json_each(?))"
-_AMONG_FILTERED = f"{_MATCHES} AND +rowid IN (SELECT m.id FROM memories AS m WHERE {{condition}}) ORDER BY score DESC, rowid LIMIT ?"
-_AMONG_ALL = f"{_MATCHES} ORDER BY score DESC, rowid LIMIT ?"
 
 
 class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
@@ -79,13 +73,14 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 def search(connection: Connection, query: QueryMemory, vector: bytes | None, mirror: Mirror | None, now_us: int) -> list[Result]:
     """Return the best memories for *query*; without *vector* by words alone. All reads are of one moment of the views."""
     condition, values = where(query, now_us)
-    expression = None if query.mode == "semantic" and vector is not None else _expression(query)
-    bm25 = _by_words(connection, query, expression, condition, values) if expression else {}
+    asked = _asked(query, has_vector=vector is not None)
+    by_words = words.best_of_filtered if query.named() else words.best_of_all
+    bm25 = by_words(connection, asked, condition, values, CANDIDATES) if asked else {}
     cosine: dict[int, float] = {}
     if vector is not None and mirror is not None:
         wanted = selection(query, now_us, _tagged(connection, query, condition, values))
         cosine = dict(mirror.nearest(connection, vector, wanted, CANDIDATES))
-        bm25 |= _words_of(connection, expression, [row for row in cosine if row not in bm25]) if expression else {}
+        bm25 |= words.of_rows(connection, asked, [row for row in cosine if row not in bm25]) if asked else {}
         cosine |= mirror.cosines_of(connection, vector, [row for row in bm25 if row not in cosine])
     rows = sorted({*cosine, *bm25})
     candidates = {row: Candidate(id=row, cosine=cosine.get(row), bm25=bm25.get(row, 0.0)) for row in rows}
@@ -99,27 +94,11 @@ def position(connection: Connection, names: tuple[str, ...] = VIEWS) -> int:
     return min(rows[name] for name in names)
 
 
-def _expression(query: QueryMemory) -> str | None:
-    return terms.phrase(query.text) if query.mode == "phrase" else terms.any_term(query.text)
-
-
-def _by_words(connection: Connection, query: QueryMemory, expression: str, condition: str, values: tuple[object, ...]) -> dict[int, float]:
-    """Return BM25 scores (greater is better) by memory row, the best candidates."""
-    if query.named():
-        sql = _AMONG_FILTERED.format(condition=condition)
-        return dict(connection.execute(sql, (expression, *values, CANDIDATES)).fetchall())
-    # What is not active has left full text already, so that nearly always only the few best are to be asked whether they have expired.
-    best: dict[int, float] = dict(connection.execute(_AMONG_ALL, (expression, CANDIDATES)).fetchall())
-    sql = f"SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {condition}"
-    kept = {row[0] for row in connection.execute(sql, (str(list(best)), *values))}
-    if len(kept) < len(best) == CANDIDATES:
-        return dict(connection.execute(_AMONG_FILTERED.format(condition=condition), (expression, *values, CANDIDATES)).fetchall())
-    return {row: score for row, score in best.items() if row in kept}
-
-
-def _words_of(connection: Connection, expression: str, rows: list[int]) -> dict[int, float]:
-    """Return the BM25 scores of those of *rows* that match."""
-    return dict(connection.execute(_AMONG_ROWS, (expression, str(rows))).fetchall())
+def _asked(query: QueryMemory, *, has_vector: bool) -> Words | None:
+    """Return what full text is asked: nothing where meaning alone is wanted and can be had."""
+    if query.mode == "semantic" and has_vector:
+        return None
+    return words.of_phrase(query.text) if query.mode == "phrase" else words.of_question(query.text)
 
 
 def _tagged(connection: Connection, query: QueryMemory, condition: str, values: tuple[object, ...]) -> frozenset[int] | None:

@@ -21,11 +21,16 @@ STOP_WORDS = frozenset(
 )
 
 
+def telling(text: str) -> tuple[str, ...]:
+    """Return the terms of *text* that tell something, quoted, each an expression; all of them where none does."""
+    terms = _terms(text)
+    found = [term for term in terms if term.casefold() not in STOP_WORDS] or terms
+    return tuple(_quoted(term) for term in found[:TERMS_MAX])
+
+
 def any_term(text: str) -> str | None:
     """Return the expression that finds texts with any telling term of *text*; None where it has no term at all."""
-    terms = _terms(text)
-    telling = [term for term in terms if term.casefold() not in STOP_WORDS] or terms
-    return " OR ".join(_quoted(term) for term in telling[:TERMS_MAX]) or None
+    return " OR ".join(telling(text)) or None
 
 
 def phrase(text: str) -> str | None:

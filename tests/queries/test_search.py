@@ -15,7 +15,7 @@ import projections
 from omegad.embedding.cache import text_hash
 from omegad.errors import Invalid, NotFound
 from omegad.events.fact import Fact, Recorded
-from omegad.queries import memory, mirror, search
+from omegad.queries import memory, mirror, search, words
 from omegad.queries.columns import Selection
 from omegad.queries.filters import Filters, where
 from omegad.queries.memory import GetMemory, ListMemories
@@ -361,9 +361,9 @@ def test_full_text_drives_the_search_and_is_asked_once(views: Views) -> None:
     """From the other side, MATCH is run again for every memory, which takes seconds where there are many."""
     condition, values = where(QueryMemory(text="alpha", project="p", tags=("t",)), START_US)
     statements = [
-        (search._AMONG_ALL, ("alpha", 10)),
-        (search._AMONG_ROWS, ("alpha", "[1, 2]")),
-        (search._AMONG_FILTERED.format(condition=condition), ("alpha", *values, 10)),
+        (words.AMONG_ALL, ("alpha", 10)),
+        (words.AMONG_ROWS, ("alpha", "[1, 2]")),
+        (words.AMONG_FILTERED.format(condition=condition), ("alpha", *values, 10)),
     ]
     for number in range(30):
         views.store(f"m{number}", f"alpha {number}")
