@@ -31,6 +31,7 @@ from omegad.storage.transaction import writing
 FORMAT = 1
 WAITING_MAX = 10_000
 BATCH_MAX = 512
+LATER_S = 0.02
 VERIFY_CHUNK = 5_000
 TAIL_VERIFIED_AT_START = 200
 FOLLOW_CHUNK = 500
@@ -77,11 +78,17 @@ class EventLog:
         Raises what the decision raises; `Overloaded` when too many wait; a storage error when nothing could be written. A caller
         that is cancelled stops waiting; the proposal is settled all the same.
         """
-        return await self._enqueue(proposal)
+        answered = self._enqueue(proposal)
+        self._work.set()
+        return await answered
 
     def append_later(self, proposal: Proposal) -> None:
-        """Have *proposal* appended with the next commit, without waiting; a failure is logged. Raises `Overloaded`, `ShuttingDown`."""
+        """Have *proposal* appended with the next commit, within `LATER_S`, without waiting; a failure is logged.
+
+        Nobody waits for it, so it shares a commit and a step of the views with whatever comes meanwhile. Raises `Overloaded`, `ShuttingDown`.
+        """
         self._enqueue(proposal).add_done_callback(_log_failure)
+        asyncio.get_running_loop().call_later(LATER_S, self._work.set)
 
     def _enqueue(self, proposal: Proposal) -> asyncio.Future[Outcome]:
         if self._closing:
@@ -90,7 +97,6 @@ class EventLog:
             raise Overloaded(f"{WAITING_MAX} appends are waiting already")
         answered: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((proposal, answered))
-        self._work.set()
         return answered
 
     async def run(self) -> None:
