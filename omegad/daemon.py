@@ -29,6 +29,7 @@ from omegad.dispatch.system import SystemDispatch
 from omegad.embedding import cache
 from omegad.embedding.embedder import Embedder
 from omegad.embedding.lookup import VectorLookup
+from omegad.errors import BadConfiguration
 from omegad.log import event_log
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.rpc import endpoint
@@ -128,12 +129,20 @@ def _find(lookup: VectorLookup, wanted: Embedding) -> bytes | None:
     return lookup.find(wanted.embedder_id, wanted.text_hash)
 
 
+def _reload(paths: Paths) -> None:
+    """Take up what can change while running; a configuration that is not valid changes nothing."""
+    try:
+        telemetry.configure(config.load(paths).log_level)
+    except BadConfiguration as error:
+        _log.error("daemon.not_reloaded", error=str(error), hint=error.hint)
+
+
 async def _signals(daemon: Daemon, paths: Paths) -> None:
     """End on SIGTERM or SIGINT, at once on a second one; read the log level again on SIGHUP."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as received:
         async for number in received:
             if number == signal.SIGHUP:
-                telemetry.configure(config.load(paths).log_level)
+                _reload(paths)
             elif daemon.stopping.is_set():
                 os._exit(128 + number)  # what was acknowledged is on the disk already
             else:

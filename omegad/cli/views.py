@@ -13,7 +13,8 @@ def rebuild(arguments: Namespace, place: Place) -> int:
     if arguments.json:
         write_json(answer)
     else:
-        _write_views(answer)
+        rows = [(name, f"{view['rows']:,}", f"{view['position']:,}") for name, view in answer["views"].items()]
+        write_table(("VIEW", "ROWS", "POSITION"), rows)
         print(f"rebuilt {arguments.view or 'all views'}")
     return 0 if answer["ok"] else 1
 

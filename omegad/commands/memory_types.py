@@ -48,5 +48,5 @@ class MemoryTypes:
             raise Invalid(f"unknown event_type {name[:60]!r}", hint=f"{hint}known are: {', '.join(self._jaccard)}; config.toml can add some")
 
     def jaccard(self, name: str) -> float:
-        """Return the type's threshold."""
-        return self._jaccard[name]
+        """Return the type's threshold; that of a plain memory for a type that is configured no more, whose memories there still are."""
+        return self._jaccard.get(name, JACCARD["memory"])

@@ -49,12 +49,13 @@ class QueryDispatch:
         now_us = self._clock.now_us()
         mirror = self._near.mirror(self._views.file) if vector else None
 
-        def read(connection: Connection) -> tuple[list[Result], int]:
+        def read(connection: Connection, vector: bytes | None) -> tuple[list[Result], int]:
             return search.search(connection, query, vector, mirror, now_us), search.position(connection, search.VIEWS)
 
-        results, position = await self._views.read(read)
-        if mirror is not None and len(mirror) == 0 and results:
-            degraded = "keyword"  # no vector is at hand yet; the backlog is computing them
+        results, position = await self._views.read(partial(read, vector=vector))
+        if mirror is not None and len(mirror) == 0 and await self._views.read(memory.are_there_any):
+            # No vector is at hand yet: the backlog is computing them.
+            degraded, (results, position) = "keyword", await self._views.read(partial(read, vector=None))
         answer = Answer(
             results=results,
             abstained=not results,
@@ -96,7 +97,9 @@ class QueryDispatch:
             reason = f"the model took longer than {self._timeout_s} s"
         except (ModelMissing, ModelFailed, Overloaded) as error:
             reason = str(error)
-        _log.warning("query.degraded", failure="RETRIEVAL", to="keyword", reason=reason)
+        # Without a model every query would say so, for ever; the answer and the status do.
+        tell = _log.warning if self._near.embedder.embedder_id else _log.debug
+        tell("query.degraded", failure="RETRIEVAL", to="keyword", reason=reason)
         return None, "keyword"
 
     async def _fresh(self, names: tuple[str, ...], own: int, acknowledged: int, wanted: int | None) -> None:

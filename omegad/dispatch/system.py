@@ -5,6 +5,7 @@ import resource
 import time
 from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 import structlog
@@ -19,7 +20,8 @@ from omegad.queries.log import FollowLog, LogPage, ReadLog, VerifyLog, told
 from omegad.queries.system import EmbeddingStatus, LogStatus, ServiceStatus, ViewStatus
 from omegad.queries.views import ProgressToken, RebuildViews, VerifyViews, ViewsReport
 from omegad.rpc.peer import Call
-from omegad.views.replay import ViewReport
+
+T = TypeVar("T")
 
 PROGRESS_EVERY_S = 0.2
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -149,28 +151,29 @@ class SystemDispatch:
         return found[0]
 
     async def rebuild_views(self, query: RebuildViews, call: Call) -> ViewsReport:
-        """Build views again and swap."""
-        report = await self._on_views(self._parts.views.rebuild, query.name, Progress(call, query.progress_token))
+        """Build views again and swap; raises `ViewFailed` where one could not be built."""
+        views = await self._on_views(self._parts.views.rebuild, query.name, Progress(call, query.progress_token))
         self.on_rebuilt()
-        return report
+        return ViewsReport(ok=True, views=dict(views))
 
     async def verify_views(self, query: VerifyViews, call: Call) -> ViewsReport:
         """Compare views with a replay."""
-        return await self._on_views(self._parts.views.verify, query.name, Progress(call, query.progress_token))
+        views = await self._on_views(self._parts.views.verify, query.name, Progress(call, query.progress_token))
+        return ViewsReport(ok=all(report.equal for report in views.values()), views=dict(views))
 
     async def _on_views(
         self,
-        method: Callable[[Collection[str], Callable[[Position, Position], None]], Awaitable[dict[str, ViewReport]]],
+        method: Callable[[Collection[str], Callable[[Position, Position], None]], Awaitable[dict[str, T]]],
         name: str | None,
         progress: Progress,
-    ) -> ViewsReport:
-        found: dict[str, ViewReport] = {}
+    ) -> dict[str, T]:
+        found: dict[str, T] = {}
 
         async def work() -> None:
             found.update(await method((name,) if name else (), progress.update))
 
         await progress.while_doing(work())
-        return ViewsReport(ok=all(report.equal for report in found.values()), views=dict(found))
+        return found
 
     def _view_states(self) -> dict[str, ViewStatus]:
         head, views = self._parts.log.head, self._parts.views

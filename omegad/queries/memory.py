@@ -128,6 +128,11 @@ def list_memories(connection: Connection, query: ListMemories, position: int, no
     return MemoryPage(memories=[Memory(**fields(row)) for row in page], next_cursor=next_cursor, position=position)
 
 
+def are_there_any(connection: Connection) -> bool:
+    """Say whether any memory was ever stored."""
+    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM memories)").fetchone()[0])
+
+
 def _edges(connection: Connection, memory_id: str) -> list[Edge]:
     sql = """
     SELECT target_id, edge_type, weight, 'out' FROM edges WHERE source_id = :id

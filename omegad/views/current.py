@@ -30,6 +30,14 @@ REBUILD_CACHE_KIB = 16_384  # what a batch touches is all over the file; where i
 _log = structlog.get_logger(__name__)
 
 
+class RebuiltView(msgspec.Struct, frozen=True, kw_only=True):
+    """A view that was built again: how many canonical rows it has at its position, and their digest."""
+
+    rows: int
+    position: Position
+    digest: str
+
+
 class Views:
     """The projections of one home, as one consistent file at a time. Make it with `opened`; `run` keeps it in step."""
 
@@ -94,7 +102,7 @@ class Views:
                 raise ViewFailed(f"the view {failed.name!r} failed at position {failed.failed_position}: {failed.error}")
             await driver.moved()
 
-    async def rebuild(self, names: Collection[str], progress: Progress) -> dict[str, ViewReport]:
+    async def rebuild(self, names: Collection[str], progress: Progress) -> dict[str, RebuiltView]:
         """Build the projections named (all, when none is) anew beside the live ones, check them, and swap.
 
         Raises `Invalid` for an unknown name, `Refused` while another rebuild runs. Where a rebuilt projection fails, the live views stay.
@@ -122,7 +130,7 @@ class Views:
         if unknown:
             raise Invalid(f"there is no view {unknown[0]!r}", hint=f"the views are {', '.join(self.names)}")
 
-    async def _rebuild_beside(self, progress: Progress) -> dict[str, ViewReport]:
+    async def _rebuild_beside(self, progress: Progress) -> dict[str, RebuiltView]:
         path = self._next_path()
         fresh: Generation | None = None
         try:
@@ -138,7 +146,7 @@ class Views:
             raise
         with anyio.CancelScope(shield=True):
             await self._swap(driver)
-        return await self._digests()
+        return await self._rebuilt(tuple(self.rebuilding))
 
     async def _fresh(self, path: Path) -> Generation:
         """Make the file of a rebuild: a copy of the live one without what is built anew, or an empty one."""
@@ -172,12 +180,10 @@ class Views:
         old.retire()
         await old.generation.discard()
 
-    async def _digests(self) -> dict[str, ViewReport]:
-        _, digests = await self.read(lambda connection: replay.state(connection, self._projections))
-        return {
-            name: ViewReport(rows=d.rows, position=self.driver.checkpoints[name].position, live_digest=d.digest, replay_digest=d.digest, equal=True)
-            for name, d in digests.items()
-        }
+    async def _rebuilt(self, names: Collection[str]) -> dict[str, RebuiltView]:
+        built = [projection for projection in self._projections if projection.NAME in names]
+        marks, digests = await self.read(lambda connection: replay.state(connection, built))
+        return {name: RebuiltView(rows=d.rows, position=marks[name].position, digest=d.digest) for name, d in digests.items()}
 
     async def _start(self) -> None:
         path = generation.current(self._home)

@@ -290,3 +290,11 @@ def test_a_setting_that_does_not_exist_is_refused_with_the_nearest_that_does(hom
 
 def test_a_client_of_a_home_that_nobody_serves_is_told_what_to_do(home: Home) -> None:
     assert "omegad start" in refusal(lambda: home.call("system.ping")).hint
+
+
+def test_a_broken_configuration_that_is_read_again_ends_nothing(home: Home) -> None:
+    home.start()
+    (home.path / "config.toml").write_text('log_levle = "debug"\n', encoding="utf-8")
+    home.process.send_signal(signal.SIGHUP)
+    until(lambda: "log_levle" in home.printed(), home.printed)
+    assert home.call("system.ping")["ok"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import PATIENCE_S, Command
+from tests.cli.conftest import PATIENCE_S, ROOT, Command
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def on_a_terminal(command: Command, *arguments: str, **environ: str) -> str:
     ours, theirs = os.openpty()
     shown = bytearray()
     environ = command.environ | {"TERM": "xterm", "COLUMNS": "100"} | environ
-    with subprocess.Popen([sys.executable, "-m", "omegad", *arguments], env=environ, stdout=theirs, stderr=theirs) as process:
+    with subprocess.Popen([sys.executable, "-m", "omegad", *arguments], cwd=ROOT, env=environ, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
         try:
             while data := os.read(ours, 65_536):

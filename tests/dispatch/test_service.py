@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
 
-from omegad.config import Config, Paths
+from omegad.config import Config, MemoryType, Paths
 from omegad.errors import Conflict, Invalid, NotFound, Refused
 from omegad.events.fact import Recorded
 from omegad.events.memory import MemoryEmbedded, MemoryRelated, MemoryRepeated, MemoryStored, MemorySuperseded
@@ -527,3 +527,53 @@ async def test_answers_are_the_same_after_a_restart_and_without_the_views(paths:
         await it.caught_up()
         assert await ask(it) == before
     assert model.texts
+
+
+async def test_a_type_that_is_configured_no_more_keeps_its_memories_and_the_backlog_going(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    with_recipes = Config(event_types={"recipe": MemoryType(jaccard=0.7)})
+    model.failing = True
+    async with served(paths, clock, with_recipes) as it:
+        stored = await it.caller.call("memory.store", content="flour and water", event_type="recipe")
+    model.failing = False
+    async with served(paths, clock) as it:
+        await _settled(it)
+        assert [event.memory_id for event in await events_of(it, MemoryEmbedded)] == [stored["memory_id"]]
+
+
+async def test_a_home_without_memories_is_not_degraded(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    async with served(paths, clock) as it:
+        await it.caller.call("tool.record", session_id="s", tool_name="Bash")
+        found = await it.caller.call("memory.query", text="alpha", mode="semantic")
+        assert (found["degraded"], found["results"]) == (None, [])
+    assert model.texts
+
+
+async def test_a_question_of_meaning_is_answered_by_words_while_no_vector_is_at_hand(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        await it.caller.call("memory.store", content="alpha beta")
+    put_model(paths.models)
+    async with served(paths, clock) as it:
+        it.daemon.parts.near.embedder._load = lambda _folder, _manifest: FakeModel()
+        it.daemon.backlog._embedding = cast("Any", _Idle())
+        found = await it.caller.call("memory.query", text="alpha", mode="semantic")
+        assert (found["degraded"], [one["content"] for one in found["results"]]) == ("keyword", ["alpha beta"])
+        nothing = await it.caller.call("memory.query", text="omega", mode="semantic")
+        assert (nothing["degraded"], nothing["results"]) == ("keyword", [])
+
+
+class _Idle:
+    """A backlog that never gets to work."""
+
+    def embedder_id(self) -> None:
+        return None
+
+    async def count(self) -> int:
+        return 1
+
+
+async def test_a_rebuild_tells_of_what_it_built_and_claims_no_more(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        await it.caller.call("memory.store", content="alpha beta")
+        report = await it.caller.call("views.rebuild", name="memories")
+        assert report["ok"] is True
+        assert {name: sorted(view) for name, view in report["views"].items()} == {"memories": ["digest", "position", "rows"]}
