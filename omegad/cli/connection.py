@@ -16,14 +16,26 @@ from omegad.rpc.client import AsyncClient, Client
 NAME = "omegad-cli"
 ANSWER_S = 60.0  # the first text waits for the model to be loaded
 PROGRESS = "progress"
+WRITING = frozenset({"memory.store", "memory.delete", "tool.record"})
 
 Answer: TypeAlias = Any
 """What a method answers: any JSON."""
 
 
 def ask(place: Place, method: str, **params: object) -> Answer:
-    """Return what *method* answers; parameters that are None are left to the daemon."""
+    """Return what *method* answers; parameters that are None are left to the daemon.
+
+    A daemon that stops under the question leaves it to the next one, unless it may have written something already.
+    """
     chosen = given(params)
+    try:
+        with connected(place) as client:
+            return client.call(method, **chosen)
+    except ShuttingDown:
+        pass  # it was refused, and nothing was done
+    except NoDaemon:
+        if method in WRITING or not place.may_spawn:
+            raise
     with connected(place) as client:
         return client.call(method, **chosen)
 
