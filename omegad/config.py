@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.errors import BadConfiguration
+from omegad.memory_types import MemoryType
 
 SOCKET_PATH_BYTES_MAX = 103  # the shortest sun_path of the supported systems (macOS), less its final NUL
 PREFIX = "OMEGAD_"
@@ -44,14 +45,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     shutdown_s: Seconds = 5.0
     """How long a stopping daemon gives running requests to end."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    event_types: dict[str, "MemoryType"] = {}
+    event_types: dict[str, MemoryType] = {}
     """Memory types beside the built-in ones, by name."""
-
-
-class MemoryType(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A kind of memory: how alike the words of two of them must be for them to be the same."""
-
-    jaccard: Annotated[float, Meta(ge=0.5, le=1.0)] = 0.85
 
 
 class Paths(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import anyio
 import structlog
@@ -17,21 +18,25 @@ from anyio.abc import TaskGroup
 import projections
 from omegad import __version__, allocator, config, supervisor, telemetry
 from omegad.clock import Clock, SystemClock
-from omegad.commands.memory_types import MemoryTypes
 from omegad.config import Config, Paths
 from omegad.dispatch.backlog import BacklogEmbedding
 from omegad.dispatch.commands import CommandDispatch
+from omegad.dispatch.maintenance import Maintenance
 from omegad.dispatch.neighbourhood import Neighbourhood
-from omegad.dispatch.parts import Parts
+from omegad.dispatch.parts import Parts, Rules
 from omegad.dispatch.queries import QueryDispatch
+from omegad.dispatch.readings import ReadingDispatch
 from omegad.dispatch.service import Service
 from omegad.dispatch.system import SystemDispatch
 from omegad.embedding import cache
 from omegad.embedding.embedder import Embedder
 from omegad.embedding.lookup import VectorLookup
 from omegad.errors import BadConfiguration
+from omegad.ingestion import noise, tagging
 from omegad.log import event_log
+from omegad.memory_types import MemoryTypes
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
+from omegad.reactions.expiry import Expiry
 from omegad.rpc import endpoint
 from omegad.rpc.server import Limits, Server
 from omegad.views import current
@@ -49,6 +54,7 @@ class Daemon:
     parts: Parts
     server: Server
     backlog: EmbeddingBacklog
+    expiry: Expiry
     system: SystemDispatch
     stopping: anyio.Event
 
@@ -82,6 +88,7 @@ async def _serve(paths: Paths, settings: Config, clock: Clock) -> None:
         tasks.start_soon(daemon.parts.views.run, name="views")
         tasks.start_soon(daemon.parts.near.embedder.run, name="embedder")
         tasks.start_soon(daemon.backlog.run, name="backlog")
+        tasks.start_soon(daemon.expiry.run, name="expiry")
         tasks.start_soon(_signals, daemon, paths, name="signals")
         with endpoint.listening(paths.socket) as sock:
             await tasks.start(daemon.server.serve, sock)
@@ -103,8 +110,9 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             current.opened(paths.home, log, projections.ALL, lambda wanted: _find(lookup, wanted), settings.readers)
         )
         embedder = Embedder(vectors, models_dir=paths.models, choice=settings.model, idle_unload_s=settings.model_idle_unload_s)
-        types = MemoryTypes({name: kind.jaccard for name, kind in settings.event_types.items()})
-        yield _put_together(Parts(log=log, views=views, near=Neighbourhood(embedder), types=types, clock=clock), paths, settings)
+        types = MemoryTypes(settings.event_types)
+        parts = Parts(log=log, views=views, near=Neighbourhood(embedder), types=types, rules=_rules(paths), clock=clock)
+        yield _put_together(parts, paths, settings)
 
 
 def _put_together(parts: Parts, paths: Paths, settings: Config) -> Daemon:
@@ -115,14 +123,25 @@ def _put_together(parts: Parts, paths: Paths, settings: Config) -> Daemon:
     queries = QueryDispatch(parts, fresh_wait_s=settings.fresh_wait_ms / 1e3, timeout_s=settings.query_timeout_s)
     system = SystemDispatch(parts, paths, counts=lambda: (server.connections, server.requests), backlog=lambda: backlog.size)
     system.on_rebuilt = backlog.wake
-    service = Service(commands, queries, system, stop=stopping.set)
+    readings = ReadingDispatch(parts, fresh_wait_s=settings.fresh_wait_ms / 1e3)
+    service = Service(commands, queries, readings, system, stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,
         connections_max=settings.connections_max,
         requests_in_flight_max=settings.requests_in_flight_max,
     )
     server = Server(service.handle, limits)
-    return Daemon(parts, server, backlog, system, stopping)
+    expiry = Expiry(Maintenance(parts).due, commands.expire)
+    return Daemon(parts, server, backlog, expiry, system, stopping)
+
+
+def _rules(paths: Paths) -> Rules:
+    """Load the rules of ingestion: the built-in ones, and those that the home adds."""
+    return Rules(noise=noise.load(_existing(paths.home / "noise.toml")), tags=tagging.load(_existing(paths.home / "tags.toml")))
+
+
+def _existing(path: Path) -> tuple[Path, ...]:
+    return (path,) if path.exists() else ()
 
 
 def _find(lookup: VectorLookup, wanted: Embedding) -> bytes | None:

@@ -8,6 +8,9 @@ from omegad.errors import Invalid
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+LAST_US = (datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC) - EPOCH) // MICROSECOND
+"""The last moment that can be written."""
+
 FIRST_YEAR, LAST_YEAR = 2, 9_998  # every zone can write these
 
 

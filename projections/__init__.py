@@ -5,6 +5,6 @@ To add one: write its file, its test, and its name in `ALL`.
 """
 
 from omegad.views.contract import Projection
-from projections import audit, edges, fulltext, memories, retrievals, vectors
+from projections import audit, edges, fulltext, histories, memories, retrievals, sessions, vectors
 
-ALL: tuple[Projection, ...] = (memories, edges, vectors, fulltext, audit, retrievals)
+ALL: tuple[Projection, ...] = (memories, edges, vectors, fulltext, sessions, histories, audit, retrievals)

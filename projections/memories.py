@@ -2,32 +2,73 @@
 
 from collections.abc import Iterator
 
-from omegad.events.fact import Recorded
-from omegad.events.memory import MemoryDeleted, MemoryRelated, MemoryRepeated, MemoryStored, MemorySuperseded
+from omegad.events.fact import Fact, Recorded
+from omegad.events.memory import (
+    MemoryContradicted,
+    MemoryDeleted,
+    MemoryEdited,
+    MemoryEvolved,
+    MemoryExpired,
+    MemoryPromoted,
+    MemoryRated,
+    MemoryRelated,
+    MemoryRepeated,
+    MemoryRestored,
+    MemoryStored,
+    MemorySuperseded,
+)
 from omegad.events.retrieval import MemoryQueried
 from omegad.times import rfc3339
+from omegad.traits import traits
 from omegad.views.contract import Statement, to_json
 
 NAME = "memories"
-VERSION = 1
-EVENTS = (MemoryStored, MemoryRepeated, MemoryRelated, MemorySuperseded, MemoryDeleted, MemoryQueried)
+VERSION = 2
+EVENTS = (
+    MemoryStored,
+    MemoryRepeated,
+    MemoryEvolved,
+    MemoryEdited,
+    MemoryRelated,
+    MemoryContradicted,
+    MemorySuperseded,
+    MemoryDeleted,
+    MemoryExpired,
+    MemoryRestored,
+    MemoryRated,
+    MemoryPromoted,
+    MemoryQueried,
+)
 
-# What filters ask stands before the content, which may be long: SQLite reads a row from its beginning.
+# What filters and ranking ask stands before the content, which may be long: SQLite reads a row from its beginning.
 SCHEMA = """
 CREATE TABLE memories (
     id               INTEGER PRIMARY KEY, -- position of memory.stored
     node_id          TEXT UNIQUE NOT NULL,
-    status           TEXT NOT NULL,       -- active, superseded or deleted
+    status           TEXT NOT NULL,       -- active, superseded, deleted or expired
     event_type       TEXT NOT NULL,
     project          TEXT,
     session_id       TEXT,
     entity_id        TEXT,
     ttl_seconds      INTEGER,
+    expires_us       INTEGER,             -- microseconds since 1970; NULL where it is permanent
     created_us       INTEGER NOT NULL,    -- created_at in microseconds since 1970
-    changed_position INTEGER NOT NULL,    -- of the latest event that changed whether, or as what, it is found
+    said_us          INTEGER NOT NULL,    -- when it was last stored, said again or edited
+    referenced_us    INTEGER,             -- referenced_date in microseconds since 1970
+    changed_position INTEGER NOT NULL,    -- of the latest event that changed whether, until when, or as what, it is found
+    on_probation     INTEGER NOT NULL,    -- 1 for what was captured unasked, until it is promoted
+    contradicted_by  TEXT,                -- the latest memory that denies it
+    rating           INTEGER NOT NULL DEFAULT 0,
     priority         INTEGER NOT NULL,
+    characters       INTEGER NOT NULL,    -- of the content, which these four are read off
+    author           TEXT,                -- who speaks in it, in lower case
+    is_question      INTEGER NOT NULL,
+    gives_reason     INTEGER NOT NULL,
+    announces_change INTEGER NOT NULL,
     tags             TEXT NOT NULL,       -- JSON array
+    auto_tags        TEXT NOT NULL,       -- JSON array of tags found by rule
     created_at       TEXT NOT NULL,
+    edited_at        TEXT,
     referenced_date  TEXT,
     last_accessed    TEXT,
     access_count     INTEGER NOT NULL DEFAULT 0,
@@ -42,17 +83,30 @@ CREATE TABLE memories (
     metadata         TEXT NOT NULL        -- JSON object
 ) STRICT;
 
-CREATE INDEX memories_by_project ON memories (project, status, ttl_seconds, created_us);
+CREATE INDEX memories_by_project ON memories (project, status, expires_us, created_us);
 CREATE INDEX memories_by_session ON memories (session_id);
 CREATE INDEX memories_by_change ON memories (changed_position);
+CREATE INDEX memories_by_expiry ON memories (expires_us) WHERE expires_us IS NOT NULL AND status = 'active';
 """
 
 CANONICAL = ("SELECT * FROM memories ORDER BY id",)
 
 _INSERT = """
-INSERT INTO memories (id, node_id, content, metadata, created_at, ttl_seconds, session_id, event_type, project, content_hash, priority,
-                      referenced_date, entity_id, tags, source, confidence, status, pending, redacted, created_us, changed_position)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'active', ?, ?, ?, ?)
+INSERT INTO memories (id, node_id, status, event_type, project, session_id, entity_id, ttl_seconds, expires_us, created_us, said_us,
+                      referenced_us, changed_position, on_probation, priority, characters, author, is_question,
+                      gives_reason, announces_change, tags, auto_tags, created_at, referenced_date, pending,
+                      source, confidence, content_hash, redacted, content, metadata)
+VALUES (?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_SAID = "said_us = max(said_us, ?1), expires_us = max(expires_us, ?1 + ttl_seconds * 1000000), changed_position = ?2, contradicted_by = NULL"
+_REPEAT = f"UPDATE memories SET repeated = repeated + 1, {_SAID} WHERE node_id = ?3"
+_REWORD = f"""
+UPDATE memories SET {_SAID}, content = ?4, content_hash = ?5, edited_at = ?6,
+                    (characters, author, is_question, gives_reason, announces_change) = (?7, ?8, ?9, ?10, ?11) WHERE node_id = ?3
+"""
+_RESTORE = """
+UPDATE memories SET status = 'active', superseded_by = NULL, changed_position = ?1,
+                    ttl_seconds = iif(?2, NULL, ttl_seconds), expires_us = iif(?2, NULL, expires_us) WHERE node_id = ?3
 """
 
 
@@ -61,46 +115,86 @@ def project(recorded: Recorded) -> Iterator[Statement]:
         case MemoryStored() as stored:
             yield _insert(recorded, stored)
         case MemoryRepeated(memory_id=memory_id):
-            yield Statement("UPDATE memories SET repeated = repeated + 1 WHERE node_id = ?", (memory_id,))
-        case MemoryRelated(memory_id=memory_id):
-            yield Statement("UPDATE memories SET pending = 0 WHERE node_id = ?", (memory_id,))
-        case MemorySuperseded(memory_id=memory_id, superseded_by=by):
-            sql = "UPDATE memories SET status = 'superseded', superseded_by = ?, changed_position = ? WHERE node_id = ?"
-            yield Statement(sql, (by, recorded.position, memory_id))
-        case MemoryDeleted(memory_id=memory_id):
-            sql = "UPDATE memories SET status = 'deleted', changed_position = ? WHERE node_id = ?"
-            yield Statement(sql, (recorded.position, memory_id))
+            yield Statement(_REPEAT, (recorded.occurred_at, recorded.position, memory_id))
+        case MemoryEvolved() | MemoryEdited() as new:
+            values = (recorded.occurred_at, recorded.position, new.memory_id, new.content, new.content_key, rfc3339(recorded.occurred_at))
+            yield Statement(_REWORD, (*values, *_read_off(new.content)))
         case MemoryQueried(results=results, at=at):
             sql = "UPDATE memories SET access_count = access_count + 1, last_accessed = ? WHERE node_id = ?"
             for result in results:
                 yield Statement(sql, (rfc3339(at), result.memory_id))
+        case MemoryRelated() | MemoryRated() | MemoryPromoted() | MemoryContradicted() as event:
+            yield from _standing(event)
+        case Fact() as event:
+            yield from _state(recorded, event)
+        case _:
+            pass
+
+
+def _standing(event: Fact) -> Iterator[Statement]:
+    match event:
+        case MemoryRelated(memory_id=memory_id):
+            yield Statement("UPDATE memories SET pending = 0 WHERE node_id = ?", (memory_id,))
+        case MemoryRated(memory_id=memory_id, points=points):
+            yield Statement("UPDATE memories SET rating = rating + ? WHERE node_id = ?", (points, memory_id))
+        case MemoryPromoted(memory_id=memory_id):
+            yield Statement("UPDATE memories SET on_probation = 0 WHERE node_id = ?", (memory_id,))
+        case MemoryContradicted(memory_id=memory_id, contradicted_by=by):
+            yield Statement("UPDATE memories SET contradicted_by = ? WHERE node_id = ?", (by, memory_id))
+        case _:
+            pass
+
+
+def _state(recorded: Recorded, event: Fact) -> Iterator[Statement]:
+    change = "UPDATE memories SET status = ?, superseded_by = ?, changed_position = ? WHERE node_id = ?"
+    match event:
+        case MemorySuperseded(memory_id=memory_id, superseded_by=by):
+            yield Statement(change, ("superseded", by, recorded.position, memory_id))
+        case MemoryDeleted(memory_id=memory_id):
+            yield Statement("UPDATE memories SET status = 'deleted', changed_position = ? WHERE node_id = ?", (recorded.position, memory_id))
+        case MemoryExpired(memory_id=memory_id):
+            yield Statement(change, ("expired", None, recorded.position, memory_id))
+        case MemoryRestored(memory_id=memory_id, is_permanent=is_permanent):
+            yield Statement(_RESTORE, (recorded.position, is_permanent, memory_id))
         case _:
             pass
 
 
 def _insert(recorded: Recorded, stored: MemoryStored) -> Statement:
+    said_us = recorded.occurred_at
     return Statement(
         _INSERT,
         (
             recorded.position,
             stored.memory_id,
-            stored.content,
-            to_json(stored.metadata),
-            rfc3339(recorded.occurred_at),
-            stored.ttl_seconds,
-            recorded.session_id,
             stored.event_type,
             recorded.project,
-            stored.content_key,
-            stored.priority,
-            None if stored.referenced_at is None else rfc3339(stored.referenced_at),
+            recorded.session_id,
             stored.entity_id,
+            stored.ttl_seconds,
+            None if stored.ttl_seconds is None else said_us + stored.ttl_seconds * 1_000_000,
+            said_us,
+            said_us,
+            stored.referenced_at,
+            recorded.position,
+            stored.on_probation,
+            stored.priority,
+            *_read_off(stored.content),
             to_json(stored.tags),
+            to_json(stored.auto_tags),
+            rfc3339(said_us),
+            None if stored.referenced_at is None else rfc3339(stored.referenced_at),
+            stored.pending,
             stored.source,
             stored.confidence,
-            stored.pending,
+            stored.content_key,
             to_json(stored.redacted),
-            recorded.occurred_at,
-            recorded.position,
+            stored.content,
+            to_json(stored.metadata),
         ),
     )
+
+
+def _read_off(content: str) -> tuple[int, str | None, bool, bool, bool]:
+    found = traits(content)
+    return len(content), found.author, found.is_question, found.gives_reason, found.announces_change

@@ -6,12 +6,12 @@ Which texts were embedded is what the events say; the bytes come from the cache 
 from collections.abc import Iterator
 
 from omegad.events.fact import Recorded
-from omegad.events.memory import MemoryEmbedded
+from omegad.events.memory import MemoryEdited, MemoryEmbedded, MemoryEvolved
 from omegad.views.contract import Embedding, Statement
 
 NAME = "vectors"
-VERSION = 1
-EVENTS = (MemoryEmbedded,)
+VERSION = 2
+EVENTS = (MemoryEmbedded, MemoryEvolved, MemoryEdited)
 
 SCHEMA = """
 CREATE TABLE memory_vectors (
@@ -55,5 +55,9 @@ def project(recorded: Recorded) -> Iterator[Statement]:
                 key = (Embedding(embedder_id, text_hash), row_id, text_hash)
                 yield Statement(_INDEX, key)
                 yield Statement("UPDATE memory_vectors SET vector = ? WHERE id = ? AND text_hash = ?", key)
+        case MemoryEvolved(memory_id=memory_id) | MemoryEdited(memory_id=memory_id):
+            # The vectors are of what it said before; those of what it says now are an event of their own.
+            yield Statement("DELETE FROM memories_vec WHERE rowid IN (SELECT id FROM memory_vectors WHERE memory_id = ?)", (memory_id,))
+            yield Statement("DELETE FROM memory_vectors WHERE memory_id = ?", (memory_id,))
         case _:
             pass

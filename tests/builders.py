@@ -24,7 +24,25 @@ from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import MINILM, FileRecord, Manifest
 from omegad.events.erasure import PayloadErased
 from omegad.events.fact import Erased, Excerpt, Fact, NewEvent, Position, Recorded, Unknown
-from omegad.events.memory import MemoryDeleted, MemoryEmbedded, MemoryRelated, MemoryRepeated, MemoryStored, MemorySuperseded, Relation
+from omegad.events.memory import (
+    EdgeType,
+    MemoryContradicted,
+    MemoryDeleted,
+    MemoryEdited,
+    MemoryEmbedded,
+    MemoryEvolved,
+    MemoryExpired,
+    MemoryLinked,
+    MemoryPromoted,
+    MemoryRated,
+    MemoryRelated,
+    MemoryRepeated,
+    MemoryRestored,
+    MemoryStored,
+    MemorySuperseded,
+    MemoryUnlinked,
+    Relation,
+)
 from omegad.events.retrieval import MemoryQueried, Returned
 from omegad.events.tool import ToolCalled
 from omegad.log import event_log
@@ -60,10 +78,23 @@ class FakeClock:
         return self._random.getrandbits(bits)
 
 
+def key_of(content: str, event_type: str = "memory") -> str:
+    return sha256(f"{event_type} {content}".encode()).hexdigest()
+
+
 def stored(memory_id: str = "mem-1", content: str = "the build needs Python 3.12", **changes: Any) -> MemoryStored:
-    key = sha256(f"{changes.get('event_type', 'memory')} {content}".encode()).hexdigest()
+    key = key_of(content, changes.get("event_type", "memory"))
     fields: dict[str, Any] = {"memory_id": memory_id, "content": content, "content_key": key, "event_type": "memory"}
     return MemoryStored(**fields | changes)
+
+
+def evolved(memory_id: str = "mem-1", content: str = "the build needs Python 3.12\nand a compiler", **changes: Any) -> MemoryEvolved:
+    fields: dict[str, Any] = {"content_key": key_of(content), "wording": content, "similarity": 0.6}
+    return MemoryEvolved(memory_id=memory_id, content=content, **fields | changes)
+
+
+def edited(memory_id: str = "mem-1", content: str = "the build needs Python 3.13", reason: str | None = None) -> MemoryEdited:
+    return MemoryEdited(memory_id=memory_id, content=content, content_key=key_of(content), reason=reason)
 
 
 def embedded(memory_id: str = "mem-1", *texts: str, embedder_id: str = EMBEDDER) -> MemoryEmbedded:
@@ -90,6 +121,34 @@ def superseded(memory_id: str, superseded_by: str, reason: str = "says the same"
 
 def deleted(memory_id: str = "mem-1", reason: str | None = None) -> MemoryDeleted:
     return MemoryDeleted(memory_id=memory_id, reason=reason)
+
+
+def contradicted(memory_id: str, contradicted_by: str, strength: float = 0.8, reason: str = "another value") -> MemoryContradicted:
+    return MemoryContradicted(memory_id=memory_id, contradicted_by=contradicted_by, strength=strength, reason=reason)
+
+
+def restored(memory_id: str = "mem-1", *, is_permanent: bool = False) -> MemoryRestored:
+    return MemoryRestored(memory_id=memory_id, is_permanent=is_permanent)
+
+
+def expired(memory_id: str = "mem-1", expired_at: int = START_US) -> MemoryExpired:
+    return MemoryExpired(memory_id=memory_id, expired_at=expired_at)
+
+
+def rated(memory_id: str = "mem-1", points: int = 1) -> MemoryRated:
+    return MemoryRated(memory_id=memory_id, rating="helpful" if points > 0 else "outdated", points=points)
+
+
+def promoted(memory_id: str = "mem-1") -> MemoryPromoted:
+    return MemoryPromoted(memory_id=memory_id, evidence="explicit")
+
+
+def linked(memory_id: str, target_id: str, edge_type: EdgeType = "related", weight: float = 1.0) -> MemoryLinked:
+    return MemoryLinked(memory_id=memory_id, target_id=target_id, edge_type=edge_type, weight=weight)
+
+
+def unlinked(memory_id: str, target_id: str, *edge_types: EdgeType) -> MemoryUnlinked:
+    return MemoryUnlinked(memory_id=memory_id, target_id=target_id, edge_types=edge_types)
 
 
 def queried(*results: tuple[str, float], **changes: Any) -> MemoryQueried:
@@ -277,6 +336,21 @@ class Served(NamedTuple):
             await self.daemon.parts.views.wait_for(head, healthy)
         return head
 
+    async def worked_off(self) -> None:
+        """Wait until no memory lacks its vectors."""
+        with anyio.fail_after(10):
+            await self.caught_up()
+            while await self.daemon.parts.views.read(_lacking):
+                await anyio.sleep(0.01)
+                await self.caught_up()
+        await self.caught_up()
+
+
+def _lacking(connection: Connection) -> int:
+    sql = "SELECT count(*) FROM memories WHERE status != 'deleted' AND node_id NOT IN (SELECT memory_id FROM memory_vectors)"
+    found: int = connection.execute(sql).fetchone()[0]
+    return found
+
 
 @asynccontextmanager
 async def served(paths: Paths, clock: Clock, settings: Config | None = None) -> AsyncIterator[Served]:
@@ -286,6 +360,7 @@ async def served(paths: Paths, clock: Clock, settings: Config | None = None) -> 
         tasks.start_soon(service.parts.views.run)
         tasks.start_soon(service.parts.near.embedder.run)
         tasks.start_soon(service.backlog.run)
+        tasks.start_soon(service.expiry.run)
         yield Served(service, Caller(service))
         await service.parts.log.drain()
         tasks.cancel_scope.cancel()

@@ -27,7 +27,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.errors": set(),
     "omegad.clock": {"omegad.errors"},
     "omegad.times": {"omegad.errors"},
-    "omegad.config": {"omegad.errors"},
+    "omegad.memory_types": {"omegad.errors"},
+    "omegad.lexemes": set(),  # a view is built with it and a question is taken apart with it, so it belongs to neither
+    "omegad.traits": set(),  # what a view notes of a text and a ranking weighs
+    "omegad.config": {"omegad.errors", "omegad.memory_types"},  # types are declared in the configuration
     "omegad.telemetry": {"omegad.errors"},
     "omegad.supervisor": set(),
     "omegad.allocator": set(),
@@ -37,8 +40,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.log": {"omegad.events", "omegad.storage", *LEAVES},
     "omegad.views": {"omegad.events", "omegad.log", "omegad.storage", "omegad.embedding.cache", *LEAVES},
     "omegad.views.contract": {"omegad.events"},
-    "omegad.commands": {"omegad.events", "omegad.log", *LEAVES},  # of the log the types of guards and decisions, no file
-    "omegad.queries": {"omegad.events", "omegad.storage", *LEAVES},
+    "omegad.commands": {"omegad.events", "omegad.log", "omegad.memory_types", *LEAVES},  # of the log the types of guards and decisions, no file
+    "omegad.ingestion": {"omegad.errors"},  # rules over text, which know nothing of where it goes
+    "omegad.queries": {
+        "omegad.events",
+        "omegad.lexemes",
+        "omegad.memory_types",
+        "omegad.storage",
+        "omegad.traits",
+        *LEAVES,
+    },  # a type has a weight in a ranking
     "omegad.queries.ranking": set(),
     "omegad.reactions": {"omegad.events", "omegad.commands", "omegad.queries", *LEAVES},
     "omegad.dispatch": {
@@ -47,7 +58,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.config",
         "omegad.embedding",
         "omegad.events",
+        "omegad.ingestion",
         "omegad.log",
+        "omegad.memory_types",
         "omegad.queries",
         "omegad.rpc.methods",
         "omegad.rpc.peer",
@@ -71,7 +84,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.dispatch",
         "omegad.embedding",
         "omegad.events",
+        "omegad.ingestion",
         "omegad.log",
+        "omegad.memory_types",
         "omegad.queries",
         "omegad.reactions",
         "omegad.supervisor",
@@ -94,7 +109,13 @@ MAY_IMPORT: dict[str, set[str]] = {
         *LEAVES,
     },
     "projections": {"omegad.views.contract"},
-    "projections.*": {"omegad.events", "omegad.times", "omegad.views.contract"},  # how a time is written, not what time it is
+    "projections.*": {
+        "omegad.events",
+        "omegad.lexemes",
+        "omegad.times",
+        "omegad.traits",
+        "omegad.views.contract",
+    },  # how a time is written, not what time it is
 }
 
 STDLIB = set(sys.stdlib_module_names)
@@ -109,11 +130,15 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.errors": STDLIB,
     "omegad.clock": STDLIB | {"msgspec"},
     "omegad.times": PURE | {"msgspec"},
+    "omegad.memory_types": PURE | {"msgspec"},
+    "omegad.lexemes": PURE,
+    "omegad.traits": PURE | {"msgspec"},
     "omegad.config": STDLIB | {"msgspec"},
     "omegad.telemetry": STDLIB | {"msgspec", "structlog"},
     "omegad.events": PURE | {"msgspec"},
     "omegad.views.contract": PURE | {"msgspec"},
     "omegad.commands": PURE | {"msgspec"},
+    "omegad.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
     "omegad.queries.ranking": PURE | {"msgspec", "numpy"},
     "omegad.rpc.protocol": STDLIB | {"msgspec"},
     "omegad.rpc.endpoint": STDLIB,
@@ -424,12 +449,17 @@ def test_every_row_and_every_excuse_names_something_that_is_there(project: Tree)
         (forbidden_edges, "projections/memories.py", "from projections import edges"),
         (forbidden_edges, "projections/memories.py", "import projections"),
         (forbidden_edges, "projections/memories.py", "from omegad.views.driver import Driver"),
+        (forbidden_edges, "omegad/lexemes.py", "from omegad.errors import Refused"),
+        (forbidden_edges, "omegad/memory_types.py", "from omegad.events import memory"),
+        (forbidden_edges, "omegad/ingestion/noise.py", "from omegad.log import event_log"),
         (modules_without_row, "omegad/manager.py", ""),
         (circles, "omegad/errors.py", "def late():\n    from omegad.log import event_log"),
         (forbidden_outsiders, "projections/memories.py", "import time"),
         (forbidden_outsiders, "omegad/commands/memory.py", "from sqlite3 import connect"),
         (forbidden_outsiders, "omegad/rpc/client.py", "import anyio"),
         (undeclared_dependencies, "omegad/storage/database.py", "import requests"),
+        (forbidden_outsiders, "omegad/lexemes.py", "import msgspec"),
+        (impurities, "omegad/lexemes.py", "print('found')"),
         (impurities, "projections/memories.py", "import datetime\ndatetime.datetime.now()"),
         (impurities, "omegad/commands/memory.py", "from datetime import date\ndate.today()"),
         (impurities, "omegad/queries/ranking.py", "open('weights')"),

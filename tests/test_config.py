@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from omegad import config
 from omegad.config import SOCKET_PATH_BYTES_MAX, Config, Paths, find_paths
 from omegad.errors import BadConfiguration
+from omegad.memory_types import TTL_SECONDS_MAX, MemoryType
 
 SEGMENTS = st.text(st.sampled_from("aé漢 .-"), min_size=1, max_size=30).filter(lambda text: text.strip(". ") != "")
 FOLDERS = st.lists(SEGMENTS, min_size=1, max_size=12).map(lambda parts: "/" + "/".join(parts))
@@ -42,9 +43,12 @@ def test_the_file_is_read_and_the_environment_wins(tmp_path: Path) -> None:
     assert load(tmp_path, text, **environ) == Config(model="none", readers=8, query_timeout_s=0.5, log_level="debug")
 
 
-def test_memory_types_can_be_added(tmp_path: Path) -> None:
-    found = load(tmp_path, "[event_types.recipe]\njaccard = 0.6\n[event_types.rumour]\n")
-    assert {name: kind.jaccard for name, kind in found.event_types.items()} == {"recipe": 0.6, "rumour": 0.85}
+def test_memory_types_can_be_added_with_all_that_follows_from_a_type(tmp_path: Path) -> None:
+    found = load(
+        tmp_path, "[event_types.recipe]\njaccard = 0.6\nttl_seconds = 60\npriority = 5\nweight = 1.5\ndecays = false\n[event_types.rumour]\n"
+    )
+    recipe = MemoryType(jaccard=0.6, ttl_seconds=60, priority=5, weight=1.5, decays=False)
+    assert found.event_types == {"recipe": recipe, "rumour": MemoryType(jaccard=0.85)}
 
 
 @pytest.mark.parametrize(
@@ -61,6 +65,11 @@ def test_memory_types_can_be_added(tmp_path: Path) -> None:
         ("line_bytes_max = 1", {}, "line_bytes_max", ""),
         ("[event_types.recipe]\njaccard = 0.1", {}, "jaccard", ""),
         ("[event_types.recipe]\njacard = 0.6", {}, "jacard", ""),
+        ("[event_types.recipe]\nttl_seconds = 0", {}, "ttl_seconds", ""),
+        (f"[event_types.recipe]\nttl_seconds = {TTL_SECONDS_MAX + 1}", {}, "ttl_seconds", ""),
+        ("[event_types.recipe]\npriority = 6", {}, "priority", ""),
+        ("[event_types.recipe]\nweight = 0", {}, "weight", ""),
+        ('[event_types.recipe]\ndecays = "often"', {}, "decays", ""),
         ("", {"OMEGAD_EVENT_TYPES": "recipe"}, "event_types", ""),
         ("readers = ", {}, "config.toml", ""),
         ("[readers", {}, "config.toml", ""),

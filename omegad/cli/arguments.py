@@ -21,6 +21,8 @@ examples:
   omegad store "We deploy with blue-green since May" --event-type decision --project shop
   git log -1 --format=%B | omegad store - --event-type task_completion
   omegad query "how do we deploy?" --project shop
+  omegad memory edit mem-0123456789abcdef "We deploy with canaries since June"
+  omegad timeline --days 3
   omegad log --follow
   omegad doctor
 
@@ -45,7 +47,7 @@ def parser() -> ArgumentParser:
     whole.set_defaults(home=None, socket=None, json=False, no_spawn=False)
     _add_global(whole)
     verbs = whole.add_subparsers(title="verbs", metavar="VERB", dest="verb", required=True)
-    for add in (_add_service, _add_store, _add_query, _add_memories, _add_log, _add_views, _add_models, _add_doctor):
+    for add in (_add_service, _add_store, _add_query, _add_memories, _add_memory, _add_log, _add_views, _add_models, _add_doctor):
         add(verbs)
     return whole
 
@@ -139,9 +141,111 @@ def _add_memories(verbs: "Verbs") -> None:
     listed.add_argument("--limit", metavar="N", type=int, help="how many on a page, 1 to 1000 (50)")
     listed.add_argument("--cursor", metavar="CURSOR", help="where the page begins: what the page before ended with")
     _add_filters(listed)
-    delete = _verb(verbs, "delete", "Hide a memory from every search and list; its history stays", by="memories.delete")
-    delete.add_argument("memory_id", metavar="ID", help="the memory's id")
-    delete.add_argument("--reason", metavar="TEXT", help="why")
+    _add_delete(verbs)
+    examples = "omegad timeline\nomegad timeline --days 30 --project shop --type decision"
+    timeline = _verb(verbs, "timeline", "Show what was remembered lately, day by day", by="looking_back.timeline", examples=examples)
+    timeline.add_argument("--days", metavar="N", type=int, help="how many days, that of --until or today being the last (7)")
+    timeline.add_argument("--limit", metavar="N", type=int, help="how many memories at most, 1 to 1000 (200)")
+    _add_filters(timeline)
+
+
+def _add_delete(verbs: "Verbs") -> None:
+    delete = _verb(verbs, "delete", "Hide a memory from every search and list; its history stays", by="lifecycle.delete")
+    _add_id(delete)
+    _add_reason(delete)
+
+
+def _add_id(target: ArgumentParser) -> None:
+    target.add_argument("memory_id", metavar="ID", help="the memory's id")
+
+
+def _add_reason(target: ArgumentParser) -> None:
+    target.add_argument("--reason", metavar="TEXT", help="why")
+
+
+def _add_memory(verbs: "Verbs") -> None:
+    does = "Change what is remembered, relate memories, and look back on their lives"
+    memory = verbs.add_parser("memory", help=does, description=f"{does}.", allow_abbrev=False)
+    _add_global(memory)
+    actions = memory.add_subparsers(title="actions", metavar="ACTION", required=True)
+    for add in (_add_changes, _add_judgements, _add_edges, _add_neighbours, _add_looking_back):
+        add(actions)
+
+
+def _add_changes(actions: "Verbs") -> None:
+    examples = 'omegad memory edit mem-0123456789abcdef "Billing runs on PostgreSQL 17"\nomegad memory edit mem-0123456789abcdef - < notes.txt'
+    edit = _verb(actions, "edit", "Replace what a memory says; its id and history stay", by="lifecycle.edit", examples=examples)
+    _add_id(edit)
+    edit.add_argument("content", metavar="CONTENT", help="what it says from now on; - reads it from standard input")
+    _add_reason(edit)
+    _add_delete(actions)
+    restore = _verb(actions, "restore", "Bring back a memory that was deleted, superseded or expired", by="lifecycle.restore")
+    _add_id(restore)
+    _add_reason(restore)
+    examples = 'omegad memory supersede mem-0123456789abcdef mem-fedcba9876543210 --reason "we moved"'
+    supersede = _verb(actions, "supersede", "Let another memory take the place of one", by="lifecycle.supersede", examples=examples)
+    _add_id(supersede)
+    supersede.add_argument("superseded_by", metavar="OTHER", help="the id of the memory that takes its place")
+    _add_reason(supersede)
+
+
+def _add_judgements(actions: "Verbs") -> None:
+    examples = "omegad memory rate mem-0123456789abcdef helpful"
+    rate = _verb(actions, "rate", "Say how useful a memory was", by="lifecycle.rate", examples=examples)
+    _add_id(rate)
+    rate.add_argument("rating", choices=("helpful", "unhelpful", "outdated"), help="helpful adds 1 to its score, unhelpful takes 1, outdated 2")
+    _add_reason(rate)
+    promote = _verb(actions, "promote", "End a memory's probation", by="lifecycle.promote")
+    _add_id(promote)
+    _add_reason(promote)
+
+
+def _add_edges(actions: "Verbs") -> None:
+    examples = "omegad memory link mem-0123456789abcdef mem-fedcba9876543210 --edge-type evolves --weight 0.8"
+    link = _verb(actions, "link", "Draw an edge from a memory to another; again, to set its weight", by="graph.link", examples=examples)
+    unlink = _verb(actions, "unlink", "Take away the edges from a memory to another", by="graph.unlink")
+    for target in (link, unlink):
+        _add_id(target)
+        target.add_argument("target_id", metavar="OTHER", help="the id of the memory that the edge leads to")
+    link.add_argument("--edge-type", metavar="TYPE", help="related (default), evolves, evolved_from, supersedes, superseded_by, contradicts")
+    link.add_argument("--weight", metavar="W", type=float, help="how strong it is, 0 to 1 (1)")
+    unlink.add_argument("--edge-type", metavar="TYPE", help="of this type alone; of every type when left out")
+
+
+def _add_neighbours(actions: "Verbs") -> None:
+    similar = _verb(actions, "similar", "Find the memories that are most like one", by="graph.similar")
+    _add_id(similar)
+    similar.add_argument("--limit", metavar="N", type=int, help="how many at most, 1 to 100 (10)")
+    _add_filters(similar)
+    examples = (
+        "omegad memory traverse mem-0123456789abcdef --max-hops 3 --min-weight 0.6\nomegad memory traverse mem-0123456789abcdef --edge-type evolves"
+    )
+    traverse = _verb(actions, "traverse", "Follow the edges of a memory, hop by hop", by="graph.traverse", examples=examples)
+    _add_id(traverse)
+    traverse.add_argument("--max-hops", metavar="N", type=int, help="how far, 1 to 5 (2)")
+    traverse.add_argument("--min-weight", metavar="W", type=float, help="along edges of at least this weight (0)")
+    traverse.add_argument("--edge-type", dest="edge_types", metavar="TYPE", action="append", help="along edges of this type; of these when repeated")
+    traverse.add_argument("--direction", choices=("both", "out", "in"), help="which way edges are followed (both)")
+    traverse.add_argument("--limit", metavar="N", type=int, help="how many memories at most, 1 to 500 (500)")
+
+
+def _add_looking_back(actions: "Verbs") -> None:
+    history = _verb(actions, "history", "Show a memory's life, event by event", by="looking_back.history")
+    _add_id(history)
+    history.add_argument("--limit", metavar="N", type=int, help="how many events on a page, 1 to 1000 (200)")
+    lessons = _verb(
+        actions, "lessons", "Show what was learned, the best proved first", by="looking_back.lessons", examples="omegad memory lessons --project shop"
+    )
+    lessons.add_argument("--limit", metavar="N", type=int, help="how many at most, 1 to 100 (10)")
+    _add_filters(lessons)
+    examples = "omegad memory receipts --memory-id mem-0123456789abcdef\nomegad memory receipts --session-id s-1 --limit 20"
+    receipts = _verb(actions, "receipts", "Show which memories were found by which queries", by="looking_back.receipts", examples=examples)
+    receipts.add_argument("--session-id", metavar="ID", help="for this session")
+    receipts.add_argument("--memory-id", metavar="ID", help="of this memory")
+    receipts.add_argument("--query-id", metavar="ID", help="of this query")
+    receipts.add_argument("--limit", metavar="N", type=int, help="how many on a page, 1 to 1000 (100)")
+    for target in (history, receipts):
+        target.add_argument("--cursor", metavar="CURSOR", help="where the page begins: what the page before ended with")
 
 
 def _add_log(verbs: "Verbs") -> None:

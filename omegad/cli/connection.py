@@ -16,7 +16,12 @@ from omegad.rpc.client import AsyncClient, Client
 NAME = "omegad-cli"
 ANSWER_S = 60.0  # the first text waits for the model to be loaded
 PROGRESS = "progress"
-WRITING = frozenset({"memory.store", "memory.delete", "tool.record"})
+WRITING = frozenset(
+    {
+        *("memory.store", "memory.upsert", "memory.edit", "memory.delete", "memory.supersede", "memory.restore", "memory.rate", "memory.promote"),
+        *("memory.link", "memory.unlink", "memory.compact", "memory.consolidate", "tool.record"),
+    }
+)
 
 Answer: TypeAlias = Any
 """What a method answers: any JSON."""

@@ -14,7 +14,7 @@ from omegad.rpc.client import Client
 LATEST = 20
 PAGE = 1_000
 DATA_COLUMNS = 160  # of an event's data on a terminal; a pipe gets all of it
-TAG_COLUMNS = 18
+TAG_COLUMNS = 21
 
 
 def show(arguments: Namespace, place: Place) -> int:

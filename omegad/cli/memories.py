@@ -1,26 +1,23 @@
-"""The verbs about memories: store, query, get, list, delete."""
+"""The verbs that are used most: store, query, get, list."""
 
-import sys
 from argparse import Namespace
-from collections.abc import Iterable
 
 import msgspec
 
-from omegad.cli.arguments import WrongUsage
 from omegad.cli.connection import Answer, ask
+from omegad.cli.parameters import SCOPE, chosen, content, filters, metadata
 from omegad.cli.place import Place
-from omegad.cli.printing import moment, painted, safe, warn, write_fields, write_json, write_table
+from omegad.cli.printing import cut, moment, one_line, painted, safe, warn, warn_if_stale, write_fields, write_json, write_more, write_table
 
-STDIN_BYTES_MAX = 1024 * 1024  # more than the daemon takes, so that it is the one to refuse it
-SCOPE = ("project", "entity_id", "session_id")
-FILTERS = (*SCOPE, "event_types", "tags", "since", "until")
+LISTS = ("tags", "auto_tags", "redacted")
+PREVIEW_COLUMNS = 48  # of a content beside what explains its score
 STORED = ("event_type", "tags", "priority", "referenced_date", "ttl_seconds", "source", "confidence", "request_id", "ack")
 
 
 def store(arguments: Namespace, place: Place) -> int:
     """Remember something, and say what became of it."""
-    content = _standard_input() if arguments.content == "-" else arguments.content
-    answer = ask(place, "memory.store", content=content, metadata=_metadata(arguments.metadata), **_chosen(arguments, (*SCOPE, *STORED)))
+    told = content(arguments.content)
+    answer = ask(place, "memory.store", content=told, metadata=metadata(arguments.metadata), **chosen(arguments, *SCOPE, *STORED))
     if arguments.json:
         write_json(answer)
     else:
@@ -36,62 +33,35 @@ def store(arguments: Namespace, place: Place) -> int:
     return 0
 
 
-def _standard_input() -> str:
-    data = sys.stdin.buffer.read(STDIN_BYTES_MAX) if sys.stdin else b""
-    try:
-        return data.decode().rstrip("\n")
-    except UnicodeDecodeError as error:
-        raise WrongUsage(f"standard input is not UTF-8: {error}") from error
-
-
-def _metadata(text: str | None) -> object:
-    if text is None:
-        return None
-    try:
-        return msgspec.json.decode(text, type=dict[str, object])
-    except msgspec.DecodeError as error:
-        raise WrongUsage(f"--metadata is not a JSON object: {error}") from error
-
-
-def _chosen(arguments: Namespace, names: Iterable[str]) -> dict[str, object]:
-    return {name: getattr(arguments, name) for name in names}
-
-
 def query(arguments: Namespace, place: Place) -> int:
     """Find memories, best first."""
-    asked = _chosen(arguments, ("text", "mode", "limit", "explain", "min_position", *FILTERS))
-    answer = ask(place, "memory.query", **asked)
+    asked = chosen(arguments, "text", "mode", "limit", "explain", "min_position")
+    answer = ask(place, "memory.query", **asked, **filters(arguments))
     if arguments.json:
         write_json(answer)
     elif answer["abstained"]:
         print("nothing found")
     elif arguments.explain:
-        write_table(("SCORE", "MEANING", "WORDS", "COSINE", "BM25", "ID", "CONTENT"), [_explained(result) for result in answer["results"]])
+        write_table(("SCORE", "COSINE", "BM25", "ID", "CONTENT", "STAGES"), [_explained(result) for result in answer["results"]])
     else:
         header = ("SCORE", "ID", "TYPE", "STORED", "PROJECT", "CONTENT")
-        write_table(header, [(f"{result['score']:.3f}", *_cells(result)) for result in answer["results"]])
+        write_table(header, [(f"{result['score']:.3f}", *cells(result)) for result in answer["results"]])
     if answer["degraded"]:
         warn(f"DEGRADED: searched by {answer['degraded']} alone; `omegad status` says why")
-    if answer["stale_by"]:
-        warn(f"{answer['stale_by']} events that are stored already do not show yet")
+    warn_if_stale(answer)
     return 0
 
 
 def _explained(result: Answer) -> tuple[object, ...]:
     why = result["explanation"]
     cosine = "-" if why["cosine"] is None else f"{why['cosine']:.3f}"
-    return (
-        f"{result['score']:.3f}",
-        f"{why['vector']:.3f}",
-        f"{why['text']:.3f}",
-        cosine,
-        f"{why['bm25']:.3g}",
-        result["memory_id"],
-        result["content"],
-    )
+    stages = sorted(why["stages"].items(), key=lambda stage: -abs(stage[1]))
+    told = ", ".join(f"{name} {share:+.3f}" for name, share in stages if f"{share:.3f}".strip("-") != "0.000")
+    return f"{result['score']:.3f}", cosine, f"{why['bm25']:.3g}", result["memory_id"], cut(one_line(result["content"]), PREVIEW_COLUMNS), told
 
 
-def _cells(memory: Answer) -> tuple[object, ...]:
+def cells(memory: Answer) -> tuple[object, ...]:
+    """Return what a table tells of a memory: id, type, when it was stored, project, content."""
     return memory["memory_id"], memory["event_type"], moment(memory["created_at"]), memory["project"] or "-", memory["content"]
 
 
@@ -101,9 +71,9 @@ def get(arguments: Namespace, place: Place) -> int:
     if arguments.json:
         write_json(memory)
         return 0
-    unshown = {"content", "edges", "position", "metadata", "tags", "redacted"}
+    unshown = {"content", "edges", "position", "stale_by", "metadata", *LISTS}
     fields = [(name, value) for name, value in memory.items() if name not in unshown and value is not False]
-    fields += [("tags", ", ".join(memory["tags"])), ("redacted", ", ".join(memory["redacted"]))]
+    fields += [(name, ", ".join(memory[name])) for name in LISTS]
     if memory["metadata"]:
         fields.append(("metadata", msgspec.json.encode(memory["metadata"]).decode()))
     write_fields(fields)
@@ -112,28 +82,19 @@ def get(arguments: Namespace, place: Place) -> int:
         print()
         rows = [(edge["direction"], edge["edge_type"], f"{edge['weight']:.2f}", edge["memory_id"]) for edge in memory["edges"]]
         write_table(("EDGE", "TYPE", "WEIGHT", "ID"), rows)
+    warn_if_stale(memory)
     return 0
 
 
 def list_all(arguments: Namespace, place: Place) -> int:
     """List a page of memories."""
-    answer = ask(place, "memory.list", **_chosen(arguments, ("limit", "cursor", *FILTERS)))
+    answer = ask(place, "memory.list", **chosen(arguments, "limit", "cursor"), **filters(arguments))
     if arguments.json:
         write_json(answer)
     elif answer["memories"]:
-        write_table(("ID", "TYPE", "STORED", "PROJECT", "CONTENT"), [_cells(memory) for memory in answer["memories"]])
+        write_table(("ID", "TYPE", "STORED", "PROJECT", "CONTENT"), [cells(memory) for memory in answer["memories"]])
     else:
         print("no memories")
-    if answer["next_cursor"] and not arguments.json:
-        print(painted(f"there are more: --cursor {answer['next_cursor']}", "dim"))
-    return 0
-
-
-def delete(arguments: Namespace, place: Place) -> int:
-    """Hide a memory."""
-    answer = ask(place, "memory.delete", memory_id=arguments.memory_id, reason=arguments.reason)
-    if arguments.json:
-        write_json(answer)
-    else:
-        print(f"deleted {safe(arguments.memory_id)} at position {answer['position']}")
+    if not arguments.json:
+        write_more(answer)
     return 0

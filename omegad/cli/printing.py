@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TextIO
 
 import msgspec
@@ -51,6 +51,18 @@ def write_json(answer: object) -> None:
 def warn(message: str) -> None:
     """Print what must not be missed to standard error."""
     print(painted(f"! {safe(message)}", "yellow", sys.stderr), file=sys.stderr)
+
+
+def warn_if_stale(answer: Mapping[str, int]) -> None:
+    """Print that an answer lacks what was stored a moment before, where it does."""
+    if answer["stale_by"]:
+        warn(f"{answer['stale_by']} events that are stored already do not show yet")
+
+
+def write_more(answer: Mapping[str, str | None]) -> None:
+    """Print how to see the page after this one, where there is one."""
+    if answer["next_cursor"]:
+        print(painted(f"there are more: --cursor {answer['next_cursor']}", "dim"))
 
 
 def write_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -3,7 +3,25 @@
 Boundary: knows events, the log's guards and decisions, and errors; no database, socket, model or clock.
 """
 
-from omegad.commands.memory import DeleteMemory, StoreMemory
+from omegad.commands.compaction import CompactMemories
+from omegad.commands.consolidation import ConsolidateMemories
+from omegad.commands.graph import LinkMemories, UnlinkMemories
+from omegad.commands.lifecycle import DeleteMemory, EditMemory, PromoteMemory, RateMemory, RestoreMemory, SupersedeMemory
+from omegad.commands.store import StoreMemory, UpsertMemory
 from omegad.commands.tool import RecordToolCall
 
-Command = StoreMemory | DeleteMemory | RecordToolCall
+Command = (
+    StoreMemory
+    | UpsertMemory
+    | EditMemory
+    | DeleteMemory
+    | SupersedeMemory
+    | RestoreMemory
+    | RateMemory
+    | PromoteMemory
+    | LinkMemories
+    | UnlinkMemories
+    | CompactMemories
+    | ConsolidateMemories
+    | RecordToolCall
+)

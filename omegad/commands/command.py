@@ -1,12 +1,17 @@
-"""What every command has in common, and the kinds of parameter that recur."""
+"""What every command has in common, and the kinds of parameter and answer that recur."""
 
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from omegad.errors import NotFound, Refused
+from omegad.events.fact import Position
+from omegad.log.guards import Guards, MemoryGuard
+
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 Text = Annotated[str, Meta(min_length=1)]
+Reason = Annotated[str, Meta(max_length=4_096)]
 Ack = Literal["related", "durable"]
 
 
@@ -19,3 +24,26 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", for
 
     request_id: Name | None = None
     ack: Ack = "related"
+
+
+class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the latest event of a command stands in the log."""
+
+    position: Position = 0
+
+
+def known(guards: Guards, memory_id: str) -> MemoryGuard:
+    """Return what the log knows of a memory; raises `NotFound`."""
+    guard = guards.memory(memory_id)
+    if guard is None:
+        raise NotFound(f"there is no memory {memory_id[:80]}")
+    return guard
+
+
+def findable(guards: Guards, memory_id: str, now_us: int) -> MemoryGuard:
+    """Return what the log knows of a memory that a search may find; raises `NotFound`, or `Refused` for one that is hidden."""
+    guard = known(guards, memory_id)
+    if not guard.is_active(now_us):
+        state = "expired" if guard.state == "active" else guard.state
+        raise Refused(f"memory {memory_id} is {state}", hint="memory.restore brings it back")
+    return guard

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from omegad.commands.memory import StoreMemory
+from omegad.commands.store import StoreMemory
 from omegad.dispatch.commands import CommandDispatch
 from omegad.dispatch.parts import Parts
 from omegad.queries import backlog, search
@@ -36,7 +36,7 @@ class BacklogEmbedding:
     async def embed(self, memory: Lacking) -> bool:
         """Embed one and record what follows; say whether the model could."""
         command = StoreMemory(content=memory.content, event_type=memory.event_type, project=memory.project, entity_id=memory.entity_id)
-        return await self._commands.embed_stored(memory.memory_id, command)
+        return await self._commands.embed_stored(memory.memory_id, memory.content_hash, command)
 
     async def fill(self) -> int:
         """Compute again some vectors whose bytes were lost, and put them into the views; return how many memories have theirs."""

@@ -5,25 +5,24 @@ from functools import partial
 from hashlib import blake2b
 from typing import Protocol
 
-import anyio
 import msgspec
 
-from omegad.commands import Command, memory, tool
-from omegad.commands.memory import DeleteMemory, Neighbour, Outdated, PreparedStore, StoreMemory
+from omegad.commands import Command, graph, lifecycle, tool
+from omegad.commands.compaction import CompactMemories
+from omegad.commands.consolidation import ConsolidateMemories
+from omegad.commands.graph import LinkMemories, UnlinkMemories
+from omegad.commands.lifecycle import DeleteMemory, EditMemory, PromoteMemory, RateMemory, RestoreMemory, SupersedeMemory
+from omegad.commands.store import Outdated, PreparedStore, StoreMemory, UpsertMemory
 from omegad.commands.tool import RecordToolCall
-from omegad.dispatch.neighbourhood import Embedded
+from omegad.dispatch.maintenance import Maintenance
 from omegad.dispatch.parts import Parts
-from omegad.errors import Unavailable
-from omegad.log.decision import Decision, Outcome, Proposal, RequestKey
-from omegad.log.guards import Guards
-from omegad.queries import search
-from omegad.queries.neighbours import Near, neighbours
-from omegad.storage.driver import Connection
+from omegad.dispatch.storing import Storing
+from omegad.log.decision import Decide, Outcome, Proposal, RequestKey
+from omegad.queries.graph import edge_types_between
 
 TRIES = 3
-VIEWS_WAIT_S = 5.0  # for the views to show what is near, before deciding without
 
-Decide = Callable[[Guards, int], Decision]
+OnPending = Callable[[], None]
 
 
 class Attempt(Protocol):
@@ -49,59 +48,75 @@ class CommandDispatch:
         """Take everything from outside."""
         self._log = parts.log
         self._views = parts.views
-        self._near = parts.near
-        self._types = parts.types
-        self._clock = parts.clock
+        self._storing = Storing(parts)
+        self._maintenance = Maintenance(parts)
         self.acknowledged = parts.log.head
         """The highest position that any client's command was acknowledged at."""
-        self.on_pending: Callable[[], None] = lambda: None
-        """Called when a memory was stored whose vectors and relations are to follow."""
+        self.on_pending: OnPending = lambda: None
+        """Called when a memory was stored or changed whose vectors and relations are to follow."""
 
     async def execute(self, command: Command, origin: Origin) -> Outcome:
         """Carry out a command; raises what its decision raises."""
         match command:
+            case UpsertMemory(memory_id=str() as memory_id):
+                outcome = await self._append(command, origin, await self._storing.decide_replacement(command, memory_id))
+                self.on_pending()
             case StoreMemory():
                 outcome = await self._store(command, origin)
-            case DeleteMemory():
-                outcome = await self._append(command, origin, partial(memory.delete, command))
-            case RecordToolCall():
-                outcome = await self._append(command, origin, partial(tool.record, command, tool.cut(command)))
+            case EditMemory():
+                outcome = await self._append(command, origin, await self._storing.decide_edit(command))
+                self.on_pending()
+            case UnlinkMemories():
+                outcome = await self._unlink(command, origin)
+            case CompactMemories():
+                outcome = await self._append(command, origin, await self._maintenance.decide_compaction(command))
+                self.on_pending()
+            case ConsolidateMemories():
+                outcome = await self._append(command, origin, await self._maintenance.decide_consolidation(command))
+                self.on_pending()
+            case _:
+                outcome = await self._append(command, origin, _decision(command))
         self.acknowledged = max(self.acknowledged, outcome.position)
         return outcome
 
-    async def embed_stored(self, memory_id: str, command: StoreMemory) -> bool:
+    async def embed_stored(self, memory_id: str, content_key: str, command: StoreMemory) -> bool:
         """Embed a memory that was stored without, and append what follows; say whether the model could."""
-        jaccard_min = self._types.jaccard(command.event_type)
-        embedded = await self._near.embed(command.content, is_backlog=True)
+        embedded = await self._storing.embed(command.content, is_backlog=True)
         if embedded is None:
             return False
-        base = PreparedStore(memory_id=memory_id, content=command.content, redacted=(), read_position=0)
+        base = PreparedStore(memory_id=memory_id, content=command.content, read_position=0)
 
         async def attempt(*, is_last: bool) -> Outcome:
-            prepared = await self._prepared(command, base, embedded, is_last_try=is_last)
-            decide = self._noting(partial(memory.embed, command, prepared, jaccard_min), command, prepared, embedded)
-            return await self._log.append(Proposal(decide=decide))
+            prepared = await self._storing.prepare(command, base, embedded, is_last=is_last)
+            return await self._log.append(Proposal(decide=self._storing.decide_embed(command, prepared, content_key, embedded)))
 
-        await self._views_at_head()
+        await self._storing.views_at_head()
         await self._until_current(attempt)
         return True
 
+    async def expire(self, memory_ids: tuple[str, ...]) -> None:
+        """Record of memories that their time is over."""
+        await self._log.append(Proposal(decide=partial(lifecycle.expire, memory_ids)))
+
     async def _store(self, command: StoreMemory, origin: Origin) -> Outcome:
-        content, redacted = memory.clean(command, self._types)
-        jaccard_min = self._types.jaccard(command.event_type)
-        embedded = None if command.ack == "durable" else await self._near.embed(content)
-        base = PreparedStore(memory_id=self._memory_id(), content=content, redacted=redacted, read_position=0)
+        base = self._storing.begin(command, origin.client or None)
+        embedded = None if command.ack == "durable" else await self._storing.embed(base.content)
 
         async def attempt(*, is_last: bool) -> Outcome:
-            prepared = await self._prepared(command, base, embedded, is_last_try=is_last)
-            decide = self._noting(partial(memory.store, command, prepared, jaccard_min), command, prepared, embedded)
-            return await self._append(command, origin, decide)
+            prepared = await self._storing.prepare(command, base, embedded, is_last=is_last)
+            return await self._append(command, origin, self._storing.decide_store(command, prepared, embedded))
 
-        await self._views_reach(origin.written)
+        await self._storing.views_reach(origin.written)
         outcome = await self._until_current(attempt)
         if embedded is None:
             self.on_pending()
         return outcome
+
+    async def _unlink(self, command: UnlinkMemories, origin: Origin) -> Outcome:
+        await self._storing.views_reach(max(origin.written, self.acknowledged))
+        ends = (command.memory_id, command.target_id)
+        found = await self._views.read(partial(edge_types_between, ends=ends, edge_type=command.edge_type))
+        return await self._append(command, origin, partial(graph.unlink, command, found))
 
     async def _until_current(self, attempt: Attempt) -> Outcome:
         """Prepare and decide again while the neighbours keep changing; the last attempt is decided on what it has."""
@@ -109,67 +124,14 @@ class CommandDispatch:
             try:
                 return await attempt(is_last=False)
             except Outdated:
-                await self._views_at_head()
+                await self._storing.views_at_head()
         return await attempt(is_last=True)
-
-    def _noting(self, decide: Decide, command: StoreMemory, prepared: PreparedStore, embedded: Embedded | None) -> Decide:
-        """Return *decide*, which then also notes the memory among the late ones, for those that are being decided meanwhile."""
-
-        def noting(guards: Guards, now_us: int) -> Decision:
-            decision = decide(guards, now_us)
-            if embedded is not None:
-                self._near.late.add(prepared.memory_id, command.project, embedded.vector)
-            return decision
-
-        return noting
-
-    async def _prepared(self, command: StoreMemory, base: PreparedStore, embedded: Embedded | None, *, is_last_try: bool) -> PreparedStore:
-        if embedded is None and command.ack == "durable":
-            return msgspec.structs.replace(base, pending=True)
-        found, position = await self._look_around(command, base, embedded)
-        base = msgspec.structs.replace(base, read_position=position, is_last_try=is_last_try)
-        if embedded is None:
-            return msgspec.structs.replace(base, neighbours=_known(found), pending=True, degraded="embedding")
-        return msgspec.structs.replace(
-            base,
-            neighbours=_known(found, is_comparable=embedded.is_whole),
-            embedder_id=embedded.embedder_id,
-            text_hashes=embedded.text_hashes,
-            arrived=partial(self._near.late.near, command.project, embedded.vector),
-        )
-
-    async def _look_around(self, command: StoreMemory, base: PreparedStore, embedded: Embedded | None) -> tuple[list[Near], int]:
-        mirror = self._near.mirror(self._views.file)
-        now_us = self._clock.now_us()
-        searched = None if mirror is None or embedded is None else (mirror, embedded.vector)
-
-        def read(connection: Connection) -> tuple[list[Near], int]:
-            found = neighbours(connection, base.content, command.project, searched, now_us=now_us, leave_out=base.memory_id)
-            return found, search.position(connection, search.VIEWS)
-
-        return await self._views.read(read)
 
     async def _append(self, command: Command, origin: Origin, decide: Decide) -> Outcome:
         request = None
         if command.request_id is not None:
             request = RequestKey(client=origin.client, request_id=command.request_id, params_digest=origin.digest)
         return await self._log.append(Proposal(decide=decide, client=origin.client or None, request=request))
-
-    async def _views_reach(self, position: int) -> None:
-        """Wait for the views, but not for ever: what they do not show in time is decided without."""
-        if self._views.driver.trouble:
-            return
-        with anyio.move_on_after(VIEWS_WAIT_S):
-            try:
-                await self._views.wait_for(position, search.VIEWS)
-            except Unavailable:
-                return
-
-    async def _views_at_head(self) -> None:
-        await self._views_reach(self._log.head)
-
-    def _memory_id(self) -> str:
-        return f"mem-{self._clock.random_bits(64):016x}"
 
 
 def digest_of(method: str, params: bytes) -> bytes:
@@ -178,15 +140,28 @@ def digest_of(method: str, params: bytes) -> bytes:
     return blake2b(method.encode() + b"\0" + ordered, digest_size=16).digest()
 
 
-def _known(found: list[Near], *, is_comparable: bool = True) -> tuple[Neighbour, ...]:
-    return tuple(
-        Neighbour(
-            memory_id=near.memory_id,
-            content=near.content,
-            event_type=near.event_type,
-            entity_id=near.entity_id,
-            similarity=near.cosine,
-            is_comparable=is_comparable,
-        )
-        for near in found
-    )
+def _decision(command: Command) -> Decide:
+    """Return the decision of a command that needs nothing from the world."""
+    match command:
+        case LinkMemories():
+            return partial(graph.link, command)
+        case RecordToolCall():
+            return partial(tool.record, command, tool.cut(command))
+        case _:
+            return _lifecycle_decision(command)
+
+
+def _lifecycle_decision(command: Command) -> Decide:
+    match command:
+        case DeleteMemory():
+            return partial(lifecycle.delete, command)
+        case SupersedeMemory():
+            return partial(lifecycle.supersede, command)
+        case RestoreMemory():
+            return partial(lifecycle.restore, command)
+        case RateMemory():
+            return partial(lifecycle.rate, command)
+        case PromoteMemory():
+            return partial(lifecycle.promote, command)
+        case _:
+            raise AssertionError(command)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from omegad.commands.memory import RELATED_COSINE
+from omegad.commands.relating import RELATED_COSINE
 from omegad.embedding.cache import text_hash
 from omegad.embedding.embedder import Embedder
 from omegad.embedding.passages import passages

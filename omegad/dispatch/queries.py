@@ -9,19 +9,17 @@ import structlog
 
 from omegad.clock import uuid7
 from omegad.dispatch.commands import Origin
+from omegad.dispatch.freshness import Freshness
 from omegad.dispatch.parts import Parts
-from omegad.errors import Invalid, ModelFailed, ModelMissing, NotFound, OmegadError, Overloaded, Stale
+from omegad.errors import ModelFailed, ModelMissing, OmegadError, Overloaded
 from omegad.events.fact import NewEvent
 from omegad.events.retrieval import MemoryQueried, Returned
 from omegad.log.decision import Decision, Proposal
 from omegad.log.guards import Guards
 from omegad.queries import memory, search
-from omegad.queries.memory import Found, GetMemory, ListMemories, MemoryPage
 from omegad.queries.ranking import RANKING_VERSION
-from omegad.queries.search import Answer, QueryMemory, Result
+from omegad.queries.search import Answer, Matches, QueryMemory, Sources
 from omegad.storage.driver import Connection
-
-OWN_WRITES_S = 10.0  # for the views to show what this connection wrote; longer means that they cannot
 
 _log = structlog.get_logger(__name__)
 
@@ -36,7 +34,7 @@ class QueryDispatch:
         self._near = parts.near
         self._types = parts.types
         self._clock = parts.clock
-        self._fresh_wait_s = fresh_wait_s
+        self._freshness = Freshness(parts, fresh_wait_s)
         self._timeout_s = timeout_s
 
     async def find(self, query: QueryMemory, origin: Origin, acknowledged: int) -> Answer:
@@ -45,20 +43,21 @@ class QueryDispatch:
         for event_type in query.event_types:
             self._types.check(event_type)
         vector, degraded = await self._vector(query)
-        await self._fresh(search.VIEWS, origin.written, acknowledged, query.min_position)
+        await self._freshness.wait(search.VIEWS, origin.written, acknowledged, query.min_position)
         now_us = self._clock.now_us()
         mirror = self._near.mirror(self._views.file) if vector else None
 
-        def read(connection: Connection, vector: bytes | None) -> tuple[list[Result], int]:
-            return search.search(connection, query, vector, mirror, now_us), search.position(connection, search.VIEWS)
+        def read(connection: Connection, sources: Sources) -> tuple[Matches, int]:
+            return search.search(connection, query, sources, now_us), search.position(connection, search.VIEWS)
 
-        results, position = await self._views.read(partial(read, vector=vector))
+        found, position = await self._views.read(partial(read, sources=Sources(vector, mirror, self._types)))
         if mirror is not None and len(mirror) == 0 and await self._views.read(memory.are_there_any):
             # No vector is at hand yet: the backlog is computing them.
-            degraded, (results, position) = "keyword", await self._views.read(partial(read, vector=None))
+            degraded, (found, position) = "keyword", await self._views.read(partial(read, sources=Sources(None, None, self._types)))
         answer = Answer(
-            results=results,
-            abstained=not results,
+            results=found.results,
+            abstained=not found.results,
+            confidence=found.confidence,
             degraded=degraded,
             query_id=uuid7(self._clock),
             position=position,
@@ -67,24 +66,6 @@ class QueryDispatch:
         )
         self._record(query, answer, origin, now_us)
         return answer
-
-    async def get(self, query: GetMemory, origin: Origin, acknowledged: int) -> Found:
-        """Answer with one memory."""
-        names = ("memories", "edges")
-        await self._fresh(names, origin.written, acknowledged, None)
-        try:
-            return await self._views.read(lambda connection: memory.get(connection, query, search.position(connection, names)))
-        except NotFound:
-            if self._views.driver.position(names) < acknowledged:
-                raise Stale(f"the views do not show position {acknowledged} yet, and {query.memory_id[:80]} is not among what they do") from None
-            raise
-
-    async def list_memories(self, query: ListMemories, origin: Origin, acknowledged: int) -> MemoryPage:
-        """Answer with a page of memories."""
-        await self._fresh(("memories",), origin.written, acknowledged, None)
-        now_us = self._clock.now_us()
-        page = await self._views.read(lambda connection: memory.list_memories(connection, query, search.position(connection, ("memories",)), now_us))
-        return msgspec.structs.replace(page, stale_by=max(0, acknowledged - page.position))
 
     async def _vector(self, query: QueryMemory) -> tuple[bytes | None, str | None]:
         """Return the question's vector and, where there is none though one is wanted, what the answer is degraded to."""
@@ -101,18 +82,6 @@ class QueryDispatch:
         tell = _log.warning if self._near.embedder.embedder_id else _log.debug
         tell("query.degraded", failure="RETRIEVAL", to="keyword", reason=reason)
         return None, "keyword"
-
-    async def _fresh(self, names: tuple[str, ...], own: int, acknowledged: int, wanted: int | None) -> None:
-        """Wait for the caller's own writes, always; for everyone's, a while. Raises `Stale`, `Invalid` or `ViewFailed`."""
-        if wanted is not None and wanted > self._log.head:
-            raise Invalid(f"min_position {wanted} is beyond the end of the log, {self._log.head}")
-        must = max(own, wanted or 0)
-        with anyio.move_on_after(OWN_WRITES_S) as patience:
-            await self._views.wait_for(must, names)
-        if patience.cancelled_caught:
-            raise Stale(f"the views did not reach position {must} within {OWN_WRITES_S:.0f} s")
-        with anyio.move_on_after(self._fresh_wait_s):
-            await self._views.wait_for(acknowledged, names)
 
     def _record(self, query: QueryMemory, answer: Answer, origin: Origin, at: int) -> None:
         event = MemoryQueried(

@@ -6,15 +6,15 @@ from collections.abc import Callable
 import msgspec
 
 from omegad import __version__
-from omegad.commands.memory import DeleteMemory, StoreMemory
-from omegad.commands.tool import RecordToolCall
+from omegad.commands.command import Command
 from omegad.dispatch.commands import CommandDispatch, Origin, digest_of
 from omegad.dispatch.queries import QueryDispatch
+from omegad.dispatch.readings import ReadingDispatch
 from omegad.dispatch.system import SystemDispatch
 from omegad.errors import Invalid
 from omegad.log.decision import Outcome
+from omegad.queries import Reading
 from omegad.queries.log import FollowLog, ReadLog, VerifyLog
-from omegad.queries.memory import GetMemory, ListMemories
 from omegad.queries.search import QueryMemory
 from omegad.queries.system import PROTOCOL, Greeting, Hello, Metrics, Ping, Pong, Shutdown, Status, exposition
 from omegad.queries.views import RebuildViews, VerifyViews
@@ -25,10 +25,18 @@ from omegad.rpc.peer import Call
 class Service:
     """Answers calls; `handle` is what the server is given."""
 
-    def __init__(self, commands: CommandDispatch, queries: QueryDispatch, system: SystemDispatch, stop: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        commands: CommandDispatch,
+        queries: QueryDispatch,
+        readings: ReadingDispatch,
+        system: SystemDispatch,
+        stop: Callable[[], None],
+    ) -> None:
         """*stop* begins the daemon's end and returns at once."""
         self._commands = commands
         self._queries = queries
+        self._readings = readings
         self._system = system
         self._stop = stop
 
@@ -41,13 +49,13 @@ class Service:
 
     async def _answer(self, call: Call, params: bytes) -> object:
         request = methods.parse(call.method, params)
+        if isinstance(request, QueryMemory | Reading):
+            return await self._ask(request, Origin(call.peer.name, b"", call.peer.written))
         match request:
-            case StoreMemory() | DeleteMemory() | RecordToolCall():
+            case Command():
                 digest = digest_of(call.method, params) if request.request_id is not None else b""
                 outcome = await self._commands.execute(request, Origin(call.peer.name, digest, call.peer.written))
                 return _acknowledged(call, outcome)
-            case QueryMemory() | GetMemory() | ListMemories():
-                return await self._ask(request, Origin(call.peer.name, b"", call.peer.written))
             case Hello():
                 return _greet(request, call)
             case Ping():
@@ -58,15 +66,11 @@ class Service:
             case _:
                 return await self._ask_system(request, call)
 
-    async def _ask(self, query: QueryMemory | GetMemory | ListMemories, origin: Origin) -> msgspec.Struct:
+    async def _ask(self, query: QueryMemory | Reading, origin: Origin) -> msgspec.Struct:
         acknowledged = self._commands.acknowledged
-        match query:
-            case QueryMemory():
-                return await self._queries.find(query, origin, acknowledged)
-            case GetMemory():
-                return await self._queries.get(query, origin, acknowledged)
-            case ListMemories():
-                return await self._queries.list_memories(query, origin, acknowledged)
+        if isinstance(query, QueryMemory):
+            return await self._queries.find(query, origin, acknowledged)
+        return await self._readings.answer(query, origin, acknowledged)
 
     async def _ask_system(self, query: methods.Request, call: Call) -> object:
         match query:

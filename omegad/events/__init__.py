@@ -6,8 +6,43 @@ the old shape's golden file is kept, and `omegad.log.upcasting` learns the step.
 """
 
 from omegad.events.erasure import PayloadErased
-from omegad.events.memory import MemoryDeleted, MemoryEmbedded, MemoryRelated, MemoryRepeated, MemoryStored, MemorySuperseded
+from omegad.events.memory import (
+    MemoryContradicted,
+    MemoryDeleted,
+    MemoryEdited,
+    MemoryEmbedded,
+    MemoryEvolved,
+    MemoryExpired,
+    MemoryLinked,
+    MemoryPromoted,
+    MemoryRated,
+    MemoryRelated,
+    MemoryRepeated,
+    MemoryRestored,
+    MemoryStored,
+    MemorySuperseded,
+    MemoryUnlinked,
+)
 from omegad.events.retrieval import MemoryQueried
 from omegad.events.tool import ToolCalled
 
-Event = MemoryStored | MemoryEmbedded | MemoryRepeated | MemoryRelated | MemorySuperseded | MemoryDeleted | MemoryQueried | ToolCalled | PayloadErased
+Event = (
+    MemoryStored
+    | MemoryEmbedded
+    | MemoryRepeated
+    | MemoryEvolved
+    | MemoryEdited
+    | MemoryRelated
+    | MemoryContradicted
+    | MemorySuperseded
+    | MemoryDeleted
+    | MemoryExpired
+    | MemoryRestored
+    | MemoryRated
+    | MemoryPromoted
+    | MemoryLinked
+    | MemoryUnlinked
+    | MemoryQueried
+    | ToolCalled
+    | PayloadErased
+)

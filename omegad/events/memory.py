@@ -8,6 +8,8 @@ from omegad.events.fact import Fact, FreeData, FreeText
 
 EdgeType = Literal["related", "evolved_from", "superseded_by", "contradicts", "evolves", "supersedes"]
 Likeness = Literal["exact", "cosine", "jaccard"]
+Rating = Literal["helpful", "unhelpful", "outdated"]
+Evidence = Literal["explicit", "use", "corroboration"]
 
 
 class Relation(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,11 +20,13 @@ class Relation(msgspec.Struct, frozen=True, kw_only=True):
     edge_type: EdgeType = "related"
 
 
-class MemoryStored(Fact, frozen=True, kw_only=True, tag="memory.stored@1"):
+class MemoryStored(Fact, frozen=True, kw_only=True, tag="memory.stored@2"):
     """A memory was stored.
 
     `content_key` identifies the content within its scope (type, project, entity); `referenced_at` is the moment the content speaks
-    of, in microseconds since 1970. `pending` says that relations were not decided yet and follow as events of their own.
+    of, in microseconds since 1970. `auto_tags` were found in the content by rule. `on_probation` says that it was captured without
+    being asked for, and counts for less until it is promoted. `pending` says that relations were not decided yet and follow as events of
+    their own.
     """
 
     memory_id: str
@@ -40,6 +44,8 @@ class MemoryStored(Fact, frozen=True, kw_only=True, tag="memory.stored@1"):
     related: tuple[Relation, ...] = ()
     redacted: tuple[str, ...] = ()
     pending: bool = False
+    auto_tags: tuple[FreeText, ...] = ()
+    on_probation: bool = False
 
 
 class MemoryEmbedded(Fact, frozen=True, kw_only=True, tag="memory.embedded@1"):
@@ -82,3 +88,82 @@ class MemoryDeleted(Fact, frozen=True, kw_only=True, tag="memory.deleted@1"):
 
     memory_id: str
     reason: FreeText | None = None
+
+
+class MemoryEvolved(Fact, frozen=True, kw_only=True, tag="memory.evolved@1"):
+    """What a memory says was said again with more: the addition was appended. `content` is the whole that it now says.
+
+    `wording` is what was said, `similarity` the word Jaccard between that and what the memory said before.
+    """
+
+    memory_id: str
+    content: FreeText
+    content_key: str
+    wording: FreeText
+    similarity: float
+
+
+class MemoryEdited(Fact, frozen=True, kw_only=True, tag="memory.edited@1"):
+    """A memory's content was replaced by its owner."""
+
+    memory_id: str
+    content: FreeText
+    content_key: str
+    reason: FreeText | None = None
+
+
+class MemoryContradicted(Fact, frozen=True, kw_only=True, tag="memory.contradicted@1"):
+    """A newer memory, `contradicted_by`, says the opposite of this one, or another value of the same thing. `strength` is 0 to 1."""
+
+    memory_id: str
+    contradicted_by: str
+    strength: float
+    reason: FreeText
+
+
+class MemoryRestored(Fact, frozen=True, kw_only=True, tag="memory.restored@1"):
+    """A memory that was deleted, superseded or expired is found again. `is_permanent` says that it has no time to live any more."""
+
+    memory_id: str
+    reason: FreeText | None = None
+    is_permanent: bool = False
+
+
+class MemoryExpired(Fact, frozen=True, kw_only=True, tag="memory.expired@1"):
+    """A memory's time to live was over at `expired_at`, in microseconds since 1970. Searches have hidden it since then."""
+
+    memory_id: str
+    expired_at: int
+
+
+class MemoryRated(Fact, frozen=True, kw_only=True, tag="memory.rated@1"):
+    """Somebody said how useful a memory was; `points` is what that adds to its score."""
+
+    memory_id: str
+    rating: Rating
+    points: int
+    reason: FreeText | None = None
+
+
+class MemoryPromoted(Fact, frozen=True, kw_only=True, tag="memory.promoted@1"):
+    """A memory that was on probation counts in full."""
+
+    memory_id: str
+    evidence: Evidence
+
+
+class MemoryLinked(Fact, frozen=True, kw_only=True, tag="memory.linked@1"):
+    """An edge was drawn, or its weight set anew."""
+
+    memory_id: str
+    target_id: str
+    edge_type: EdgeType
+    weight: float
+
+
+class MemoryUnlinked(Fact, frozen=True, kw_only=True, tag="memory.unlinked@1"):
+    """The edges of these types to a memory were taken away."""
+
+    memory_id: str
+    target_id: str
+    edge_types: tuple[EdgeType, ...]

@@ -130,9 +130,10 @@ class _Append:
         link = chain.link(self.head.chain, envelope)
         self._rows.append((*envelope, link))
         self._payloads.append((position, salt, body.decode()))
-        guards.fold(self._connection, position, new.session_id, new.event)
+        recorded = Recorded(*envelope[:13], chain=link, event=new.event)
+        guards.fold(self._connection, recorded)
         self.head = Head(position, link, now_us, hlc)
-        self.events.append(Recorded(*envelope[:13], chain=link, event=new.event))
+        self.events.append(recorded)
 
 
 def _encoded(new: NewEvent) -> tuple[NewEvent, bytes]:

@@ -18,6 +18,10 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     answer: msgspec.Struct
 
 
+Decide = Callable[[Guards, int], Decision]
+"""Makes a decision of the guards and the time of the append, in microseconds since 1970. Pure; may raise `Refused` and its like."""
+
+
 class RequestKey(msgspec.Struct, frozen=True, kw_only=True):
     """What makes a request the same request: its client and id. The digest is of its method and parameters."""
 
@@ -33,7 +37,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     the catalogue, and then nothing is written.
     """
 
-    decide: Callable[[Guards, int], Decision]
+    decide: Decide
     client: str | None = None
     trace: str | None = None
     request: RequestKey | None = None

@@ -6,20 +6,22 @@ to fill a batch.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib import resources
 from pathlib import Path
 
 import anyio
+import msgspec
 import structlog
 
 from omegad.clock import Clock, uuid7
 from omegad.errors import LogBroken, Overloaded, ShuttingDown, StorageCorrupt, StorageFailed, Unavailable
 from omegad.events.fact import Position, Recorded
-from omegad.log import appending, chain, reading
+from omegad.log import appending, chain, guards, reading
 from omegad.log.appending import Committed, Head
-from omegad.log.decision import Outcome, Proposal
+from omegad.log.decision import Decision, Outcome, Proposal
+from omegad.log.guards import Guards
 from omegad.log.tail import Tail
 from omegad.log.verifying import LogReport, verify_part
 from omegad.storage import readers
@@ -28,7 +30,7 @@ from omegad.storage.database import Database
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
 
-FORMAT = 1
+FORMAT = 2
 WAITING_MAX = 10_000
 BATCH_MAX = 512
 LATER_S = 0.02
@@ -125,6 +127,17 @@ class EventLog:
             return await self._readers.read(lambda connection: reading.read(connection, after, limit))
         except StorageCorrupt as error:
             raise LogBroken(f"{self._path.name} is damaged after position {after}: {error}") from error
+
+    async def read_at(self, positions: Sequence[Position]) -> list[Recorded]:
+        """Return the events at *positions*, in order; fewer where they are large, but never none. Raises `LogBroken` as `read` does."""
+        try:
+            return await self._readers.read(lambda connection: reading.read_at(connection, positions))
+        except StorageCorrupt as error:
+            raise LogBroken(f"{self._path.name} is damaged at one of {len(positions)} positions: {error}") from error
+
+    async def settled(self) -> None:
+        """Return when everything proposed before is appended, or refused. Raises `Overloaded`, `ShuttingDown` or a storage error."""
+        await self.append(Proposal(decide=_nothing))
 
     async def wait_beyond(self, position: Position) -> None:
         """Return when the log holds an event after *position*."""
@@ -245,10 +258,26 @@ def _schema() -> str:
 def _create(connection: Connection, clock: Clock) -> str:
     with writing(connection):
         connection.execute("INSERT OR IGNORE INTO identity VALUES (1, ?, ?)", (uuid7(clock).replace("-", ""), FORMAT))
-    origin, stored_format = connection.execute("SELECT origin, format FROM identity").fetchone()
-    if stored_format > FORMAT:
-        raise LogBroken(f"log.db has format {stored_format}, this version reads {FORMAT}", hint="install a newer omegad")
+        origin, stored_format = connection.execute("SELECT origin, format FROM identity").fetchone()
+        if stored_format > FORMAT:
+            raise LogBroken(f"log.db has format {stored_format}, this version reads {FORMAT}", hint="install a newer omegad")
+        if stored_format < FORMAT:
+            _log.info("log.upgraded", format=FORMAT, was=stored_format)
+            guards.drop(connection)
+        guards.create(connection)
+        if stored_format < FORMAT:
+            guards.refold(connection)
+            connection.execute("UPDATE identity SET format = ?", (FORMAT,))
     return str(origin)
+
+
+class _Nothing(msgspec.Struct, frozen=True):
+    """Nothing is said of a proposal that only waits for those before it."""
+
+
+def _nothing(guards: Guards, now_us: int) -> Decision:
+    del guards, now_us
+    return Decision(answer=_Nothing())
 
 
 def _log_failure(answered: asyncio.Future[Outcome]) -> None:

@@ -3,17 +3,49 @@
 Each is a fold of the events, in `fold`, so that it says the same after any crash; views lag and never guard anything.
 """
 
+from importlib import resources
+
 import msgspec
 
 from omegad.events.erasure import PayloadErased
-from omegad.events.fact import Fact, Position
-from omegad.events.memory import MemoryDeleted, MemoryEmbedded, MemoryRelated, MemoryStored, MemorySuperseded
+from omegad.events.fact import Fact, Position, Recorded
+from omegad.events.memory import (
+    MemoryContradicted,
+    MemoryDeleted,
+    MemoryEdited,
+    MemoryEmbedded,
+    MemoryEvolved,
+    MemoryExpired,
+    MemoryPromoted,
+    MemoryRated,
+    MemoryRelated,
+    MemoryRepeated,
+    MemoryRestored,
+    MemoryStored,
+    MemorySuperseded,
+)
 from omegad.events.tool import ToolCalled
+from omegad.log import reading
 from omegad.storage.driver import Connection
+from omegad.storage.transaction import run_script
+
+REFOLD_BATCH = 5_000
+MICROSECONDS = 1_000_000
+
+_SAID = "expires_at = max(expires_at, ? + ttl_seconds * 1000000), denied_by = NULL"
+_TABLES = ("memory_guards", "embedding_guards", "tool_guards", "session_guards")
+_COLUMNS = (
+    "memory_id, content_key, stored_at, changed_at, state, pending, event_type, project, entity_id, session_id, denied_by,"
+    " probation, rating, ttl_seconds, expires_at"
+)
 
 
 class MemoryGuard(msgspec.Struct, frozen=True):
-    """What the log knows of a memory. Positions are those of the events that stored and last changed it."""
+    """What the log knows of a memory.
+
+    Positions are those of the events that stored and last changed it; `rating` is the sum of the points it was given; `expires_at` is in
+    microseconds since 1970, None for what is permanent.
+    """
 
     memory_id: str
     content_key: str
@@ -21,6 +53,19 @@ class MemoryGuard(msgspec.Struct, frozen=True):
     changed_at: Position
     state: str
     pending: bool
+    event_type: str
+    project: str | None
+    entity_id: str | None
+    session_id: str | None
+    denied_by: str | None
+    probation: bool
+    rating: int
+    ttl_seconds: int | None
+    expires_at: int | None
+
+    def is_active(self, now_us: int) -> bool:
+        """Say whether a search may find it at this moment, whether or not its expiry has been recorded."""
+        return self.state == "active" and (self.expires_at is None or self.expires_at > now_us)
 
 
 class ToolGuard(msgspec.Struct, frozen=True):
@@ -39,14 +84,22 @@ class Guards:
 
     def memory(self, memory_id: str) -> MemoryGuard | None:
         """Return what is known of a memory, None where the id was never stored."""
-        return self._memory("SELECT memory_id, content_key, stored_at, changed_at, state, pending FROM memory_guards WHERE memory_id = ?", memory_id)
+        return self._memory(f"SELECT {_COLUMNS} FROM memory_guards WHERE memory_id = ?", (memory_id,))
 
-    def holder(self, content_key: str) -> MemoryGuard | None:
-        """Return the active memory that has exactly this content in this scope."""
+    def holder(self, content_key: str, now_us: int) -> MemoryGuard | None:
+        """Return the memory that has exactly this content in this scope, and can be found at this moment."""
         return self._memory(
-            "SELECT memory_id, content_key, stored_at, changed_at, state, pending FROM memory_guards"
-            " WHERE content_key = ? AND state = 'active' ORDER BY stored_at LIMIT 1",
-            content_key,
+            f"SELECT {_COLUMNS} FROM memory_guards WHERE content_key = ? AND state = 'active' AND coalesce(expires_at > ?, 1)"
+            " ORDER BY stored_at LIMIT 1",
+            (content_key, now_us),
+        )
+
+    def replaced(self, content_key: str) -> MemoryGuard | None:
+        """Return the memory with exactly this content in this scope that another one denied and took the place of, the latest such."""
+        return self._memory(
+            f"SELECT {_COLUMNS} FROM memory_guards WHERE content_key = ? AND state = 'superseded' AND denied_by IS NOT NULL"
+            " ORDER BY changed_at DESC LIMIT 1",
+            (content_key,),
         )
 
     def is_embedded(self, memory_id: str, embedder_id: str) -> bool:
@@ -65,39 +118,104 @@ class Guards:
         row = self._connection.execute("SELECT calls FROM session_guards WHERE session_id = ?", (session_id,)).fetchone()
         return row[0] if row else 0
 
-    def _memory(self, sql: str, key: str) -> MemoryGuard | None:
-        row = self._connection.execute(sql, (key,)).fetchone()
+    def _memory(self, sql: str, values: tuple[object, ...]) -> MemoryGuard | None:
+        row = self._connection.execute(sql, values).fetchone()
         if row is None:
             return None
-        memory_id, content_key, stored_at, changed_at, state, pending = row
-        return MemoryGuard(memory_id, content_key, stored_at, changed_at, state, bool(pending))
+        (memory_id, content_key, stored_at, changed_at, state, pending, *scope, probation, rating, ttl_seconds, expires_at) = row
+        event_type, project, entity_id, session_id, denied_by = scope
+        return MemoryGuard(
+            *(memory_id, content_key, stored_at, changed_at, state, bool(pending), event_type, project, entity_id, session_id),
+            *(denied_by, bool(probation), rating, ttl_seconds, expires_at),
+        )
 
 
-def fold(connection: Connection, position: Position, session_id: str | None, event: Fact) -> None:
-    """Write what *event* means for later decisions."""
+def create(connection: Connection) -> None:
+    """Make the tables that are not there yet."""
+    run_script(connection, resources.files("omegad.log").joinpath("guards.sql").read_text(encoding="utf-8"))
+
+
+def refold(connection: Connection) -> None:
+    """Fill the tables, made anew and empty, from the whole log; within the caller's transaction."""
+    after = 0
+    while batch := reading.read(connection, after, REFOLD_BATCH):
+        for recorded in batch:
+            fold(connection, recorded)
+        after = batch[-1].position
+
+
+def drop(connection: Connection) -> None:
+    """Remove the tables, whose shape is that of an older format."""
+    for table in _TABLES:
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
+
+
+def fold(connection: Connection, recorded: Recorded) -> None:
+    """Write what an event means for later decisions."""
+    event = recorded.event
     match event:
-        case MemoryStored():
-            row = (event.memory_id, event.content_key, position, position, "active", event.pending)
-            connection.execute("INSERT INTO memory_guards VALUES (?, ?, ?, ?, ?, ?)", row)
-        case MemoryEmbedded():
-            connection.execute("INSERT OR IGNORE INTO embedding_guards VALUES (?, ?)", (event.memory_id, event.embedder_id))
-            connection.execute("UPDATE memory_guards SET changed_at = ? WHERE memory_id = ?", (position, event.memory_id))
-        case MemoryRelated():
-            connection.execute("UPDATE memory_guards SET pending = 0 WHERE memory_id = ?", (event.memory_id,))
-        case MemorySuperseded():
-            _change_state(connection, event.memory_id, "superseded", position)
-        case MemoryDeleted():
-            _change_state(connection, event.memory_id, "deleted", position)
         case ToolCalled():
-            _count_call(connection, position, session_id or "", event)
+            _count_call(connection, recorded.position, recorded.session_id or "", event)
         case PayloadErased():
             connection.executemany("INSERT OR IGNORE INTO erasures VALUES (?)", [(erased,) for erased in event.positions])
+        case Fact():
+            _fold_memory(connection, recorded, event)
         case _:
             pass
 
 
-def _change_state(connection: Connection, memory_id: str, state: str, position: Position) -> None:
-    connection.execute("UPDATE memory_guards SET state = ?, changed_at = ? WHERE memory_id = ?", (state, position, memory_id))
+def _fold_memory(connection: Connection, recorded: Recorded, event: Fact) -> None:
+    position = recorded.position
+    match event:
+        case MemoryStored():
+            _insert(connection, recorded, event)
+        case MemoryEmbedded():
+            connection.execute("INSERT OR IGNORE INTO embedding_guards VALUES (?, ?)", (event.memory_id, event.embedder_id))
+            _set(connection, event.memory_id, "changed_at = ?", position)
+        case MemoryRelated():
+            _set(connection, event.memory_id, "pending = 0")
+        case MemoryRepeated():
+            _set(connection, event.memory_id, _SAID, recorded.occurred_at)
+        case MemoryEvolved() | MemoryEdited():
+            _set(connection, event.memory_id, f"{_SAID}, content_key = ?, changed_at = ?", recorded.occurred_at, event.content_key, position)
+            connection.execute("DELETE FROM embedding_guards WHERE memory_id = ?", (event.memory_id,))
+        case MemoryContradicted():
+            _set(connection, event.memory_id, "changed_at = ?, denied_by = ?", position, event.contradicted_by)
+        case MemoryRated():
+            _set(connection, event.memory_id, "rating = rating + ?", event.points)
+        case MemoryPromoted():
+            _set(connection, event.memory_id, "probation = 0")
+        case _:
+            _fold_state(connection, position, event)
+
+
+def _fold_state(connection: Connection, position: Position, event: Fact) -> None:
+    match event:
+        case MemorySuperseded():
+            _set(connection, event.memory_id, "state = 'superseded', changed_at = ?", position)
+        case MemoryDeleted():
+            _set(connection, event.memory_id, "state = 'deleted', changed_at = ?", position)
+        case MemoryExpired():
+            _set(connection, event.memory_id, "state = 'expired', changed_at = ?", position)
+        case MemoryRestored():
+            kept = ", ttl_seconds = NULL, expires_at = NULL" if event.is_permanent else ""
+            _set(connection, event.memory_id, f"state = 'active', changed_at = ?{kept}", position)
+        case _:
+            pass
+
+
+def _insert(connection: Connection, recorded: Recorded, event: MemoryStored) -> None:
+    expires_at = None if event.ttl_seconds is None else recorded.occurred_at + event.ttl_seconds * MICROSECONDS
+    row = (
+        *(event.memory_id, event.content_key, recorded.position, recorded.position, "active", event.pending),
+        *(event.event_type, recorded.project, event.entity_id, recorded.session_id),
+        *(None, event.on_probation, 0, event.ttl_seconds, expires_at),
+    )
+    connection.execute("INSERT INTO memory_guards VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def _set(connection: Connection, memory_id: str, assignments: str, *values: object) -> None:
+    connection.execute(f"UPDATE memory_guards SET {assignments} WHERE memory_id = ?", (*values, memory_id))
 
 
 def _count_call(connection: Connection, position: Position, session_id: str, event: ToolCalled) -> None:

@@ -1,6 +1,6 @@
 """Rows of the log as `Recorded` events."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from omegad.errors import LogBroken
@@ -10,22 +10,23 @@ from omegad.storage.driver import Connection, sqlite
 
 BATCH_BYTES_MAX = 8 * 1024 * 1024
 
-_READ = """
+_SELECT = """
 SELECT e.position, e.event_id, e.tag, e.recorded_at, e.occurred_at, e.tz_offset, e.origin, e.hlc, e.session_id, e.project, e.client, e.cause,
        e.trace, e.chain, p.body
 FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position
-WHERE e.position > ? ORDER BY e.position LIMIT ?
 """
+_READ = f"{_SELECT} WHERE e.position > ? ORDER BY e.position LIMIT ?"
+READ_AT = f"{_SELECT} WHERE e.position IN (SELECT value FROM json_each(?)) ORDER BY e.position"
 
 
 def read(connection: Connection, after: Position, limit: int) -> list[Recorded]:
     """Return up to *limit* events after a position, in order; fewer where their payloads pass 8 MiB, but never none if there is one."""
-    try:
-        return list(_bounded(connection, after, limit))
-    except sqlite.OperationalError as error:
-        if "UTF-8" not in str(error):
-            raise
-        raise LogBroken(f"an event after position {after} is damaged: {error}") from error
+    return _decoded(connection, f"after position {after}", _READ, (after, limit))
+
+
+def read_at(connection: Connection, positions: Sequence[Position]) -> list[Recorded]:
+    """Return the events at *positions*, in order; fewer where their payloads pass 8 MiB, but never none if there is one."""
+    return _decoded(connection, f"at one of {len(positions)} positions", READ_AT, (str(list(positions)),))
 
 
 def chain_at(connection: Connection, position: Position) -> bytes | None:
@@ -34,9 +35,18 @@ def chain_at(connection: Connection, position: Position) -> bytes | None:
     return row[0] if row else None
 
 
-def _bounded(connection: Connection, after: Position, limit: int) -> Iterator[Recorded]:
+def _decoded(connection: Connection, place: str, sql: str, values: tuple[object, ...]) -> list[Recorded]:
+    try:
+        return list(_bounded(connection.execute(sql, values)))
+    except sqlite.OperationalError as error:
+        if "UTF-8" not in str(error):
+            raise
+        raise LogBroken(f"an event {place} is damaged: {error}") from error
+
+
+def _bounded(rows: Iterable[tuple[Any, ...]]) -> Iterator[Recorded]:
     size = 0
-    for row in connection.execute(_READ, (after, limit)):
+    for row in rows:
         yield _recorded(row)
         size += len(row[14] or "")
         if size > BATCH_BYTES_MAX:

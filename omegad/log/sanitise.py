@@ -72,6 +72,14 @@ def _is_searched(hint: object) -> bool:
     return False
 
 
+def _named(key: object, item: object) -> object:
+    """Return the value of a name, taken out where the name says that it is a secret."""
+    if not (isinstance(key, str) and isinstance(item, str) and item):
+        return item
+    clean, found = redact(f"{key}: {item}")
+    return clean.removeprefix(f"{key}: ") if found and clean.startswith(f"{key}: ") else item
+
+
 def _sanitised(value: object) -> object:
     if isinstance(value, str):
         clean, found = redact(value) if value else (value, ())
@@ -79,7 +87,7 @@ def _sanitised(value: object) -> object:
     if isinstance(value, msgspec.Struct):
         return sanitise(value)
     if isinstance(value, dict):
-        pairs = {_sanitised(key): _sanitised(item) for key, item in value.items()}
+        pairs = {_sanitised(key): _sanitised(_named(key, item)) for key, item in value.items()}
         changed = any(a is not b for a, b in zip((*pairs, *pairs.values()), (*value, *value.values()), strict=False))
         return pairs if changed or len(pairs) != len(value) else value
     if isinstance(value, tuple | list):

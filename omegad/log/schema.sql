@@ -50,7 +50,7 @@ CREATE TABLE IF NOT EXISTS identity (
     format    INTEGER NOT NULL
 ) STRICT;
 
--- Guards: what a decision may rely on, written in the transaction of the append. Each is a fold of the events above it.
+-- Guards: what a decision may rely on, written in the transaction of the append; guards.sql has more of them.
 CREATE TABLE IF NOT EXISTS requests (
     client         TEXT NOT NULL,
     request_id     TEXT NOT NULL,
@@ -59,36 +59,6 @@ CREATE TABLE IF NOT EXISTS requests (
     position       INTEGER NOT NULL, -- that it was acknowledged at
     answer         TEXT NOT NULL,
     PRIMARY KEY (client, request_id)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE IF NOT EXISTS memory_guards (
-    memory_id   TEXT PRIMARY KEY,
-    content_key TEXT NOT NULL,
-    stored_at   INTEGER NOT NULL, -- position of memory.stored
-    changed_at  INTEGER NOT NULL, -- position of the latest event that changed whether, or as what, it is found
-    state       TEXT NOT NULL CHECK (state IN ('active', 'superseded', 'deleted')),
-    pending     INTEGER NOT NULL  -- 1 until its relations are decided
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX IF NOT EXISTS memory_guards_by_content ON memory_guards (content_key) WHERE state = 'active';
-
-CREATE TABLE IF NOT EXISTS embedding_guards (
-    memory_id   TEXT NOT NULL,
-    embedder_id TEXT NOT NULL,
-    PRIMARY KEY (memory_id, embedder_id)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE IF NOT EXISTS tool_guards (
-    session_id  TEXT NOT NULL,
-    tool_use_id TEXT NOT NULL,
-    position    INTEGER NOT NULL,
-    call_index  INTEGER NOT NULL,
-    PRIMARY KEY (session_id, tool_use_id)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE IF NOT EXISTS session_guards (
-    session_id TEXT PRIMARY KEY,
-    calls      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS erasures (

@@ -8,7 +8,13 @@ from collections.abc import Callable, Mapping
 Payload = dict[str, object]
 Upcaster = Callable[[Payload], Payload]
 
-UPCASTERS: dict[str, Upcaster] = {}
+
+def _stored_1(payload: Payload) -> Payload:
+    """The first version had no automatic tags and no probation, which is what their defaults say."""
+    return {**payload, "type": "memory.stored@2"}
+
+
+UPCASTERS: dict[str, Upcaster] = {"memory.stored@1": _stored_1}
 
 
 def upcast(payload: Payload, upcasters: Mapping[str, Upcaster]) -> Payload:

@@ -10,6 +10,7 @@ class Lacking(msgspec.Struct, frozen=True):
 
     memory_id: str
     content: str
+    content_hash: str
     event_type: str
     project: str | None
     entity_id: str | None
@@ -27,7 +28,7 @@ JOIN memories AS m ON m.node_id = v.memory_id WHERE d.name = 'vectors' ORDER BY 
 
 def unembedded(connection: Connection, embedder_id: str, limit: int) -> list[Lacking]:
     """Return memories that have no vectors of the embedder, oldest first."""
-    columns = "m.node_id, m.content, m.event_type, m.project, m.entity_id"
+    columns = "m.node_id, m.content, m.content_hash, m.event_type, m.project, m.entity_id"
     rows = connection.execute(f"SELECT {columns} FROM {_UNEMBEDDED} ORDER BY m.id LIMIT ?", (embedder_id, limit))
     return [Lacking(*row) for row in rows]
 

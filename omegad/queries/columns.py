@@ -13,7 +13,7 @@ NEVER = int(np.iinfo(np.int64).max)
 NAMED = ("project", "event_type", "entity_id", "session_id")
 
 # The columns that `Columns.write` takes, of `memories AS m`.
-SOURCE = "m.id, m.created_us, m.ttl_seconds, m.status = 'active', m.project, m.event_type, m.entity_id, m.session_id"
+SOURCE = "m.id, m.created_us, m.expires_us, m.status = 'active', m.project, m.event_type, m.entity_id, m.session_id"
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +62,11 @@ class Columns:
         return self._arrays["memory"][: self.count]
 
     @property
+    def active(self) -> npt.NDArray[np.bool_]:
+        """Whether each vector stands for what an active memory says now."""
+        return self._arrays["active"][: self.count]
+
+    @property
     def size_bytes(self) -> int:
         """How much memory the arrays take."""
         return sum(array.nbytes for array in self._arrays.values())
@@ -71,23 +76,22 @@ class Columns:
         end = self.count + len(rows)
         for name, array in self._arrays.items():
             self._arrays[name] = grown(array, end)
-        memory, created, ttl, active, *named = zip(*rows, strict=True)
+        memory, created, expires, active, *named = zip(*rows, strict=True)
         part = slice(self.count, end)
         self._arrays["memory"][part] = memory
         self._arrays["created"][part] = created
-        self._arrays["expires"][part] = [NEVER if t is None else min(NEVER, c + t * 1_000_000) for c, t in zip(created, ttl, strict=True)]
+        self._arrays["expires"][part] = [NEVER if moment is None else moment for moment in expires]
         self._arrays["active"][part] = active
         for name, values in zip(NAMED, named, strict=True):
             codes = self._codes[name]
             self._arrays[name][part] = [codes.setdefault(value, len(codes)) for value in values]
         self.count = end
 
-    def change(self, states: dict[int, bool]) -> None:
-        """Note which memory rows are active now."""
-        for is_active in (True, False):
-            rows = [row for row, state in states.items() if state is is_active]
-            if rows:
-                self._arrays["active"][: self.count][np.isin(self.memory, rows)] = is_active
+    def change(self, row: int, current: npt.NDArray[np.bool_], *, is_active: bool, expires_us: int | None) -> None:
+        """Note whether, and until when, a memory row is active; of its vectors only the *current* ones still stand for it."""
+        of_row = self.memory == row
+        self._arrays["active"][: self.count][of_row] = current[of_row] if is_active else False
+        self._arrays["expires"][: self.count][of_row] = NEVER if expires_us is None else expires_us
 
     def chosen(self, wanted: Selection) -> npt.NDArray[np.intp]:
         """Return the indices of the vectors whose memories are selected, active and not expired."""

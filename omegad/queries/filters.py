@@ -42,7 +42,7 @@ class Filters(Query, frozen=True, kw_only=True):
 
 def where(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
     """Return a condition on `memories AS m`, and its values: what is active, not expired at *now_us*, and passes the filters."""
-    parts = ["m.status = 'active'", "(m.ttl_seconds IS NULL OR m.created_us + m.ttl_seconds * 1000000 > ?)"]
+    parts = ["m.status = 'active'", "(m.expires_us IS NULL OR m.expires_us > ?)"]
     values: list[object] = [now_us]
     for column in ("project", "entity_id", "session_id"):
         if (value := getattr(filters, column)) is not None:
@@ -52,8 +52,10 @@ def where(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
         parts.append(f"m.event_type IN ({_marks(filters.event_types)})")
         values.extend(filters.event_types)
     if filters.tags:
-        parts.append(f"EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value IN ({_marks(filters.tags)}))")
-        values.extend(filters.tags)
+        marks = _marks(filters.tags)
+        tagged = (f"EXISTS (SELECT 1 FROM json_each(m.{column}) WHERE value IN ({marks}))" for column in ("tags", "auto_tags"))
+        parts.append(f"({' OR '.join(tagged)})")
+        values.extend((*filters.tags, *filters.tags))
     if filters.since is not None:
         parts.append("m.created_us >= ?")
         values.append(parse_time(filters.since, "since"))

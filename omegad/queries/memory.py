@@ -9,11 +9,16 @@ from omegad.errors import NotFound
 from omegad.queries.filters import Filters, where
 from omegad.queries.query import Query
 from omegad.storage.driver import Connection
+from omegad.times import LAST_US, rfc3339
 
 COLUMNS = """
 m.id, m.node_id, m.content, m.event_type, m.created_at, m.referenced_date, m.session_id, m.project, m.entity_id, m.tags, m.priority, m.metadata,
-m.source, m.confidence, m.status, m.superseded_by, m.ttl_seconds, m.repeated, m.access_count, m.last_accessed, m.pending, m.redacted
+m.source, m.confidence, m.status, m.superseded_by, m.ttl_seconds, m.repeated, m.access_count, m.last_accessed, m.pending, m.redacted,
+m.auto_tags, m.on_probation, m.contradicted_by, m.rating, m.edited_at, m.expires_us
 """
+
+Cursor = Annotated[str, Meta(pattern="^[0-9]{1,18}$")]
+"""Where a page of rows in the order of the log begins: what the page before gave as `next_cursor`."""
 
 
 class GetMemory(Query, frozen=True, kw_only=True, tag="memory.get"):
@@ -41,13 +46,18 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     project: str | None
     entity_id: str | None
     tags: msgspec.Raw
+    auto_tags: msgspec.Raw
     priority: int
     metadata: msgspec.Raw
     source: str | None
     confidence: float | None
     status: str
     superseded_by: str | None
+    contradicted_by: str | None
     ttl_seconds: int | None
+    expires_at: str | None
+    edited_at: str | None
+    rating: int
     repeated: int
     retrieval_count: int
     last_retrieved_at: str | None
@@ -69,6 +79,7 @@ class Found(Memory, frozen=True, kw_only=True):
 
     edges: list[Edge]
     position: int
+    stale_by: int = 0
 
 
 class MemoryPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,10 +91,19 @@ class MemoryPage(msgspec.Struct, frozen=True, kw_only=True):
     stale_by: int = 0
 
 
-def fields(row: tuple[Any, ...]) -> dict[str, Any]:
-    """Name the columns of `COLUMNS` as `Memory` does."""
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """What an answer is of: the position that the views show, how many acknowledged events are beyond it, and the time in microseconds since 1970."""
+
+    position: int
+    stale_by: int
+    now_us: int
+
+
+def fields(row: tuple[Any, ...], now_us: int = 0) -> dict[str, Any]:
+    """Name the columns of `COLUMNS` as `Memory` does; without *now_us* for rows of which none has expired."""
     (_, memory_id, content, event_type, created_at, referenced_date, session_id, project, entity_id, tags, priority, metadata) = row[:12]
     (source, confidence, status, superseded_by, ttl_seconds, repeated, access_count, last_accessed, pending, redacted) = row[12:22]
+    (auto_tags, on_probation, contradicted_by, rating, edited_at, expires_us) = row[22:28]
     return {
         "memory_id": memory_id,
         "content": content,
@@ -94,13 +114,18 @@ def fields(row: tuple[Any, ...]) -> dict[str, Any]:
         "project": project,
         "entity_id": entity_id,
         "tags": msgspec.Raw(tags.encode()),
+        "auto_tags": msgspec.Raw(auto_tags.encode()),
         "priority": priority,
         "metadata": msgspec.Raw(metadata.encode()),
         "source": source,
         "confidence": confidence,
-        "status": status,
+        "status": standing(status, on_probation, expires_us, now_us),
         "superseded_by": superseded_by,
+        "contradicted_by": contradicted_by,
         "ttl_seconds": ttl_seconds,
+        "expires_at": None if expires_us is None else rfc3339(min(expires_us, LAST_US)),
+        "edited_at": edited_at,
+        "rating": rating,
         "repeated": repeated,
         "retrieval_count": access_count,
         "last_retrieved_at": last_accessed,
@@ -109,12 +134,29 @@ def fields(row: tuple[Any, ...]) -> dict[str, Any]:
     }
 
 
-def get(connection: Connection, query: GetMemory, position: int) -> Found:
-    """Read one memory; raises `NotFound`."""
+def standing(status: str, on_probation: int, expires_us: int | None, now_us: int) -> str:
+    """Return what a memory is at *now_us*: its status, "expired" from the moment its time is over, "probation" where it is on it."""
+    if status != "active":
+        return status
+    if expires_us is not None and expires_us <= now_us:
+        return "expired"
+    return "probation" if on_probation else "active"
+
+
+def require(connection: Connection, memory_id: str) -> tuple[int, str]:
+    """Return the row and the content of a memory, whatever has become of it; raises `NotFound`."""
+    row: tuple[int, str] | None = connection.execute("SELECT id, content FROM memories WHERE node_id = ?", (memory_id,)).fetchone()
+    if row is None:
+        raise _missing(memory_id)
+    return row
+
+
+def get(connection: Connection, query: GetMemory, position: int, now_us: int = 0) -> Found:
+    """Read one memory as it stands at *now_us*; raises `NotFound`."""
     row = connection.execute(f"SELECT {COLUMNS} FROM memories AS m WHERE m.node_id = ?", (query.memory_id,)).fetchone()
     if row is None:
-        raise NotFound(f"there is no memory {query.memory_id[:80]}")
-    return Found(**fields(row), edges=_edges(connection, query.memory_id), position=position)
+        raise _missing(query.memory_id)
+    return Found(**fields(row, now_us), edges=_edges(connection, query.memory_id), position=position)
 
 
 def list_memories(connection: Connection, query: ListMemories, position: int, now_us: int) -> MemoryPage:
@@ -131,6 +173,10 @@ def list_memories(connection: Connection, query: ListMemories, position: int, no
 def are_there_any(connection: Connection) -> bool:
     """Say whether any memory was ever stored."""
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM memories)").fetchone()[0])
+
+
+def _missing(memory_id: str) -> NotFound:
+    return NotFound(f"there is no memory {memory_id[:80]}")
 
 
 def _edges(connection: Connection, memory_id: str) -> list[Edge]:

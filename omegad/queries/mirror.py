@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -25,7 +26,10 @@ CHUNK = 4_096
 _VECTORS = f"SELECT v.id, v.vector, {SOURCE} FROM memory_vectors AS v LEFT JOIN memories AS m ON m.node_id = v.memory_id"
 _NEW_VECTORS = f"{_VECTORS} WHERE v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL ORDER BY v.id LIMIT ?"
 _THESE_VECTORS = f"{_VECTORS} WHERE v.id IN (SELECT value FROM json_each(?)) AND m.id IS NOT NULL ORDER BY v.id"
-_CHANGED = "SELECT id, status = 'active', changed_position FROM memories WHERE changed_position > ? AND changed_position != id ORDER BY 3"
+_CHANGED = """
+SELECT id, node_id, status = 'active', expires_us, changed_position FROM memories WHERE changed_position > ? AND changed_position != id ORDER BY 5
+"""
+_CURRENT = "SELECT id FROM memory_vectors WHERE memory_id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
 
 
 class Mirror:
@@ -72,8 +76,27 @@ class Mirror:
             return {}
         with self._lock:
             known = min(self._columns.count, EXACT_MAX)
-            best = self._rescored(connection, vector, np.flatnonzero(np.isin(self._columns.memory[:known], memory_rows)))
+            chosen = np.isin(self._columns.memory[:known], memory_rows) & self._columns.active[:known]
+            best = self._rescored(connection, vector, np.flatnonzero(chosen))
         return cosines_of_memories(connection, vector, self.embedder_id, [row for row in memory_rows if row not in best]) | best
+
+    def vectors_of(self, connection: Connection, memory_rows: Sequence[int]) -> npt.NDArray[np.float64]:
+        """Return the vector of the first passage of each memory row, in the order given: shape (rows, 384), zeros where there is none."""
+        found = np.zeros((len(memory_rows), DIMENSIONS))
+        with self._lock:
+            rows = np.array(memory_rows, np.int64)
+            indices = np.flatnonzero(np.isin(self._columns.memory, rows) & self._columns.active)
+            first: dict[int, int] = {}
+            for index in indices.tolist():
+                first.setdefault(int(self._columns.memory[index]), index)
+            place = {int(row): i for i, row in enumerate(rows)}
+            kept = {place[row]: index for row, index in first.items() if index < EXACT_MAX}
+            read = {int(self._ids[index]): place[row] for row, index in first.items() if index >= EXACT_MAX}
+            found[list(kept)] = self._exact[list(kept.values())]
+        sql = "SELECT id, vector FROM memory_vectors WHERE id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
+        for vector_id, blob in connection.execute(sql, (str(list(read)),)) if read else ():
+            found[read[vector_id]] = np.frombuffer(blob, "<f4")
+        return found
 
     def _rescored(self, connection: Connection, vector: bytes, chosen: npt.NDArray[np.intp]) -> dict[int, float]:
         kept, read = chosen[chosen < EXACT_MAX], chosen[chosen >= EXACT_MAX]
@@ -97,8 +120,11 @@ class Mirror:
             self._early.update(row[0] for row in rows if row[2] is None)
             self._last_vector = rows[-1][0]
         if changed := connection.execute(_CHANGED, (self._last_change,)).fetchall():
-            self._columns.change({row: bool(is_active) for row, is_active, _ in changed})
-            self._last_change = changed[-1][2]
+            ids = msgspec.json.encode([row[1] for row in changed]).decode()
+            current = np.isin(self._ids[: self._columns.count], [row[0] for row in connection.execute(_CURRENT, (ids,))])
+            for row, _, is_active, expires_us, _ in changed:
+                self._columns.change(row, current, is_active=bool(is_active), expires_us=expires_us)
+            self._last_change = changed[-1][4]
 
     def _extend(self, rows: list[tuple[Any, ...]]) -> None:
         if not rows:
@@ -144,8 +170,8 @@ def _matrix(blobs: list[bytes]) -> npt.NDArray[np.float32]:
 
 
 def _products(matrix: npt.NDArray[np.float32], vector: bytes) -> list[float]:
-    # One row at a time in float64, so that a cosine does not depend on which others are computed with it.
-    products = np.einsum("ij,j->i", matrix.astype(np.float64), np.frombuffer(vector, "<f4").astype(np.float64), optimize=False)
+    # One row at a time, and not by a library of matrices, so that a cosine does not depend on which others are computed with it.
+    products = np.einsum("ij,j->i", matrix, np.frombuffer(vector, "<f4"), optimize=False)
     found: list[float] = products.tolist()
     return found
 

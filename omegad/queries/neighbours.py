@@ -25,7 +25,7 @@ def neighbours(
 ) -> list[Near]:
     """Return the nearest active memories of the same project: by meaning where the text could be embedded, else by words."""
     if embedded is None:
-        rows = dict.fromkeys(_by_words(connection, content, project))
+        rows = dict.fromkeys(_by_words(connection, content, project, now_us))
     else:
         mirror, vector = embedded
         wanted = Selection(named={"project": frozenset([project])}, now_us=now_us)
@@ -36,12 +36,13 @@ def neighbours(
     return [one for one in near if one.memory_id != leave_out][:COUNT]
 
 
-def _by_words(connection: Connection, content: str, project: str | None) -> list[int]:
+def _by_words(connection: Connection, content: str, project: str | None, now_us: int) -> list[int]:
     expression = terms.any_term(content[:2_000])
     if expression is None:
         return []
     sql = """
     SELECT m.id FROM (SELECT rowid, rank AS score FROM memories_fts WHERE memories_fts MATCH ?) AS f
-    CROSS JOIN memories AS m ON m.id = f.rowid WHERE m.project IS ? AND m.status = 'active' ORDER BY f.score, m.id LIMIT ?
+    CROSS JOIN memories AS m ON m.id = f.rowid WHERE m.project IS ? AND m.status = 'active'
+    AND (m.expires_us IS NULL OR m.expires_us > ?) ORDER BY f.score, m.id LIMIT ?
     """
-    return [row[0] for row in connection.execute(sql, (expression, project, COUNT + 1))]
+    return [row[0] for row in connection.execute(sql, (expression, project, now_us, COUNT + 1))]

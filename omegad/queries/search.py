@@ -1,24 +1,36 @@
 """Find memories by meaning and by words: candidates from both indexes, both scores for each of them, one order.
 
-This file is the recipe; the formula is in `ranking`, full text in `words` and its language in `terms`, nearest neighbours in `mirror`.
+This file is the recipe. The formula is in `ranking` and `calibration`, what a question tells in `question`, what a candidate tells in
+`details`; full text is in `words` and its language in `terms`, nearest neighbours in `mirror`, sessions in `surroundings`.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
+import numpy as np
 from msgspec import Meta
 
-from omegad.queries import ranking, words
+from omegad.memory_types import MemoryTypes
+from omegad.queries import calibration, ranking, words
+from omegad.queries.calibration import Calibration, Signs
 from omegad.queries.columns import selection
+from omegad.queries.details import asked, details
+from omegad.queries.details import lacking as lacks_identifiers
 from omegad.queries.filters import Filters, where
 from omegad.queries.memory import COLUMNS, fields
 from omegad.queries.mirror import Mirror
-from omegad.queries.ranking import Candidate, Ranked, Weights
-from omegad.queries.words import Words
+from omegad.queries.question import understood
+from omegad.queries.ranking import COMPARED, Candidates, Ranked, Weights
+from omegad.queries.surroundings import Surroundings, surroundings
+from omegad.queries.words import Best, Filtered, Words
 from omegad.storage.driver import Connection
 
-VIEWS = ("memories", "vectors", "fulltext")
+VIEWS = ("memories", "vectors", "fulltext", "sessions")
 CANDIDATES = 100  # of each index
+WIDENED = 50  # of each index, whose neighbours in their sessions are looked at
+REFINED = 60  # of the best matches, or as many as are asked for
+JUDGED = 3  # of the best results, for whether any of them answers
 
 Mode = Literal["hybrid", "semantic", "keyword", "phrase"]
 
@@ -34,11 +46,10 @@ class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a result has its score: what each stage contributed (the sum is the score), and what it was made from."""
+    """Why a result has its score: what each stage contributed (the sum is the score), and what the first of them were made from."""
 
-    vector: float
-    text: float
-    cosine: float | None
+    stages: dict[str, float]
+    cosine: float
     bm25: float
 
 
@@ -55,14 +66,20 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: str
     session_id: str | None
     referenced_date: str | None
+    contradicted_by: str | None = None
     explanation: Explanation | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found. `position` is that of the views that answered, `stale_by` how many acknowledged events they did not show yet."""
+    """What was found.
+
+    `confidence` is the probability that the first result answers, and its score; below a floor there are no results, and it says how
+    likely the best one was. `position` is that of the views that answered, `stale_by` how many acknowledged events they did not show yet.
+    """
 
     results: list[Result]
     abstained: bool
+    confidence: float
     degraded: str | None
     query_id: str
     position: int
@@ -70,22 +87,49 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     took_ms: float
 
 
-def search(connection: Connection, query: QueryMemory, vector: bytes | None, mirror: Mirror | None, now_us: int) -> list[Result]:
-    """Return the best memories for *query*; without *vector* by words alone. All reads are of one moment of the views."""
-    condition, values = where(query, now_us)
-    asked = _asked(query, has_vector=vector is not None)
-    by_words = words.best_of_filtered if query.named() else words.best_of_all
-    bm25 = by_words(connection, asked, condition, values, CANDIDATES) if asked else {}
-    cosine: dict[int, float] = {}
-    if vector is not None and mirror is not None:
-        wanted = selection(query, now_us, _tagged(connection, query, condition, values))
-        cosine = dict(mirror.nearest(connection, vector, wanted, CANDIDATES))
-        bm25 |= words.of_rows(connection, asked, [row for row in cosine if row not in bm25]) if asked else {}
-        cosine |= mirror.cosines_of(connection, vector, [row for row in bm25 if row not in cosine])
-    rows = sorted({*cosine, *bm25})
-    candidates = {row: Candidate(id=row, cosine=cosine.get(row), bm25=bm25.get(row, 0.0)) for row in rows}
-    best = ranking.rank(candidates.values(), Weights())[: query.limit]
-    return _results(connection, best, candidates, is_explained=query.explain)
+class Matches(msgspec.Struct, frozen=True, kw_only=True):
+    """The results of a search, and how likely the best of them answers."""
+
+    results: list[Result]
+    confidence: float
+
+
+class Sources(msgspec.Struct, frozen=True):
+    """What is searched beside the words: the vectors of the question and of the memories, None without a model; and the known types."""
+
+    vector: bytes | None
+    mirror: Mirror | None
+    types: MemoryTypes
+
+
+class _Asking(msgspec.Struct, frozen=True):
+    """What full text is asked, and how many memories hold each of its terms."""
+
+    words: Words | None
+    counts: dict[str, int]
+
+
+def search(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Matches:
+    """Return the best memories for *query*; without vectors by words alone. All reads are of one moment of the views."""
+    wanted = _wanted(query, has_vector=sources.vector is not None)
+    asking = _Asking(wanted, words.counts(connection, wanted) if wanted else {})
+    found = _gathered(connection, query, asking, sources, now_us)
+    best = ranking.matched(found, Weights(), max(REFINED, query.limit)) if len(found.ids) else []
+    question = asked(understood(query.text, now_us), query.text)
+    known = details(connection, [one.id for one in best], question, sources.types, now_us)
+    # The mirror may be a moment ahead of this reader.
+    best = ranking.refined([one for one in best if one.id in known], known, Weights())
+    if question.question.tense == "now" and sources.mirror is not None and sources.vector is not None:
+        first = [one.id for one in best[:COMPARED]]
+        vectors = sources.mirror.vectors_of(connection, first)
+        relevance = found.relevance()[[found.place(row) for row in first]]
+        best = ranking.renewed(best, known, relevance, vectors @ vectors.T, Weights())
+    if not best:
+        return Matches(results=[], confidence=0.0)
+    lacking = [lacks_identifiers(known, one.id, question) for one in best[:JUDGED]]
+    confidence = _confidence(connection, best[:JUDGED], asking, sources, found, lacking=lacking)
+    results = _results(connection, best[: query.limit], confidence, found if query.explain else None)
+    return Matches(results=results if confidence >= calibration.FLOOR else [], confidence=round(confidence, 6))
 
 
 def position(connection: Connection, names: tuple[str, ...] = VIEWS) -> int:
@@ -94,31 +138,92 @@ def position(connection: Connection, names: tuple[str, ...] = VIEWS) -> int:
     return min(rows[name] for name in names)
 
 
-def _asked(query: QueryMemory, *, has_vector: bool) -> Words | None:
+def _gathered(connection: Connection, query: QueryMemory, asking: _Asking, sources: Sources, now_us: int) -> Candidates:
+    """Collect what either index finds, what stands beside that in its session, and both scores of all of it."""
+    filtered, wanted = Filtered(*where(query, now_us)), asking.words
+    vector, mirror = sources.vector, sources.mirror
+    best = Best([], {})
+    if wanted and query.named():
+        best = words.best_of_filtered(connection, wanted, filtered, CANDIDATES)
+    elif wanted:
+        best = words.best_of_all(connection, wanted, asking.counts, filtered, CANDIDATES)
+    cosine: dict[int, float] = {}
+    if vector is not None and mirror is not None:
+        cosine = dict(mirror.nearest(connection, vector, selection(query, now_us, _tagged(connection, query, filtered)), CANDIDATES))
+    around = surroundings(connection, list(dict.fromkeys((*list(cosine)[:WIDENED], *best.rows[:WIDENED]))), filtered)
+    rows = sorted(best.rows) if query.mode == "phrase" else sorted({*cosine, *best.rows, *around.rows})
+    bm25 = best.scores | (words.of_rows(connection, wanted, [row for row in rows if row not in best.scores]) if wanted else {})
+    if vector is not None and mirror is not None:
+        cosine |= mirror.cosines_of(connection, vector, [row for row in rows if row not in cosine])
+    return _candidates(rows, cosine, bm25, around)
+
+
+def _candidates(rows: Sequence[int], cosine: Mapping[int, float], bm25: Mapping[int, float], around: Surroundings) -> Candidates:
+    place = {row: i for i, row in enumerate(rows)}
+    cosines = np.array([cosine.get(row, 0.0) for row in rows])
+    scores = np.array([bm25.get(row, 0.0) for row in rows])
+    near_cosine, near_bm25 = np.zeros(len(rows)), np.zeros(len(rows))
+    pairs = np.array([(place[row], place[other]) for row, other in around.pairs if row in place and other in place], np.intp).reshape(-1, 2)
+    np.maximum.at(near_cosine, pairs[:, 0], cosines[pairs[:, 1]])
+    np.add.at(near_bm25, pairs[:, 0], scores[pairs[:, 1]])
+    numbers: dict[str | int, int] = {}
+    session = [numbers.setdefault(around.session.get(row, row), len(numbers)) for row in rows]
+    return Candidates(
+        ids=np.array(rows, np.int64),
+        cosine=cosines,
+        bm25=scores,
+        near_cosine=near_cosine,
+        near_bm25=near_bm25,
+        session=np.array(session, np.intp),
+    )
+
+
+def _wanted(query: QueryMemory, *, has_vector: bool) -> Words | None:
     """Return what full text is asked: nothing where meaning alone is wanted and can be had."""
     if query.mode == "semantic" and has_vector:
         return None
     return words.of_phrase(query.text) if query.mode == "phrase" else words.of_question(query.text)
 
 
-def _tagged(connection: Connection, query: QueryMemory, condition: str, values: tuple[object, ...]) -> frozenset[int] | None:
+def _tagged(connection: Connection, query: QueryMemory, filtered: Filtered) -> frozenset[int] | None:
     """Return the memory rows that pass the filters where these name tags, which the mirror does not hold; else None."""
     if not query.tags:
         return None
-    return frozenset(row[0] for row in connection.execute(f"SELECT m.id FROM memories AS m WHERE {condition}", values))
+    return frozenset(row[0] for row in connection.execute(f"SELECT m.id FROM memories AS m WHERE {filtered.condition}", filtered.values))
 
 
-def _results(connection: Connection, best: list[Ranked], candidates: dict[int, Candidate], *, is_explained: bool) -> list[Result]:
+def _confidence(
+    connection: Connection, best: Sequence[Ranked], asking: _Asking, sources: Sources, found: Candidates, *, lacking: Sequence[bool]
+) -> float:
+    """Return how likely one of the best results answers. Without vectors, what has any of the words is taken to."""
+    if sources.mirror is None or sources.vector is None:
+        return 1.0
+    rarities = words.rarities(asking.counts, len(sources.mirror))
+    signs = [
+        Signs(
+            cosine=float(found.cosine[found.place(one.id)]),
+            coverage=words.coverage(connection, rarities, one.id),
+            lacks_identifiers=lacks,
+        )
+        for one, lacks in zip(best, lacking, strict=True)
+    ]
+    return calibration.confidence(signs, words.unknown(rarities), Calibration(), has_words=bool(asking.counts))
+
+
+def _results(connection: Connection, best: Sequence[Ranked], confidence: float, explained: Candidates | None) -> list[Result]:
+    """Read what is answered of the best; the first has the confidence for its score, the others in proportion."""
     ids = str([one.id for one in best])
     found = connection.execute(f"SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))", (ids,))
-    by_id = {row[0]: fields(row) for row in found}
-    # The mirror may be a moment ahead of this reader.
-    return [_result(by_id[one.id], one, candidates[one.id] if is_explained else None) for one in best if one.id in by_id]
+    memories = {row[0]: fields(row) for row in found}
+    scale = confidence / best[0].score
+    return [_result(memories[one.id], one, scale, explained) for one in best]
 
 
-def _result(memory: dict[str, Any], ranked: Ranked, explained: Candidate | None) -> Result:
-    names = ("memory_id", "content", "event_type", "created_at", "tags", "project", "status", "session_id", "referenced_date")
+def _result(memory: dict[str, Any], ranked: Ranked, scale: float, explained: Candidates | None) -> Result:
+    names = ("memory_id", "content", "event_type", "created_at", "tags", "project", "status", "session_id", "referenced_date", "contradicted_by")
     explanation = None
     if explained is not None:
-        explanation = Explanation(vector=ranked.vector, text=ranked.text, cosine=explained.cosine, bm25=explained.bm25)
-    return Result(**{name: memory[name] for name in names}, score=ranked.score, explanation=explanation)
+        stages = {name: value * scale for name, value in ranked.stages.items()}
+        place = explained.place(ranked.id)
+        explanation = Explanation(stages=stages, cosine=float(explained.cosine[place]), bm25=float(explained.bm25[place]))
+    return Result(**{name: memory[name] for name in names}, score=max(0.0, round(ranked.score * scale, 9)), explanation=explanation)

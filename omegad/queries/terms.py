@@ -5,6 +5,9 @@ joined by dots, dashes, slashes or underscores becomes a phrase and is found as 
 """
 
 import re
+from collections.abc import Iterator
+
+from omegad.lexemes import bigrams, camel_names, humps, unspaced_runs
 
 TERMS_MAX = 64
 
@@ -25,7 +28,8 @@ def telling(text: str) -> tuple[str, ...]:
     """Return the terms of *text* that tell something, quoted, each an expression; all of them where none does."""
     terms = _terms(text)
     found = [term for term in terms if term.casefold() not in STOP_WORDS] or terms
-    return tuple(_quoted(term) for term in found[:TERMS_MAX])
+    expressions = dict.fromkeys(expression for term in found for expression in _expressions(term))
+    return tuple(expressions)[:TERMS_MAX]
 
 
 def any_term(text: str) -> str | None:
@@ -41,6 +45,20 @@ def phrase(text: str) -> str | None:
 def _terms(text: str) -> list[str]:
     stripped = (_EDGES.sub("", match.group()) for match in _PART.finditer(text.replace("\0", " ")))
     return list(dict.fromkeys(term.removesuffix("'s") for term in stripped if _WORD.search(term)))
+
+
+def _expressions(term: str) -> Iterator[str]:
+    """Yield what a term is found by: itself, as a compound name also its parts in a row; without spaces each two of its characters."""
+    runs = tuple(unspaced_runs(term))
+    if runs:
+        for run in runs:
+            yield from (_quoted(bigram) for bigram in bigrams(run))
+        rest = "".join(sign if sign.isascii() else " " for sign in term)
+        if _WORD.search(rest):
+            yield _quoted(rest.strip())
+        return
+    parts = [" ".join(humps(name)) for name in camel_names(term)]
+    yield f"({' OR '.join(_quoted(way) for way in (term, *parts))})" if parts else _quoted(term)
 
 
 def _quoted(term: str) -> str:

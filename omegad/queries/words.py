@@ -4,19 +4,24 @@ A term that thousands of memories have costs as many scores and changes the orde
 find enough, it does not choose candidates. It counts in their scores all the same.
 """
 
+import math
+from collections.abc import Mapping
+
 import msgspec
 
 from omegad.queries import terms
 from omegad.storage.driver import Connection
 
+RARITY_MIN = 1e-6  # what FTS5 gives a term that more than half of the texts have
 MATCHES_MAX = 1_000  # for the terms that choose, all together, unless fewer are found than are wanted
 
-_MATCHES = "SELECT rowid, -bm25(memories_fts, 1.0, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH ?"
+_MATCHES = "SELECT rowid, -bm25(memories_fts, 1.0, 0.5, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH ?"
 
 # The plus keeps the planner from running MATCH once for each of the rows; full text drives, and the rows are a set beside it.
 AMONG_ROWS = f"{_MATCHES} AND +rowid IN (SELECT value FROM json_each(?))"
 AMONG_FILTERED = f"{_MATCHES} AND +rowid IN (SELECT m.id FROM memories AS m WHERE {{condition}}) ORDER BY score DESC, rowid LIMIT ?"
 AMONG_ALL = f"{_MATCHES} ORDER BY score DESC, rowid LIMIT ?"
+_HOLDS = "SELECT 1 FROM memories_fts WHERE memories_fts MATCH ? AND rowid = ?"
 _COUNT = "SELECT count(*) FROM (SELECT 1 FROM memories_fts WHERE memories_fts MATCH ? LIMIT ?)"
 
 
@@ -25,6 +30,20 @@ class Words(msgspec.Struct, frozen=True):
 
     expression: str
     terms: tuple[str, ...]
+
+
+class Filtered(msgspec.Struct, frozen=True):
+    """Which memories are looked among: a condition on `memories AS m`, and its values."""
+
+    condition: str
+    values: tuple[object, ...]
+
+
+class Best(msgspec.Struct, frozen=True):
+    """Memory rows, best first, and the BM25 scores (greater is better) of those whose scores are known by then."""
+
+    rows: list[int]
+    scores: dict[int, float]
 
 
 def of_phrase(text: str) -> Words | None:
@@ -39,21 +58,29 @@ def of_question(text: str) -> Words | None:
     return Words(" OR ".join(telling), telling) if telling else None
 
 
-def best_of_all(connection: Connection, words: Words, condition: str, values: tuple[object, ...], limit: int) -> dict[int, float]:
-    """Return BM25 scores (greater is better) by memory row: the best of all memories. *condition* says which have not expired."""
-    choosing = " OR ".join(_rarest(connection, words.terms, limit))
+def counts(connection: Connection, words: Words) -> dict[str, int]:
+    """Return how many memories hold each term, and 1,001 of what more than a thousand hold."""
+    return {term: connection.execute(_COUNT, (term, MATCHES_MAX + 1)).fetchone()[0] for term in words.terms}
+
+
+def best_of_all(connection: Connection, words: Words, counts: Mapping[str, int], filtered: Filtered, limit: int) -> Best:
+    """Return the best of all memories. *filtered* says which of them have not expired."""
+    choosing = " OR ".join(_rarest(counts, limit))
     best: dict[int, float] = dict(connection.execute(AMONG_ALL, (choosing, limit)).fetchall())
     # What is not active has left full text already, so that nearly always only the few best are to be asked whether they have expired.
-    sql = f"SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {condition}"
-    kept = [row[0] for row in connection.execute(sql, (str(list(best)), *values))]
+    sql = f"SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {filtered.condition}"
+    kept = {row[0] for row in connection.execute(sql, (str(list(best)), *filtered.values))}
     if len(kept) < len(best) == limit:
-        return best_of_filtered(connection, words, condition, values, limit)
-    return {row: best[row] for row in kept} if choosing == words.expression else of_rows(connection, words, kept)
+        return best_of_filtered(connection, words, filtered, limit)
+    rows = [row for row in best if row in kept]
+    return Best(rows, {row: best[row] for row in rows} if choosing == words.expression else {})
 
 
-def best_of_filtered(connection: Connection, words: Words, condition: str, values: tuple[object, ...], limit: int) -> dict[int, float]:
-    """Return BM25 scores by memory row: the best of the memories that *condition* selects."""
-    return dict(connection.execute(AMONG_FILTERED.format(condition=condition), (words.expression, *values, limit)).fetchall())
+def best_of_filtered(connection: Connection, words: Words, filtered: Filtered, limit: int) -> Best:
+    """Return the best of the memories that *filtered* selects."""
+    values = (words.expression, *filtered.values, limit)
+    found: dict[int, float] = dict(connection.execute(AMONG_FILTERED.format(condition=filtered.condition), values).fetchall())
+    return Best(list(found), found)
 
 
 def of_rows(connection: Connection, words: Words, rows: list[int]) -> dict[int, float]:
@@ -61,13 +88,37 @@ def of_rows(connection: Connection, words: Words, rows: list[int]) -> dict[int, 
     return dict(connection.execute(AMONG_ROWS, (words.expression, str(rows))).fetchall()) if rows else {}
 
 
-def _rarest(connection: Connection, quoted: tuple[str, ...], wanted: int) -> list[str]:
+def rarities(counts: Mapping[str, int], memories: int) -> dict[str, float]:
+    """Return the inverse document frequency of each term, as BM25 has it, among so many memories; that of a term of none is negative.
+
+    Robertson & Zaragoza, "The Probabilistic Relevance Framework" (2009), formula 3.3.
+    """
+    found: dict[str, float] = {}
+    for term, count in counts.items():
+        rarity = math.log((memories - count + 0.5) / (count + 0.5)) if count < memories else 0.0
+        found[term] = max(RARITY_MIN, rarity) if count else -max(RARITY_MIN, rarity)
+    return found
+
+
+def coverage(connection: Connection, rarities: Mapping[str, float], row: int) -> float:
+    """Return the share of the terms, by their rarity, that a memory row holds: 0 to 1."""
+    total = sum(map(abs, rarities.values()))
+    held = sum(rarity for term, rarity in rarities.items() if rarity > 0 and connection.execute(_HOLDS, (term, row)).fetchone())
+    return held / total if total else 0.0
+
+
+def unknown(rarities: Mapping[str, float]) -> float:
+    """Return the share of the terms, by their rarity, that no memory holds: 0 to 1."""
+    total = sum(map(abs, rarities.values()))
+    return -sum(rarity for rarity in rarities.values() if rarity < 0) / total if total else 0.0
+
+
+def _rarest(counts: Mapping[str, int], wanted: int) -> list[str]:
     """Return, in the order of the question, the rarest terms that together find enough, and as many more as cost little."""
-    counts = sorted((connection.execute(_COUNT, (term, MATCHES_MAX + 1)).fetchone()[0], place) for place, term in enumerate(quoted))
-    chosen, total = list[int](), 0
-    for matches, place in counts:
-        if total >= wanted and total + matches > MATCHES_MAX:
+    chosen, total = set[str](), 0
+    for term in sorted(counts, key=lambda term: counts[term]):
+        if total >= wanted and total + counts[term] > MATCHES_MAX:
             break
-        chosen.append(place)
-        total += matches
-    return [quoted[place] for place in sorted(chosen)]
+        chosen.add(term)
+        total += counts[term]
+    return [term for term in counts if term in chosen]

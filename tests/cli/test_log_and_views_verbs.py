@@ -33,7 +33,7 @@ def test_an_event_is_shown_while_it_is_followed(served: Command, follower: subpr
     next_event(follower)  # the latest one: it is listening
     position = served.json("store", "the pigeon has landed", "--project", "followed")["position"]
     event = next_event(follower)
-    assert (event["position"], event["tag"], event["project"]) == (position, "memory.stored@1", "followed")
+    assert (event["position"], event["tag"], event["project"]) == (position, "memory.stored@2", "followed")
 
 
 def test_following_ends_quietly_when_it_is_interrupted(follower: subprocess.Popen[str]) -> None:
@@ -47,7 +47,7 @@ def test_following_ends_when_the_daemon_does(omegad: Command) -> None:
     omegad("store", "something to begin with")
     follower = omegad.begin("log", "--follow")
     assert follower.stdout
-    assert "memory.stored@1" in follower.stdout.readline()
+    assert "memory.stored@2" in follower.stdout.readline()
     omegad("stop")
     _, complaints = follower.communicate(timeout=PATIENCE_S)
     assert follower.returncode == 3

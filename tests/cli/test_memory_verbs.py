@@ -1,5 +1,9 @@
+from typing import get_args
+
 import pytest
 
+from omegad import commands
+from omegad.cli import connection, main
 from tests.cli.conftest import Command
 
 STORE = ("store", "Deploys are blue-green since May", "--event-type", "decision", "--project", "shop")
@@ -53,7 +57,9 @@ def test_nothing_found_is_no_failure(served: Command) -> None:
 
 def test_scores_are_explained_when_asked(served: Command) -> None:
     served("store", "The walrus sleeps on the ice")
-    assert "BM25" in served("query", "walrus", "--explain").stdout
+    table = served("query", "walrus", "--explain").stdout.splitlines()
+    assert table[0].split() == ["SCORE", "COSINE", "BM25", "ID", "CONTENT", "STAGES"]
+    assert "words +0." in table[1]
     assert served.json("query", "walrus", "--explain")["results"][0]["explanation"]["bm25"] > 0
 
 
@@ -91,3 +97,110 @@ def test_what_the_daemon_refuses_is_explained(served: Command, arguments: tuple[
     assert refused.stdout == ""
     assert message in refused.stderr
     assert hint in refused.stderr
+
+
+ACTIONS = ("edit", "delete", "restore", "supersede", "rate", "promote", "link", "unlink", "similar", "traverse", "history", "lessons", "receipts")
+
+
+@pytest.mark.parametrize("words", [("timeline",), ("memory",), *(("memory", action) for action in ACTIONS)], ids=" ".join)
+def test_what_can_be_done_with_memories_explains_itself(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words, "--help"]) == 0
+    told = capsys.readouterr().out
+    assert f"usage: omegad {' '.join(words)}" in told
+    assert words != ("memory",) or all(f"\n    {action} " in told for action in ACTIONS)
+
+
+def test_what_writes_is_not_asked_twice() -> None:
+    assert {str(kind.__struct_config__.tag) for kind in get_args(commands.Command)} == connection.WRITING
+
+
+def kept(served: Command, content: str, *flags: str) -> str:
+    memory_id: str = served.json("store", content, *flags)["memory_id"]
+    return memory_id
+
+
+def test_a_memory_is_changed_judged_and_its_life_read_back(served: Command) -> None:
+    one = kept(served, "The heron nests in March", "--type", "lesson_learned", "--project", "birds", "--source", "auto_capture")
+    assert served("memory", "edit", one, "-", "--reason", "seen", stdin=b"The heron nests in April\n").stdout.startswith(f"edited {one} at position ")
+    assert served.json("get", one)["content"] == "The heron nests in April"
+    assert served("memory", "rate", one, "unhelpful").stdout == f"rated {one} unhelpful; its score is -1\n"
+    assert served("memory", "promote", one).stdout == f"promoted {one}; it is active\n"
+    assert "stale_by" not in served("get", one).stdout
+    assert "deleted" in served("memory", "delete", one).stdout
+    assert served("memory", "restore", one).stdout.startswith(f"restored {one} at position ")
+    other = kept(served, "Herons nest whenever they like", "--project", "birds")
+    assert f"superseded {one} by {other}" in served("memory", "supersede", one, other, "--reason", "a test").stdout
+    life = served("memory", "history", one).stdout
+    what = [line.split()[3] for line in life.splitlines()[1:]]
+    told = ("stored", "edited", "rated", "promoted", "deleted", "restored", "superseded")
+    assert [tag for tag in what if tag != "memory.embedded"] == [f"memory.{tag}" for tag in told]
+    assert '"content":"The heron nests in April","reason":"seen"' in life
+    assert one not in life
+    page = served("memory", "history", one, "--limit", "2").stdout
+    cursor = page.split("--cursor ")[1].strip()
+    assert len(served.json("memory", "history", one, "--cursor", cursor)["events"]) == len(what) - 2
+
+
+def test_memories_are_linked_and_their_edges_followed(served: Command) -> None:
+    one, two, three = (kept(served, f"the otter's {part} has its own shape") for part in ("head", "tail", "paw"))
+    assert served("memory", "link", one, two, "--edge-type", "evolves", "--weight", "0.7").stdout.startswith(f"linked {one} to {two} at position ")
+    served("memory", "link", three, two, "--weight", "0.2")
+    shown = served("memory", "traverse", one).stdout.splitlines()
+    assert [line.split()[:2] for line in shown[1:4]] == [["0", one], ["1", two], ["2", three]]
+    assert shown[5].split() == ["HOP", "FROM", "EDGE", "WEIGHT", "TO"]
+    assert shown[6].split() == ["1", one, "evolves", "0.70", two]
+    asked = ("--max-hops", "3", "--min-weight", "0.5", "--edge-type", "evolves", "--edge-type", "related", "--direction", "out", "--limit", "5")
+    assert len(served.json("memory", "traverse", one, *asked)["nodes"]) == 2
+    assert "truncated" not in served("memory", "traverse", one, "--limit", "2").stdout
+    assert "more than the limits let through" in served("memory", "traverse", one, "--limit", "2").stderr
+    assert served("memory", "unlink", one, two, "--edge-type", "evolves").stdout.startswith(f"unlinked {one} from {two}")
+    assert len(served.json("memory", "traverse", one)["nodes"]) == 1
+    similar = served("memory", "similar", one, "--limit", "1")
+    assert (two in similar.stdout) or (three in similar.stdout)
+    assert "DEGRADED: compared by keyword alone" in similar.stderr
+    assert served("memory", "similar", one, "--project", "nowhere").stdout == "nothing similar\n"
+
+
+def test_days_and_lessons_are_shown(served: Command) -> None:
+    lesson = kept(served, "Never feed the geese bread", "--type", "lesson_learned", "--project", "geese")
+    served("memory", "rate", lesson, "helpful")
+    table = served("memory", "lessons", "--project", "geese").stdout.splitlines()
+    assert table[1].split()[:4] == ["1", "0", "0", lesson]
+    assert served("memory", "lessons", "--project", "nowhere").stdout == "no lessons\n"
+    shown = served("timeline", "--days", "1", "--project", "geese").stdout.splitlines()
+    assert shown[0].split() == ["DAY", "TIME", "ID", "TYPE", "PROJECT", "CONTENT"]
+    assert lesson in shown[1]
+    assert [day["memories"][0]["memory_id"] for day in served.json("timeline", "--project", "geese")["days"]] == [lesson]
+    assert served("timeline", "--project", "nowhere").stdout == "no memories\n"
+    kept(served, "Geese bite", "--project", "geese")
+    assert "older ones" in served("timeline", "--limit", "1", "--project", "geese").stderr
+
+
+def test_receipts_say_what_was_found_for_whom(served: Command) -> None:
+    one = kept(served, "The marmot whistles at eagles", "--project", "alps")
+    query_id = served.json("query", "marmot", "--project", "alps", "--session-id", "s-9")["query_id"]
+    assert served.json("memory", "receipts", "--query-id", query_id)["receipts"] == []
+    query_id = served.json("query", "marmot", "--project", "alps")["query_id"]
+    (receipt,) = served.json("memory", "receipts", "--query-id", query_id)["receipts"]
+    assert (receipt["memory_id"], receipt["rank"], receipt["how"]) == (one, 1, "query")
+    assert query_id in served("memory", "receipts", "--memory-id", one).stdout
+    assert served("memory", "receipts", "--session-id", "nobody").stdout == "no receipts\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("history", "mem-0"), "there is no memory mem-0"),
+        (("similar", "mem-0"), "there is no memory mem-0"),
+        (("traverse", "mem-0"), "there is no memory mem-0"),
+        (("edit", "mem-0", "x"), "there is no memory mem-0"),
+        (("traverse", "mem-0", "--max-hops", "6"), "$.max_hops"),
+        (("link", "mem-0", "mem-1", "--edge-type", "friend"), "friend"),
+        (("receipts",), "whose receipts?"),
+    ],
+)
+def test_what_cannot_be_read_or_changed_is_explained(served: Command, words: tuple[str, ...], message: str) -> None:
+    refused = served("memory", *words, status=1)
+    assert refused.stdout == ""
+    assert message in refused.stderr
+    assert "hint: " in refused.stderr

@@ -176,7 +176,7 @@ async def test_guards_follow_the_events(tmp_path: Path) -> None:
             one, two = guards.memory("mem-1"), guards.memory("mem-2")
             assert one
             assert two
-            holders = guards.holder(one.content_key), guards.holder(two.content_key)
+            holders = guards.holder(one.content_key, 0), guards.holder(two.content_key, 0)
             embeddings = guards.is_embedded("mem-1", "paper-1"), guards.is_embedded("mem-1", "other"), guards.is_embedded("mem-2", "paper-1")
             return [(one.state, one.stored_at, one.changed_at, one.pending), (two.state, two.pending), holders == (None, two), embeddings]
 

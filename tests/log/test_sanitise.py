@@ -23,12 +23,21 @@ SECRET = "ghp_" + "a1B2" * 10
 
 PLAIN = {
     # Text fields that people and programs do not write in: ids, names, and words from fixed lists.
-    "memory.stored@1": {"memory_id", "content_key", "event_type", "entity_id", "related", "redacted"},
+    "memory.stored@2": {"memory_id", "content_key", "event_type", "entity_id", "related", "redacted"},
     "memory.embedded@1": {"memory_id", "embedder_id", "text_hashes"},
     "memory.repeated@1": {"memory_id", "likeness"},
     "memory.related@1": {"memory_id", "related"},
     "memory.superseded@1": {"memory_id", "superseded_by"},
     "memory.deleted@1": {"memory_id"},
+    "memory.evolved@1": {"memory_id", "content_key"},
+    "memory.edited@1": {"memory_id", "content_key"},
+    "memory.contradicted@1": {"memory_id", "contradicted_by"},
+    "memory.restored@1": {"memory_id"},
+    "memory.expired@1": {"memory_id"},
+    "memory.rated@1": {"memory_id", "rating"},
+    "memory.promoted@1": {"memory_id", "evidence"},
+    "memory.linked@1": {"memory_id", "target_id", "edge_type"},
+    "memory.unlinked@1": {"memory_id", "target_id", "edge_types"},
     "memory.queried@1": {"query_id", "mode", "results", "embedder_id", "degraded"},
     "tool.called@1": {"tool_name", "status", "tool_use_id"},
     "payload.erased@1": set(),

@@ -5,36 +5,23 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import projections
 from omegad.events.fact import Fact, Recorded
+from omegad.events.memory import MemoryEdited, MemoryEvolved, MemoryStored
 from omegad.log.codec import EVENT_TYPES, decode
+from omegad.memory_types import TTL_SECONDS_MAX
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script
 from omegad.views import applying, checkpoints
 from omegad.views.contract import Embedding, Projection
 from omegad.views.digest import digest
-from tests.builders import (
-    deleted,
-    embedded,
-    erased,
-    excerpt,
-    look_up,
-    open_in_memory,
-    queried,
-    recorded,
-    related,
-    relations,
-    repeated,
-    rows,
-    show,
-    stored,
-    superseded,
-    tool_called,
-)
+from tests.builders import edited, embedded, evolved, look_up, open_in_memory, recorded, rows, show, stored
+from tests.histories import STEPS, Step, history
 
 GOLDEN = sorted((Path(__file__).parents[1] / "events" / "golden").glob("*.json"))
 EACH = pytest.mark.parametrize("projection", projections.ALL, ids=lambda projection: projection.NAME)
@@ -43,10 +30,16 @@ CHECKPOINTS = (Path(applying.__file__).parent / "checkpoints.sql").read_text(enc
 
 
 def golden() -> list[Recorded]:
-    events = [decode(path.stem, path.read_bytes()) for path in GOLDEN]
-    order = list(EVENT_TYPES)
-    facts = sorted((event for event in events if isinstance(event, Fact)), key=lambda event: order.index(str(event.__struct_config__.tag)))
+    """Return every event that was ever released, in an order in which it could have come; each older version is about a memory of its own."""
+    order = [MemoryStored, MemoryEvolved, MemoryEdited, *EVENT_TYPES.values()]
+    facts = sorted(map(_released, GOLDEN), key=lambda event: order.index(type(event)))
     return [recorded(event, position) for position, event in enumerate(facts, 1)]
+
+
+def _released(path: Path) -> Fact:
+    event = decode(path.stem, path.read_bytes())
+    assert isinstance(event, Fact)
+    return event if path.stem in EVENT_TYPES else msgspec.structs.replace(event, memory_id=f"mem of {path.stem}")
 
 
 class Views:
@@ -66,44 +59,14 @@ class Views:
     def say(self) -> dict[str, object]:
         assert [state for state in self.states.values() if state.error] == []
         assert checkpoints.load(self.connection) == {name: state for name, state in self.states.items() if state.position}
+        for projection in projections.ALL:
+            for statement in getattr(projection, "INTEGRITY", ()):
+                assert rows(self.connection, statement) == []
         return {projection.NAME: digest(self.connection, projection) for projection in projections.ALL}
 
 
-def a_log(steps: Sequence[tuple[int, int, int]]) -> list[Recorded]:
-    """Turn numbers into a log such as the guards would let come about: each of its events speaks of memories that are there."""
-    events: list[Fact] = []
-    alive: list[str] = []
-    for kind, one, other in steps:
-        memory = alive[one % len(alive)] if alive else "mem-none"
-        second = alive[other % len(alive)] if alive else "mem-none"
-        name = f"mem-{len(events)}"
-        match kind if alive else 0:
-            case 0:
-                edges = relations((memory, 0.5), (second, 1.2)) if alive else ()
-                tags = ("a", "b c") if other % 2 else ()
-                changes = {"referenced_at": None if one % 2 else one * 10**15, "ttl_seconds": other or None, "metadata": {"n": [one, other]}}
-                events.append(stored(name, f"memory {one} of {other} things", tags=tags, related=edges, pending=bool(one % 2), **changes))
-                alive.append(name)
-            case 1:
-                events.append(embedded(memory, f"text {one}", f"text {other}", embedder_id=f"embedder-{len(events)}"))
-            case 2:
-                events.append(repeated(memory, likeness="jaccard", similarity=0.9, content="again"))
-            case 3:
-                events.append(related(memory, (second, -0.1), (memory, 0.7)))
-            case 4:
-                events.append(superseded(memory, second))
-            case 5:
-                events.append(deleted(memory))
-            case 6:
-                events.append(queried((memory, 0.9), (second, 0.1), query_id=f"query-{len(events)}", at=one * 10**12))
-            case 7:
-                events.append(tool_called(one + 1, tool_input=excerpt(f"{one}"), duration_ms=other / 3))
-            case _:
-                events.append(erased(one + 1))
-    return [recorded(event, position) for position, event in enumerate(events, 1)]
-
-
-STEPS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 9), st.integers(0, 9)), max_size=40)
+def a_log(steps: Sequence[Step]) -> list[Recorded]:
+    return [recorded(event, position) for position, event in enumerate(history(steps), 1)]
 
 
 @EACH
@@ -161,6 +124,25 @@ def test_every_place_that_waits_for_a_vector_may_be_filled_twice(projection: Pro
     connection.close()
 
 
+@pytest.mark.parametrize("reworded", [edited("a", "other words"), evolved("a", "more words")], ids=["edited", "evolved"])
+def test_a_vector_that_comes_after_the_text_has_changed_is_no_vector_of_the_memory(reworded: Fact) -> None:
+    late, current = recorded(embedded("a", "words"), 2), recorded(embedded("a", "new words"), 4)
+    views = Views()
+    work = {projection.NAME: (projection, views.states[projection.NAME]) for projection in projections.ALL}
+    log = [recorded(stored("a", "words"), 1), late, recorded(reworded, 3), current]
+    views.states |= applying.apply(views.connection, log, work, lambda wanted: look_up(wanted) if wanted.text_hash in _hashes(current) else None)
+    before = views.say()
+    assert applying.fill(views.connection, projections.vectors, late, look_up)
+    assert views.say() == before
+    assert rows(views.connection, "SELECT id, vector IS NULL FROM memory_vectors") == [(4096, 0)]
+    assert rows(views.connection, "SELECT rowid FROM memories_vec") == [(4096,)]
+
+
+def _hashes(event: Recorded) -> tuple[str, ...]:
+    found: tuple[str, ...] = event.event.text_hashes  # type: ignore[union-attr]
+    return found
+
+
 def _approximate(connection: Connection, projection: Projection) -> list[object]:
     return [row for select in getattr(projection, "APPROXIMATE", ()) for row in rows(connection, select)]
 
@@ -171,7 +153,7 @@ def _approximate(connection: Connection, projection: Projection) -> list[object]
         {"referenced_at": -62_135_596_800_000_000},
         {"referenced_at": 253_402_300_799_000_000},
         {"referenced_at": -1},
-        {"ttl_seconds": 2**63 - 1},
+        {"ttl_seconds": TTL_SECONDS_MAX},
         {"content": "\0 and \U0001f600"},
         {"tags": ("\0", "é"), "metadata": {"\0": "\0"}},
         {"confidence": 0.1 + 0.2, "priority": 1},

@@ -7,7 +7,32 @@ import pytest
 
 from omegad.events.fact import Fact
 from projections import memories
-from tests.builders import START_US, deleted, queried, recorded, related, repeated, rows, show, stored, superseded, tool_called
+from tests.builders import (
+    START_US,
+    contradicted,
+    deleted,
+    edited,
+    embedded,
+    evolved,
+    expired,
+    key_of,
+    linked,
+    promoted,
+    queried,
+    rated,
+    recorded,
+    related,
+    repeated,
+    restored,
+    rows,
+    show,
+    stored,
+    superseded,
+    tool_called,
+    unlinked,
+)
+
+SECOND = 1_000_000
 
 
 def memory(*events: Fact, node_id: str = "mem-1") -> dict[str, Any]:
@@ -30,6 +55,8 @@ def test_a_stored_memory_is_a_row() -> None:
         "source": "cli",
         "confidence": 0.5,
         "redacted": ("jwt",),
+        "auto_tags": ("python", "a/b.py"),
+        "on_probation": True,
     }
     row = memory(stored("mem-1", "text", **changes))
     assert row == {
@@ -57,7 +84,20 @@ def test_a_stored_memory_is_a_row() -> None:
         "pending": 0,
         "redacted": '["jwt"]',
         "created_us": START_US + 1_000_000,
+        "said_us": START_US + 1_000_000,
+        "expires_us": START_US + 61_000_000,
+        "referenced_us": START_US,
         "changed_position": 1,
+        "on_probation": 1,
+        "contradicted_by": None,
+        "rating": 0,
+        "auto_tags": '["python","a/b.py"]',
+        "edited_at": None,
+        "characters": 4,
+        "author": None,
+        "is_question": 0,
+        "gives_reason": 0,
+        "announces_change": 0,
     }
 
 
@@ -67,8 +107,71 @@ def test_it_was_created_when_it_occurred() -> None:
     connection.close()
 
 
-def test_repetitions_are_counted() -> None:
-    assert memory(stored(), repeated(), repeated())["repeated"] == 2
+def test_repetitions_are_counted_and_keep_it_young() -> None:
+    row = memory(stored(), repeated(), repeated())
+    assert (row["repeated"], row["said_us"], row["created_us"], row["edited_at"]) == (2, START_US + 3 * SECOND, START_US + SECOND, None)
+    assert (row["content"], row["changed_position"], row["expires_us"]) == (stored().content, 3, None)
+
+
+@pytest.mark.parametrize("event", [repeated(), edited(), evolved()], ids=["repeated", "edited", "evolved"])
+def test_what_is_said_again_lives_on_from_then(event: Fact) -> None:
+    row = memory(stored(ttl_seconds=60), tool_called(), event)
+    assert (row["expires_us"], row["ttl_seconds"], row["said_us"]) == (START_US + 63 * SECOND, 60, START_US + 3 * SECOND)
+
+
+@pytest.mark.parametrize("event", [repeated(), edited(), evolved()], ids=["repeated", "edited", "evolved"])
+def test_what_was_said_long_ago_makes_no_memory_older_or_shorter_lived(event: Fact) -> None:
+    """What is imported happened when it says, which may be before what is known."""
+    connection = show(memories, [recorded(stored(ttl_seconds=60), 1), recorded(event, 2, occurred_at=START_US - 1_000 * SECOND)])
+    assert rows(connection, "SELECT said_us, expires_us FROM memories") == [(START_US + SECOND, START_US + 61 * SECOND)]
+    connection.close()
+
+
+@pytest.mark.parametrize("event", [edited("mem-1", "other words"), evolved("mem-1", "other words")], ids=["edited", "evolved"])
+def test_a_memory_that_is_reworded_keeps_its_id_and_birth_and_says_when(event: Fact) -> None:
+    row = memory(stored(event_type="decision"), event)
+    assert (row["id"], row["created_us"], row["event_type"], row["status"]) == (1, START_US + SECOND, "decision", "active")
+    assert (row["content"], row["content_hash"]) == ("other words", key_of("other words"))
+    assert (row["edited_at"], row["changed_position"]) == ("2026-01-01T00:00:02.000000Z", 2)
+
+
+def test_a_memory_has_the_traits_of_what_it_says_now() -> None:
+    def traits_of(*events: Fact) -> tuple[object, ...]:
+        row = memory(*events)
+        return row["characters"], row["author"], row["is_question"], row["gives_reason"], row["announces_change"]
+
+    asked = "Ada: why was the retry removed, because of the timeout?"
+    assert traits_of(stored(content=asked)) == (len(asked), "ada", 1, 1, 1)
+    assert traits_of(stored(content=asked), edited(content="plain")) == (5, None, 0, 0, 0)
+    assert traits_of(stored(content="plain"), evolved(content=asked)) == (len(asked), "ada", 1, 1, 1)
+
+
+def test_points_add_up() -> None:
+    row = memory(stored(), rated(points=1), rated(points=-2), rated(points=-2))
+    assert (row["rating"], row["changed_position"]) == (-3, 1)
+
+
+def test_probation_ends_with_a_promotion() -> None:
+    assert memory(stored(on_probation=True))["on_probation"] == 1
+    assert memory(stored(on_probation=True), promoted())["on_probation"] == 0
+
+
+def test_a_memory_names_the_latest_that_denies_it() -> None:
+    row = memory(stored(), contradicted("mem-1", "mem-2"), contradicted("mem-1", "mem-3"))
+    assert (row["contradicted_by"], row["status"]) == ("mem-3", "active")
+
+
+@pytest.mark.parametrize("hidden", [superseded("mem-1", "mem-2"), deleted(), expired()], ids=["superseded", "deleted", "expired"])
+def test_a_memory_that_is_restored_is_as_it_was_before_it_was_hidden(hidden: Fact) -> None:
+    before = memory(stored(ttl_seconds=60), rated())
+    assert memory(stored(ttl_seconds=60), rated(), hidden, restored()) == before | {"changed_position": 4}
+    kept = memory(stored(ttl_seconds=60), rated(), hidden, restored(is_permanent=True))
+    assert kept == before | {"changed_position": 4, "ttl_seconds": None, "expires_us": None}
+
+
+def test_a_memory_may_be_hidden_twice_over_and_restored_once() -> None:
+    row = memory(stored(), superseded("mem-1", "mem-2"), deleted(), restored())
+    assert (row["status"], row["superseded_by"]) == ("active", None)
 
 
 def test_a_pending_memory_is_pending_until_its_relations_are_decided() -> None:
@@ -79,8 +182,8 @@ def test_a_pending_memory_is_pending_until_its_relations_are_decided() -> None:
 
 @pytest.mark.parametrize(
     ("event", "status", "by"),
-    [(superseded("mem-1", "mem-2"), "superseded", "mem-2"), (deleted("mem-1"), "deleted", None)],
-    ids=["superseded", "deleted"],
+    [(superseded("mem-1", "mem-2"), "superseded", "mem-2"), (deleted("mem-1"), "deleted", None), (expired("mem-1"), "expired", None)],
+    ids=["superseded", "deleted", "expired"],
 )
 def test_a_memory_that_is_hidden_keeps_its_row_and_says_when_it_changed(event: Fact, status: str, by: str | None) -> None:
     row = memory(stored(), tool_called(), event)
@@ -93,7 +196,9 @@ def test_being_returned_is_counted_with_the_moment_the_query_took_for_now() -> N
 
 
 def test_an_event_about_a_memory_that_is_not_there_changes_nothing() -> None:
-    events = [repeated("x"), related("x"), superseded("x", "y"), deleted("x"), queried(("x", 1.0))]
+    changes = [repeated("x"), related("x"), evolved("x"), edited("x"), contradicted("x", "y"), rated("x"), promoted("x"), embedded("x")]
+    states = [superseded("x", "y"), deleted("x"), expired("x"), restored("x"), linked("x", "y"), unlinked("x", "y", "related")]
+    events: list[Fact] = [*changes, *states, queried(("x", 1.0))]
     connection = show(memories, [recorded(event, position) for position, event in enumerate(events, 1)])
     assert rows(connection, "SELECT * FROM memories") == []
     connection.close()

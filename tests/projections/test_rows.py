@@ -1,26 +1,45 @@
 """The smaller views: events in, rows out."""
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+import pytest
+
+from omegad.events.fact import Fact, Recorded
+from omegad.storage.driver import Connection, sqlite
 from omegad.views.contract import Embedding
-from projections import audit, edges, fulltext, retrievals, vectors
+from projections import audit, edges, fulltext, histories, retrievals, sessions, vectors
 from tests.builders import (
     START_US,
+    contradicted,
     deleted,
+    edited,
     embedded,
+    evolved,
     excerpt,
+    expired,
+    linked,
     look_up,
+    promoted,
     queried,
+    rated,
     recorded,
     related,
     relations,
+    repeated,
+    restored,
     rows,
     show,
     stored,
     superseded,
     tool_called,
+    unlinked,
     vector_of,
 )
+
+
+def in_order(*events: Fact) -> list[Recorded]:
+    return [recorded(event, position) for position, event in enumerate(events, 1)]
 
 
 def test_edges_come_with_a_memory_after_it_and_with_its_successor() -> None:
@@ -43,6 +62,54 @@ def test_an_edge_has_a_weight_from_0_to_1_and_is_there_once_with_the_latest() ->
     log = [recorded(related("a", ("b", -0.3), ("c", 1.000001)), 1), recorded(related("a", ("b", 0.6)), 2)]
     connection = show(edges, log)
     assert rows(connection, "SELECT id, target_id, weight FROM edges ORDER BY id") == [(1024, "b", 0.6), (1025, "c", 1.0)]
+    connection.close()
+
+
+def edges_of(*events: Fact) -> list[tuple[Any, ...]]:
+    connection = show(edges, in_order(*events))
+    found = rows(connection, "SELECT source_id, target_id, edge_type, weight, metadata FROM edges ORDER BY id")
+    connection.close()
+    return found
+
+
+def test_a_contradiction_is_an_edge_from_the_newer_with_its_reason() -> None:
+    event = contradicted("old", "new", 0.75, 'the "port" is 9090')
+    assert edges_of(event) == [("new", "old", "contradicts", 0.75, '{"reason":"the \\"port\\" is 9090"}')]
+    assert edges_of(event, contradicted("old", "new", 0.5, "b")) == [("new", "old", "contradicts", 0.5, '{"reason":"b"}')]
+
+
+def test_an_edge_that_was_drawn_has_its_weight_and_drawn_again_the_new_one() -> None:
+    assert edges_of(linked("a", "b", "evolves", 0.5)) == [("a", "b", "evolves", 0.5, None)]
+    assert edges_of(linked("a", "b", "evolves", 0.5), linked("a", "b", "evolves", 0.25), linked("b", "a", "evolves", 1.0)) == [
+        ("a", "b", "evolves", 0.25, None),
+        ("b", "a", "evolves", 1.0, None),
+    ]
+
+
+def test_the_edges_that_are_named_are_taken_away_and_can_be_drawn_again() -> None:
+    drawn = (linked("a", "b", "evolves"), linked("a", "b", "related"), linked("b", "a", "related"), linked("a", "c", "related"))
+    left = edges_of(*drawn, unlinked("a", "b", "related"))
+    assert [edge[:3] for edge in left] == [("a", "b", "evolves"), ("b", "a", "related"), ("a", "c", "related")]
+    assert [edge[:3] for edge in edges_of(*drawn, unlinked("a", "b", "related", "evolves"))] == [("b", "a", "related"), ("a", "c", "related")]
+    assert edges_of(linked("a", "b"), unlinked("a", "b", "related"), linked("a", "b", "related", 0.5)) == [("a", "b", "related", 0.5, None)]
+
+
+def test_a_memory_that_is_restored_has_no_successor_and_keeps_its_other_edges() -> None:
+    drawn = (related("a", ("b", 0.7)), contradicted("a", "b"), contradicted("d", "a"), superseded("c", "b"))
+    left = [("a", "b", "related"), ("b", "a", "contradicts"), ("a", "d", "contradicts"), ("c", "b", "superseded_by")]
+    assert [edge[:3] for edge in edges_of(*drawn, superseded("a", "b"), restored("a"))] == left
+
+
+@pytest.mark.parametrize("reworded", [edited("a"), evolved("a")], ids=["edited", "evolved"])
+def test_a_memory_that_is_reworded_has_no_vectors_until_they_are_of_what_it_says(reworded: Fact) -> None:
+    log = (embedded("a", "one", "two"), embedded("a", "one", embedder_id="other"), embedded("b", "three"), reworded)
+    connection = show(vectors, in_order(*log))
+    assert rows(connection, "SELECT id, memory_id FROM memory_vectors") == [(3072, "b")]
+    assert rows(connection, "SELECT rowid FROM memories_vec") == [(3072,)]
+    connection.close()
+    connection = show(vectors, in_order(*log, embedded("a", "four")))
+    assert rows(connection, "SELECT id, memory_id, chunk FROM memory_vectors ORDER BY id") == [(3072, "b", 0), (5120, "a", 0)]
+    assert rows(connection, "SELECT rowid FROM memories_vec ORDER BY rowid") == [(3072,), (5120,)]
     connection.close()
 
 
@@ -84,6 +151,113 @@ def test_the_words_of_a_hidden_memory_are_not_found() -> None:
     assert rows(connection, "SELECT rowid FROM memories_fts WHERE memories_fts MATCH 'alpha OR beta'") == []
     for statement in fulltext.INTEGRITY:
         connection.execute(statement)
+    connection.close()
+
+
+def found_by(connection: Connection, *words: str) -> dict[str, list[int]]:
+    sql = "SELECT rowid FROM memories_fts WHERE memories_fts MATCH ? ORDER BY rowid"
+    return {word: [row[0] for row in rows(connection, sql, word)] for word in words}
+
+
+def is_sound(connection: Connection) -> bool:
+    return [row for statement in fulltext.INTEGRITY for row in rows(connection, statement)] == []
+
+
+def test_parts_of_names_and_characters_of_unspaced_scripts_are_words() -> None:
+    connection = show(fulltext, in_order(stored("a", "see PaymentGateway"), stored("b", "記憶を保つ", auto_tags=("python",))))
+    assert found_by(connection, "payment", "gateway", "paymentgateway", "記憶", "python") == {
+        "payment": [1],
+        "gateway": [1],
+        "paymentgateway": [1],
+        "記憶": [2],
+        "python": [2],
+    }
+    connection.close()
+
+
+@pytest.mark.parametrize("reworded", [edited("a", "gamma HttpServer"), evolved("a", "gamma HttpServer")], ids=["edited", "evolved"])
+def test_a_memory_that_is_reworded_is_found_by_what_it_says_now_alone(reworded: Fact) -> None:
+    log = (stored("a", "alpha PaymentGateway", tags=("blue",)), stored("b", "alpha"))
+    connection = show(fulltext, in_order(*log, reworded))
+    assert found_by(connection, "alpha", "payment", "gamma", "server", "blue") == {
+        "alpha": [2],
+        "payment": [],
+        "gamma": [1],
+        "server": [1],
+        "blue": [1],
+    }
+    assert is_sound(connection)
+    connection.close()
+
+
+@pytest.mark.parametrize("hidden", [superseded("a", "b"), deleted("a"), expired("a")], ids=["superseded", "deleted", "expired"])
+def test_a_memory_that_is_restored_is_found_by_all_it_was_found_by(hidden: Fact) -> None:
+    log = (stored("a", "alpha PaymentGateway", tags=("blue",)), stored("b", "beta"), edited("a", "gamma HttpServer"))
+    whole = show(fulltext, in_order(*log))
+    before = rows(whole, "SELECT rowid, * FROM memories_fts"), rows(whole, "SELECT * FROM fulltext_rows")
+    while_hidden = show(fulltext, in_order(*log, hidden))
+    assert found_by(while_hidden, "alpha", "gamma", "server", "blue") == {"alpha": [], "gamma": [], "server": [], "blue": []}
+    after = show(fulltext, in_order(*log, hidden, restored("a")))
+    assert (rows(after, "SELECT rowid, * FROM memories_fts"), rows(after, "SELECT * FROM fulltext_rows")) == before
+    again = show(fulltext, in_order(*log, hidden, restored("a"), edited("a", "delta"), deleted("a"), restored("a")))
+    assert found_by(again, "gamma", "delta", "blue") == {"gamma": [], "delta": [1], "blue": [1]}
+    for connection in (whole, while_hidden, after, again):
+        assert is_sound(connection)
+        connection.close()
+
+
+def test_a_memory_may_be_hidden_twice_over_and_found_again() -> None:
+    connection = show(fulltext, in_order(stored("a", "alpha"), superseded("a", "b"), deleted("a"), restored("a")))
+    assert found_by(connection, "alpha") == {"alpha": [1]}
+    assert is_sound(connection)
+    connection.close()
+
+
+def test_the_check_of_the_full_text_finds_a_ghost() -> None:
+    connection = show(fulltext, in_order(stored("a", "alpha")))
+    connection.execute("UPDATE memories_fts_content SET c0 = 'beta'")
+    with pytest.raises(sqlite.DatabaseError, match=r"mismatch|malformed"):
+        is_sound(connection)
+    connection.close()
+
+
+def test_memories_stand_in_their_sessions_between_their_neighbours() -> None:
+    log = [
+        recorded(stored("a"), 1),
+        recorded(stored("b"), 2, session_id="other"),
+        recorded(stored("c"), 3, session_id=None),
+        recorded(stored("d"), 4),
+        recorded(stored("e"), 5),
+        recorded(deleted("d"), 6),
+    ]
+    connection = show(sessions, log)
+    assert rows(connection, "SELECT id, session_id, memory_id, previous_id, next_id FROM session_memories ORDER BY id") == [
+        (1, "session-1", "a", None, 4),
+        (2, "other", "b", None, None),
+        (4, "session-1", "d", 1, 5),
+        (5, "session-1", "e", 4, None),
+    ]
+    connection.close()
+
+
+def test_a_life_is_made_of_the_events_about_a_memory_and_those_that_name_it() -> None:
+    about = (
+        repeated("a"),
+        embedded("a"),
+        edited("a"),
+        evolved("a"),
+        rated("a"),
+        promoted("a"),
+        related("a"),
+        deleted("a"),
+        restored("a"),
+        expired("a"),
+    )
+    two = (superseded("a", "b"), contradicted("a", "b"), linked("a", "b"), unlinked("a", "b", "related"), linked("a", "a"))
+    connection = show(histories, in_order(stored("a"), *about, *two, stored("b"), queried(("a", 1.0)), tool_called()))
+    found = rows(connection, "SELECT memory_id, position FROM memory_history ORDER BY memory_id, position")
+    assert [position for name, position in found if name == "a"] == list(range(1, 17))
+    assert [position for name, position in found if name == "b"] == [12, 13, 14, 15, 17]
     connection.close()
 
 

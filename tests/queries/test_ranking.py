@@ -1,69 +1,382 @@
-"""The order of results: from scores alone, the same whoever asks, and never worse for what fits better."""
+"""From what is known of candidates to their order: relations between scores, which hold whatever the weights are tuned to."""
 
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.queries.ranking import Candidate, Ranked, Weights, rank
+from omegad.queries import ranking
+from omegad.queries.ranking import COMPARED, DAY_US, EPSILON, NEGLECTED_DAYS, SUBSTANCE_CHARACTERS, Candidates, Details, Ranked, Weights
 
 WEIGHTS = Weights()
-COSINES = st.none() | st.floats(-1, 1)
-BM25 = st.just(0.0) | st.floats(0, 30)
-CANDIDATES = st.lists(st.tuples(COSINES, BM25), max_size=12).map(
-    lambda pairs: [Candidate(id=number, cosine=cosine, bm25=bm25) for number, (cosine, bm25) in enumerate(pairs)]
-)
+TIMELESS = Weights(age=0.0)
+PLAIN = Details()
+LONG_AGO = 5 * 365.0
+ALIKE, UNLIKE = 0.95, 0.1
 
 
-def place(ranked: list[Ranked], wanted: int) -> int:
-    return next((number for number, one in enumerate(ranked) if one.id == wanted), len(ranked))
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate as the tests give it; in a session of its own where it has none."""
+
+    id: int
+    cosine: float = 0.0
+    bm25: float = 0.0
+    near_cosine: float = 0.0
+    near_bm25: float = 0.0
+    session: int | None = None
 
 
-def test_each_score_counts_by_its_weight_as_a_share_of_the_best() -> None:
-    ranked = rank([Candidate(id=1, cosine=0.8, bm25=2.0), Candidate(id=2, cosine=0.4, bm25=8.0)], Weights(vector=0.7, text=0.3))
-    assert [(one.id, one.score) for one in ranked] == [(1, 0.775), (2, 0.65)]
+def candidates(*known: Given) -> Candidates:
+    numbers: dict[object, int] = {}
+    session = [numbers.setdefault(("of its own", one.id) if one.session is None else one.session, len(numbers)) for one in known]
+    return Candidates(
+        ids=np.array([one.id for one in known], np.int64),
+        session=np.array(session, np.intp),
+        **{name: np.array([getattr(one, name) for one in known], np.float64) for name in ("cosine", "bm25", "near_cosine", "near_bm25")},
+    )
 
 
-def test_where_one_score_is_lacking_altogether_the_other_counts_alone() -> None:
-    assert [(one.id, one.score) for one in rank([Candidate(id=1, cosine=None, bm25=3.0), Candidate(id=2, cosine=None, bm25=6.0)], WEIGHTS)] == [
-        (2, 1.0),
-        (1, 0.5),
-    ]
-    assert [(one.id, one.score) for one in rank([Candidate(id=1, cosine=0.3, bm25=0.0), Candidate(id=2, cosine=-0.2, bm25=0.0)], WEIGHTS)] == [
-        (1, 1.0)
-    ]
+def matched(*known: Given, count: int = 100, weights: Weights = WEIGHTS) -> list[Ranked]:
+    return ranking.matched(candidates(*known), weights, count)
 
 
-@pytest.mark.parametrize("known", [[], [Candidate(id=1, cosine=None, bm25=0.0)], [Candidate(id=1, cosine=-0.5, bm25=0.0)]])
-def test_what_fits_in_no_way_is_no_result(known: list[Candidate]) -> None:
-    assert rank(known, WEIGHTS) == []
+def ids(ranked: Sequence[Ranked]) -> list[int]:
+    return [one.id for one in ranked]
+
+
+def score_of(ranked: Sequence[Ranked], row: int) -> float:
+    return next(one.score for one in ranked if one.id == row)
+
+
+def alike(count: int) -> list[Ranked]:
+    """Return candidates that match equally well."""
+    return matched(*(Given(id=row, cosine=0.5, bm25=2.0) for row in range(1, count + 1)))
+
+
+def refined(details: Mapping[int, Details], ranked: Sequence[Ranked] | None = None) -> list[Ranked]:
+    return ranking.refined(ranked or alike(len(details)), details, WEIGHTS)
+
+
+# --- how well a candidate matches ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("better", [{"cosine": 0.9}, {"bm25": 9.0}, {"near_cosine": 0.9}, {"near_bm25": 9.0}])
+def test_each_way_to_match_better_counts(better: dict[str, float]) -> None:
+    plain = Given(id=1, cosine=0.4, bm25=2.0, near_cosine=0.3, near_bm25=1.0)
+    assert ids(matched(plain, msgspec.structs.replace(plain, id=2, **better))) == [2, 1]
+
+
+def test_both_scores_of_a_candidate_count_whichever_found_it() -> None:
+    both, words, meaning = Given(id=3, cosine=0.7, bm25=7.0), Given(id=1, bm25=8.0), Given(id=2, cosine=0.8)
+    assert ids(matched(words, meaning, both))[0] == 3
+
+
+def test_a_scale_of_the_scores_says_nothing() -> None:
+    one = matched(Given(id=1, cosine=0.8, bm25=2.0), Given(id=2, cosine=0.4, bm25=3.0))
+    other = matched(Given(id=1, cosine=0.4, bm25=20.0), Given(id=2, cosine=0.2, bm25=30.0))
+    assert [(a.id, pytest.approx(a.score)) for a in one] == [(b.id, b.score) for b in other]
+
+
+@pytest.mark.parametrize("silent", [("cosine", "near_cosine"), ("bm25", "near_bm25")])
+def test_what_says_nothing_of_anybody_leaves_its_weight_to_the_other(silent: tuple[str, str]) -> None:
+    perfect = Given(id=1, cosine=0.9, bm25=9.0, near_cosine=0.9, near_bm25=9.0)
+    poor = Given(id=2, cosine=0.1, bm25=1.0)
+    quiet = [msgspec.structs.replace(one, **dict.fromkeys(silent, 0.0)) for one in (perfect, poor)]
+    assert score_of(matched(*quiet), 1) == pytest.approx(score_of(matched(perfect, poor), 1))
+    assert ids(matched(*quiet)) == [1, 2]
+
+
+def test_what_is_opposite_in_meaning_counts_no_more_than_what_is_unrelated() -> None:
+    opposite, unrelated, best = Given(id=1, cosine=-0.9, bm25=1.0), Given(id=2, bm25=1.0), Given(id=3, cosine=0.5, bm25=2.0)
+    found = matched(opposite, unrelated, best)
+    assert ids(found) == [3, 1, 2]
+    assert score_of(found, 1) == score_of(found, 2)
 
 
 def test_equals_are_in_order_of_their_ids() -> None:
-    assert [one.id for one in rank([Candidate(id=number, cosine=0.5, bm25=1.0) for number in (3, 1, 2)], WEIGHTS)] == [1, 2, 3]
+    assert ids(matched(*(Given(id=row, cosine=0.5, bm25=1.0) for row in (3, 1, 2)))) == [1, 2, 3]
 
 
-@given(CANDIDATES)
-def test_a_score_is_the_sum_of_its_parts_from_0_to_1_and_the_best_come_first(known: list[Candidate]) -> None:
-    ranked = rank(known, WEIGHTS)
-    assert [one for one in ranked if abs(one.score - one.vector - one.text) > 1e-8] == []
-    assert all(0 < one.score <= 1 and one.vector >= 0 and one.text >= 0 for one in ranked)
-    assert ranked == sorted(ranked, key=lambda one: (-one.score, one.id))
-    assert len({one.id for one in ranked}) == len(ranked)
+def test_the_best_of_a_session_lifts_the_others_of_it() -> None:
+    best = Given(id=9, cosine=0.9, bm25=9.0, session=1)
+    alone, beside = Given(id=1, cosine=0.3, bm25=1.0), Given(id=2, cosine=0.3, bm25=1.0, session=1)
+    assert ids(matched(alone, beside, best)) == [9, 2, 1]
+    worse = msgspec.structs.replace(best, cosine=0.31, bm25=1.1)
+    assert score_of(matched(alone, beside, worse, Given(id=10, cosine=0.9, bm25=9.0)), 2) < score_of(matched(alone, beside, best), 2)
 
 
-@given(CANDIDATES.flatmap(lambda known: st.tuples(st.just(known), st.permutations(known))))
-def test_the_order_does_not_depend_on_who_was_found_first(both: tuple[list[Candidate], list[Candidate]]) -> None:
-    assert rank(both[0], WEIGHTS) == rank(both[1], WEIGHTS)
+def test_being_lifted_by_ones_own_session_puts_nobody_above_its_best() -> None:
+    found = matched(*(Given(id=row, cosine=row / 10, bm25=row, session=1) for row in range(1, 9)))
+    assert ids(found) == list(range(8, 0, -1))
 
 
-@given(CANDIDATES.filter(bool), st.data())
-def test_what_fits_better_never_ranks_lower_for_it(known: list[Candidate], data: st.DataObject) -> None:
-    chosen = data.draw(st.integers(0, len(known) - 1))
-    before = known[chosen]
-    better = Candidate(
-        id=before.id,
-        cosine=data.draw(st.floats(-1 if before.cosine is None else before.cosine, 1)),
-        bm25=before.bm25 + data.draw(st.floats(0, 10)),
+@pytest.mark.parametrize("known", [(), (Given(id=1),), (Given(id=1, cosine=-0.5), Given(id=2))])
+def test_what_matches_in_no_way_is_no_result(known: tuple[Given, ...]) -> None:
+    if known:
+        assert matched(*known) == []
+    assert ranking.refined([], {}, WEIGHTS) == []
+    assert ranking.renewed([], {}, np.empty(0), np.empty((0, 0)), WEIGHTS) == []
+
+
+def test_no_more_are_returned_than_wanted_and_these_are_the_best() -> None:
+    known = [Given(id=row, cosine=0.1 + row / 40, bm25=row % 7) for row in range(1, 30)]
+    assert matched(*known, count=5) == matched(*known)[:5]
+
+
+# --- what else is known of it -------------------------------------------------------------------------------------------------------------
+
+LIFTING: list[dict[str, Any]] = [
+    {"is_author_named": True},
+    {"identifiers": 0.5},
+    {"is_in_window": True},
+    {"gives_reason": True},
+    {"overlap": 0.5},
+    {"kind_weight": 2.0},
+    {"priority": 4},
+    {"rating": 1},
+    {"uses": 3},
+]
+LOWERING: list[dict[str, Any]] = [
+    {"is_question": True},
+    {"characters": 20},
+    {"kind_weight": 0.8},
+    {"priority": 2},
+    {"rating": -1},
+    {"age_days": 100.0},
+    {"on_probation": True},
+    {"is_contradicted": True},
+    {"is_permanent": False, "idle_days": NEGLECTED_DAYS + 1.0},
+]
+
+
+@pytest.mark.parametrize("change", LIFTING, ids=str)
+def test_what_speaks_for_a_candidate_lifts_it(change: dict[str, Any]) -> None:
+    assert ids(refined({1: PLAIN, 2: msgspec.structs.replace(PLAIN, **change)})) == [2, 1]
+
+
+@pytest.mark.parametrize("change", LOWERING, ids=str)
+def test_what_speaks_against_a_candidate_lowers_it(change: dict[str, Any]) -> None:
+    assert ids(refined({1: msgspec.structs.replace(PLAIN, **change), 2: PLAIN})) == [2, 1]
+
+
+@pytest.mark.parametrize("change", [*LIFTING, *LOWERING], ids=str)
+def test_a_detail_changes_one_stage_and_tells_it(change: dict[str, Any]) -> None:
+    found = refined({1: PLAIN, 2: msgspec.structs.replace(PLAIN, **change)})
+    one, other = (dict(next(ranked for ranked in found if ranked.id == row).stages) for row in (1, 2))
+    assert len({name for name in {*one, *other} if one.get(name, 0.0) != other.get(name, 0.0)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "less", "more"),
+    [("identifiers", 0.5, 1.0), ("overlap", 0.5, 1.0), ("rating", 1, 3), ("rating", -3, -1), ("uses", 1, 9), ("characters", 50, 150)],
+)
+def test_more_of_what_speaks_for_it_lifts_it_more(field: str, less: float, more: float) -> None:
+    details = {row: msgspec.structs.replace(PLAIN, **{field: value}) for row, value in ((1, less), (2, more))}
+    assert ids(refined(details)) == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("field", "enough", "more"), [("rating", 1_000, 100_000), ("rating", -1_000, -100_000), ("characters", SUBSTANCE_CHARACTERS, 10**7)]
+)
+def test_beyond_enough_more_changes_nothing(field: str, enough: int, more: int) -> None:
+    details = {row: msgspec.structs.replace(PLAIN, **{field: value}) for row, value in ((1, enough), (2, more))}
+    found = refined(details)
+    assert score_of(found, 1) == score_of(found, 2)
+
+
+def test_a_type_that_is_exempt_does_not_fade() -> None:
+    lasting = Details(decays=False, is_permanent=False)
+    old = msgspec.structs.replace(lasting, age_days=LONG_AGO, idle_days=LONG_AGO)
+    found = refined({1: lasting, 2: old})
+    assert score_of(found, 1) == score_of(found, 2)
+
+
+def test_neglect_touches_only_what_is_not_meant_to_stay_and_nobody_asks_for() -> None:
+    def loss(**changes: Any) -> float:
+        one, other = (Details(**{"idle_days": idle, **changes}) for idle in (0.0, LONG_AGO))
+        found = refined({1: one, 2: other})
+        return score_of(found, 1) - score_of(found, 2)
+
+    assert loss(is_permanent=False) > 0
+    assert loss(is_permanent=True) == 0
+    assert loss(is_permanent=False, uses=1) == 0
+    assert loss(is_permanent=False, decays=False) == 0
+    assert loss(is_permanent=False, idle_days=NEGLECTED_DAYS - 1.0) == 0
+
+
+def test_details_are_weighed_against_the_best_match_whatever_its_score() -> None:
+    details = {1: PLAIN, 2: Details(rating=1)}
+    strong = refined(details)
+    faint = refined(details, [msgspec.structs.replace(one, score=one.score / 100) for one in alike(2)])
+    assert strong[0].stages["feedback"] == pytest.approx(100 * faint[0].stages["feedback"])
+
+
+# --- which of two is how things are -------------------------------------------------------------------------------------------------------
+
+
+def renewed(
+    dated_days: Sequence[float], likeness: float = ALIKE, *, relevance: Sequence[float] = (), weights: Weights = WEIGHTS, announces: Sequence[bool] = ()
+) -> list[Ranked]:
+    """Renew candidates 1, 2, … that match almost equally well, an earlier one a little better; all alike."""
+    count = len(dated_days)
+    ranked = [Ranked(id=row, score=1.0 - row / 1_000, stages={"meaning": 1.0 - row / 1_000}) for row in range(1, count + 1)]
+    details = {
+        row: Details(dated_us=int(day * DAY_US), announces_change=bool(announces) and announces[row - 1]) for row, day in enumerate(dated_days, 1)
+    }
+    matrix = np.full((count, count), likeness)
+    np.fill_diagonal(matrix, 1.0)
+    return ranking.renewed(ranked, details, np.array(relevance or [1.0] * count)[:COMPARED], matrix[:COMPARED, :COMPARED], weights)
+
+
+def test_the_newest_of_two_that_are_alike_stands_above_the_older() -> None:
+    assert ids(renewed([0.0, 300.0])) == [2, 1]
+    assert ids(renewed([300.0, 0.0])) == [1, 2]
+
+
+def test_the_older_stands_right_below_and_not_further() -> None:
+    older = next(one for one in renewed([0.0, 3_000.0], weights=TIMELESS) if one.id == 1)
+    newer = next(one for one in renewed([0.0, 3_000.0], weights=TIMELESS) if one.id == 2)
+    assert newer.score - older.score == pytest.approx(EPSILON * 0.999)
+
+
+def test_what_is_about_something_else_makes_nothing_outdated() -> None:
+    assert ids(renewed([0.0, 300.0], UNLIKE, weights=TIMELESS)) == [1, 2]
+
+
+def test_what_matches_far_worse_makes_nothing_outdated() -> None:
+    assert ids(renewed([0.0, 300.0], relevance=[1.0, 0.1], weights=TIMELESS)) == [1, 2]
+
+
+def test_the_same_moment_makes_nothing_outdated() -> None:
+    assert all("newer" not in one.stages for one in renewed([50.0, 50.0, 50.0]))
+
+
+def test_one_that_announces_a_change_counts_for_more() -> None:
+    def lost(*, announces: bool) -> float:
+        scores = [1.0, 0.9]
+        ranked = [Ranked(id=row, score=score, stages={}) for row, score in enumerate(scores, 1)]
+        details = {1: Details(dated_us=0), 2: Details(dated_us=5 * DAY_US, announces_change=announces)}
+        found = ranking.renewed(ranked, details, np.ones(2), np.full((2, 2), ALIKE), TIMELESS)
+        return 1.0 - score_of(found, 1)
+
+    assert lost(announces=True) > lost(announces=False) > 0
+
+
+def test_a_chain_of_versions_is_told_from_the_newest_to_the_oldest() -> None:
+    assert ids(renewed([0.0, 400.0, 800.0, 1_200.0])) == [4, 3, 2, 1]
+
+
+def test_what_comes_after_those_compared_keeps_its_place_and_its_score() -> None:
+    before = [Ranked(id=row, score=1.0 / row, stages={"meaning": 1.0 / row}) for row in range(1, COMPARED + 6)]
+    details = {one.id: Details(dated_us=one.id * 30 * DAY_US) for one in before}
+    found = ranking.renewed(before, details, np.ones(COMPARED), np.full((COMPARED, COMPARED), ALIKE), WEIGHTS)
+    assert sorted(ids(found)) == ids(before)
+    assert found[COMPARED:] == before[COMPARED:]
+
+
+def test_nobody_stands_above_another_with_a_better_score() -> None:
+    """Not even right after those that are compared."""
+    found = renewed([0.0] * (COMPARED - 1) + [900.0] + [0.0] * 10)
+    assert [(one, other) for one, other in pairwise(found) if one.score < other.score - 1e-9] == []
+
+
+# --- any candidates whatever --------------------------------------------------------------------------------------------------------------
+
+SHARE = st.floats(0, 1, allow_nan=False)
+ROWS = st.lists(st.integers(1, 10**6), min_size=1, max_size=12, unique=True)
+
+
+@st.composite
+def any_candidates(draw: st.DrawFn) -> list[Given]:
+    cosine, bm25 = st.floats(-1, 1), st.just(0.0) | st.floats(0, 40)
+    found = [
+        Given(id=row, cosine=draw(cosine), bm25=draw(bm25), near_cosine=draw(cosine), near_bm25=draw(bm25), session=draw(st.none() | st.integers(0, 3)))
+        for row in sorted(draw(ROWS))
+    ]
+    return found
+
+
+@st.composite
+def any_details(draw: st.DrawFn) -> Details:
+    days = st.floats(0, 40_000)
+    return Details(
+        is_author_named=draw(st.booleans()),
+        is_question=draw(st.booleans()),
+        characters=draw(st.integers(0, 10**7)),
+        identifiers=draw(SHARE),
+        is_in_window=draw(st.booleans()),
+        gives_reason=draw(st.booleans()),
+        announces_change=draw(st.booleans()),
+        overlap=draw(SHARE),
+        kind_weight=draw(st.floats(1e-3, 4)),
+        decays=draw(st.booleans()),
+        is_permanent=draw(st.booleans()),
+        priority=draw(st.integers(1, 5)),
+        rating=draw(st.integers(-(10**6), 10**6)),
+        uses=draw(st.integers(0, 10**9)),
+        age_days=draw(days),
+        idle_days=draw(days),
+        on_probation=draw(st.booleans()),
+        is_contradicted=draw(st.booleans()),
+        dated_us=draw(st.integers(-(10**17), 10**17)),
     )
-    after = rank([*known[:chosen], better, *known[chosen + 1 :]], WEIGHTS)
-    assert place(after, chosen) <= place(rank(known, WEIGHTS), chosen)
+
+
+def check(ranked: Sequence[Ranked], rows: set[int]) -> None:
+    assert {one.id for one in ranked} == rows
+    assert len(ranked) == len(rows)
+    assert all(math.isfinite(one.score) for one in ranked)
+    assert all(abs(sum(one.stages.values()) - one.score) < 1e-9 for one in ranked)
+    assert ranked == sorted(ranked, key=lambda one: (-round(one.score, 9), one.id))
+
+
+@given(any_candidates(), st.data())
+def test_a_score_is_the_sum_of_its_stages_the_best_come_first_and_nobody_is_lost_or_made(known: list[Given], data: st.DataObject) -> None:
+    best = matched(*known)
+    check(best, {one.id for one in best})
+    assert {one.id for one in known if one.cosine > 1e-6 or one.bm25 > 1e-6} <= set(ids(best)) <= {one.id for one in known}
+    details = {one.id: data.draw(any_details()) for one in best}
+    found = ranking.refined(best, details, WEIGHTS)
+    check(found, set(ids(best)))
+    vectors = np.random.default_rng(data.draw(st.integers(0, 9))).standard_normal((len(found), 5))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    relevance = np.array([data.draw(SHARE) for _ in found])
+    check(ranking.renewed(found, details, relevance, vectors @ vectors.T, WEIGHTS), set(ids(best)))
+
+
+@given(any_candidates().flatmap(lambda known: st.tuples(st.just(known), st.permutations(known))))
+def test_the_order_in_which_candidates_are_given_does_not_matter(both: tuple[list[Given], list[Given]]) -> None:
+    assert matched(*both[0]) == matched(*both[1])
+
+
+@given(any_candidates(), st.data())
+def test_what_matches_better_never_ranks_lower_for_it(known: list[Given], data: st.DataObject) -> None:
+    chosen = data.draw(st.integers(0, len(known) - 1))
+    field = data.draw(st.sampled_from(["cosine", "bm25", "near_cosine", "near_bm25"]))
+    better = msgspec.structs.replace(known[chosen], **{field: getattr(known[chosen], field) + data.draw(st.floats(0, 1))})
+    before, after = matched(*known), matched(*known[:chosen], better, *known[chosen + 1 :])
+
+    def above(ranked: list[Ranked]) -> set[int]:
+        rows = ids(ranked)
+        return set(rows[: rows.index(better.id)]) if better.id in rows else set(rows)
+
+    others_of_its_session = {one.id for one in known if one.session is not None and one.session == better.session}
+    assert above(after) - others_of_its_session <= above(before)
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 1), st.integers(0, 900)), min_size=1, max_size=COMPARED))
+def test_an_older_one_never_falls_further_than_right_below_what_is_newer(known: list[tuple[float, int]]) -> None:
+    ranked = ranking._ordered(Ranked(id=row, score=score, stages={"meaning": score}) for row, (score, _) in enumerate(known))
+    details = {row: Details(dated_us=day * DAY_US) for row, (_, day) in enumerate(known)}
+    found = ranking.renewed(ranked, details, np.ones(len(ranked)), np.full((len(ranked), len(ranked)), ALIKE), TIMELESS)
+    least = EPSILON * ranked[0].score
+    for one in found:
+        newer = [other.score for other in found if details[other.id].dated_us > details[one.id].dated_us]
+        assert one.score <= score_of(ranked, one.id) + 1e-12
+        assert one.score >= min([score_of(ranked, one.id), *(score - least for score in newer)]) - 1e-9

@@ -1,405 +1,398 @@
-"""Reading memories from the views: search, filters, neighbours, lists; over views that real events have filled."""
+"""The whole of a search: candidates from words and vectors, their order, and what an answer tells; over views that events have filled."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from itertools import pairwise
+from collections.abc import Iterator
+from itertools import pairwise, permutations
 from typing import Any
 
-import msgspec
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import projections
-from omegad.embedding.cache import text_hash
-from omegad.errors import Invalid, NotFound
-from omegad.events.fact import Fact, Recorded
-from omegad.queries import memory, mirror, search, words
-from omegad.queries.columns import Selection
-from omegad.queries.filters import Filters, where
-from omegad.queries.memory import GetMemory, ListMemories
+from omegad.memory_types import BUILT_IN, TTL_SECONDS_MAX, MemoryType, MemoryTypes
+from omegad.queries import calibration, search
 from omegad.queries.mirror import Mirror
-from omegad.queries.neighbours import neighbours
-from omegad.queries.search import QueryMemory, Result
-from omegad.storage.transaction import run_script
-from omegad.views.contract import Embedding
-from tests.builders import (
-    EMBEDDER,
-    START_US,
-    deleted,
-    embedded,
-    open_in_memory,
-    recorded,
-    related,
-    relations,
-    repeated,
-    rows,
-    stored,
-    superseded,
-    vector_of,
-)
+from omegad.queries.ranking import COMPARED
+from tests.builders import EMBEDDER, START_US, contradicted, deleted, edited, promoted, queried, rated, stored, superseded
+from tests.queries.searching import DAY_US, LATER_US, MODES, Searched, day, ids, stages_of
 
-DAY_US = 86_400_000_000
-ANY = Selection(named={}, now_us=START_US)
+BUSY = MODES[:3]
+YEAR_ON_US = START_US + 400 * DAY_US
 
 
-class Views:
-    """The views as a file of them has them, filled with events."""
-
-    def __init__(self) -> None:
-        self.connection = open_in_memory()
-        self._vectors: dict[str, bytes] = {}
-        self.position = 0
-        for projection in projections.ALL:
-            run_script(self.connection, projection.SCHEMA)
-
-    def show(self, event: Fact, **changes: Any) -> int:
-        self.position += 1
-        one = recorded(event, self.position, **changes)
-        for projection in projections.ALL:
-            if isinstance(event, projection.EVENTS):
-                for sql, values in projection.project(one):
-                    self.connection.execute(sql, [self._vectors[v.text_hash] if isinstance(v, Embedding) else v for v in values])
-        return self.position
-
-    def store(
-        self, memory_id: str, *texts: str, project: str | None = "p", at: int | None = None, session_id: str | None = "s", **changes: Any
-    ) -> int:
-        """Store a memory with one passage for each text; return its row."""
-        self._vectors |= {text_hash(text): vector_of(text) for text in texts}
-        where_from: dict[str, Any] = {"project": project, "session_id": session_id}
-        where_from |= {} if at is None else {"occurred_at": at}
-        row = self.show(stored(memory_id, " ".join(texts), **changes), **where_from)
-        self.show(embedded(memory_id, *texts), **where_from)
-        return row
+@pytest.fixture(autouse=True)
+def _everything_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the tests see the order of what would else be abstained from."""
+    monkeypatch.setattr(calibration, "FLOOR", 0.0)
 
 
 @pytest.fixture
-def views() -> Iterator[Views]:
-    made = Views()
+def views() -> Iterator[Searched]:
+    made = Searched()
     yield made
     made.connection.close()
 
 
-def find(views: Views, text: str, now_us: int = START_US + DAY_US, **changes: Any) -> list[Result]:
-    query = QueryMemory(text=text, **changes)
-    vector = None if query.mode in {"keyword", "phrase"} else vector_of(text)
-    return search.search(views.connection, query, vector, Mirror(EMBEDDER), now_us)
+# --- who is found -------------------------------------------------------------------------------------------------------------------------
 
 
-def ids(found: Sequence[Any]) -> list[str]:
-    return [one.memory_id for one in found]
-
-
-@pytest.mark.parametrize("mode", ["hybrid", "semantic", "keyword"])
-def test_what_shares_more_with_the_question_comes_first(views: Views, mode: str) -> None:
-    views.store("far", "bread is baked at night")
-    views.store("near", "the build needs python")
-    views.store("nearest", "which python does the build need: the build needs python 3.12")
-    found = find(views, "which python does the build need", mode=mode)
+@pytest.mark.parametrize("mode", BUSY)
+def test_what_shares_more_with_the_question_comes_first(views: Searched, mode: str) -> None:
+    views.put("far", "bread is baked at night")
+    views.put("near", "the build needs python")
+    views.put("nearest", "which python does the build need: the build needs python 3.12")
+    found = views.find("which python does the build need", mode=mode)
     assert ids(found)[:2] == ["nearest", "near"]
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
 
 
-def test_words_alone_find_what_meaning_misses_and_the_other_way_round(views: Views) -> None:
-    views.store("a", "alpha beta gamma")
-    views.store("b", "delta epsilon")
-    assert ids(find(views, "delta", mode="keyword")) == ["b"]
-    assert ids(find(views, "zeta", mode="keyword")) == []
-    assert set(ids(find(views, "zeta", mode="semantic"))) <= {"a", "b"}
+def test_words_alone_find_what_meaning_misses_and_the_other_way_round(views: Searched) -> None:
+    views.put("a", "alpha beta gamma")
+    views.put("b", "delta epsilon")
+    assert views.found("delta", mode="keyword") == ["b"]
+    assert views.found("zeta", mode="keyword") == []
+    assert set(views.found("zeta", mode="semantic")) <= {"a", "b"}
 
 
-def test_a_phrase_is_found_only_in_a_row(views: Views) -> None:
-    views.store("a", "the quick brown fox")
-    views.store("b", "brown is the quick fox")
-    assert ids(find(views, "quick brown", mode="phrase")) == ["a"]
+def test_a_phrase_is_found_only_in_a_row(views: Searched) -> None:
+    views.put("a", "the quick brown fox")
+    views.put("b", "brown is the quick fox")
+    assert views.found("quick brown", mode="phrase") == ["a"]
 
 
-def test_explanations_add_up(views: Views) -> None:
-    views.store("a", "alpha beta")
-    views.store("b", "alpha gamma")
-    for one in find(views, "alpha beta", explain=True):
-        assert one.explanation
-        assert one.score == pytest.approx(one.explanation.vector + one.explanation.text)
-        assert one.explanation.cosine is not None
-    assert all(one.explanation is None for one in find(views, "alpha beta"))
+def test_both_scores_of_a_result_are_known_whichever_index_found_it(views: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
+    views.put("by words", "zeppelin " + " ".join(f"word{number}" for number in range(30)))
+    views.put("by meaning", "noon flies at the zeppelin")
+    views.put("neither", "bread is baked")
+    monkeypatch.setattr(search, "CANDIDATES", 1)
+    found = {one.memory_id: one.explanation for one in views.find("at noon the zeppelin flies", explain=True, limit=10)}
+    assert found.keys() <= {"by words", "by meaning"}
+    assert all(one and one.bm25 > 0 and one.cosine > 0 for one in found.values())
 
 
-def test_what_was_hidden_or_has_expired_is_not_found(views: Views) -> None:
+def test_without_vectors_a_hybrid_search_is_one_by_words(views: Searched) -> None:
+    for name, content in (("a", "the zeppelin flies at noon"), ("b", "bread is baked at night")):
+        views.show(stored(name, content), session_id=None)
+    assert views.found("zeppelin") == views.found("zeppelin", mode="keyword") == ["a"]
+
+
+@pytest.mark.parametrize("text", ["", "?!", "\0", "the", "   "])
+def test_a_question_without_words_has_an_answer_by_meaning_and_none_by_words(views: Searched, text: str) -> None:
+    views.put("a", "alpha")
+    for mode in MODES:
+        assert views.matches(text or ".", mode=mode).confidence >= 0.0
+    if text != "the":
+        assert views.found(text or ".", mode="keyword") == []
+
+
+def test_in_an_empty_store_nothing_is_found(views: Searched) -> None:
+    for mode in MODES:
+        found = views.matches("anything at all", mode=mode)
+        assert (found.results, found.confidence) == ([], 0.0)
+
+
+def test_what_was_hidden_or_has_expired_is_not_found(views: Searched) -> None:
     for name in ("kept", "deleted", "superseded", "expired", "lasting"):
-        views.store(name, f"alpha {name}", at=START_US, ttl_seconds={"expired": 10, "lasting": 11}.get(name))
+        views.put(name, f"alpha {name}", at=START_US, ttl_seconds={"expired": 10, "lasting": 11}.get(name))
     views.show(deleted("deleted"))
     views.show(superseded("superseded", "kept"))
-    for mode in ("hybrid", "semantic", "keyword"):
-        assert set(ids(find(views, "alpha", mode=mode, now_us=START_US + 10_000_000))) == {"kept", "lasting"}, mode
-    assert set(ids(find(views, "alpha", now_us=START_US + 9_999_999))) == {"kept", "lasting", "expired"}
+    for mode in BUSY:
+        assert set(views.found("alpha", mode=mode, now_us=START_US + 10_000_000)) == {"kept", "lasting"}, mode
+    assert set(views.found("alpha", now_us=START_US + 9_999_999)) == {"kept", "lasting", "expired"}
 
 
-def test_what_is_hidden_later_is_not_found_by_a_mirror_that_knew_it(views: Views) -> None:
-    known = Mirror(EMBEDDER)
-    row = views.store("a", "alpha")
-    assert [found for found, _ in known.nearest(views.connection, vector_of("alpha"), ANY, 5)] == [row]
-    views.show(deleted("a"))
-    assert known.nearest(views.connection, vector_of("alpha"), ANY, 5) == []
+def test_a_very_long_time_to_live_is_for_ever(views: Searched) -> None:
+    views.put("a", "alpha", ttl_seconds=TTL_SECONDS_MAX)
+    assert views.found("alpha", mode="keyword") == ["a"]
+    assert views.found("alpha") == ["a"]
 
 
-def test_a_very_long_time_to_live_is_for_ever(views: Views) -> None:
-    views.store("a", "alpha", ttl_seconds=10**13)
-    assert ids(find(views, "alpha", mode="keyword")) == ["a"]
-    assert ids(find(views, "alpha")) == ["a"]
+def test_an_edit_changes_what_a_memory_is_found_by(views: Searched) -> None:
+    views.put("a", "the zeppelin flies")
+    views.put("b", "bread is baked")
+    assert views.found("zeppelin flies")[0] == "a"
+    views.show(edited("a", "submarines dive"))
+    views.embed("a", "submarines dive")
+    assert views.found("zeppelin flies", mode="keyword") == []
+    assert views.found("zeppelin flies", mode="semantic")[:1] != ["a"]
+    explanations = [one.explanation for one in views.find("zeppelin flies or submarines dive", explain=True)]
+    assert explanations[0]
+    assert explanations[0].cosine < 0.9
+    assert views.found("submarines dive")[0] == "a"
 
 
-FILTERS: list[dict[str, Any]] = [
-    {},
-    {"project": "p"},
-    {"project": "nowhere"},
-    {"entity_id": "e"},
-    {"session_id": "s2"},
-    {"event_types": ("decision",)},
-    {"event_types": ("decision", "memory")},
-    {"event_types": ("never used",)},
-    {"tags": ("a",)},
-    {"tags": ("a", "c")},
-    {"tags": ("none",)},
-    {"since": "2026-01-02"},
-    {"until": "2026-01-02"},
-    {"since": "2026-01-02T00:00:00Z", "until": "2026-01-02T00:00:00Z"},
-    {"project": "p", "event_types": ("memory",), "tags": ("b",)},
-]
-
-
-@pytest.mark.parametrize("filters", FILTERS, ids=str)
-def test_a_filter_means_the_same_to_words_to_vectors_and_to_lists(views: Views, filters: dict[str, Any]) -> None:
-    known: dict[str, dict[str, Any]] = {}
-    for number in range(24):
-        one: dict[str, Any] = {
-            "project": (None, "p", "q")[number % 3],
-            "entity_id": ("e", None)[number % 2],
-            "session_id": ("s1", "s2", None)[number % 3],
-            "event_type": ("memory", "decision", "lesson_learned")[number // 3 % 3],
-            "tags": (("a", "b"), ("b",), ("c",), ())[number % 4],
-            "at": START_US + (number % 3) * DAY_US,
-        }
-        known[f"m{number}"] = one
-        views.store(f"m{number}", f"alpha {number}", **one)
-
-    def passes(one: dict[str, Any]) -> bool:
-        day = f"2026-01-0{1 + (one['at'] - START_US) // DAY_US}"
-        return (
-            all(filters.get(name) in {None, one[name]} for name in ("project", "entity_id", "session_id"))
-            and one["event_type"] in filters.get("event_types", (one["event_type"],))
-            and (not filters.get("tags") or bool(set(filters["tags"]) & set(one["tags"])))
-            and filters.get("since", "")[:10] <= day <= filters.get("until", "9999")[:10]
-        )
-
-    wanted = {name for name, one in known.items() if passes(one)}
-    now = START_US + 9 * DAY_US
-    for mode in ("hybrid", "semantic", "keyword"):
-        assert set(ids(find(views, "alpha", now, mode=mode, limit=100, **filters))) == wanted, mode
-    assert set(ids(memory.list_memories(views.connection, ListMemories(limit=100, **filters), 0, now).memories)) == wanted
-
-
-def test_pages_of_a_list_are_all_of_it_newest_first(views: Views) -> None:
-    for number in range(23):
-        views.store(f"m{number}", f"alpha {number}")
-    views.show(deleted("m20"))
-    seen: list[str] = []
-    cursor: str | None = None
-    while True:
-        page = memory.list_memories(views.connection, ListMemories(limit=5, cursor=cursor), 7, START_US)
-        assert page.position == 7
-        seen += ids(page.memories)
-        if (cursor := page.next_cursor) is None:
-            break
-        views.store(f"late-{len(seen)}", "new ones do not move the pages")
-    assert seen == [f"m{number}" for number in range(22, -1, -1) if number != 20]
-
-
-def test_a_page_that_ends_with_the_list_has_no_next(views: Views) -> None:
-    for number in range(5):
-        views.store(f"m{number}", "alpha")
-    assert memory.list_memories(views.connection, ListMemories(limit=5), 0, START_US).next_cursor is None
-    assert memory.list_memories(views.connection, ListMemories(limit=4), 0, START_US).next_cursor is not None
-
-
-@given(st.text() | st.sampled_from(["²", "٣", "-1", "1e3", " 1", "9" * 30, "9" * 5_000, ""]))
-def test_any_text_is_a_cursor_or_refused_as_none(text: str) -> None:
-    with suppress(Invalid):
-        assert 0 <= Filters().before(text) <= 2**62
-
-
-@pytest.mark.parametrize("since", ["yesterday", "2026-13-01", "2026-01-01T00:00:00", "", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
-def test_a_time_that_is_none_is_refused(since: str) -> None:
-    for name in ("since", "until"):
-        with pytest.raises(Invalid, match=name):
-            where(msgspec.convert({"method": "Filters", name: since}, Filters), START_US)
-
-
-def test_a_memory_is_shown_with_its_edges_strongest_first(views: Views) -> None:
-    views.store("a", "alpha", metadata={"k": [1]}, tags=("t",), related=relations(("b", 0.5), ("c", 0.9)))
-    views.show(related("d", ("a", 0.7)))
-    views.show(repeated("a"))
-    found = msgspec.json.decode(msgspec.json.encode(memory.get(views.connection, GetMemory(memory_id="a"), 9)))
-    assert [(edge["memory_id"], edge["direction"], edge["weight"]) for edge in found["edges"]] == [
-        ("c", "out", 0.9),
-        ("d", "in", 0.7),
-        ("b", "out", 0.5),
-    ]
-    assert (found["position"], found["repeated"], found["status"], found["content"]) == (9, 1, "active", "alpha")
-
-
-def test_a_hidden_memory_keeps_answering_to_its_id(views: Views) -> None:
-    views.store("a", "alpha")
-    views.show(superseded("a", "b"))
-    found = memory.get(views.connection, GetMemory(memory_id="a"), 0)
-    assert (found.status, found.superseded_by) == ("superseded", "b")
-    with pytest.raises(NotFound, match="no memory nobody"):
-        memory.get(views.connection, GetMemory(memory_id="nobody"), 0)
-
-
-def test_neighbours_are_the_nearest_active_memories_of_the_project(views: Views) -> None:
-    for number in range(15):
-        views.store(f"m{number}", f"alpha beta {'gamma ' * number}".strip())
-    views.store("elsewhere", "alpha beta", project="q")
-    views.store("nowhere", "alpha beta", project=None)
-    views.store("gone", "alpha beta")
-    views.show(deleted("gone"))
-
-    def look(project: str | None, leave_out: str = "", *, words: bool = False) -> list[str]:
-        searched = None if words else (Mirror(EMBEDDER), vector_of("alpha beta"))
-        return ids(neighbours(views.connection, "alpha beta", project, searched, now_us=START_US, leave_out=leave_out))
-
-    assert look("p")[:3] == ["m0", "m1", "m2"]
-    assert len(look("p")) == 10
-    assert look("p", "m0")[0] == "m1"
-    assert len(look("p", "m0")) == 10
-    assert look("q") == ["elsewhere"]
-    assert look(None) == ["nowhere"]
-    assert look(None, words=True) == ["nowhere"]
-    assert "gone" not in look("p", words=True)
-    assert len(look("p", "m0", words=True)) == 10
-
-
-def brute_force(views: Views, vector: bytes, limit: int) -> list[tuple[int, float]]:
-    sql = "SELECT m.id, v.vector FROM memory_vectors AS v JOIN memories AS m ON m.node_id = v.memory_id WHERE m.status = 'active'"
-    best: dict[int, float] = {}
-    for row, other in rows(views.connection, sql):
-        cosine = float(np.frombuffer(other, "<f4").astype(float) @ np.frombuffer(vector, "<f4").astype(float))
-        best[row] = max(cosine, best.get(row, -1.0))
-    return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
-
-
-def test_the_mirror_equals_brute_force_while_memories_come_and_go(views: Views, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mirror, "CHUNK", 16)
-    random = np.random.default_rng(5)
-    words = [f"word{number}" for number in range(60)]
-    known = Mirror(EMBEDDER)
-    alive: list[str] = []
-    for round_number in range(6):
-        for number in range(30):
-            name = f"m{round_number}-{number}"
-            passages = [" ".join(random.choice(words, 6)) for _ in range(1 + number % 3)]
-            views.store(name, *passages)
-            alive.append(name)
-        for name in random.choice(alive, 8, replace=False):
-            views.show(deleted(str(name)))
-        for _ in range(3):
-            vector = vector_of(" ".join(random.choice(words, 6)))
-            found = known.nearest(views.connection, vector, ANY, 10)
-            wanted = brute_force(views, vector, 10)
-            assert [row for row, _ in found] == [row for row, _ in wanted]
-            assert [cosine for _, cosine in found] == pytest.approx([cosine for _, cosine in wanted])
-    assert len(known) == rows(views.connection, "SELECT count(*) FROM memory_vectors")[0][0]
-    assert known.size_bytes > 48 * len(known)
-
-
-def test_beyond_what_is_rescored_the_nearest_are_still_found(views: Views) -> None:
-    random = np.random.default_rng(6)
-    words = [f"word{number}" for number in range(400)]
-    for number in range(1_200):
-        views.store(f"m{number}", " ".join(random.choice(words, 8)))
-    known = Mirror(EMBEDDER)
-    hits = 0
-    for _ in range(10):
-        vector = vector_of(" ".join(random.choice(words, 8)))
-        found = known.nearest(views.connection, vector, ANY, 5)
-        hits += len({row for row, _ in found} & {row for row, _ in brute_force(views, vector, 5)})
-    assert hits >= 48
-
-
-def test_equal_distances_are_in_order_of_their_rows(views: Views) -> None:
-    in_order = [views.store(f"m{number}", "alpha") for number in range(5)]
-    assert [row for row, _ in Mirror(EMBEDDER).nearest(views.connection, vector_of("alpha"), ANY, 5)] == in_order
-
-
-def test_the_mirror_holds_one_models_vectors(views: Views) -> None:
-    views.store("a", "alpha")
-    assert Mirror("another").nearest(views.connection, vector_of("alpha"), ANY, 5) == []
-
-
-def test_a_memory_whose_row_comes_after_a_later_vector_is_found_too(views: Views) -> None:
-    """One view may lag behind another for a while, as when one alone is built again."""
-    first, second = recorded(stored("a", "alpha"), 1), recorded(stored("b", "alpha"), 3)
-    early = recorded(embedded("b", "alpha", embedder_id="other"), 4)
-    late = recorded(embedded("a", "alpha", embedder_id="other"), 5)
-    known = Mirror("other")
-    _show(views, projections.vectors, early, late)
-    _show(views, projections.memories, first)
-    assert [row for row, _ in known.nearest(views.connection, vector_of("alpha"), ANY, 5)] == [1]
-    _show(views, projections.memories, second)
-    assert [row for row, _ in known.nearest(views.connection, vector_of("alpha"), ANY, 5)] == [1, 3]
-
-
-def _show(views: Views, projection: Any, *events: Recorded) -> None:
-    for one in events:
-        for sql, values in projection.project(one):
-            views.connection.execute(sql, [vector_of("alpha") if isinstance(value, Embedding) else value for value in values])
-
-
-def test_full_text_drives_the_search_and_is_asked_once(views: Views) -> None:
-    """From the other side, MATCH is run again for every memory, which takes seconds where there are many."""
-    condition, values = where(QueryMemory(text="alpha", project="p", tags=("t",)), START_US)
-    statements = [
-        (words.AMONG_ALL, ("alpha", 10)),
-        (words.AMONG_ROWS, ("alpha", "[1, 2]")),
-        (words.AMONG_FILTERED.format(condition=condition), ("alpha", *values, 10)),
-    ]
-    for number in range(30):
-        views.store(f"m{number}", f"alpha {number}")
-    for sql, bound in statements:
-        plan = rows(views.connection, "EXPLAIN QUERY PLAN " + sql, *bound)
-        (asked,) = [row for row in plan if "memories_fts" in row[3]]
-        loops = [row for row in plan if row[1] == asked[1] and row[3].startswith(("SCAN", "SEARCH"))]
-        assert loops[0] == asked
-        assert "=" not in asked[3].partition("VIRTUAL TABLE")[2]  # FTS5's mark of one lookup for each row
-        assert [row[3] for row in plan if "CORRELATED" in row[3] and row[1] == asked[1]] == []
-
-
-def test_expired_memories_crowd_nobody_out(views: Views) -> None:
+def test_expired_memories_crowd_nobody_out(views: Searched) -> None:
     for number in range(search.CANDIDATES + 20):
-        views.store(f"expired{number}", f"alpha {number}", at=START_US, ttl_seconds=1)
-    views.store("kept", "some longer text with many other words in which alpha is but one of them")
+        views.put(f"expired{number}", f"alpha {number}", at=START_US, ttl_seconds=1)
+    views.put("kept", "some longer text with many other words in which alpha is but one of them")
     for mode in ("keyword", "hybrid", "phrase"):
-        assert ids(find(views, "alpha", mode=mode)) == ["kept"], mode
+        assert views.found("alpha", mode=mode) == ["kept"], mode
 
 
-def test_the_position_of_an_answer_is_that_of_the_view_that_is_furthest_behind(views: Views) -> None:
-    views.connection.execute("CREATE TABLE checkpoints (name TEXT, position INTEGER)")
-    views.connection.execute("INSERT INTO checkpoints VALUES ('memories', 9), ('vectors', 7), ('fulltext', 8), ('audit', 1)")
-    assert search.position(views.connection) == 7
-    assert search.position(views.connection, ("memories",)) == 9
+def test_a_reader_that_is_behind_the_mirror_answers_what_it_sees(views: Searched) -> None:
+    views.put("a", "alpha")
+    row = views.put("b", "alpha beta")
+    assert set(views.found("alpha beta")) == {"a", "b"}
+    views.connection.execute("DELETE FROM memories WHERE id = ?", (row,))
+    views.connection.execute("DELETE FROM memories_fts WHERE rowid = ?", (row,))
+    assert views.found("alpha beta") == ["a"]
 
 
-def test_pairs_of_scores_never_rise(views: Views) -> None:
+def test_the_limit_is_kept(views: Searched) -> None:
+    for number in range(90):
+        views.put(f"m{number}", f"alpha {number}")
+    for limit in (1, 7, 80):
+        assert len(views.found("alpha", limit=limit)) == limit
+    assert views.found("alpha 3", limit=7) == views.found("alpha 3", limit=20)[:7]
+
+
+# --- in which order -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_scores_never_rise_and_nobody_is_there_twice(views: Searched) -> None:
     for number in range(40):
-        views.store(f"m{number}", f"alpha beta{number % 7} gamma{number % 3}")
-    found = find(views, "alpha beta1 gamma2", limit=40)
+        views.put(f"m{number}", f"alpha beta{number % 7} gamma{number % 3}", session_id=f"s{number % 5}", at=day(number % 9))
+    found = views.find("alpha beta1 gamma2", limit=40)
     assert all(one.score >= other.score for one, other in pairwise(found))
     assert len(found) == len(set(ids(found))) == 40
 
 
-def test_the_limit_is_kept(views: Views) -> None:
-    for number in range(40):
-        views.store(f"m{number}", f"alpha {number}")
-    assert len(find(views, "alpha", limit=7)) == 7
+def test_scores_never_rise_beyond_those_that_are_compared_either(views: Searched) -> None:
+    for number in range(COMPARED + 20):
+        views.put(f"m{number}", "alpha beta", at=day(0 if number else 300))
+    found = views.find("what is alpha beta now", now_us=YEAR_ON_US, limit=COMPARED + 20)
+    assert len(found) == COMPARED + 20
+    assert all(one.score >= other.score for one, other in pairwise(found))
+
+
+def test_equals_are_in_the_order_in_which_they_were_stored(views: Searched) -> None:
+    for name in ("c", "a", "b"):
+        views.put(name, "alpha beta", at=START_US)
+    for mode in BUSY:
+        assert views.found("alpha beta", mode=mode) == ["c", "a", "b"], mode
+
+
+def test_the_order_in_which_different_memories_were_stored_does_not_matter() -> None:
+    texts = {"a": "alpha beta", "b": "alpha gamma delta", "c": "beta of the alpha", "d": "epsilon"}
+    orders = set()
+    for order in permutations(texts):
+        views = Searched()
+        for name in order:
+            views.put(name, texts[name], at=START_US)
+        orders.add(tuple(views.found("alpha beta gamma")))
+        views.connection.close()
+    assert len(orders) == 1
+
+
+@pytest.mark.parametrize("mode", BUSY)
+def test_the_stages_of_a_score_add_up_to_it(views: Searched, mode: str) -> None:
+    for number in range(30):
+        row = {"session_id": f"s{number % 4}", "event_type": ("memory", "decision", "checkpoint")[number % 3], "priority": 1 + number % 5}
+        text = f"Anna: alpha beta{number % 7} of job_{number}.py was raised to {number} because of load"
+        views.put(f"m{number}", text, at=day(7 * number), on_probation=number % 4 == 0, **row)
+    views.show(rated("m3", 2), rated("m4", -2), contradicted("m5", "m6"), contradicted("m7", "m8"))
+    for question in ("alpha beta3", "what is alpha beta2 of job_9.py now?", "why did Anna raise beta4 in February?"):
+        found = views.find(question, now_us=YEAR_ON_US, limit=30, explain=True, mode=mode)
+        assert found
+        assert [one for one in found if abs(sum(stages_of(one).values()) - one.score) > 1e-9] == []
+    assert all(one.explanation is None for one in views.find("alpha beta3"))
+
+
+def test_the_stages_of_a_score_add_up_to_it_for_what_everything_speaks_against(views: Searched) -> None:
+    words = " ".join(f"filler{number}" for number in range(80))
+    views.put("best", "alpha beta gamma delta", at=START_US)
+    views.put("denied", f"{words} alpha?", on_probation=True, priority=1, at=START_US)
+    views.show(*[rated("denied", -2)] * 8, contradicted("denied", "best"))
+    found = views.find("alpha beta gamma delta", explain=True)
+    assert ids(found) == ["best", "denied"]
+    for one in found:
+        assert sum(stages_of(one).values()) == pytest.approx(one.score, abs=1e-9)
+
+
+def test_a_type_that_counts_for_almost_nothing_is_answered_in_order_all_the_same() -> None:
+    views = Searched(MemoryTypes({"rumour": MemoryType(weight=1e-12)}))
+    views.put("near", "alpha beta gamma", event_type="rumour", at=START_US)
+    views.put("far", "alpha of another kind", event_type="rumour", at=START_US)
+    found = views.find("alpha beta gamma", explain=True)
+    assert ids(found) == ["near", "far"]
+    assert found[0].score > found[1].score >= 0.0
+    assert found[0].score == pytest.approx(views.matches("alpha beta gamma").confidence, abs=1e-6)
+
+
+# --- what else moves a memory -------------------------------------------------------------------------------------------------------------
+
+TEXT = "the export job runs at noon"
+
+
+def order(views: Searched, question: str = "when does the export job run", **changes: Any) -> list[str]:
+    return views.found(question, **changes)
+
+
+def _put(views: Searched, name: str, given: dict[str, Any]) -> None:
+    rest = {key: value for key, value in given.items() if key != "text"}
+    views.put(name, given.get("text", TEXT), **{"at": START_US, **rest})
+
+
+QUESTION = "when does the export job run"
+LIFTED: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
+    ("type", QUESTION, {}, {"event_type": "decision"}),
+    ("priority", QUESTION, {}, {"priority": 5}),
+    ("author", "when does Anna run the export job", {"text": f"Bert: {TEXT}"}, {"text": f"Anna: {TEXT}"}),
+    ("window", "did the export job run in March 2026", {"at": day(10)}, {"at": day(70)}),
+    ("referenced", "did the export job run in March 2026", {}, {"referenced_at": day(70)}),
+    ("project", "when does the shop export job run", {"project": "p"}, {"project": "shop"}),
+    ("tags", "when does the billing export job run", {"tags": ("other",)}, {"tags": ("billing",)}),
+    ("identifiers", "what does src/jobs/exporter.py do", {"text": f"{TEXT} exporter"}, {"text": f"{TEXT} src/jobs/exporter.py"}),
+    ("reason", "why does the export job run at noon", {"text": f"{TEXT} as always"}, {"text": f"{TEXT} because of load"}),
+    ("statement", QUESTION, {"text": f"{TEXT}?"}, {"text": f"{TEXT}."}),
+    ("probation", QUESTION, {"on_probation": True}, {}),
+]
+
+
+@pytest.mark.parametrize(("question", "plain", "special"), [one[1:] for one in LIFTED], ids=[one[0] for one in LIFTED])
+def test_of_two_that_are_else_alike_the_one_comes_first_that_something_speaks_for(
+    views: Searched, question: str, plain: dict[str, Any], special: dict[str, Any]
+) -> None:
+    _put(views, "plain", plain)
+    _put(views, "special", special)
+    for mode in ("hybrid", "keyword"):
+        assert order(views, question, mode=mode, now_us=YEAR_ON_US)[0] == "special", mode
+
+
+@pytest.mark.parametrize(
+    ("event", "best"),
+    [
+        (rated("b", 1), "b"),
+        (rated("a", -1), "b"),
+        (contradicted("a", "c"), "b"),
+        (promoted("b"), "a"),
+        (queried(("b", 0.9)), "b"),
+    ],
+    ids=["helpful", "outdated", "contradicted", "promoted", "used"],
+)
+def test_what_happens_to_a_memory_moves_it(views: Searched, event: Any, best: str) -> None:
+    for name in ("a", "b"):
+        _put(views, name, {})
+    _put(views, "c", {"text": "the bakery opens at six"})
+    assert order(views)[0] == "a"
+    views.show(event)
+    assert order(views)[0] == best
+
+
+def test_what_denies_a_memory_counts_only_while_it_is_there_itself(views: Searched) -> None:
+    for name in ("a", "b"):
+        _put(views, name, {})
+    _put(views, "denial", {"text": "the bakery opens at six"})
+    views.show(contradicted("a", "denial"))
+    assert order(views)[0] == "b"
+    views.show(deleted("denial"))
+    assert order(views)[0] == "a"
+
+
+@pytest.mark.parametrize("kind", sorted(BUILT_IN))
+def test_what_is_permanent_is_not_neglected_and_what_is_exempt_does_not_fade(kind: str) -> None:
+    views = Searched()
+    views.put("a", TEXT, event_type=kind, at=START_US, ttl_seconds=None)
+    young, old = (views.find("when did the export job run", now_us=START_US + days * DAY_US, explain=True)[0] for days in (1, 3_000))
+    if not BUILT_IN[kind].decays:
+        assert stages_of(young) == pytest.approx(stages_of(old))
+    captured = Searched()
+    captured.put("a", TEXT, event_type=kind, at=START_US, on_probation=True)
+    loss = stages_of(old).get("strength", 0.0)
+    neglected = stages_of(captured.find("when did the export job run", now_us=START_US + 3_000 * DAY_US, explain=True)[0])
+    assert (neglected.get("strength", 0.0) < loss - 1e-6) is BUILT_IN[kind].decays
+
+
+def test_the_best_of_a_session_lifts_the_rest_of_it(views: Searched) -> None:
+    views.put("alone", "well, at noon then", session_id="t")
+    views.put("lead", "when does the export job run at noon", session_id="s")
+    views.put("beside", "well, at noon then", session_id="s")
+    for mode in ("hybrid", "keyword"):
+        assert order(views, "when does the export job run at noon", mode=mode) == ["lead", "beside", "alone"]
+
+
+# --- how things are, and how they were ----------------------------------------------------------------------------------------------------
+
+OLDER, NEWER = "the api server listens on port 8080", "the api server listens on port 9090"
+
+
+@pytest.fixture
+def versions(views: Searched) -> Searched:
+    """Two memories of the same matter, the older of which is the better match."""
+    views.put("older", OLDER, at=START_US)
+    views.put("newer", NEWER, at=day(300))
+    return views
+
+
+@pytest.mark.parametrize(
+    "question", ["which port does the api server listen on now?", "what is the current port of the api server", "the api server listens on port"]
+)
+def test_a_question_about_now_is_answered_with_the_newest(versions: Searched, question: str) -> None:
+    found = versions.find(question, now_us=YEAR_ON_US, explain=True)
+    assert ids(found) == ["newer", "older"]
+    assert "newer" in stages_of(found[1])
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "which port did the api server originally listen on?",
+        "which port did the api server listen on before?",
+        "why does the api server listen on port 8080?",
+        "which port did the api server listen on in January 2026?",
+        "did the api server listen on port 8080?",
+    ],
+)
+def test_a_question_about_then_or_about_a_reason_prefers_nobody_for_being_new(versions: Searched, question: str) -> None:
+    found = versions.find(question, now_us=YEAR_ON_US, explain=True)
+    assert set(ids(found)) == {"older", "newer"}
+    assert all("newer" not in stages_of(one) for one in found)
+
+
+def test_a_newer_memory_about_something_else_makes_nothing_outdated(views: Searched) -> None:
+    views.put("older", OLDER, at=START_US)
+    views.put("another", "bread needs flour, water, salt and patience on port night", at=day(300))
+    assert views.found("which port does the api server listen on now?", now_us=YEAR_ON_US)[0] == "older"
+
+
+def test_what_was_said_again_lately_is_as_new_as_that(versions: Searched) -> None:
+    versions.show(edited("older", OLDER), occurred_at=day(390))
+    versions.embed("older", OLDER)
+    assert versions.found("which port does the api server listen on now?", now_us=YEAR_ON_US)[0] == "older"
+
+
+def test_without_vectors_nobody_is_taken_for_outdated(versions: Searched) -> None:
+    found = versions.find("which port does the api server listen on now?", now_us=YEAR_ON_US, mode="keyword", explain=True)
+    assert all("newer" not in stages_of(one) for one in found)
+
+
+# --- anything whatever --------------------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.text(st.sampled_from("ab c.py_設定?1A:"), min_size=1, max_size=30), min_size=1, max_size=6), st.text(min_size=1, max_size=60))
+def test_any_question_of_any_memories_has_an_answer(contents: list[str], question: str) -> None:
+    views = Searched()
+    for number, content in enumerate(contents):
+        views.put(f"m{number}", content, session_id=f"s{number % 2}")
+    for mode in MODES:
+        found = views.matches(question, mode=mode, limit=100, explain=True)
+        assert 0.0 <= found.confidence <= 1.0
+        assert len(set(ids(found.results))) == len(found.results)
+        assert all(one.score >= other.score for one, other in pairwise(found.results))
+    views.connection.close()
+
+
+def test_the_position_of_an_answer_is_that_of_the_view_that_is_furthest_behind(views: Searched) -> None:
+    views.connection.execute("CREATE TABLE checkpoints (name TEXT, position INTEGER)")
+    views.connection.execute("INSERT INTO checkpoints VALUES ('memories', 9), ('vectors', 7), ('fulltext', 8), ('sessions', 9), ('audit', 1)")
+    assert search.position(views.connection) == 7
+    assert search.position(views.connection, ("memories",)) == 9
+
+
+def test_a_new_mirror_answers_as_the_one_that_saw_everything_happen(views: Searched) -> None:
+    for number in range(30):
+        views.put(f"m{number}", f"alpha beta{number % 7}", session_id=f"s{number % 4}")
+        if number % 5 == 0:
+            views.show(deleted(f"m{number // 2}")) if number % 2 else views.show(edited(f"m{number}", "gamma"))
+        before = views.find("alpha beta3", now_us=LATER_US, limit=30)
+    views.mirror = Mirror(EMBEDDER)
+    assert views.find("alpha beta3", now_us=LATER_US, limit=30) == before

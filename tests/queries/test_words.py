@@ -1,84 +1,230 @@
-"""Which terms choose candidates, and that all of them count in their scores."""
+"""Which terms choose candidates, that all of them count in the scores, and that full text is asked once."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from omegad.queries import words
-from omegad.storage.driver import Connection, sqlite
-from projections import fulltext, memories
+from omegad.queries.filters import where
+from omegad.queries.search import QueryMemory
+from omegad.queries.words import Best, Filtered, Words
+from omegad.storage.driver import Connection
+from tests.builders import START_US, deleted, rows
+from tests.queries.searching import Searched
 
-ALWAYS = ("1", ())
+ALWAYS = Filtered("1", ())
 COMMON = words.MATCHES_MAX + 200
 
 
+@pytest.fixture(scope="module")
+def large() -> Iterator[Searched]:
+    """Many memories of a common word, of which one in eight has a rare one as well."""
+    made = Searched()
+    for number in range(1, COMMON + 1):
+        made.store(f"m{number}", f"deploy number{number}" + (" canary" if number % 8 == 0 else ""), project="pq"[number % 2])
+    yield made
+    made.connection.close()
+
+
 @pytest.fixture
-def connection() -> Iterator[Connection]:
-    opened = sqlite.connect(":memory:")
-    opened.executescript(fulltext.SCHEMA + memories.SCHEMA)
-    yield opened
-    opened.close()
+def views() -> Iterator[Searched]:
+    made = Searched()
+    yield made
+    made.connection.close()
 
 
-def put(connection: Connection, row: int, content: str) -> None:
-    connection.execute("INSERT INTO memories_fts (rowid, content, context) VALUES (?, ?, '')", (row, content))
-    columns = ("id", "node_id", "status", "event_type", "created_us", "changed_position", "priority", "tags", "created_at", "pending")
-    values = (row, f"m{row}", "active", "memory", 0, row, 3, "[]", "", 0)
-    names = ", ".join((*columns, "content_hash", "redacted", "content", "metadata"))
-    connection.execute(f"INSERT INTO memories ({names}) VALUES ({', '.join('?' * 14)})", (*values, "", "[]", content, "{}"))
+def asked(text: str) -> Words:
+    found = words.of_question(text)
+    assert found
+    return found
 
 
-def fill(connection: Connection) -> None:
-    """Lay in many memories of a common word, and 150 that have a rare one as well."""
-    for row in range(1, COMMON + 1):
-        put(connection, row, f"deploy number{row}" + (" canary" if row % 8 == 0 else ""))
+def best(connection: Connection, text: str, limit: int = 100, filtered: Filtered = ALWAYS) -> Best:
+    wanted = asked(text)
+    return words.best_of_all(connection, wanted, words.counts(connection, wanted), filtered, limit)
 
 
-def best(connection: Connection, text: str, limit: int = 100) -> dict[int, float]:
-    asked = words.of_question(text)
-    assert asked
-    return words.best_of_all(connection, asked, *ALWAYS, limit)
+def scores(connection: Connection, text: str, found: Best) -> dict[int, float]:
+    """Return the score of every row found, read where it is not known yet."""
+    return found.scores | words.of_rows(connection, asked(text), [row for row in found.rows if row not in found.scores])
 
 
-def test_a_term_of_thousands_chooses_nobody_where_rarer_ones_find_enough(connection: Connection) -> None:
-    fill(connection)
-    asked = words.of_question("deploy canary")
-    assert asked
-    assert words._rarest(connection, asked.terms, 100) == ['"canary"']
-    assert all(row % 8 == 0 for row in best(connection, "deploy canary"))
+def test_a_term_of_thousands_chooses_nobody_where_rarer_ones_find_enough(large: Searched) -> None:
+    wanted = asked("deploy canary")
+    assert words._rarest(words.counts(large.connection, wanted), 100) == ['"canary"']
+    found = best(large.connection, "deploy canary")
+    assert len(found.rows) == 100
+    assert all(row % 8 == 0 for row in found.rows)
 
 
-def test_every_term_counts_in_the_scores(connection: Connection) -> None:
-    fill(connection)
-    asked = words.of_question("deploy canary number16")
-    assert asked
-    found = best(connection, "deploy canary number16")
-    assert found == words.of_rows(connection, asked, list(found))
-    assert max(found, key=lambda row: found[row]) == 16
+def test_every_term_counts_in_the_scores(large: Searched) -> None:
+    text = "deploy canary number16"
+    found = best(large.connection, text)
+    known = scores(large.connection, text, found)
+    assert known == words.of_rows(large.connection, asked(text), found.rows)
+    assert max(known, key=lambda row: known[row]) == 16
 
 
-def test_a_common_term_alone_still_finds(connection: Connection) -> None:
-    fill(connection)
-    assert len(best(connection, "deploy")) == 100
+def test_scores_that_are_known_are_those_of_all_terms(views: Searched) -> None:
+    for number in range(30):
+        views.store(f"m{number}", f"alpha {'beta' if number % 2 else 'gamma'}")
+    found = best(views.connection, "alpha beta")
+    assert found.scores == words.of_rows(views.connection, asked("alpha beta"), found.rows)
+    assert found.rows == sorted(found.rows, key=lambda row: (-found.scores[row], row))
 
 
-def test_where_rare_terms_find_too_few_the_common_one_chooses_too(connection: Connection) -> None:
-    fill(connection)
-    asked = words.of_question("deploy number7")
-    assert asked
-    assert words._rarest(connection, asked.terms, 100) == ['"deploy"', '"number7"']
-    found = best(connection, "deploy number7", 10)
-    assert len(found) == 10
-    assert max(found, key=lambda row: found[row]) == 7
+def test_a_common_term_alone_still_finds(large: Searched) -> None:
+    assert len(best(large.connection, "deploy").rows) == 100
 
 
-def test_a_small_store_is_asked_for_every_term(connection: Connection) -> None:
-    for row in range(1, 30):
-        put(connection, row, f"alpha {'beta' if row % 2 else 'gamma'}")
-    assert len(best(connection, "alpha beta gamma")) == 29
+def test_where_rare_terms_find_too_few_the_common_one_chooses_too(large: Searched) -> None:
+    text = "deploy number7"
+    assert words._rarest(words.counts(large.connection, asked(text)), 100) == ['"deploy"', '"number7"']
+    found = best(large.connection, text, 10)
+    assert len(found.rows) == 10
+    assert found.rows[0] == 7
+
+
+def test_a_small_store_is_asked_for_every_term(views: Searched) -> None:
+    for number in range(30):
+        views.store(f"m{number}", f"alpha {'beta' if number % 2 else 'gamma'}")
+    assert len(best(views.connection, "alpha beta gamma").rows) == 30
+
+
+def test_a_term_is_counted_up_to_a_bound(large: Searched) -> None:
+    found = words.counts(large.connection, asked("deploy canary number5 zeppelin"))
+    assert found == {'"deploy"': words.MATCHES_MAX + 1, '"canary"': COMMON // 8, '"number5"': 1, '"zeppelin"': 0}
+
+
+def test_filters_say_among_which_the_best_are(large: Searched) -> None:
+    condition, values = where(QueryMemory(text="x", project="p"), START_US)
+    found = words.best_of_filtered(large.connection, asked("deploy canary"), Filtered(condition, values), 20)
+    assert len(found.rows) == 20
+    assert all(row % 2 == 0 for row in found.rows)
+    assert found.scores.keys() == set(found.rows)
+
+
+def test_where_the_best_have_expired_others_take_their_places(views: Searched) -> None:
+    for number in range(20):
+        views.store(f"m{number}", "alpha", ttl_seconds=1 if number < 15 else None)
+    condition, values = where(QueryMemory(text="x"), START_US + 10**9)
+    assert best(views.connection, "alpha", 10, Filtered(condition, values)).rows == [16, 17, 18, 19, 20]
 
 
 @pytest.mark.parametrize("text", ["", "?!", "\0"])
 def test_what_has_no_word_asks_nothing(text: str) -> None:
     assert words.of_question(text) is None
     assert words.of_phrase(text) is None
+
+
+# --- plans --------------------------------------------------------------------------------------------------------------------------------
+
+EVERY_FILTER: dict[str, Any] = {
+    "project": "p",
+    "entity_id": "e",
+    "session_id": "s",
+    "event_types": ("memory",),
+    "tags": ("t",),
+    "since": "2026-01-01",
+    "until": "2027-01-01",
+}
+FILTERS: list[dict[str, Any]] = [{}, *({name: value} for name, value in EVERY_FILTER.items()), EVERY_FILTER]
+
+
+def check_that_full_text_drives(views: Searched, sql: str, *values: object) -> None:
+    """From the other side, MATCH is run again for every memory, which takes seconds where there are many."""
+    plan = views.plans(sql, values)
+    (asking,) = [row for row in plan if "memories_fts" in row[3]]
+    loops = [row for row in plan if row[1] == asking[1] and row[3].startswith(("SCAN", "SEARCH"))]
+    assert loops[0] == asking, plan
+    assert "=" not in asking[3].partition("VIRTUAL TABLE")[2], "FTS5's mark of one lookup for each row"
+    assert [row[3] for row in plan if "CORRELATED" in row[3] and row[1] == asking[1]] == []
+
+
+@pytest.mark.parametrize("filters", FILTERS, ids=str)
+@pytest.mark.parametrize("is_analysed", [False, True])
+def test_full_text_drives_the_search_and_is_asked_once(views: Searched, filters: dict[str, Any], *, is_analysed: bool) -> None:
+    for number in range(30):
+        views.store(f"m{number}", f"alpha {number}")
+    if is_analysed:
+        views.connection.execute("ANALYZE")
+    condition, values = where(QueryMemory(text="alpha", **filters), START_US)
+    check_that_full_text_drives(views, words.AMONG_ALL, "alpha", 10)
+    check_that_full_text_drives(views, words.AMONG_ROWS, "alpha", "[1, 2]")
+    check_that_full_text_drives(views, words.AMONG_FILTERED.format(condition=condition), "alpha", *values, 10)
+
+
+@pytest.mark.parametrize("question", ["which port is used now?", "why alpha.py and PaymentGateway?", "設定"])
+@pytest.mark.parametrize("filters", [{}, {"project": "p"}, {"tags": ("t",)}], ids=str)
+def test_no_search_reads_all_memories(question: str, filters: dict[str, Any]) -> None:
+    """Every statement of a search finds the rows it names by an index; with filters alone those that pass them may be looked through."""
+    views = Searched()
+    for number in range(60):
+        views.put(f"m{number}", f"alpha.py {number} port 設定 payment gateway", session_id=f"s{number % 3}", tags=("t",))
+    views.find(question)
+    looked: list[str] = []
+    views.connection.set_trace_callback(looked.append)
+    views.find(question, explain=True, **filters)
+    views.connection.set_trace_callback(None)
+    looked = [sql for sql in looked if sql.lstrip().startswith("SELECT") and "INTO" not in sql]
+    assert any("session_memories" in sql for sql in looked)
+    assert any("announces_change" in sql for sql in looked)
+    for sql in looked:
+        # Under a filter, and only there, the memories that pass it are read.
+        if not (filters and ("MATCH" in sql or sql.startswith("SELECT m.id FROM memories AS m WHERE m.status"))):
+            scans = [row[3] for row in views.plans(sql) if row[3].startswith("SCAN") and "json_each" not in row[3] and "memories_fts" not in row[3]]
+            assert [scan for scan in scans if "SUBQUERY" not in scan and "CONSTANT" not in scan and scan[5:] not in {"", "(subquery-1)"}] == [], sql
+    views.connection.close()
+
+
+# --- rarity -------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_rarer_a_term_the_more_it_tells_and_one_of_no_memory_is_marked() -> None:
+    found = words.rarities({"none": 0, "one": 1, "some": 10, "most": 90, "all": 100}, 100)
+    assert found["one"] > found["some"] > found["most"] == found["all"] == words.RARITY_MIN
+    assert found["none"] < -found["one"]
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=3), st.integers(0, 2_000), max_size=8), st.integers(0, 3_000))
+def test_rarities_are_never_nought_and_shares_are_shares(counts: dict[str, int], memories: int) -> None:
+    found = words.rarities(counts, memories)
+    assert found.keys() == counts.keys()
+    assert all((rarity < 0) is (counts[term] == 0) and abs(rarity) >= words.RARITY_MIN for term, rarity in found.items())
+    assert 0.0 <= words.unknown(found) <= 1.0
+    assert (words.unknown(found) > 0) is any(count == 0 for count in counts.values())
+
+
+def test_what_no_memory_holds_is_unknown_by_its_rarity(views: Searched) -> None:
+    for number in range(20):
+        views.store(f"m{number}", f"alpha number{number}")
+    known, half, nothing = (
+        words.unknown(words.rarities(words.counts(views.connection, asked(text)), 20)) for text in ("number3", "number3 zeppelin", "zeppelin")
+    )
+    assert known == 0.0 < half < nothing == 1.0
+    assert words.unknown({}) == 0.0
+
+
+def test_coverage_is_the_share_of_the_question_that_a_memory_holds_by_rarity(views: Searched) -> None:
+    for number in range(20):
+        views.store(f"m{number}", f"alpha number{number}")
+    rarities = words.rarities(words.counts(views.connection, asked("alpha number3 number4")), 20)
+    holding, other = (words.coverage(views.connection, rarities, row) for row in (4, 10))
+    assert holding == pytest.approx(0.5, abs=1e-3)
+    assert 0.0 < other < 1e-3
+    all_of_it = words.rarities(words.counts(views.connection, asked("alpha number3")), 20)
+    assert words.coverage(views.connection, all_of_it, 4) == pytest.approx(1.0)
+    assert words.coverage(views.connection, {}, 4) == 0.0
+
+
+def test_what_is_hidden_is_counted_and_covers_nothing(views: Searched) -> None:
+    row = views.store("a", "alpha beta")
+    views.store("b", "beta")
+    views.show(deleted("a"))
+    counts = words.counts(views.connection, asked("alpha beta"))
+    assert counts == {'"alpha"': 0, '"beta"': 1}
+    assert words.coverage(views.connection, words.rarities(counts, 2), row) == 0.0
+    assert rows(views.connection, "SELECT count(*) FROM memories_fts") == [(1,)]

@@ -35,7 +35,7 @@ class FakeEmbedding:
         return len(self.lacking) + self.unfilled
 
     async def unembedded(self) -> list[Lacking]:
-        return [Lacking(name, "content", "memory", None, None) for name in self.lacking[:2]]
+        return [Lacking(name, "content", "key", "memory", None, None) for name in self.lacking[:2]]
 
     async def embed(self, memory: Lacking) -> bool:
         if self.can:

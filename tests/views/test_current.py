@@ -16,16 +16,25 @@ from omegad.views.current import Views
 from tests.builders import (
     FakeClock,
     append,
+    contradicted,
     deleted,
+    edited,
     embedded,
+    evolved,
+    expired,
+    linked,
+    promoted,
     queried,
+    rated,
     related,
     relations,
     repeated,
+    restored,
     running_log,
     stored,
     superseded,
     tool_called,
+    unlinked,
     until,
 )
 from tests.views.test_driver import counter, ids, nothing, views_of
@@ -40,6 +49,9 @@ async def fill(log: EventLog, count: int = 3, first: int = 1) -> None:
         await append(log, repeated(name), queried((name, 0.9), query_id=f"query-{number}"), tool_called(number))
     await append(log, stored(f"old-{first}", f"old {first}", pending=True), related(f"old-{first}", ("mem-1", 0.5)))
     await append(log, superseded(f"old-{first}", "mem-1"), stored(f"gone-{first}", f"gone {first}"), deleted(f"gone-{first}"))
+    last = f"mem-{first + count - 1}"
+    await append(log, edited(last, "another note"), embedded(last, "another note"), evolved("mem-1"), restored(f"old-{first}"), rated(last))
+    await append(log, linked(last, "mem-1"), unlinked(last, "mem-1", "related"), contradicted("mem-1", last), promoted(last), expired(f"old-{first}"))
 
 
 def names_in(home: Path, pattern: str) -> list[str]:
@@ -187,7 +199,7 @@ async def test_a_rebuild_gives_the_same_rows_while_appends_go_on(tmp_path: Path,
         assert set(reports) == set(names or views.names)
         assert told
         assert told == sorted(told)
-        await until(lambda: log.head == 1_260)
+        await until(lambda: log.head == 1_280)
         await views.wait_for(log.head, views.names)
         assert all(report.equal for report in (await views.verify((), nothing)).values())
 

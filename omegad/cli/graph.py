@@ -1,0 +1,64 @@
+"""The verbs about how memories relate: link, unlink, similar, traverse."""
+
+from argparse import Namespace
+
+from omegad.cli.connection import ask
+from omegad.cli.memories import cells
+from omegad.cli.parameters import chosen, filters
+from omegad.cli.place import Place
+from omegad.cli.printing import safe, warn, warn_if_stale, write_json, write_table
+
+
+def link(arguments: Namespace, place: Place) -> int:
+    """Draw an edge."""
+    answer = ask(place, "memory.link", **chosen(arguments, "memory_id", "target_id", "edge_type", "weight"))
+    if arguments.json:
+        write_json(answer)
+    else:
+        print(safe(f"linked {arguments.memory_id} to {arguments.target_id} at position {answer['position']}"))
+    return 0
+
+
+def unlink(arguments: Namespace, place: Place) -> int:
+    """Take edges away."""
+    answer = ask(place, "memory.unlink", **chosen(arguments, "memory_id", "target_id", "edge_type"))
+    if arguments.json:
+        write_json(answer)
+    else:
+        print(safe(f"unlinked {arguments.memory_id} from {arguments.target_id} at position {answer['position']}"))
+    return 0
+
+
+def similar(arguments: Namespace, place: Place) -> int:
+    """Find what is most like a memory."""
+    answer = ask(place, "memory.similar", **chosen(arguments, "memory_id", "limit"), **filters(arguments))
+    if arguments.json:
+        write_json(answer)
+    elif answer["results"]:
+        rows = [(f"{result['similarity']:.3f}", *cells(result)) for result in answer["results"]]
+        write_table(("SIMILARITY", "ID", "TYPE", "STORED", "PROJECT", "CONTENT"), rows)
+    else:
+        print("nothing similar")
+    if answer["degraded"]:
+        warn(f"DEGRADED: compared by {answer['degraded']} alone, because the memory has no vectors")
+    warn_if_stale(answer)
+    return 0
+
+
+def traverse(arguments: Namespace, place: Place) -> int:
+    """Show what the edges of a memory lead to."""
+    names = ("memory_id", "max_hops", "min_weight", "edge_types", "direction", "limit")
+    answer = ask(place, "memory.traverse", **chosen(arguments, *names))
+    if arguments.json:
+        write_json(answer)
+    else:
+        nodes = [(node["hop"], node["memory_id"], node["event_type"], node["status"], node["content"]) for node in answer["nodes"]]
+        write_table(("HOP", "ID", "TYPE", "STATUS", "CONTENT"), nodes)
+        edges = [(edge["hop"], edge["source_id"], edge["edge_type"], f"{edge['weight']:.2f}", edge["target_id"]) for edge in answer["edges"]]
+        if edges:
+            print()
+            write_table(("HOP", "FROM", "EDGE", "WEIGHT", "TO"), edges)
+    if answer["truncated"]:
+        warn("there is more than the limits let through; --min-weight and --edge-type narrow it")
+    warn_if_stale(answer)
+    return 0

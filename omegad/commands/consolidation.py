@@ -1,0 +1,72 @@
+"""Put the store in order: record what has expired, promote what has proved itself, compact what accumulates, name what is rated badly.
+
+Deletes nothing; what has no time to live is only ever compacted, and that where its type is one of `COMPACTED_TYPES`.
+"""
+
+import msgspec
+
+from omegad.commands import lifecycle
+from omegad.commands.command import Command
+from omegad.commands.compaction import Compaction, PreparedCompaction, compacted, without_id
+from omegad.events.fact import NewEvent, Position
+from omegad.events.memory import MemoryExpired, MemoryPromoted
+from omegad.log.decision import Decision
+from omegad.log.guards import Guards, MemoryGuard
+
+FLAGGED_RATING_MAX = -3
+"""The sum of ratings from which a memory is named as one to be looked at."""
+
+
+class ConsolidateMemories(Command, frozen=True, kw_only=True, tag="memory.consolidate"):
+    """Record due expiries, end the probation of what has proved itself, compact session summaries and advisor insights; delete nothing.
+
+    A dry run says what would be done.
+    """
+
+    dry_run: bool = False
+
+
+class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done, or would be, by memory id. `flagged` are the memories rated -3 or worse, which stay as they are."""
+
+    dry_run: bool
+    expired: tuple[str, ...]
+    promoted: tuple[str, ...]
+    compacted: Compaction
+    flagged: tuple[str, ...]
+    position: Position = 0
+
+
+class PreparedConsolidation(msgspec.Struct, frozen=True, kw_only=True):
+    """What the views showed: memories whose time is over, with evidence for them, rated badly, and like each other."""
+
+    due: tuple[str, ...] = ()
+    proven: tuple[str, ...] = ()
+    flagged: tuple[str, ...] = ()
+    compaction: PreparedCompaction = PreparedCompaction()
+
+
+def consolidate(command: ConsolidateMemories, prepared: PreparedConsolidation, guards: Guards, now_us: int) -> Decision:
+    """Decide a consolidation, all of it at once; what has changed since it was prepared is left out."""
+    expired = lifecycle.expire(prepared.due, guards, now_us).events
+    promoted = [guard for guard in _active(prepared.proven, guards, now_us) if guard.probation]
+    promotions = tuple(NewEvent(event=MemoryPromoted(memory_id=guard.memory_id, evidence="use"), project=guard.project) for guard in promoted)
+    promoted_ids = tuple(guard.memory_id for guard in promoted)
+    compactions, account = compacted(prepared.compaction, guards, now_us, promoted_ids)
+    if command.dry_run:
+        account = Compaction(clusters=tuple(map(without_id, account.clusters)), superseded=account.superseded)
+    events = () if command.dry_run else (*expired, *promotions, *compactions)
+    answer = Consolidated(
+        dry_run=command.dry_run,
+        expired=tuple(new.event.memory_id for new in expired if isinstance(new.event, MemoryExpired)),
+        promoted=promoted_ids,
+        compacted=account,
+        flagged=tuple(guard.memory_id for guard in _active(prepared.flagged, guards, now_us) if guard.rating <= FLAGGED_RATING_MAX),
+        position=0 if events else prepared.compaction.read_position,
+    )
+    return Decision(events=events, answer=answer)
+
+
+def _active(memory_ids: tuple[str, ...], guards: Guards, now_us: int) -> list[MemoryGuard]:
+    found = (guards.memory(memory_id) for memory_id in memory_ids)
+    return [guard for guard in found if guard is not None and guard.is_active(now_us)]

@@ -1,0 +1,38 @@
+"""What a memory may say: its limits, its clean form, and the key by which the same words are recognised."""
+
+import unicodedata
+from hashlib import sha256
+
+import msgspec
+
+from omegad.errors import Invalid
+from omegad.log.sanitise import CONTENT_BYTES_MAX, METADATA_BYTES_MAX
+from omegad.log.secrets import redact
+
+
+class Clean(msgspec.Struct, frozen=True):
+    """A content in NFC without secrets, and the kinds of secret that were taken out."""
+
+    text: str
+    redacted: tuple[str, ...] = ()
+
+
+def clean(content: str) -> Clean:
+    """Check a content before any work is done for it, and clean it; raises `Invalid` for what is empty or too large."""
+    size = len(content.encode())
+    if size > CONTENT_BYTES_MAX:
+        raise Invalid(f"content has {size} bytes; the limit is {CONTENT_BYTES_MAX}", hint="store the essence, or several memories")
+    if not content.strip():
+        raise Invalid("content is empty")
+    return Clean(*redact(unicodedata.normalize("NFC", content)))
+
+
+def check_metadata(metadata: dict[str, object]) -> None:
+    """Raise `Invalid` where a memory's metadata is too large."""
+    if len(msgspec.json.encode(metadata)) > METADATA_BYTES_MAX:
+        raise Invalid(f"metadata is larger than {METADATA_BYTES_MAX} bytes of JSON")
+
+
+def content_key(content: str, event_type: str, project: str | None, entity_id: str | None) -> str:
+    """Identify content within its scope: the same words in another project, or as another type, are another memory."""
+    return sha256(msgspec.json.encode((event_type, project, entity_id, content))).hexdigest()

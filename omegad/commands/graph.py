@@ -1,0 +1,52 @@
+"""Draw edges between memories, and take them away."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from omegad.commands.command import Acknowledged, Command, Name, known
+from omegad.errors import NotFound, Refused
+from omegad.events.fact import NewEvent
+from omegad.events.memory import EdgeType, MemoryLinked, MemoryUnlinked
+from omegad.log.decision import Decision
+from omegad.log.guards import Guards
+
+
+class LinkMemories(Command, frozen=True, kw_only=True, tag="memory.link"):
+    """Draw an edge from a memory to another; the same edge again sets its weight."""
+
+    memory_id: Name
+    target_id: Name
+    edge_type: EdgeType = "related"
+    weight: Annotated[float, Meta(ge=0, le=1)] = 1.0
+
+
+class UnlinkMemories(Command, frozen=True, kw_only=True, tag="memory.unlink"):
+    """Take away the edge of a type from a memory to another, or their edges of every type where none is named."""
+
+    memory_id: Name
+    target_id: Name
+    edge_type: EdgeType | None = None
+
+
+def link(command: LinkMemories, guards: Guards, now_us: int) -> Decision:
+    """Decide an edge; raises `NotFound` for an id that was never stored, `Refused` for an edge to itself."""
+    del now_us
+    if command.memory_id == command.target_id:
+        raise Refused("a memory cannot be linked to itself")
+    guard = known(guards, command.memory_id)
+    known(guards, command.target_id)
+    event = MemoryLinked(memory_id=command.memory_id, target_id=command.target_id, edge_type=command.edge_type, weight=command.weight)
+    return Decision(events=(NewEvent(event=event, project=guard.project),), answer=Acknowledged())
+
+
+def unlink(command: UnlinkMemories, edge_types: tuple[EdgeType, ...], guards: Guards, now_us: int) -> Decision:
+    """Decide to take away the edges of *edge_types*, those that there are of the ones asked for; raises `NotFound` where there is none."""
+    del now_us
+    guard = known(guards, command.memory_id)
+    known(guards, command.target_id)
+    if not edge_types:
+        kind = f"{command.edge_type} " if command.edge_type else ""
+        raise NotFound(f"there is no {kind}edge from {command.memory_id} to {command.target_id}")
+    event = MemoryUnlinked(memory_id=command.memory_id, target_id=command.target_id, edge_types=edge_types)
+    return Decision(events=(NewEvent(event=event, project=guard.project),), answer=Acknowledged())

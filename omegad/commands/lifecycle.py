@@ -1,0 +1,179 @@
+"""What may be done with a memory once it is stored: edit, delete, supersede, restore, rate, promote, let expire."""
+
+from typing import Literal
+
+import msgspec
+
+from omegad.commands.command import Acknowledged, Command, Name, Reason, Text, findable, known
+from omegad.commands.content import content_key
+from omegad.errors import Conflict, Refused
+from omegad.events.fact import Fact, NewEvent, Position
+from omegad.events.memory import (
+    MemoryDeleted,
+    MemoryEdited,
+    MemoryEmbedded,
+    MemoryExpired,
+    MemoryPromoted,
+    MemoryRated,
+    MemoryRestored,
+    MemorySuperseded,
+    Rating,
+)
+from omegad.log.decision import Decision
+from omegad.log.guards import Guards, MemoryGuard
+
+POINTS: dict[Rating, int] = {"helpful": 1, "unhelpful": -1, "outdated": -2}
+
+
+class EditMemory(Command, frozen=True, kw_only=True, tag="memory.edit"):
+    """Replace what a memory says. Its id, type and history stay."""
+
+    memory_id: Name
+    content: Text
+    reason: Reason | None = None
+
+
+class DeleteMemory(Command, frozen=True, kw_only=True, tag="memory.delete"):
+    """Hide a memory from every search and list; its history stays."""
+
+    memory_id: Name
+    reason: Reason | None = None
+
+
+class SupersedeMemory(Command, frozen=True, kw_only=True, tag="memory.supersede"):
+    """Let another memory take the place of this one, which is hidden from then on and says what replaced it."""
+
+    memory_id: Name
+    superseded_by: Name
+    reason: Reason | None = None
+
+
+class RestoreMemory(Command, frozen=True, kw_only=True, tag="memory.restore"):
+    """Undo that a memory was deleted, superseded, or expired; one whose time is over has no time to live from then on."""
+
+    memory_id: Name
+    reason: Reason | None = None
+
+
+class RateMemory(Command, frozen=True, kw_only=True, tag="memory.rate"):
+    """Say how useful a memory was: helpful adds 1 to its score, unhelpful takes 1, outdated 2."""
+
+    memory_id: Name
+    rating: Rating
+    reason: Reason | None = None
+
+
+class PromoteMemory(Command, frozen=True, kw_only=True, tag="memory.promote"):
+    """End a memory's probation."""
+
+    memory_id: Name
+    reason: Reason | None = None
+
+
+class Rated(msgspec.Struct, frozen=True, kw_only=True):
+    """The sum of a memory's ratings."""
+
+    score: int
+    position: Position = 0
+
+
+class Promoted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a memory is now."""
+
+    status: Literal["active"] = "active"
+    position: Position = 0
+
+
+class PreparedEdit(msgspec.Struct, frozen=True, kw_only=True):
+    """An edit's content, clean, and its vectors' names where it could be embedded."""
+
+    content: str
+    embedder_id: str | None = None
+    text_hashes: tuple[str, ...] = ()
+
+
+def edit(command: EditMemory, prepared: PreparedEdit, guards: Guards, now_us: int) -> Decision:
+    """Decide an edit; one that changes nothing is answered without an event.
+
+    Raises `NotFound`, `Refused` for a memory that is hidden, and `Conflict` where another one says exactly that.
+    """
+    guard = findable(guards, command.memory_id, now_us)
+    key = content_key(prepared.content, guard.event_type, guard.project, guard.entity_id)
+    if key == guard.content_key:
+        return Decision(answer=Acknowledged(position=guard.changed_at))
+    _check_free(guards, key, guard, now_us)
+    facts: list[Fact] = [MemoryEdited(memory_id=guard.memory_id, content=prepared.content, content_key=key, reason=command.reason)]
+    # What is still pending gets its vectors together with its relations.
+    if prepared.embedder_id is not None and not guard.pending:
+        facts.append(MemoryEmbedded(memory_id=guard.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes))
+    return _decided(guard, *facts)
+
+
+def delete(command: DeleteMemory, guards: Guards, now_us: int) -> Decision:
+    """Decide a deletion; raises `NotFound`, or `Refused` where the memory is deleted already."""
+    del now_us
+    guard = known(guards, command.memory_id)
+    if guard.state == "deleted":
+        raise Refused(f"memory {command.memory_id} is deleted already")
+    return _decided(guard, MemoryDeleted(memory_id=command.memory_id, reason=command.reason))
+
+
+def supersede(command: SupersedeMemory, guards: Guards, now_us: int) -> Decision:
+    """Decide a supersession; raises `NotFound`, and `Refused` where either is hidden or both are the same."""
+    if command.memory_id == command.superseded_by:
+        raise Refused("a memory cannot supersede itself")
+    guard = findable(guards, command.memory_id, now_us)
+    findable(guards, command.superseded_by, now_us)
+    reason = command.reason or "asked for"
+    return _decided(guard, MemorySuperseded(memory_id=command.memory_id, superseded_by=command.superseded_by, reason=reason))
+
+
+def restore(command: RestoreMemory, guards: Guards, now_us: int) -> Decision:
+    """Decide a restoration; raises `NotFound`, `Refused` for a memory that is not hidden, `Conflict` where another says exactly that now."""
+    guard = known(guards, command.memory_id)
+    if guard.is_active(now_us):
+        raise Refused(f"memory {command.memory_id} is not deleted, superseded or expired")
+    _check_free(guards, guard.content_key, guard, now_us)
+    is_over = guard.expires_at is not None and guard.expires_at <= now_us
+    return _decided(guard, MemoryRestored(memory_id=command.memory_id, reason=command.reason, is_permanent=is_over))
+
+
+def rate(command: RateMemory, guards: Guards, now_us: int) -> Decision:
+    """Decide a rating, whatever the memory's state: it may have been hidden since it was read. One that helped has proved itself."""
+    del now_us
+    guard = known(guards, command.memory_id)
+    points = POINTS[command.rating]
+    facts: list[Fact] = [MemoryRated(memory_id=command.memory_id, rating=command.rating, points=points, reason=command.reason)]
+    if guard.probation and points > 0:
+        facts.append(MemoryPromoted(memory_id=command.memory_id, evidence="use"))
+    return _decided(guard, *facts, answer=Rated(score=guard.rating + points))
+
+
+def promote(command: PromoteMemory, guards: Guards, now_us: int) -> Decision:
+    """Decide a promotion; one that is not on probation stays as it is. Raises `NotFound`, and `Refused` for a memory that is hidden."""
+    guard = findable(guards, command.memory_id, now_us)
+    if not guard.probation:
+        return Decision(answer=Promoted(position=guard.changed_at))
+    return _decided(guard, MemoryPromoted(memory_id=command.memory_id, evidence="explicit"), answer=Promoted())
+
+
+def expire(memory_ids: tuple[str, ...], guards: Guards, now_us: int) -> Decision:
+    """Record of these memories that their time is over, of those where it is; the rest have been hidden, kept or renewed meanwhile."""
+    over = [guard for memory_id in memory_ids if (guard := guards.memory(memory_id)) and guard.state == "active"]
+    facts = [
+        MemoryExpired(memory_id=guard.memory_id, expired_at=guard.expires_at)
+        for guard in over
+        if guard.expires_at is not None and guard.expires_at <= now_us
+    ]
+    return Decision(events=tuple(NewEvent(event=fact) for fact in facts), answer=Acknowledged())
+
+
+def _check_free(guards: Guards, key: str, guard: MemoryGuard, now_us: int) -> None:
+    holder = guards.holder(key, now_us)
+    if holder is not None and holder.memory_id != guard.memory_id:
+        raise Conflict(f"memory {holder.memory_id} says exactly that", hint="delete or edit that one first")
+
+
+def _decided(guard: MemoryGuard, *facts: Fact, answer: msgspec.Struct | None = None) -> Decision:
+    events = (NewEvent(event=fact, project=guard.project, follows=place > 0) for place, fact in enumerate(facts))
+    return Decision(events=tuple(events), answer=Acknowledged() if answer is None else answer)

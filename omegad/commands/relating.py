@@ -1,0 +1,78 @@
+"""How a text that is about to be stored relates to a memory near to it: says the same, adds to it, denies it, or is just near. Pure."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from omegad.commands.contradiction import Contradiction, contradiction
+from omegad.commands.likeness import addition, differ_in_detail, jaccard, restates, says_the_same
+from omegad.events.memory import Likeness, Relation
+
+DUPLICATE_COSINE = 0.95
+EVOLUTION_JACCARD = 0.55
+RELATED_COSINE = 0.45
+RELATED_MAX = 3
+COMPARED_CHARACTERS = 16_384  # a longer text repeats another only to the letter
+
+# What happened stays true when things change, and what a session left behind belongs to that session: neither is superseded, nor grows.
+EPISODIC_TYPES = frozenset({"session_summary", "checkpoint", "handoff", "task_completion", "reminder"})
+
+
+class Near(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory near to a text. `cosine` is None where it was found by words; `is_comparable` says that it is of the whole texts."""
+
+    memory_id: str
+    content: str
+    event_type: str
+    entity_id: str | None
+    cosine: float | None
+    is_comparable: bool = True
+
+
+class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
+    """A near memory and what the text makes of it; at most one of the first two is set.
+
+    `evolution` is the memory's content with what the text adds, and the word Jaccard of the two before.
+    """
+
+    memory_id: str
+    cosine: float | None = None
+    duplicate: tuple[Likeness, float] | None = None
+    evolution: tuple[str, float] | None = None
+    contradiction: Contradiction | None = None
+
+
+def compare(content: str, event_type: str, entity_id: str | None, near: Near, jaccard_min: float) -> Neighbour:
+    """Say what *content* makes of a near memory. `jaccard_min` is the share of common words from which two of the type are the same."""
+    base = Neighbour(memory_id=near.memory_id, cosine=near.cosine)
+    if near.entity_id != entity_id or max(len(content), len(near.content)) > COMPARED_CHARACTERS:
+        return base
+    if near.event_type == event_type:
+        overlap = jaccard(content, near.content)
+        if likeness := _likeness(content, near, overlap, jaccard_min):
+            return msgspec.structs.replace(base, duplicate=likeness)
+        if event_type not in EPISODIC_TYPES and EVOLUTION_JACCARD <= overlap < jaccard_min and restates(content, near.content):
+            grown = f"{near.content}\n{addition(content, near.content)}"
+            return msgspec.structs.replace(base, evolution=(grown, overlap))
+    if event_type in EPISODIC_TYPES or near.event_type in EPISODIC_TYPES:
+        return base
+    return msgspec.structs.replace(base, contradiction=contradiction(content, near.content, near.cosine))
+
+
+def _likeness(content: str, near: Near, overlap: float, jaccard_min: float) -> tuple[Likeness, float] | None:
+    """Return how a text repeats a near memory: all it says is said there; None where a word of its own would be lost."""
+    is_close = near.is_comparable and near.cosine is not None and near.cosine >= DUPLICATE_COSINE
+    if not (is_close or overlap >= jaccard_min) or differ_in_detail(content, near.content):
+        return None
+    if says_the_same(content, near.content):
+        return ("cosine", near.cosine) if is_close and near.cosine is not None else ("jaccard", overlap)
+    if is_close and near.cosine is not None and restates(near.content, content):
+        return "cosine", near.cosine
+    return None
+
+
+def relations(neighbours: Iterable[Neighbour]) -> tuple[Relation, ...]:
+    """Return the edges to the nearest neighbours that are near enough, nearest first."""
+    near = [(n.cosine, n.memory_id) for n in neighbours if n.cosine is not None and n.cosine >= RELATED_COSINE]
+    near.sort(key=lambda pair: (-pair[0], pair[1]))
+    return tuple(Relation(memory_id=memory_id, similarity=round(cosine, 6)) for cosine, memory_id in near[:RELATED_MAX])

@@ -1,0 +1,129 @@
+"""What a statement says was replaced, and by what: `switched X to Y`, `X instead of Y`, `dropped X in favour of Y`, `back to X`."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from omegad.commands.wording import EMPTY, content, stems, terms
+
+_END = (
+    r"(?=$|[,;:()!?]|\.(?:\s|$)|\s(?:in|for|on|with|by|to|as|at|and|or|when|while|after|before|so|now|from|because|across|everywhere|instead"
+    r"|is|are|was)\b)"
+)
+_OLD = rf"(?:using\s|the\s|our\s|an?\s|old\s)*(?P<old>\S+?(?:\s\S+?){{0,3}}?){_END}"
+_NEW = rf"(?:using\s|the\s|our\s|an?\s|new\s)*(?P<new>\S+?(?:\s\S+?){{0,3}}?){_END}"
+_MOVED = (
+    r"switch(?:ed|ing|es)?|mov(?:ed|ing|es?)|migrat(?:ed|ing|es?)|chang(?:ed|ing|es?)|went|upgraded|downgraded|ported|converted|renamed|bumped"
+    r"|raised|lowered"
+)
+_USING = r"use|using|uses|used|with|on|via|to|run|adopt|choose|chose|pick|picked|prefer|prefers|by|is|are|in"
+_DROPPED = (
+    r"dropp(?:ed|ing)|deprecat(?:ed|ing)|abandon(?:ed|ing)|ditch(?:ed|ing)|remov(?:ed|ing)|retir(?:ed|ing)|got rid of|stopp(?:ed|ing) using"
+    r"|phas(?:ed|ing) out|(?:mov|migrat)(?:ed|ing) (?:away from|off)"
+)
+
+OUTRIGHT = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"\b(?P<verb>{_MOVED})\b[^.;!?]{{0,60}}?\bfrom\s{_OLD}[^.;!?]{{0,40}}?\s(?:over\s)?to\s{_NEW}",
+        rf"\b(?P<verb>replac(?:ed|ing|es?))\s{_OLD}\s(?:with|by)\s{_NEW}",
+        rf"(?:^|\b(?:the|our)\s)(?P<old>\S+(?:\s\S+){{0,2}}?)\s(?:is|was|were|are|has been|have been|got)\s(?P<verb>replaced)\s(?:by|with)\s{_NEW}",
+        rf"(?:^|\b(?:the|our)\s)(?P<new>\S+(?:\s\S+){{0,2}}?)\s(?P<verb>replace[sd]|supersedes|took over from)\s(?:the decision to use\s)?{_OLD}",
+        rf"\b(?P<verb>{_DROPPED})\s(?:support for\s|use of\s)?{_OLD}(?:\sin favou?r of\s{_NEW})?",
+        rf"\b(?P<verb>renamed)\s{_OLD}\s(?:to|as|into)\s{_NEW}",
+    )
+)
+COMPARING = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?:\b(?P<verb>{_USING})\s{_NEW}\s)?(?:[^.;!?,]{{0,40}}?)\binstead of\s(?:(?:{_USING})\s)?{_OLD}",
+        rf"(?:\b(?P<verb>{_USING})\s{_NEW})?[^.;!?,]{{0,40}},\s(?:and\s)?(?:not|no\slonger)\s(?:(?:{_USING})\s)?{_OLD}",
+        rf"(?<!\S)(?P<old>\S+)\s(?P<verb>->|=>|\u2192)\s(?P<new>\S+?){_END}",
+    )
+)
+RETURNING = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"\b(?P<verb>back to|reverted to|returned to|rolled back to)\s{_NEW}",
+        rf"\b(?P<verb>{_USING})\s(?P<new>\S+(?:\s\S+){{0,1}}?)\sagain\b",
+    )
+)
+
+_ORDERED = re.compile(r"(?:please\s|always\s|we\s|now\s)*(?:use|run|prefer|pick|choose|adopt)\b")
+_ROLES = stems("linter formatter library framework database tool package server broker runner editor")
+
+USAGE = stems(
+    """use run with on in via by through prefer is adopt choose chose pick deploy to store default call name require support need rely
+    depend target like want at under build write test format lint manage want keep host listen install"""
+)
+"""Words after which a statement names what it is about to be replaced: `runs on X`, `is X`, `we use X`."""
+
+USAGE_REACH = 2
+"""How many terms before a thing the word of its use may stand."""
+
+GENERIC = stems(
+    """team project repo repository codebase code everyone user decided decision default use run go went finally fully completely
+    been was were have has had will would should must can everything all everywhere january february march april may june july august september
+    october november december monday tuesday wednesday thursday friday today yesterday week month year last next sprint to from in on with for
+    by at of as is and instead not favour favor over since during new old do always go prefer choose chose pick adopt deploy store"""
+)
+"""Words that do not tell which of several things a statement is about."""
+
+
+class Replacement(NamedTuple):
+    """What took whose place, as terms; either may be empty, not both. `context` is what else the statement names.
+
+    `is_outright` says that the statement tells of a change, and does not merely compare.
+    """
+
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    context: frozenset[str]
+    is_outright: bool
+
+
+def replacements(text: str) -> Iterator[Replacement]:
+    """Yield what a clause, in lower case, says was replaced."""
+    for patterns, is_outright in ((OUTRIGHT, True), (COMPARING, False), (RETURNING, True)):
+        for pattern in patterns:
+            for match in pattern.finditer(text):
+                parts = match.groupdict()
+                old, new = _named(parts.get("old")), _named(parts.get("new"))
+                if old or new:
+                    about = context(terms(text), [term for part in parts.values() for term in terms(part or "")])
+                    yield Replacement(old, new, about, is_outright or _ORDERED.match(text) is not None)
+
+
+def context(all_terms: Sequence[str], named: Sequence[str]) -> frozenset[str]:
+    """Return what a statement is about beside the things it names: its terms without theirs, without generic words and numbers of years."""
+    return frozenset(content(all_terms)) - frozenset(named) - GENERIC - _VERBS
+
+
+def place(thing: Sequence[str], statement: Sequence[str]) -> int | None:
+    """Return where a thing stands in a statement's terms, whole; None where it does not."""
+    for start in range(len(statement) - len(thing) + 1):
+        if tuple(statement[start : start + len(thing)]) == tuple(thing):
+            return start
+    return None
+
+
+def is_in_use(thing: Sequence[str], statement: Sequence[str]) -> bool:
+    """Say whether a statement says that a thing is used, chosen or so set: `runs on X`, `the port is X`, `X is our linter`."""
+    start = place(thing, statement)
+    if start is None:
+        return False
+    before = statement[max(0, start - USAGE_REACH) : start]
+    return bool(USAGE & set(before)) or tuple(statement[start + len(thing) :][:1]) == ("is",)
+
+
+def _named(text: str | None) -> tuple[str, ...]:
+    """Return the terms of a name, without the word for what it is: of `the flake8 linter`, `flake8`."""
+    named = tuple(term for term in terms(text or "") if term not in EMPTY)
+    return named[:-1] if len(named) > 1 and named[-1] in _ROLES else named
+
+
+_VERBS = stems(
+    """switched switch moved migrated migrate changed change replaced dropped deprecated abandoned ditched removed retired stopped
+    renamed upgraded downgraded ported converted bumped raised lowered replaces supersedes superseded reverted returned rolled back again away
+    off got rid phased out"""
+)

@@ -1,0 +1,296 @@
+"""Remember something: what a store may say, and the decision what it comes to."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from omegad.commands.command import Command, Name, Text
+from omegad.commands.content import content_key
+from omegad.commands.rebuttal import denials, denials_of_new
+from omegad.commands.relating import EPISODIC_TYPES, Neighbour, relations
+from omegad.errors import Refused
+from omegad.events.fact import Fact, NewEvent, Position
+from omegad.events.memory import (
+    Likeness,
+    MemoryContradicted,
+    MemoryEmbedded,
+    MemoryEvolved,
+    MemoryPromoted,
+    MemoryRelated,
+    MemoryRepeated,
+    MemoryStored,
+    MemorySuperseded,
+    Relation,
+)
+from omegad.log.decision import Decision
+from omegad.log.guards import Guards, MemoryGuard
+from omegad.log.sanitise import CONTENT_BYTES_MAX, TAGS_MAX
+from omegad.memory_types import TTL_SECONDS_MAX, MemoryType
+from omegad.times import parse_time
+
+TAG_CHARACTERS_MAX = 64
+AUTOMATIC_SOURCES = ("auto", "hook", "capture")  # what a source begins with that nobody asked to remember
+ASKED_CONFIDENCE, AUTOMATIC_CONFIDENCE = 1.0, 0.5
+
+
+class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
+    """Remember something. Content is at most 256 KiB, metadata 16 KiB, tags 32 of 64 characters.
+
+    Time to live and priority are the type's where they are not given. What a `source` like `auto_capture` or `hook:…` stores is on
+    probation until it is promoted; `probation` says otherwise.
+    """
+
+    content: Text
+    event_type: Name = "memory"
+    session_id: Name | None = None
+    project: Name | None = None
+    entity_id: Name | None = None
+    tags: Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=TAG_CHARACTERS_MAX)], ...], Meta(max_length=TAGS_MAX)] = ()
+    priority: Annotated[int, Meta(ge=1, le=5)] | None = None
+    metadata: dict[str, object] = msgspec.field(default_factory=dict)
+    referenced_date: str | None = None
+    ttl_seconds: Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX)] | None = None
+    source: Name | None = None
+    confidence: Annotated[float, Meta(ge=0, le=1)] | None = None
+    probation: bool | None = None
+
+    def is_automatic(self) -> bool:
+        """Say whether nobody asked for this to be remembered."""
+        return self.probation if self.probation is not None else (self.source or "").casefold().startswith(AUTOMATIC_SOURCES)
+
+
+class UpsertMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.upsert"):
+    """Remember something with its provenance, all of it; with a `memory_id`, replace what that memory says.
+
+    `timestamp` is when it was learned: the memory is as old as that.
+    """
+
+    source: Name  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]  what a store may leave out is required here
+    timestamp: str
+    confidence: Annotated[float, Meta(ge=0, le=1)]  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
+    memory_id: Name | None = None
+
+
+class Related(msgspec.Struct, frozen=True, kw_only=True):
+    """An edge in an answer."""
+
+    memory_id: str
+    similarity: float
+    edge_type: str
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a store: the memory that now holds the content, new or not.
+
+    `contradicts` are the memories that it denies, `superseded` those of them that it took the place of.
+    """
+
+    memory_id: str
+    outcome: Literal["stored", "duplicate", "evolved"]
+    position: Position = 0
+    related: tuple[Related, ...] = ()
+    contradicts: tuple[str, ...] = ()
+    superseded: tuple[str, ...] = ()
+    redacted: tuple[str, ...] = ()
+    auto_tags: tuple[str, ...] = ()
+    degraded: str | None = None
+    status: Literal["active", "probation"] = "active"
+
+
+class Evolution(msgspec.Struct, frozen=True, kw_only=True):
+    """A neighbour's content with what the new text adds, and the hashes of its passages where they could be embedded."""
+
+    memory_id: str
+    content: str
+    similarity: float
+    text_hashes: tuple[str, ...] = ()
+
+
+class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
+    """What deciding a store needs from the world: a fresh id, the clean content, its vectors' names, and its neighbours.
+
+    `neighbours` are as of `read_position`; `arrived` returns the ids of memories like this one that were stored lately, by a ring of
+    late vectors, and is asked at the moment of the append. `embedder_id` is None when nothing could be embedded.
+    """
+
+    memory_id: str
+    content: str
+    read_position: Position
+    redacted: tuple[str, ...] = ()
+    auto_tags: tuple[str, ...] = ()
+    client: str | None = None
+    neighbours: tuple[Neighbour, ...] = ()
+    evolution: Evolution | None = None
+    embedder_id: str | None = None
+    text_hashes: tuple[str, ...] = ()
+    degraded: str | None = None
+    pending: bool = False
+    arrived: Callable[[], Sequence[str]] = tuple
+    is_last_try: bool = False
+
+
+class Outdated(Refused):
+    """The neighbours have changed since they were looked up."""
+
+
+def store(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, guards: Guards, now_us: int) -> Decision:
+    """Decide a store: a duplicate of what is there, exactly or nearly; an addition to it; or a new memory with its relations.
+
+    Raises `Outdated` when what was prepared does not hold any more, and it is not the last try.
+    """
+    key = content_key(prepared.content, command.event_type, command.project, command.entity_id)
+    neighbours = still_valid(prepared, guards, now_us)
+    repeated = next((n for n in neighbours if n.duplicate), None)
+    survivor = guards.holder(key, now_us)
+    likeness: tuple[Likeness, float] = ("exact", 1.0)
+    if survivor is None and repeated is not None and repeated.duplicate:
+        survivor, likeness = guards.memory(repeated.memory_id), repeated.duplicate
+    if survivor is not None:
+        fact = _repeated(prepared, survivor, likeness)
+        return _strengthened(command, prepared, survivor, [fact], denials(guards, survivor, neighbours, now_us), outcome="duplicate")
+    evolution = prepared.evolution
+    if evolution is not None and any(n.memory_id == evolution.memory_id for n in neighbours):
+        survivor = guards.memory(evolution.memory_id)
+        if survivor is not None and len(evolution.content.encode()) <= CONTENT_BYTES_MAX:
+            facts = _evolved(prepared, survivor, evolution)
+            return _strengthened(command, prepared, survivor, facts, denials(guards, survivor, neighbours, now_us), outcome="evolved")
+    denied = [] if command.event_type in EPISODIC_TYPES else denials_of_new(guards, prepared.memory_id, key, neighbours, now_us)
+    return _new(command, prepared, kind, key, related=relations(neighbours), denied=denied)
+
+
+def embed(prepared: PreparedStore, embedded_key: str, guards: Guards, now_us: int) -> Decision:
+    """Decide what follows once a memory that was stored without the model has been embedded: its vectors, and its relations if pending.
+
+    Where it then proves to say what an older one says, that one supersedes it. Does nothing where the embedder's vectors are recorded
+    already, or the content is not the one of *embedded_key* any more, so that it can be asked any number of times. Raises `Outdated` as
+    `store` does.
+    """
+    assert prepared.embedder_id is not None
+    guard = guards.memory(prepared.memory_id)
+    if guard is None or guard.content_key != embedded_key or guards.is_embedded(guard.memory_id, prepared.embedder_id):
+        return Decision(answer=Stored(memory_id=prepared.memory_id, outcome="stored"))
+    vectors = MemoryEmbedded(memory_id=guard.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes)
+    facts: list[Fact] = [vectors]
+    if guard.pending:
+        neighbours = still_valid(prepared, guards, now_us)
+        older = [n for n in neighbours if (other := guards.memory(n.memory_id)) and other.stored_at < guard.stored_at]
+        same = next((n.memory_id for n in older if n.duplicate), None)
+        facts.append(MemoryRelated(memory_id=guard.memory_id, related=() if same else relations(neighbours)))
+        if same and guard.state == "active":
+            facts.append(MemorySuperseded(memory_id=guard.memory_id, superseded_by=same, reason="says the same"))
+        elif guard.state == "active":
+            facts.extend(denials(guards, guard, older, now_us))
+    events = tuple(NewEvent(event=fact, cause=guard.stored_at) for fact in facts)
+    return Decision(events=events, answer=Stored(memory_id=guard.memory_id, outcome="stored"))
+
+
+def still_valid(prepared: PreparedStore, guards: Guards, now_us: int) -> tuple[Neighbour, ...]:
+    """Return the neighbours that are still as they were read.
+
+    Raises `Outdated` where some are not or others may have come, unless it is the last try.
+    """
+    current: list[Neighbour] = []
+    for neighbour in prepared.neighbours:
+        guard = guards.memory(neighbour.memory_id)
+        if guard is not None and guard.is_active(now_us) and guard.changed_at <= prepared.read_position:
+            current.append(neighbour)
+    arrivals = [guards.memory(memory_id) for memory_id in prepared.arrived() if memory_id != prepared.memory_id]
+    have_arrived = any(guard is not None and guard.changed_at > prepared.read_position for guard in arrivals)
+    is_outdated = have_arrived or len(current) < len(prepared.neighbours)
+    if is_outdated and not prepared.is_last_try:
+        raise Outdated
+    return tuple(current)
+
+
+def _repeated(prepared: PreparedStore, survivor: MemoryGuard, likeness: tuple[Likeness, float]) -> Fact:
+    how, similarity = likeness
+    content = None if how == "exact" else prepared.content
+    return MemoryRepeated(memory_id=survivor.memory_id, likeness=how, similarity=round(similarity, 6), content=content)
+
+
+def _evolved(prepared: PreparedStore, survivor: MemoryGuard, evolution: Evolution) -> list[Fact]:
+    grown = MemoryEvolved(
+        memory_id=survivor.memory_id,
+        content=evolution.content,
+        content_key=content_key(evolution.content, survivor.event_type, survivor.project, survivor.entity_id),
+        wording=prepared.content,
+        similarity=round(evolution.similarity, 6),
+    )
+    # What is still pending gets its vectors together with its relations.
+    if prepared.embedder_id is None or not evolution.text_hashes or survivor.pending:
+        return [grown]
+    return [grown, MemoryEmbedded(memory_id=survivor.memory_id, embedder_id=prepared.embedder_id, text_hashes=evolution.text_hashes)]
+
+
+def _strengthened(
+    command: StoreMemory,
+    prepared: PreparedStore,
+    survivor: MemoryGuard,
+    facts: list[Fact],
+    denied: list[Fact],
+    *,
+    outcome: Literal["duplicate", "evolved"],
+) -> Decision:
+    """End a store whose content an older memory holds: that one may be corroborated."""
+    is_corroborated = survivor.probation and (not command.is_automatic() or command.session_id != survivor.session_id)
+    if is_corroborated:
+        facts.append(MemoryPromoted(memory_id=survivor.memory_id, evidence="corroboration"))
+    answer = Stored(
+        memory_id=survivor.memory_id,
+        outcome=outcome,
+        contradicts=tuple(fact.memory_id for fact in denied if isinstance(fact, MemoryContradicted)),
+        superseded=tuple(fact.memory_id for fact in denied if isinstance(fact, MemorySuperseded)),
+        redacted=prepared.redacted,
+        degraded=prepared.degraded,
+        status="probation" if survivor.probation and not is_corroborated else "active",
+    )
+    return Decision(events=_events(command, [*facts, *denied]), answer=answer)
+
+
+def _new(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, key: str, *, related: tuple[Relation, ...], denied: list[Fact]) -> Decision:
+    is_automatic = command.is_automatic()
+    stored = MemoryStored(
+        memory_id=prepared.memory_id,
+        content=prepared.content,
+        content_key=key,
+        event_type=command.event_type,
+        entity_id=command.entity_id,
+        tags=tuple(dict.fromkeys(command.tags)),
+        auto_tags=prepared.auto_tags,
+        priority=kind.priority if command.priority is None else command.priority,
+        metadata=command.metadata,
+        referenced_at=None if command.referenced_date is None else parse_time(command.referenced_date, "referenced_date"),
+        ttl_seconds=kind.ttl_seconds if command.ttl_seconds is None else command.ttl_seconds,
+        source=command.source or prepared.client or "unnamed client",
+        confidence=(AUTOMATIC_CONFIDENCE if is_automatic else ASKED_CONFIDENCE) if command.confidence is None else command.confidence,
+        related=related,
+        redacted=prepared.redacted,
+        pending=prepared.pending,
+        on_probation=is_automatic,
+    )
+    facts: list[Fact] = [stored]
+    if prepared.embedder_id is not None:
+        facts.append(MemoryEmbedded(memory_id=stored.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes))
+    answer = Stored(
+        memory_id=stored.memory_id,
+        outcome="stored",
+        related=tuple(Related(memory_id=r.memory_id, similarity=r.similarity, edge_type=r.edge_type) for r in related),
+        contradicts=tuple(fact.memory_id for fact in denied if isinstance(fact, MemoryContradicted)),
+        superseded=tuple(fact.memory_id for fact in denied if isinstance(fact, MemorySuperseded)),
+        redacted=prepared.redacted,
+        auto_tags=prepared.auto_tags,
+        degraded=prepared.degraded,
+        status="probation" if is_automatic else "active",
+    )
+    return Decision(events=_events(command, [*facts, *denied]), answer=answer)
+
+
+def _events(command: StoreMemory, facts: Sequence[Fact]) -> tuple[NewEvent, ...]:
+    """Address the events of one store: the first is what happened, and the cause of the others."""
+    occurred_at = parse_time(command.timestamp, "timestamp") if isinstance(command, UpsertMemory) else None
+    return tuple(
+        NewEvent(event=fact, session_id=command.session_id, project=command.project, occurred_at=occurred_at, follows=place > 0)
+        for place, fact in enumerate(facts)
+    )

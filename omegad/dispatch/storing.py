@@ -1,0 +1,165 @@
+"""What deciding a store or an edit needs from the world: clean content, vectors, neighbours and what the text makes of them."""
+
+from functools import partial
+
+import anyio
+import msgspec
+
+from omegad.commands import lifecycle, relating, store
+from omegad.commands.content import check_metadata, clean
+from omegad.commands.lifecycle import EditMemory, PreparedEdit
+from omegad.commands.relating import Near, Neighbour
+from omegad.commands.store import TAG_CHARACTERS_MAX, Evolution, PreparedStore, StoreMemory, UpsertMemory
+from omegad.dispatch.neighbourhood import Embedded
+from omegad.dispatch.parts import Parts
+from omegad.errors import Refused, Unavailable
+from omegad.ingestion.noise import noise_of
+from omegad.ingestion.tagging import tags_of
+from omegad.log.decision import Decide, Decision
+from omegad.log.guards import Guards
+from omegad.log.sanitise import TAGS_MAX
+from omegad.queries import search
+from omegad.queries.neighbours import neighbours
+from omegad.storage.driver import Connection
+from omegad.times import parse_time
+
+VIEWS_WAIT_S = 5.0  # for the views to show what is near, before deciding without
+
+
+class Storing:
+    """Prepares stores and edits, and gives back their decisions."""
+
+    def __init__(self, parts: Parts) -> None:
+        """Take everything from outside."""
+        self._log = parts.log
+        self._views = parts.views
+        self._near = parts.near
+        self._types = parts.types
+        self._rules = parts.rules
+        self._clock = parts.clock
+
+    def begin(self, command: StoreMemory, client: str | None) -> PreparedStore:
+        """Check a store before any work is done for it, and clean it. Raises `Invalid`, and `Refused` for the noise of a system."""
+        self._types.check(command.event_type)
+        check_metadata(command.metadata)
+        for name in ("referenced_date", "timestamp"):
+            if (moment := getattr(command, name, None)) is not None:
+                parse_time(moment, name)
+        content = clean(command.content)
+        if rule := noise_of(content.text, self._rules.noise):
+            raise Refused(f"the content is noise of a system ({rule}), not something to remember", hint="store what was learned from it")
+        found = tags_of(content.text, command.project, self._rules.tags)
+        named = {tag.casefold() for tag in command.tags}
+        auto_tags = [tag for tag in found if tag.casefold() not in named and len(tag) <= TAG_CHARACTERS_MAX]
+        return PreparedStore(
+            memory_id=f"mem-{self._clock.random_bits(64):016x}",
+            content=content.text,
+            redacted=content.redacted,
+            auto_tags=tuple(auto_tags[: TAGS_MAX - len(named)]),
+            client=client,
+            read_position=0,
+        )
+
+    async def embed(self, content: str, *, is_backlog: bool = False) -> Embedded | None:
+        """Return the vectors of a content, None where the model cannot be used now."""
+        return await self._near.embed(content, is_backlog=is_backlog)
+
+    async def prepare(self, command: StoreMemory, base: PreparedStore, embedded: Embedded | None, *, is_last: bool) -> PreparedStore:
+        """Look around for a store: what is near, and what its text makes of that."""
+        if embedded is None and command.ack == "durable":
+            return msgspec.structs.replace(base, pending=True)
+        found, position = await self._look_around(command, base, embedded)
+        ready = msgspec.structs.replace(base, neighbours=found, read_position=position, is_last_try=is_last)
+        if embedded is None:
+            ready = msgspec.structs.replace(ready, pending=True, degraded="embedding")
+        else:
+            ready = msgspec.structs.replace(
+                ready,
+                embedder_id=embedded.embedder_id,
+                text_hashes=embedded.text_hashes,
+                arrived=partial(self._near.late.near, command.project, embedded.vector),
+            )
+        return msgspec.structs.replace(ready, evolution=await self._evolution(found, embedded))
+
+    def decide_store(self, command: StoreMemory, prepared: PreparedStore, embedded: Embedded | None) -> Decide:
+        """Return the decision of a store."""
+        kind = self._types.of(command.event_type)
+        return self._noting(partial(store.store, command, prepared, kind), command, prepared, embedded)
+
+    def decide_embed(self, command: StoreMemory, prepared: PreparedStore, content_key: str, embedded: Embedded) -> Decide:
+        """Return the decision what follows once a stored memory has been embedded."""
+        return self._noting(partial(store.embed, prepared, content_key), command, prepared, embedded)
+
+    async def decide_edit(self, command: EditMemory) -> Decide:
+        """Clean and embed an edit; return its decision. Raises `Invalid`."""
+        content = clean(command.content).text
+        embedded = None if command.ack == "durable" else await self._near.embed(content)
+        prepared = PreparedEdit(content=content)
+        if embedded is not None:
+            prepared = PreparedEdit(content=content, embedder_id=embedded.embedder_id, text_hashes=embedded.text_hashes)
+        return partial(lifecycle.edit, command, prepared)
+
+    async def decide_replacement(self, command: UpsertMemory, memory_id: str) -> Decide:
+        """Return the decision of an upsert that names its memory: an edit, answered as a store is."""
+        prepared = self.begin(command, None)
+        edit = await self.decide_edit(EditMemory(memory_id=memory_id, content=command.content, ack=command.ack, reason="upsert"))
+
+        def decide(guards: Guards, now_us: int) -> Decision:
+            decision = edit(guards, now_us)
+            position = getattr(decision.answer, "position", 0)
+            answer = store.Stored(memory_id=memory_id, outcome="stored", redacted=prepared.redacted, position=position)
+            return Decision(events=decision.events, answer=answer)
+
+        return decide
+
+    async def views_reach(self, position: int) -> None:
+        """Wait for the views, but not for ever: what they do not show in time is decided without."""
+        if self._views.driver.trouble:
+            return
+        with anyio.move_on_after(VIEWS_WAIT_S):
+            try:
+                await self._views.wait_for(position, search.VIEWS)
+            except Unavailable:
+                return
+
+    async def views_at_head(self) -> None:
+        """Wait for the views to show what is in the log now."""
+        await self.views_reach(self._log.head)
+
+    def _noting(self, decide: Decide, command: StoreMemory, prepared: PreparedStore, embedded: Embedded | None) -> Decide:
+        """Return *decide*, which then also notes the memory among the late ones, for those that are being decided meanwhile."""
+
+        def noting(guards: Guards, now_us: int) -> Decision:
+            decision = decide(guards, now_us)
+            if embedded is not None:
+                self._near.late.add(prepared.memory_id, command.project, embedded.vector)
+            return decision
+
+        return noting
+
+    async def _evolution(self, found: tuple[Neighbour, ...], embedded: Embedded | None) -> Evolution | None:
+        grown = next(((n.memory_id, *n.evolution) for n in found if n.evolution), None)
+        if grown is None or any(n.duplicate for n in found):
+            return None
+        memory_id, content, similarity = grown
+        vectors = None if embedded is None else await self._near.embed(content)
+        hashes = () if vectors is None else vectors.text_hashes
+        return Evolution(memory_id=memory_id, content=content, similarity=similarity, text_hashes=hashes)
+
+    async def _look_around(self, command: StoreMemory, base: PreparedStore, embedded: Embedded | None) -> tuple[tuple[Neighbour, ...], int]:
+        mirror = self._near.mirror(self._views.file)
+        now_us = self._clock.now_us()
+        searched = None if mirror is None or embedded is None else (mirror, embedded.vector)
+        jaccard_min = self._types.of(command.event_type).jaccard
+        is_whole = embedded is not None and embedded.is_whole
+
+        def compare(near: Near) -> Neighbour:
+            near = msgspec.structs.replace(near, is_comparable=is_whole)
+            return relating.compare(base.content, command.event_type, command.entity_id, near, jaccard_min)
+
+        def read(connection: Connection) -> tuple[tuple[Neighbour, ...], int]:
+            rows = neighbours(connection, base.content, command.project, searched, now_us=now_us, leave_out=base.memory_id)
+            found = tuple(compare(Near(**msgspec.structs.asdict(row))) for row in rows)
+            return found, search.position(connection, search.VIEWS)
+
+        return await self._views.read(read)

@@ -1,0 +1,110 @@
+"""What the stages of ranking ask about a candidate, read off its row and the question."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from omegad.lexemes import camel_names, humps
+from omegad.memory_types import MemoryTypes
+from omegad.queries.question import Question
+from omegad.queries.ranking import DAY_US, Details
+from omegad.queries.terms import STOP_WORDS
+from omegad.storage.driver import Connection
+
+READ_CHARACTERS = 16_384  # of a content, when it is searched for identifiers
+PART_OF_NAME = 0.6  # what an identifier counts that is held as a part of another, or split in another way
+OVERLAP_MAX = 2  # words in common with tags and project, beyond which more say nothing
+
+_ROWS = """
+SELECT m.id, m.event_type, m.project, m.expires_us, m.created_us, m.said_us, m.referenced_us, m.on_probation, m.rating, m.priority, m.characters,
+       m.author, m.is_question, m.gives_reason, m.announces_change, m.tags, m.auto_tags, m.access_count, m.repeated,
+       EXISTS (SELECT 1 FROM memories AS newer WHERE newer.node_id = m.contradicted_by AND newer.status = 'active')
+FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))
+"""
+_CONTENTS = f"SELECT id, substr(content, 1, {READ_CHARACTERS}) FROM memories WHERE id IN (SELECT value FROM json_each(?))"
+_WORD = re.compile(r"[^\W_]+")
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A question, its telling words in lower case, and the patterns of its identifiers: as written, and as words in a row."""
+
+    question: Question
+    words: frozenset[str]
+    patterns: tuple[tuple[re.Pattern[str], str], ...]
+
+
+def asked(question: Question, text: str) -> Asked:
+    """Prepare a question to be compared with many memories."""
+    patterns = tuple(
+        (re.compile(rf"(?<![A-Za-z0-9_-]){re.escape(name)}(?![A-Za-z0-9_-])", re.IGNORECASE), _in_a_row(name)) for name in question.identifiers
+    )
+    return Asked(question, frozenset(_words(text)) - STOP_WORDS, patterns)
+
+
+def details(connection: Connection, rows: Sequence[int], asked: Asked, types: MemoryTypes, now_us: int) -> dict[int, Details]:
+    """Read what is known of each memory row; a row that is not there yet is left out."""
+    ids = str(list(rows))
+    contents: dict[int, str] = dict(connection.execute(_CONTENTS, (ids,))) if asked.patterns else {}
+    found = connection.execute(_ROWS, (ids,)).fetchall()
+    return {row[0]: _details(row, asked, _identifiers_held(asked, contents.get(row[0], "")), types, now_us) for row in found}
+
+
+def _details(row: tuple[Any, ...], asked: Asked, identifiers: float, types: MemoryTypes, now_us: int) -> Details:
+    (_, event_type, project, expires_us, created_us, said_us, referenced_us, on_probation, rating, priority, characters) = row[:11]
+    (author, is_question, gives_reason, announces_change, tags, auto_tags, access_count, repeated, is_contradicted) = row[11:]
+    kind, window = types.of(event_type), asked.question.window
+    spoken_us = created_us if referenced_us is None else referenced_us
+    return Details(
+        is_author_named=author in asked.question.names,
+        is_question=bool(is_question),
+        characters=characters,
+        identifiers=identifiers,
+        is_in_window=window is not None and window.start_us <= spoken_us < window.end_us,
+        gives_reason=asked.question.asks_why and bool(gives_reason),
+        announces_change=bool(announces_change),
+        overlap=min(OVERLAP_MAX, len(asked.words.intersection(_words(f"{tags} {auto_tags} {project or ''}")))) / OVERLAP_MAX,
+        kind_weight=kind.weight,
+        decays=kind.decays,
+        is_permanent=expires_us is None and not on_probation,
+        priority=priority,
+        rating=rating,
+        uses=access_count + repeated,
+        age_days=max(0, now_us - created_us) / DAY_US,
+        idle_days=max(0, now_us - said_us) / DAY_US,
+        on_probation=bool(on_probation),
+        is_contradicted=bool(is_contradicted),
+        dated_us=said_us if referenced_us is None else referenced_us,
+    )
+
+
+def lacking(known: Mapping[int, Details], row: int, asked: Asked) -> bool:
+    """Say whether the question names a thing exactly, and the memory does not."""
+    return bool(asked.patterns) and known[row].identifiers == 0
+
+
+def _identifiers_held(asked: Asked, content: str) -> float:
+    """Return the share of the question's identifiers that a content holds; one that is part of a longer name counts for less."""
+    if not asked.patterns:
+        return 0.0
+    in_a_row = _in_a_row(content)
+    held = 0.0
+    for as_written, words in asked.patterns:
+        if as_written.search(content):
+            held += 1.0
+        elif words in in_a_row:
+            held += PART_OF_NAME
+    return held / len(asked.patterns)
+
+
+def _in_a_row(text: str) -> str:
+    """Return the words of a text in lower case, compound names in their parts, each between spaces."""
+    for name in dict.fromkeys(camel_names(text)):
+        text = text.replace(name, " ".join(humps(name)))
+    return f" {' '.join(_words(text))} "
+
+
+def _words(text: str) -> list[str]:
+    found: list[str] = _WORD.findall(text.lower())
+    return found

@@ -1,0 +1,54 @@
+"""The life of a memory: every event that is about it, in order."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from omegad.events.fact import Position
+from omegad.queries.log import LogEvent
+from omegad.queries.memory import Cursor, Moment, require
+from omegad.queries.query import Query
+from omegad.storage.driver import Connection
+
+VIEWS = ("memories", "histories")
+
+
+class MemoryHistory(Query, frozen=True, kw_only=True, tag="memory.history"):
+    """Ask for the events of a memory's life, oldest first, a page at a time; those that it is the other memory of are among them."""
+
+    memory_id: str
+    limit: Annotated[int, Meta(ge=1, le=1_000)] = 200
+    cursor: Cursor | None = None
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """Some events of a life, their data null where it was erased, and where the next page begins (None after the last)."""
+
+    events: list[LogEvent]
+    next_cursor: str | None
+    position: int
+    stale_by: int
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the events of a page are in the log, and of which moment that is."""
+
+    positions: list[Position]
+    has_more: bool
+    moment: Moment
+
+
+def places(connection: Connection, query: MemoryHistory, moment: Moment) -> Places:
+    """Find one page of a memory's events; raises `NotFound`."""
+    require(connection, query.memory_id)
+    sql = "SELECT position FROM memory_history WHERE memory_id = ? AND position > ? ORDER BY position LIMIT ?"
+    rows = connection.execute(sql, (query.memory_id, int(query.cursor or 0), query.limit + 1)).fetchall()
+    return Places(positions=[row[0] for row in rows[: query.limit]], has_more=len(rows) > query.limit, moment=moment)
+
+
+def history(found: Places, events: list[LogEvent]) -> History:
+    """Make the answer of the *events* that could be read of a page, which are fewer than asked for where they are large."""
+    has_more = found.has_more or len(events) < len(found.positions)
+    next_cursor = str(events[-1].position) if has_more and events else None
+    return History(events=events, next_cursor=next_cursor, position=found.moment.position, stale_by=found.moment.stale_by)

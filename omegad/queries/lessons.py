@@ -1,0 +1,46 @@
+"""What was learned, the best proved first."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from omegad.queries.filters import Filters, Some, where
+from omegad.queries.memory import COLUMNS, Memory, Moment, fields
+from omegad.storage.driver import Connection
+
+LESSON_TYPES = ("lesson_learned", "error_pattern")
+
+BY_EVIDENCE = f"""
+SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (
+    SELECT m.id FROM memories AS m WHERE {{condition}}
+    ORDER BY m.rating DESC, m.on_probation, m.repeated DESC, m.access_count DESC, m.created_us DESC, m.id DESC LIMIT ?
+)
+ORDER BY m.rating DESC, m.on_probation, m.repeated DESC, m.access_count DESC, m.created_us DESC, m.id DESC
+"""
+
+
+class Lessons(Filters, frozen=True, kw_only=True, tag="memory.lessons"):
+    """Ask for lessons by their evidence: rating, then how often they were said again, then how often they were found, then the newest.
+
+    Of one rating, those on probation come after the others.
+    """
+
+    event_types: Some = LESSON_TYPES
+    limit: Annotated[int, Meta(ge=1, le=100)] = 10
+
+
+class LessonsAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Lessons that hold, best proved first."""
+
+    lessons: list[Memory]
+    position: int
+    stale_by: int
+
+
+def lessons(connection: Connection, query: Lessons, moment: Moment) -> LessonsAnswer:
+    """Read the active lessons that pass the filters; where these name no types, of `LESSON_TYPES`."""
+    asked = query if query.event_types else msgspec.structs.replace(query, event_types=LESSON_TYPES)
+    condition, values = where(asked, moment.now_us)
+    rows = connection.execute(BY_EVIDENCE.format(condition=condition), (*values, query.limit)).fetchall()
+    return LessonsAnswer(lessons=[Memory(**fields(row)) for row in rows], position=moment.position, stale_by=moment.stale_by)

@@ -1,0 +1,67 @@
+"""What tests of decisions share: guards that know what they are told, and what a decision came to."""
+
+from typing import Any, cast
+
+import msgspec
+
+from omegad.events.fact import Fact
+from omegad.log.decision import Decision
+from omegad.log.guards import Guards, MemoryGuard
+from tests.builders import START_US
+
+NOW_US = START_US
+PAST_US, FUTURE_US = NOW_US - 1, NOW_US + 1
+
+
+class FakeGuards:
+    """Guards that know what they are told."""
+
+    def __init__(self, *known: MemoryGuard, embedded: tuple[str, ...] = ()) -> None:
+        self._known = {guard.memory_id: guard for guard in known}
+        self._embedded = embedded
+
+    def memory(self, memory_id: str) -> MemoryGuard | None:
+        return self._known.get(memory_id)
+
+    def holder(self, content_key: str, now_us: int) -> MemoryGuard | None:
+        return next((guard for guard in self._known.values() if guard.content_key == content_key and guard.is_active(now_us)), None)
+
+    def replaced(self, content_key: str) -> MemoryGuard | None:
+        known = self._known.values()
+        return next((guard for guard in known if guard.content_key == content_key and guard.state == "superseded" and guard.denied_by), None)
+
+    def is_embedded(self, memory_id: str, _embedder_id: str) -> bool:
+        return memory_id in self._embedded
+
+
+def guards(*known: MemoryGuard, embedded: tuple[str, ...] = ()) -> Guards:
+    return cast("Guards", FakeGuards(*known, embedded=embedded))
+
+
+def guard(memory_id: str, *, at: int = 1, **changes: Any) -> MemoryGuard:
+    """Return what the log knows of an ordinary memory that was stored at a position."""
+    fields: dict[str, Any] = {
+        "content_key": "",
+        "stored_at": at,
+        "changed_at": at,
+        "state": "active",
+        "pending": False,
+        "event_type": "memory",
+        "project": None,
+        "entity_id": None,
+        "session_id": None,
+        "denied_by": None,
+        "probation": False,
+        "rating": 0,
+        "ttl_seconds": None,
+        "expires_at": None,
+    }
+    return MemoryGuard(memory_id=memory_id, **fields | changes)
+
+
+def facts(decision: Decision) -> list[Fact]:
+    return [new.event for new in decision.events]
+
+
+def answer(decision: Decision) -> dict[str, Any]:
+    return cast("dict[str, Any]", msgspec.json.decode(msgspec.json.encode(decision.answer)))

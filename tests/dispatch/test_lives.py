@@ -1,0 +1,391 @@
+"""The life of a memory through the service: denied and said again, replaced and restored, edited, grown, expired, imported, upgraded."""
+
+import asyncio
+from typing import Any
+
+import anyio
+import pytest
+
+from omegad.config import Config, Paths
+from omegad.errors import Conflict, Invalid, NotFound, Refused
+from omegad.events.memory import MemoryEmbedded, MemoryEvolved, MemoryStored
+from omegad.log.event_log import FORMAT
+from tests.builders import EMBEDDER, FakeClock, FakeModel, Served, everything, rows, served, until, vector_of
+from tests.log.test_guards import downgrade
+
+KEYWORDS = Config(model="none")
+DAY_US = 86_400_000_000
+
+
+async def store(it: Served, content: str, **changes: Any) -> Any:
+    return await it.caller.call("memory.store", content=content, **changes)
+
+
+async def get(it: Served, memory_id: str) -> Any:
+    return await it.caller.call("memory.get", memory_id=memory_id)
+
+
+async def found(it: Served, text: str, **changes: Any) -> list[str]:
+    return [one["memory_id"] for one in (await it.caller.call("memory.query", text=text, **changes))["results"]]
+
+
+async def listed(it: Served) -> list[str]:
+    return [one["memory_id"] for one in (await it.caller.call("memory.list"))["memories"]]
+
+
+async def shown(it: Served, sql: str) -> list[tuple[Any, ...]]:
+    await it.caught_up()
+    return await it.daemon.parts.views.read(lambda connection: rows(connection, sql))
+
+
+ON_POSTGRES = "Billing runs on PostgreSQL 16"
+ON_COCKROACH = "Billing switched from PostgreSQL 16 to CockroachDB"
+BACK_ON_POSTGRES = "Billing switched back from CockroachDB to PostgreSQL 16"
+
+
+async def test_what_was_said_first_replaced_and_returned_to_is_what_holds(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    async with served(paths, clock) as it:
+        first = await store(it, ON_POSTGRES, event_type="decision", project="shop")
+        second = await store(it, ON_COCKROACH, event_type="decision", project="shop")
+        assert (second["contradicts"], second["superseded"]) == ([first["memory_id"]], [first["memory_id"]])
+        assert (await get(it, first["memory_id"]))["superseded_by"] == second["memory_id"]
+        third = await store(it, BACK_ON_POSTGRES, event_type="decision", project="shop")
+        assert (third["outcome"], third["superseded"]) == ("stored", [second["memory_id"]])
+        assert await listed(it) == await found(it, "Billing PostgreSQL CockroachDB") == [third["memory_id"]]
+        assert (await get(it, first["memory_id"]))["content"] == ON_POSTGRES
+    assert model.texts
+
+
+async def test_what_was_replaced_and_is_said_again_denies_what_replaced_it(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    async with served(paths, clock) as it:
+        await store(it, ON_POSTGRES, event_type="decision", project="shop")
+        second = await store(it, ON_COCKROACH, event_type="decision", project="shop")
+        third = await store(it, ON_POSTGRES, event_type="decision", project="shop")
+        assert (await get(it, third["memory_id"]))["status"] == "active"
+        assert second["memory_id"] in third["contradicts"]
+    assert model.texts
+
+
+async def test_a_contradiction_that_is_not_explicit_is_flagged_and_hides_nothing(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    async with served(paths, clock) as it:
+        first = await store(it, "the port of the api is 8080")
+        second = await store(it, "the port of the api is 9090")
+        assert (second["outcome"], second["contradicts"], second["superseded"]) == ("stored", [first["memory_id"]], [])
+        older = await get(it, first["memory_id"])
+        assert (older["status"], older["contradicted_by"]) == ("active", second["memory_id"])
+        assert (second["memory_id"], "contradicts", "in") in [(edge["memory_id"], edge["edge_type"], edge["direction"]) for edge in older["edges"]]
+        again = await store(it, "the port of the api is 8080")
+        assert (again["outcome"], again["memory_id"], again["contradicts"]) == ("duplicate", first["memory_id"], [second["memory_id"]])
+        assert (await get(it, second["memory_id"]))["contradicted_by"] == first["memory_id"]
+    assert model.texts
+
+
+async def test_what_is_said_again_after_it_was_denied_is_denied_no_more(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    async with served(paths, clock) as it:
+        first = await store(it, "the port of the api is 8080")
+        await store(it, "the port of the api is 9090")
+        await store(it, "the port of the api is 8080")
+        assert (await get(it, first["memory_id"]))["contradicted_by"] is None
+    assert model.texts
+
+
+@pytest.mark.parametrize("how", ["superseded", "deleted"])
+async def test_a_memory_that_is_restored_is_found_again_by_words_and_by_meaning(paths: Paths, clock: FakeClock, model: FakeModel, how: str) -> None:
+    async with served(paths, clock) as it:
+        one, other = await store(it, "alpha beta PaymentGateway"), await store(it, "epsilon zeta")
+        if how == "superseded":
+            await it.caller.call("memory.supersede", memory_id=one["memory_id"], superseded_by=other["memory_id"])
+        else:
+            await it.caller.call("memory.delete", memory_id=one["memory_id"])
+        assert one["memory_id"] not in [*await found(it, "alpha beta"), *await found(it, "alpha beta", mode="semantic"), *await listed(it)]
+        assert (await get(it, one["memory_id"]))["status"] == how
+        await it.caller.call("memory.restore", memory_id=one["memory_id"])
+        for mode in ("hybrid", "semantic", "keyword", "phrase"):
+            assert (await found(it, "alpha beta", mode=mode))[:1] == [one["memory_id"]], mode
+        assert await found(it, "payment gateway", mode="keyword") == [one["memory_id"]]
+        restored = await get(it, one["memory_id"])
+        assert (restored["status"], restored["superseded_by"]) == ("active", None)
+        assert [edge for edge in restored["edges"] if edge["edge_type"] == "superseded_by"] == []
+        with pytest.raises(Refused):
+            await it.caller.call("memory.restore", memory_id=one["memory_id"])
+        assert (await it.caller.call("views.verify"))["ok"]
+    assert model.texts
+
+
+async def test_a_memory_is_not_restored_beside_one_that_says_the_same(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        one = await store(it, "alpha beta")
+        await it.caller.call("memory.delete", memory_id=one["memory_id"])
+        other = await store(it, "alpha beta")
+        with pytest.raises(Conflict):
+            await it.caller.call("memory.restore", memory_id=one["memory_id"])
+        await it.caller.call("memory.edit", memory_id=other["memory_id"], content="gamma")
+        await it.caller.call("memory.restore", memory_id=one["memory_id"])
+        assert await found(it, "alpha") == [one["memory_id"]]
+
+
+OLD, NEW = "alpha beta gamma PaymentGateway", "delta epsilon zeta HttpServer"
+
+
+@pytest.mark.usefixtures("model")
+async def test_after_an_edit_the_new_words_are_found_and_nothing_of_the_old(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        one = (await store(it, OLD))["memory_id"]
+        other = (await store(it, "alpha beta gamma something else entirely"))["memory_id"]
+        assert one in await found(it, OLD, mode="semantic")
+        mirror = it.daemon.parts.near.mirror(it.daemon.parts.views.file)
+        assert mirror is not None
+        before = await shown(it, f"SELECT id FROM memory_vectors WHERE memory_id = '{one}'")
+        await it.caller.call("memory.edit", memory_id=one, content=NEW, reason="a slip")
+        assert await found(it, "alpha beta gamma", mode="keyword") == [other]
+        assert await found(it, "payment", mode="keyword") == []
+        for words in ("delta epsilon", "server"):
+            assert await found(it, words, mode="keyword") == [one]
+        after = await shown(it, f"SELECT id, vector FROM memory_vectors WHERE memory_id = '{one}'")
+        assert [row[1] for row in after] == [vector_of(NEW)]
+        assert {row[0] for row in after}.isdisjoint(row[0] for row in before)
+        assert {row[0] for row in await shown(it, "SELECT rowid FROM memories_vec")} == {
+            row[0] for row in await shown(it, "SELECT id FROM memory_vectors")
+        }
+        found_now = await it.caller.call("memory.query", text=OLD, mode="semantic")
+        assert found_now["results"][0]["memory_id"] == other
+        assert await found(it, NEW, mode="semantic", limit=1) == [one]
+        edited = await get(it, one)
+        assert (edited["content"], edited["created_at"] < edited["edited_at"], edited["repeated"]) == (NEW, True, 0)
+
+
+async def test_a_memory_is_as_near_as_what_it_says_now(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    """Whoever asks the mirror for the cosine of a memory that was found otherwise gets none of what it said before."""
+    async with served(paths, clock) as it:
+        one = (await store(it, OLD))["memory_id"]
+        await found(it, OLD, mode="semantic")
+        await it.caller.call("memory.edit", memory_id=one, content=NEW)
+        await found(it, NEW, mode="semantic")
+        mirror = it.daemon.parts.near.mirror(it.daemon.parts.views.file)
+        assert mirror is not None
+        (row,) = await shown(it, "SELECT id FROM memories")
+        of_old = await it.daemon.parts.views.read(lambda connection: mirror.cosines_of(connection, vector_of(OLD), [row[0]]))
+        of_new = await it.daemon.parts.views.read(lambda connection: mirror.cosines_of(connection, vector_of(NEW), [row[0]]))
+        assert of_new == {row[0]: pytest.approx(1.0)}
+        assert of_old[row[0]] < 0.5
+    assert model.texts
+
+
+async def test_an_edit_without_the_model_is_found_by_words_at_once_and_by_meaning_later(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    async with served(paths, clock) as it:
+        one = (await store(it, OLD))["memory_id"]
+        await it.caller.call("memory.edit", memory_id=one, content=NEW, ack="durable")
+        assert await found(it, "delta", mode="keyword") == [one]
+        await it.worked_off()
+        assert [row[0] for row in await shown(it, "SELECT vector FROM memory_vectors")] == [vector_of(NEW)]
+        assert await found(it, NEW, mode="semantic") == [one]
+    assert model.texts[-1] == NEW or NEW in model.texts
+
+
+async def test_a_memory_that_is_edited_before_it_is_embedded_is_related_all_the_same(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    async with served(paths, clock) as it:
+        first = (await store(it, "alpha beta gamma delta"))["memory_id"]
+        model.failing = True
+        quick = (await store(it, "omega psi", ack="durable"))["memory_id"]
+        await until(lambda: "omega psi" in model.texts)
+        model.failing = False
+        await it.caller.call("memory.edit", memory_id=quick, content="alpha beta gamma epsilon")
+        await it.worked_off()
+        it.daemon.backlog.wake()
+        with anyio.move_on_after(2):
+            while (await get(it, quick))["pending"]:  # noqa: ASYNC110  it announces no change
+                await asyncio.sleep(0.01)
+        memory = await get(it, quick)
+        assert memory["pending"] is False
+        assert first in [edge["memory_id"] for edge in memory["edges"]]
+
+
+async def test_vectors_that_come_too_late_for_what_a_memory_said_are_of_no_account(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    async with served(paths, clock) as it:
+        model.delay_s = 0.1
+        one = (await store(it, OLD, ack="durable"))["memory_id"]
+        await until(lambda: OLD in model.texts)  # the backlog is at it
+        await it.caller.call("memory.edit", memory_id=one, content=NEW, ack="durable")
+        model.delay_s = 0.0
+        await it.worked_off()
+        embeddings = [one for one in await everything(it.daemon.parts.log) if isinstance(one.event, MemoryEmbedded)]
+        assert len(embeddings) == 1
+        assert [row[0] for row in await shown(it, "SELECT vector FROM memory_vectors")] == [vector_of(NEW)]
+        assert (await it.caller.call("views.verify"))["ok"]
+
+
+async def test_an_edit_keeps_secrets_out_and_refuses_what_is_empty_hidden_or_taken(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        one, other = (await store(it, "alpha"))["memory_id"], (await store(it, "beta"))["memory_id"]
+        token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+        await it.caller.call("memory.edit", memory_id=one, content=f"the token is {token}")
+        assert token not in (await get(it, one))["content"]
+        with pytest.raises(Invalid):
+            await it.caller.call("memory.edit", memory_id=one, content=" ")
+        with pytest.raises(Conflict, match=other):
+            await it.caller.call("memory.edit", memory_id=one, content="beta")
+        head = it.daemon.parts.log.head
+        await it.caller.call("memory.edit", memory_id=other, content="beta")
+        assert it.daemon.parts.log.head == head
+        await it.caller.call("memory.delete", memory_id=other)
+        with pytest.raises(Refused):
+            await it.caller.call("memory.edit", memory_id=other, content="gamma")
+        with pytest.raises(NotFound):
+            await it.caller.call("memory.edit", memory_id="mem-nobody", content="gamma")
+
+
+SAID, SAID_MORE = "deploys go through blue-green in the cloud", "deploys go through blue-green in the cloud; rollbacks too"
+
+
+@pytest.mark.parametrize("settings", [Config(), KEYWORDS], ids=["with a model", "by words"])
+async def test_a_memory_that_is_said_again_with_more_grows_and_keeps_its_id(
+    paths: Paths, clock: FakeClock, model: FakeModel, settings: Config
+) -> None:
+    async with served(paths, clock, settings) as it:
+        one = await store(it, SAID, session_id="s1")
+        more = await store(it, SAID_MORE, session_id="s2")
+        assert (more["outcome"], more["memory_id"]) == ("evolved", one["memory_id"])
+        memory = await get(it, one["memory_id"])
+        assert memory["content"] == f"{SAID}\nrollbacks too"
+        assert await found(it, "rollbacks") == [one["memory_id"]]
+        (event,) = [recorded for recorded in await everything(it.daemon.parts.log) if isinstance(recorded.event, MemoryEvolved)]
+        assert isinstance(event.event, MemoryEvolved)
+        assert (event.event.wording, event.event.memory_id, event.session_id) == (SAID_MORE, one["memory_id"], "s2")
+        again = await store(it, SAID_MORE)
+        assert (again["outcome"], again["memory_id"]) == ("duplicate", one["memory_id"])
+        assert (await get(it, one["memory_id"]))["content"] == memory["content"]
+        if settings is not KEYWORDS:
+            vectors = await shown(it, f"SELECT vector FROM memory_vectors WHERE embedder_id = '{EMBEDDER}'")
+            assert vectors == [(vector_of(memory["content"]),)]
+    assert settings is KEYWORDS or model.texts
+
+
+async def test_a_memory_whose_time_is_over_is_hidden_at_its_moment_and_can_be_kept(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    async with served(paths, clock) as it:
+        one = (await store(it, "alpha beta", event_type="session_summary"))["memory_id"]
+        assert (await found(it, "alpha beta"), await found(it, "alpha beta", mode="semantic")) == ([one], [one])
+        clock.us += DAY_US
+        for mode in ("hybrid", "semantic", "keyword", "phrase"):
+            assert await found(it, "alpha beta", mode=mode) == [], mode
+        assert await listed(it) == []
+        await it.daemon.expiry.look()
+        assert (await get(it, one))["status"] == "expired"
+        await it.caller.call("memory.restore", memory_id=one)
+        clock.us += 400 * DAY_US
+        await it.daemon.expiry.look()
+        for mode in ("hybrid", "semantic", "keyword", "phrase"):
+            assert await found(it, "alpha beta", mode=mode) == [one], mode
+        assert (await get(it, one))["expires_at"] is None
+        assert (await it.caller.call("views.verify"))["ok"]
+    assert model.texts
+
+
+async def test_what_is_said_again_lives_on(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        one = (await store(it, "alpha beta", ttl_seconds=3_600))["memory_id"]
+        for _ in range(4):
+            clock.us += DAY_US // 48
+            assert (await store(it, "alpha beta", ttl_seconds=3_600))["memory_id"] == one
+        assert await listed(it) == [one]
+
+
+async def test_what_was_imported_from_long_ago_shortens_no_life(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        one = (await store(it, "alpha beta", ttl_seconds=3_600))["memory_id"]
+        old = await it.caller.call("memory.upsert", content="alpha beta", source="import", timestamp="2024-01-01", confidence=0.5)
+        assert (old["outcome"], old["memory_id"]) == ("duplicate", one)
+        assert await listed(it) == [one]
+        assert await found(it, "alpha") == [one]
+
+
+@pytest.mark.parametrize("timestamp", ["0002-01-01", "1969-12-31", "9998-12-31T23:59:59Z"])
+@pytest.mark.parametrize("ttl_seconds", [None, 1, 100 * 366 * 86_400], ids=str)
+async def test_whenever_something_was_learned_nobody_is_kept_from_being_answered(
+    paths: Paths, clock: FakeClock, timestamp: str, ttl_seconds: int | None
+) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        params = {"content": "alpha", "source": "import", "timestamp": timestamp, "confidence": 0.5, "ttl_seconds": ttl_seconds}
+        try:
+            one = (await it.caller.call("memory.upsert", **params))["memory_id"]
+        except Invalid:
+            return
+        other = (await store(it, "beta"))["memory_id"]
+        assert other in await listed(it)
+        assert await found(it, "beta") == [other]
+        assert (await get(it, one))["content"] == "alpha"
+        assert (await it.caller.call("views.verify"))["ok"]
+        assert not [trouble for trouble in (await it.caller.call("system.status"))["degraded"] if "view" in trouble]
+
+
+async def test_an_upsert_with_an_id_replaces_what_that_memory_says(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        one = (await store(it, "alpha"))["memory_id"]
+        provenance = {"source": "import", "timestamp": "2026-01-01", "confidence": 0.5}
+        answer = await it.caller.call("memory.upsert", memory_id=one, content="beta", **provenance)
+        assert (answer["memory_id"], (await get(it, one))["content"]) == (one, "beta")
+        with pytest.raises(NotFound):
+            await it.caller.call("memory.upsert", memory_id="mem-nobody", content="gamma", **provenance)
+
+
+async def test_what_was_captured_is_on_probation_until_it_is_used(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        stored = await store(it, "alpha", source="auto_capture", session_id="s")
+        assert stored["status"] == (await get(it, stored["memory_id"]))["status"] == "probation"
+        assert (await it.caller.call("memory.rate", memory_id=stored["memory_id"], rating="helpful"))["score"] == 1
+        memory = await get(it, stored["memory_id"])
+        assert (memory["status"], memory["rating"], memory["confidence"], memory["source"]) == ("active", 1, 0.5, "auto_capture")
+
+
+async def test_edges_can_be_drawn_and_taken_away(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        one, other = (await store(it, "alpha"))["memory_id"], (await store(it, "beta"))["memory_id"]
+        ends = {"memory_id": one, "target_id": other}
+        await it.caller.call("memory.link", **ends, edge_type="evolves", weight=0.5)
+        await it.caller.call("memory.link", **ends, edge_type="evolves", weight=0.75)
+        drawn = {"edge_type": "evolves", "weight": 0.75}
+        assert (await get(it, one))["edges"] == [{"memory_id": other, "direction": "out", **drawn}]
+        assert (await get(it, other))["edges"] == [{"memory_id": one, "direction": "in", **drawn}]
+        with pytest.raises(NotFound):
+            await it.caller.call("memory.unlink", **ends, edge_type="related")
+        await it.caller.call("memory.unlink", **ends)
+        assert (await get(it, one))["edges"] == []
+        with pytest.raises(NotFound):
+            await it.caller.call("memory.unlink", **ends)
+
+
+async def test_a_home_of_the_first_format_is_served_as_it_was(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    async with served(paths, clock) as it:
+        kept = (await store(it, "alpha beta", tags=["blue"], ttl_seconds=3_600))["memory_id"]
+        gone = (await store(it, "gamma delta"))["memory_id"]
+        await it.caller.call("memory.delete", memory_id=gone)
+        before = {name: await get(it, name) for name in (kept, gone)}
+    downgrade(paths.log)
+    for path in paths.home.glob("views*"):
+        path.unlink()
+    async with served(paths, clock) as it:
+        await it.caught_up()
+        events = await everything(it.daemon.parts.log)
+        assert {event.tag for event in events if isinstance(event.event, MemoryStored)} == {"memory.stored@1"}
+        for name, memory in before.items():
+            now = await get(it, name)
+            assert now == memory | {"position": now["position"], "auto_tags": []}
+        assert await found(it, "alpha beta", mode="semantic") == [kept]
+        assert (await store(it, "alpha beta", ttl_seconds=3_600))["outcome"] == "duplicate"
+        await it.caller.call("memory.restore", memory_id=gone)
+        assert await found(it, "gamma", mode="keyword") == [gone]
+        assert (await it.caller.call("log.verify"))["ok"]
+        assert (await it.caller.call("views.verify"))["ok"]
+        identity = await it.daemon.parts.log._writer.run(lambda connection: rows(connection, "SELECT format FROM identity"))
+        assert identity == [(FORMAT,)]
+    assert model.texts
+
+
+async def test_what_is_noise_is_refused_and_what_it_is_about_is_tagged(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        with pytest.raises(Refused, match="noise"):
+            await store(it, "<system-reminder>do not</system-reminder>")
+        stored = await store(it, "the exporter.py of the shop needs Python", tags=["Python"])
+        assert "exporter.py" in " ".join(stored["auto_tags"])
+        memory = await get(it, stored["memory_id"])
+        assert memory["auto_tags"] == stored["auto_tags"]
+        assert "python" not in [tag.casefold() for tag in memory["auto_tags"]]  # it has that one already

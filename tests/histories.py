@@ -1,0 +1,158 @@
+"""Logs made of numbers, such as the guards would let come about: for tests that ask something of any log whatever."""
+
+from collections.abc import Callable, Sequence
+
+from hypothesis import strategies as st
+
+from omegad.events.fact import Fact
+from tests.builders import (
+    contradicted,
+    deleted,
+    edited,
+    embedded,
+    erased,
+    evolved,
+    excerpt,
+    expired,
+    linked,
+    promoted,
+    queried,
+    rated,
+    related,
+    relations,
+    repeated,
+    restored,
+    stored,
+    superseded,
+    tool_called,
+    unlinked,
+)
+
+Step = tuple[int, int, int]
+
+
+class History:
+    """What has happened so far, and what of it later events must agree with."""
+
+    def __init__(self) -> None:
+        self.events: list[Fact] = []
+        self._states: dict[str, str] = {}
+        self._embedded: set[tuple[str, str]] = set()
+        self._text: dict[str, str] = {}
+
+    def step(self, step: Step) -> None:
+        """Let something happen, where it can: which of the kinds, and to what, is for the numbers to say."""
+        kind, one, other = step
+        if not self._states:
+            self._store(one, other)
+            return
+        _KINDS[kind % len(_KINDS)](self, one, other)
+
+    def _any(self, number: int) -> str:
+        return list(self._states)[number % len(self._states)]
+
+    def _among(self, number: int, *states: str) -> str | None:
+        found = [name for name, state in self._states.items() if state in states]
+        return found[number % len(found)] if found else None
+
+    def _store(self, one: int, other: int) -> None:
+        name = f"mem-{len(self.events)}"
+        edges = relations((self._any(one), 0.5), (self._any(other), 1.2)) if self._states else ()
+        self._text[name] = f"memory {one} of CamelCase{other} 記憶{one}"
+        event = stored(
+            name,
+            self._text[name],
+            tags=("a", "b c") if other % 2 else (),
+            auto_tags=("python",) if one % 3 else (),
+            related=edges,
+            pending=bool(one % 2),
+            on_probation=bool(one % 4),
+            referenced_at=None if one % 2 else one * 10**15,
+            ttl_seconds=other or None,
+            metadata={"n": [one, other]},
+        )
+        self._states[name] = "active"
+        self.events.append(event)
+
+    def _embed(self, one: int, other: int) -> None:
+        key = (self._any(one), f"embedder-{other % 2}")
+        if key not in self._embedded:
+            self._embedded.add(key)
+            self.events.append(embedded(key[0], self._text[key[0]], f"passage {other}", embedder_id=key[1]))
+
+    def _reword(self, one: int, other: int) -> None:
+        if name := self._among(one, "active"):
+            self._text[name] = f"{self._text[name]}\nand {other}" if one % 2 else f"rather ParseConfig{other} of {one}"
+            self.events.append((evolved if one % 2 else edited)(name, self._text[name]))
+            self._embedded -= {(name, "embedder-0"), (name, "embedder-1")}
+
+    def _repeat(self, one: int, _other: int) -> None:
+        if name := self._among(one, "active"):
+            self.events.append(repeated(name, likeness="jaccard", similarity=0.9, content="again"))
+
+    def _relate(self, one: int, other: int) -> None:
+        name = self._any(one)
+        self.events.append(related(name, (self._any(other), -0.1), (name, 0.7)))
+
+    def _contradict(self, one: int, other: int) -> None:
+        self.events.append(contradicted(self._any(one), self._any(other), other / 10))
+
+    def _supersede(self, one: int, other: int) -> None:
+        if name := self._among(one, "active"):
+            self._states[name] = "superseded"
+            self.events.append(superseded(name, self._any(other)))
+
+    def _delete(self, one: int, _other: int) -> None:
+        if name := self._among(one, "active", "superseded", "expired"):
+            self._states[name] = "deleted"
+            self.events.append(deleted(name))
+
+    def _expire(self, one: int, other: int) -> None:
+        if name := self._among(one, "active"):
+            self._states[name] = "expired"
+            self.events.append(expired(name, other))
+
+    def _restore(self, one: int, other: int) -> None:
+        if name := self._among(one, "superseded", "deleted", "expired"):
+            self._states[name] = "active"
+            self.events.append(restored(name, is_permanent=bool(other % 2)))
+
+    def _rate(self, one: int, other: int) -> None:
+        self.events.append(rated(self._any(one), (1, -1, -2)[other % 3]))
+
+    def _promote(self, one: int, _other: int) -> None:
+        self.events.append(promoted(self._any(one)))
+
+    def _link(self, one: int, other: int) -> None:
+        self.events.append(linked(self._any(one), self._any(other), "evolves" if other % 2 else "related", one / 9))
+
+    def _unlink(self, one: int, other: int) -> None:
+        self.events.append(unlinked(self._any(one), self._any(other), "related", "superseded_by"))
+
+    def _query(self, one: int, other: int) -> None:
+        found = {self._any(one): 0.9, self._any(other): 0.1}
+        self.events.append(queried(*found.items(), query_id=f"query-{len(self.events)}", at=one * 10**12))
+
+    def _call(self, one: int, other: int) -> None:
+        number = len(self.events)
+        self.events.append(tool_called(number, tool_input=excerpt(f"{one}"), duration_ms=other / 3))
+
+    def _erase(self, one: int, _other: int) -> None:
+        self.events.append(erased(one + 1))
+
+
+_KINDS: tuple[Callable[[History, int, int], None], ...] = (
+    *(History._store, History._embed, History._reword, History._repeat, History._relate, History._contradict, History._supersede),
+    *(History._delete, History._expire, History._restore, History._rate, History._promote, History._link, History._unlink),
+    *(History._query, History._call, History._erase),
+)
+
+STEPS = st.lists(st.tuples(st.integers(0, len(_KINDS) - 1), st.integers(0, 9), st.integers(0, 9)), max_size=40)
+
+
+def history(steps: Sequence[Step]) -> list[Fact]:
+    """Turn numbers into the events of a log."""
+    made = History()
+    for step in steps:
+        made.step(step)
+    return made.events

@@ -1,0 +1,54 @@
+"""Reading single events of the log, and waiting for what is being appended."""
+
+from pathlib import Path
+
+import pytest
+
+from omegad.errors import LogBroken
+from omegad.log import event_log, reading
+from tests.builders import append, proposal, rated, running_log, stored
+
+
+async def test_single_events_are_read_in_order(tmp_path: Path) -> None:
+    async with running_log(tmp_path / "log.db") as log:
+        await append(log, *(stored(f"mem-{number}", f"number {number}") for number in range(1, 6)))
+        found = await log.read_at([4, 2, 99])
+        assert [(one.position, getattr(one.event, "memory_id", None)) for one in found] == [(2, "mem-2"), (4, "mem-4")]
+        assert found == [(await log.read(1, 1))[0], (await log.read(3, 1))[0]]
+        assert await log.read_at([]) == []
+
+
+async def test_large_events_come_in_smaller_parts_but_never_in_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "BATCH_BYTES_MAX", 1_500)
+    async with running_log(tmp_path / "log.db") as log:
+        await append(log, *(stored(f"mem-{number}", "x" * 700) for number in range(1, 6)))
+        assert [one.position for one in await log.read_at([2, 3, 4])] == [2, 3]
+        monkeypatch.setattr(reading, "BATCH_BYTES_MAX", 1)
+        assert [one.position for one in await log.read_at([5])] == [5]
+
+
+async def test_an_event_that_is_no_text_is_a_broken_log(tmp_path: Path) -> None:
+    async with running_log(tmp_path / "log.db") as log:
+        await append(log, stored("mem-1"), rated("mem-1"))
+        await log._writer.run(lambda connection: connection.execute("DROP TRIGGER payloads_are_not_updated"))
+        await log._writer.run(lambda connection: connection.execute("UPDATE payloads SET body = CAST(x'7bff7d' AS TEXT) WHERE position = 2"))
+        with pytest.raises(LogBroken, match="one of 2 positions"):
+            await log.read_at([1, 2])
+        assert len(await log.read_at([1])) == 1
+
+
+async def test_events_are_found_by_their_positions_and_not_by_reading_the_log(tmp_path: Path) -> None:
+    async with running_log(tmp_path / "log.db") as log:
+        plan = await log._writer.run(lambda connection: connection.execute(f"EXPLAIN QUERY PLAN {reading.READ_AT}", ("[1]",)).fetchall())
+        assert "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)" in [row[3] for row in plan]
+
+
+async def test_what_was_proposed_for_later_is_appended_when_the_log_has_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_log, "LATER_S", 30.0)
+    async with running_log(tmp_path / "log.db") as log:
+        log.append_later(proposal(stored("mem-1")))
+        assert log.head == 0
+        await log.settled()
+        assert log.head == 1
+        await log.settled()
+        assert log.head == 1

@@ -1,0 +1,107 @@
+"""How sure an answer is: the direction of every sign, and what follows from being unsure."""
+
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omegad.queries import calibration
+from omegad.queries.calibration import Calibration, Signs
+from tests.queries.searching import Searched
+
+FITTED = Calibration()
+MIDDLING = Signs(cosine=0.3, coverage=0.5, lacks_identifiers=False)
+SIGNS = st.builds(Signs, cosine=st.floats(-1, 1), coverage=st.floats(0, 1), lacks_identifiers=st.booleans())
+
+
+def confidence(*best: Signs, unknown: float = 0.2, has_words: bool = True) -> float:
+    return calibration.confidence(best, unknown, FITTED, has_words=has_words)
+
+
+@pytest.mark.parametrize(
+    ("field", "rising"), [("cosine", [-1.0, 0.0, 0.3, 0.6, 1.0]), ("coverage", [0.0, 0.3, 0.7, 1.0]), ("lacks_identifiers", [True, False])]
+)
+def test_every_sign_of_a_candidate_has_one_direction(field: str, rising: list[Any]) -> None:
+    sure = [confidence(msgspec.structs.replace(MIDDLING, **{field: value})) for value in rising]
+    assert all(one < other for one, other in pairwise(sure))
+
+
+def test_the_more_of_the_question_nobody_has_heard_of_the_less_sure() -> None:
+    sure = [confidence(MIDDLING, unknown=unknown) for unknown in (0.0, 0.4, 1.0)]
+    assert sure == sorted(sure, reverse=True)
+    assert sure[0] > sure[-1]
+
+
+def test_without_words_neither_coverage_nor_what_is_unknown_counts() -> None:
+    other = msgspec.structs.replace(MIDDLING, coverage=1.0)
+    assert confidence(MIDDLING, unknown=0.0, has_words=False) == confidence(other, unknown=1.0, has_words=False)
+    near = msgspec.structs.replace(MIDDLING, cosine=0.9)
+    assert confidence(near, has_words=False) > confidence(MIDDLING, has_words=False)
+
+
+def test_no_candidate_is_no_answer() -> None:
+    assert confidence() == 0.0
+
+
+def test_one_of_the_best_suffices_to_hold_what_the_question_names() -> None:
+    lacking = msgspec.structs.replace(MIDDLING, lacks_identifiers=True)
+    assert confidence(lacking, MIDDLING) == confidence(MIDDLING) > confidence(lacking, lacking)
+
+
+def test_all_is_answered_and_nothing_is_abstained_from() -> None:
+    perfect = confidence(Signs(cosine=1.0, coverage=1.0, lacks_identifiers=False), unknown=0.0)
+    hopeless = confidence(Signs(cosine=0.0, coverage=0.0, lacks_identifiers=True), unknown=1.0)
+    assert hopeless < calibration.FLOOR < perfect
+
+
+@given(st.lists(SIGNS, min_size=1, max_size=3), st.floats(0, 1), st.booleans())
+def test_it_is_a_probability(best: list[Signs], unknown: float, has_words: bool) -> None:  # noqa: FBT001  drawn
+    assert 0.0 < confidence(*best, unknown=unknown, has_words=has_words) < 1.0
+
+
+@given(st.lists(SIGNS, min_size=1, max_size=3), SIGNS, st.floats(0, 1))
+def test_another_candidate_never_makes_it_less_sure(best: list[Signs], another: Signs, unknown: float) -> None:
+    assert confidence(*best, another, unknown=unknown) >= confidence(*best, unknown=unknown)
+
+
+@given(SIGNS, SIGNS, st.floats(0, 1), st.floats(0, 1))
+def test_better_in_every_sign_is_never_less_sure(one: Signs, other: Signs, unknown: float, another: float) -> None:
+    better, worse = (
+        Signs(cosine=of(one.cosine, other.cosine), coverage=of(one.coverage, other.coverage), lacks_identifiers=lacks)
+        for of, lacks in ((max, one.lacks_identifiers and other.lacks_identifiers), (min, one.lacks_identifiers or other.lacks_identifiers))
+    )
+    assert confidence(better, unknown=min(unknown, another)) >= confidence(worse, unknown=max(unknown, another))
+
+
+def test_below_the_floor_nothing_is_answered_and_the_answer_says_how_likely_the_best_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    views = Searched()
+    views.put("a", "the deploy runs from the pipeline alone")
+    sure = views.matches("deploy pipeline")
+    assert len(sure.results) == 1
+    monkeypatch.setattr(calibration, "FLOOR", sure.confidence + 1e-3)
+    unsure = views.matches("deploy pipeline")
+    assert unsure.results == []
+    assert unsure.confidence == sure.confidence
+    monkeypatch.setattr(calibration, "FLOOR", sure.confidence - 1e-3)
+    assert len(views.matches("deploy pipeline").results) == 1
+
+
+def test_the_confidence_is_the_score_of_the_first_result() -> None:
+    views = Searched()
+    for number in range(5):
+        views.put(f"m{number}", f"deploy number {number} runs from the pipeline")
+    for mode in ("hybrid", "semantic", "keyword"):
+        found = views.matches("deploy number 3 pipeline", mode=mode)
+        assert found.results[0].score == pytest.approx(found.confidence, abs=1e-6), mode
+
+
+@pytest.mark.parametrize("question", ["deploy", "deploy of something that nobody has ever heard of before", "E4711 deploy"])
+@pytest.mark.parametrize("mode", ["keyword", "phrase"])
+def test_by_words_alone_what_has_a_word_is_an_answer(question: str, mode: str) -> None:
+    views = Searched()
+    views.put("a", "the deploy runs from the pipeline alone; deploy of something that nobody has ever heard of before; E4711 deploy")
+    assert views.found(question, mode=mode) == ["a"]
+    assert views.matches("bicycle", mode=mode).results == []

@@ -1,0 +1,85 @@
+"""Which memories stand beside which in their sessions."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from omegad.queries import search
+from omegad.queries.filters import where
+from omegad.queries.search import QueryMemory
+from omegad.queries.surroundings import Surroundings, surroundings
+from omegad.queries.words import Filtered
+from tests.builders import START_US, deleted
+from tests.queries.searching import Searched
+
+
+@pytest.fixture
+def views() -> Iterator[Searched]:
+    made = Searched()
+    yield made
+    made.connection.close()
+
+
+def around(views: Searched, *rows: int, **filters: object) -> Surroundings:
+    return surroundings(views.connection, rows, Filtered(*where(QueryMemory(text="x", **filters), START_US)))  # type: ignore[arg-type]
+
+
+def test_a_memory_stands_between_the_one_before_and_the_one_after_it(views: Searched) -> None:
+    first, second, third, fourth = (views.put(f"m{number}", f"alpha {number}", session_id="s") for number in range(4))
+    found = around(views, second)
+    assert found.pairs == {(first, second), (second, first), (second, third), (third, second)}
+    assert found.rows == {first, second, third}
+    assert found.session == {first: "s", second: "s", third: "s"}
+    assert fourth in around(views, third).rows
+
+
+def test_sessions_that_take_turns_are_not_mixed(views: Searched) -> None:
+    a1, b1, a2, b2 = (views.put(f"m{number}", f"alpha {number}", session_id="ab"[number % 2]) for number in range(4))
+    assert around(views, a2).pairs == {(a1, a2), (a2, a1)}
+    assert around(views, a2, b1).pairs == {(a1, a2), (a2, a1), (b1, b2), (b2, b1)}
+
+
+def test_what_is_in_no_session_stands_beside_nothing(views: Searched) -> None:
+    row = views.put("a", "alpha")
+    views.put("b", "beta")
+    assert around(views, row) == Surroundings({}, set())
+    assert around(views) == Surroundings({}, set())
+
+
+def test_a_neighbour_that_the_filters_leave_out_is_left_out(views: Searched) -> None:
+    kept, middle, gone = (views.put(f"m{number}", "alpha", session_id="s", project="pq"[number // 2]) for number in range(3))
+    assert around(views, middle, project="p").rows == {kept, middle}
+    views.show(deleted("m0"))
+    assert around(views, middle, project="p").rows == set()
+    assert around(views, middle).rows == {middle, gone}
+
+
+def test_the_neighbours_of_a_memory_are_answers_too(views: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "CANDIDATES", 1)
+    views.put("before", "and then she told us about it", session_id="s")
+    views.put("found", "the zeppelin flies at noon", session_id="s")
+    views.put("after", "that is all there was", session_id="s")
+    views.put("elsewhere", "nobody said a thing", session_id="t")
+    assert set(views.found("zeppelin", mode="keyword")) == {"found", "before", "after"}
+    assert views.found("zeppelin", mode="keyword")[0] == "found"
+    assert views.found("zeppelin flies", mode="phrase") == ["found"]
+
+
+def test_a_neighbour_that_is_hidden_or_filtered_out_is_no_answer(views: Searched) -> None:
+    views.put("before", "and then she told us about it", session_id="s", event_type="decision")
+    views.put("found", "the zeppelin flies at noon", session_id="s")
+    views.put("after", "that is all there was", session_id="s")
+    views.show(deleted("after"))
+    assert views.found("zeppelin", mode="keyword", event_types=("memory",)) == ["found"]
+
+
+def test_both_are_found_by_their_index(views: Searched) -> None:
+    for number in range(20):
+        views.put(f"m{number}", "alpha", session_id="s")
+    looked: list[str] = []
+    views.connection.set_trace_callback(looked.append)
+    around(views, 3, 4)
+    views.connection.set_trace_callback(None)
+    plans = [plan for sql in looked if sql.startswith("SELECT") for plan in views.plans(sql)]
+    assert plans
+    assert [plan[3] for plan in plans if plan[3].startswith("SCAN") and "json_each" not in plan[3]] == []
