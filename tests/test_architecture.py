@@ -40,7 +40,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.log": {"omegad.events", "omegad.storage", *LEAVES},
     "omegad.views": {"omegad.events", "omegad.log", "omegad.storage", "omegad.embedding.cache", *LEAVES},
     "omegad.views.contract": {"omegad.events"},
-    "omegad.commands": {"omegad.events", "omegad.log", "omegad.memory_types", *LEAVES},  # of the log the types of guards and decisions, no file
+    "omegad.evidence": set(),
+    "omegad.commands": {"omegad.evidence", "omegad.events", "omegad.log", "omegad.memory_types", *LEAVES},  # of the log the types of guards and decisions, no file
     "omegad.ingestion": {"omegad.errors"},  # rules over text, which know nothing of where it goes
     "omegad.queries": {
         "omegad.events",
@@ -137,6 +138,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.telemetry": STDLIB | {"msgspec", "structlog"},
     "omegad.events": PURE | {"msgspec"},
     "omegad.views.contract": PURE | {"msgspec"},
+    "omegad.evidence": PURE | {"msgspec"},
     "omegad.commands": PURE | {"msgspec"},
     "omegad.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
     "omegad.queries.ranking": PURE | {"msgspec", "numpy"},

@@ -168,7 +168,7 @@ def _add_memory(verbs: "Verbs") -> None:
     memory = verbs.add_parser("memory", help=does, description=f"{does}.", allow_abbrev=False)
     _add_global(memory)
     actions = memory.add_subparsers(title="actions", metavar="ACTION", required=True)
-    for add in (_add_changes, _add_judgements, _add_edges, _add_neighbours, _add_looking_back):
+    for add in (_add_changes, _add_judgements, _add_edges, _add_neighbours, _add_looking_back, _add_upkeep):
         add(actions)
 
 
@@ -246,6 +246,21 @@ def _add_looking_back(actions: "Verbs") -> None:
     receipts.add_argument("--limit", metavar="N", type=int, help="how many on a page, 1 to 1000 (100)")
     for target in (history, receipts):
         target.add_argument("--cursor", metavar="CURSOR", help="where the page begins: what the page before ended with")
+
+
+def _add_upkeep(actions: "Verbs") -> None:
+    examples = "omegad memory compact --dry-run\nomegad memory compact --project shop --type session_summary --min-cluster 4"
+    compact = _verb(actions, "compact", "Let a summary stand for each cluster of like memories", by="upkeep.compact", examples=examples)
+    compact.add_argument("--project", metavar="NAME", help="of this project alone")
+    types = "of this type (advisor_insight and session_summary); of these when repeated"
+    compact.add_argument("--event-type", "--type", dest="event_types", metavar="TYPE", action="append", help=types)
+    compact.add_argument("--threshold", metavar="SHARE", type=float, help="how many words any two have in common, 0.4 to 1 (0.6)")
+    compact.add_argument("--min-cluster", metavar="N", type=int, help="how many make a cluster, 2 to 16 (3)")
+    compact.add_argument("--limit", metavar="N", type=int, help="how many clusters at most, 1 to 50 (50)")
+    does = "Record what has expired, promote what has proved itself, compact what accumulates; delete nothing"
+    consolidate = _verb(actions, "consolidate", does, by="upkeep.consolidate", examples="omegad memory consolidate --dry-run")
+    for target in (compact, consolidate):
+        target.add_argument("--dry-run", action="store_true", help="only say what would be done")
 
 
 def _add_log(verbs: "Verbs") -> None:

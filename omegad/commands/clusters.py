@@ -13,9 +13,9 @@ from math import ceil
 import msgspec
 
 from omegad.commands.content import clean
-from omegad.commands.contradiction import contradiction
-from omegad.commands.likeness import addition, words
-from omegad.commands.wording import content, details, polarity, sentences, terms
+from omegad.evidence.contradiction import contradiction
+from omegad.evidence.likeness import addition, words
+from omegad.evidence.wording import content, details, polarity, sentences, terms
 
 CLUSTER_MAX = 16
 """How many memories a cluster has at most; more that are alike make several."""

@@ -4,12 +4,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from omegad.commands.contradiction import Contradiction, contradiction
-from omegad.commands.likeness import addition, differ_in_detail, jaccard, restates, says_the_same
 from omegad.events.memory import Likeness, Relation
+from omegad.evidence.contradiction import Contradiction, contradiction
+from omegad.evidence.likeness import addition, differ_in_detail, jaccard, restates, says_the_same
 
 DUPLICATE_COSINE = 0.95
 EVOLUTION_JACCARD = 0.55
+DENIED_COSINE = 0.3  # below which two texts speak of different matters
 RELATED_COSINE = 0.45
 RELATED_MAX = 3
 COMPARED_CHARACTERS = 16_384  # a longer text repeats another only to the letter
@@ -54,7 +55,8 @@ def compare(content: str, event_type: str, entity_id: str | None, near: Near, ja
         if event_type not in EPISODIC_TYPES and EVOLUTION_JACCARD <= overlap < jaccard_min and restates(content, near.content):
             grown = f"{near.content}\n{addition(content, near.content)}"
             return msgspec.structs.replace(base, evolution=(grown, overlap))
-    if event_type in EPISODIC_TYPES or near.event_type in EPISODIC_TYPES:
+    is_apart = near.cosine is not None and near.cosine < DENIED_COSINE
+    if is_apart or event_type in EPISODIC_TYPES or near.event_type in EPISODIC_TYPES:
         return base
     return msgspec.structs.replace(base, contradiction=contradiction(content, near.content, near.cosine))
 

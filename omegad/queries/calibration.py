@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-FLOOR = 0.24  # below this nothing is answered
+FEW = 100  # memories, of which it says little that a word is in none
+FLOOR = 0.27  # below this nothing is answered
 
 
 class Signs(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,22 +31,30 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     `unknown` is of the share of the question's words that no memory holds; `wordless` what a search by meaning alone has instead of words.
     """
 
-    intercept: float = -2.31
-    cosine: float = 6.67
-    coverage: float = 2.45
-    unknown: float = -3.37
-    lacks_identifiers: float = -2.16
+    intercept: float = -2.48
+    cosine: float = 6.82
+    coverage: float = 2.58
+    unknown: float = -3.9
+    lacks_identifiers: float = -2.22
     wordless: float = 0.5
 
 
-def confidence(best: Sequence[Signs], unknown: float, fitted: Calibration, *, has_words: bool) -> float:
+class Store(msgspec.Struct, frozen=True):
+    """How many memories there are, and the share of the question's words, by their rarity, that none of them holds; None without words."""
+
+    memories: int
+    unknown: float | None
+
+
+def confidence(best: Sequence[Signs], store: Store, fitted: Calibration) -> float:
     """Return the probability, 0 to 1, that one of the first candidates answers."""
     if not best:
         return 0.0
     logit = fitted.intercept + fitted.cosine * max(signs.cosine for signs in best)
-    if has_words:
-        logit += fitted.coverage * max(signs.coverage for signs in best) + fitted.unknown * unknown
-    else:
+    if store.unknown is None:
         logit += fitted.wordless
+    else:
+        known_well = store.memories / (store.memories + FEW)
+        logit += fitted.coverage * max(signs.coverage for signs in best) + fitted.unknown * store.unknown * known_well
     logit += fitted.lacks_identifiers * all(signs.lacks_identifiers for signs in best)
     return 1 / (1 + math.exp(-logit))

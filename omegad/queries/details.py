@@ -20,7 +20,7 @@ OVERLAP_MAX = 2  # words in common with tags and project, beyond which more say 
 _ROWS = """
 SELECT m.id, m.event_type, m.project, m.expires_us, m.created_us, m.said_us, m.referenced_us, m.on_probation, m.rating, m.priority, m.characters,
        m.author, m.is_question, m.gives_reason, m.announces_change, m.tags, m.auto_tags, m.access_count, m.repeated,
-       EXISTS (SELECT 1 FROM memories AS newer WHERE newer.node_id = m.contradicted_by AND newer.status = 'active')
+       (SELECT newer.id FROM memories AS newer WHERE newer.node_id = m.contradicted_by AND newer.status = 'active')
 FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))
 """
 _CONTENTS = f"SELECT id, substr(content, 1, {READ_CHARACTERS}) FROM memories WHERE id IN (SELECT value FROM json_each(?))"
@@ -53,7 +53,7 @@ def details(connection: Connection, rows: Sequence[int], asked: Asked, types: Me
 
 def _details(row: tuple[Any, ...], asked: Asked, identifiers: float, types: MemoryTypes, now_us: int) -> Details:
     (_, event_type, project, expires_us, created_us, said_us, referenced_us, on_probation, rating, priority, characters) = row[:11]
-    (author, is_question, gives_reason, announces_change, tags, auto_tags, access_count, repeated, is_contradicted) = row[11:]
+    (author, is_question, gives_reason, announces_change, tags, auto_tags, access_count, repeated, denied_by) = row[11:]
     kind, window = types.of(event_type), asked.question.window
     spoken_us = created_us if referenced_us is None else referenced_us
     return Details(
@@ -74,7 +74,7 @@ def _details(row: tuple[Any, ...], asked: Asked, identifiers: float, types: Memo
         age_days=max(0, now_us - created_us) / DAY_US,
         idle_days=max(0, now_us - said_us) / DAY_US,
         on_probation=bool(on_probation),
-        is_contradicted=bool(is_contradicted),
+        denied_by=denied_by if asked.question.tense == "now" else None,
         dated_us=said_us if referenced_us is None else referenced_us,
     )
 

@@ -70,13 +70,25 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     near_bm25: npt.NDArray[np.float64]
     session: npt.NDArray[np.intp]
 
-    def relevance(self) -> npt.NDArray[np.float64]:
-        """Return how well each matches by itself, whatever stands beside it, 0 to 1."""
-        return 0.5 * _scaled(self.cosine) + 0.5 * _scaled(self.bm25)
+    def cosine_of(self, row: int) -> float:
+        """Return the cosine of a row, 0 for one that is no candidate."""
+        place = self._place(row)
+        return 0.0 if place is None else float(self.cosine[place])
 
-    def place(self, row: int) -> int:
-        """Return where a row stands in the arrays."""
-        return int(np.searchsorted(self.ids, row))
+    def bm25_of(self, row: int) -> float:
+        """Return the BM25 score of a row, 0 for one that is no candidate."""
+        place = self._place(row)
+        return 0.0 if place is None else float(self.bm25[place])
+
+    def relevance_of(self, row: int) -> float:
+        """Return how well a row matches by itself, whatever stands beside it, 0 to 1."""
+        by_meaning = self.cosine_of(row) / (self.cosine.max(initial=0.0) or 1.0)
+        by_words = self.bm25_of(row) / (self.bm25.max(initial=0.0) or 1.0)
+        return float(0.5 * max(0.0, by_meaning) + 0.5 * by_words)
+
+    def _place(self, row: int) -> int | None:
+        place = int(np.searchsorted(self.ids, row))
+        return place if place < len(self.ids) and self.ids[place] == row else None
 
 
 class Details(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +96,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
 
     `is_author_named`, `identifiers`, `overlap` and `is_in_window` are about the question: whether it names who speaks, which share of
     its identifiers the memory holds, which share of its words the memory's tags and project are, and whether the memory is of the
-    time it names.
+    time it names. `denied_by` is the row of the newer memory that denies it, for a question about how things are.
     """
 
     is_author_named: bool = False
@@ -104,7 +116,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     age_days: float = 0.0
     idle_days: float = 0.0
     on_probation: bool = False
-    is_contradicted: bool = False
+    denied_by: int | None = None
     dated_us: int = 0
 
 
@@ -151,6 +163,22 @@ def refined(ranked: Sequence[Ranked], details: Mapping[int, Details], weights: W
         stages = {**one.stages, **{name: scale * value for name, value in _stages(details[one.id], weights).items() if value}}
         found.append(Ranked(id=one.id, score=sum(stages.values()), stages=stages))
     return _ordered(found)
+
+
+def succeeded(ranked: Sequence[Ranked], details: Mapping[int, Details]) -> list[Ranked]:
+    """Let a memory that denies an older one stand where that one would without it, whether or not it was found by itself.
+
+    *details* has those of the denying memories too; the older are dealt with first, so that the last of several stands for all.
+    """
+    by_id = {one.id: one for one in ranked}
+    for row in sorted(details, key=lambda row: (details[row].dated_us, row)):
+        older, newer = by_id.get(row), details[row].denied_by
+        if older is None or newer is None or newer not in details:
+            continue
+        place = older.score - older.stages.get("contradicted", 0.0)
+        one = by_id.get(newer, Ranked(id=newer, score=0.0, stages={}))
+        by_id[newer] = _with(one, "succeeds", max(0.0, place - one.score))
+    return _ordered(by_id.values())
 
 
 def renewed(
@@ -202,7 +230,7 @@ def _stages(known: Details, weights: Weights) -> dict[str, float]:
         "feedback": weights.rating * (BLAME if known.rating < 0 else 1) * max(-RATING_MAX, min(RATING_MAX, known.rating)),
         "strength": weights.strength * _strength(known) + weights.neglect * _is_neglected(known),
         "probation": weights.probation * known.on_probation,
-        "contradicted": weights.contradicted * known.is_contradicted,
+        "contradicted": weights.contradicted * (known.denied_by is not None),
     }
 
 
@@ -225,7 +253,8 @@ def _is_neglected(known: Details) -> bool:
 def _with(one: Ranked, stage: str, contribution: float) -> Ranked:
     if contribution == 0:
         return one
-    return Ranked(id=one.id, score=one.score + contribution, stages={**one.stages, stage: contribution})
+    stages = {**one.stages, stage: one.stages.get(stage, 0.0) + contribution}
+    return Ranked(id=one.id, score=one.score + contribution, stages=stages)
 
 
 def _ordered(ranked: Iterable[Ranked]) -> list[Ranked]:

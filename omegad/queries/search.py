@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from omegad.memory_types import MemoryTypes
 from omegad.queries import calibration, ranking, words
-from omegad.queries.calibration import Calibration, Signs
+from omegad.queries.calibration import Calibration, Signs, Store
 from omegad.queries.columns import selection
 from omegad.queries.details import asked, details
 from omegad.queries.details import lacking as lacks_identifiers
@@ -21,7 +21,7 @@ from omegad.queries.filters import Filters, where
 from omegad.queries.memory import COLUMNS, fields
 from omegad.queries.mirror import Mirror
 from omegad.queries.question import understood
-from omegad.queries.ranking import COMPARED, Candidates, Ranked, Weights
+from omegad.queries.ranking import COMPARED, Candidates, Details, Ranked, Weights
 from omegad.queries.surroundings import Surroundings, surroundings
 from omegad.queries.words import Best, Filtered, Words
 from omegad.storage.driver import Connection
@@ -119,10 +119,13 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
     known = details(connection, [one.id for one in best], question, sources.types, now_us)
     # The mirror may be a moment ahead of this reader.
     best = ranking.refined([one for one in best if one.id in known], known, Weights())
+    if successors := _successors(connection, query, known, now_us):
+        known |= details(connection, successors, question, sources.types, now_us)
+        best = ranking.succeeded(best, known)
     if question.question.tense == "now" and sources.mirror is not None and sources.vector is not None:
         first = [one.id for one in best[:COMPARED]]
         vectors = sources.mirror.vectors_of(connection, first)
-        relevance = found.relevance()[[found.place(row) for row in first]]
+        relevance = np.array([found.relevance_of(row) for row in first])
         best = ranking.renewed(best, known, relevance, vectors @ vectors.T, Weights())
     if not best:
         return Matches(results=[], confidence=0.0)
@@ -201,13 +204,24 @@ def _confidence(
     rarities = words.rarities(asking.counts, len(sources.mirror))
     signs = [
         Signs(
-            cosine=float(found.cosine[found.place(one.id)]),
+            cosine=found.cosine_of(one.id),
             coverage=words.coverage(connection, rarities, one.id),
             lacks_identifiers=lacks,
         )
         for one, lacks in zip(best, lacking, strict=True)
     ]
-    return calibration.confidence(signs, words.unknown(rarities), Calibration(), has_words=bool(asking.counts))
+    store = Store(len(sources.mirror), words.unknown(rarities) if rarities else None)
+    return calibration.confidence(signs, store, Calibration())
+
+
+def _successors(connection: Connection, query: QueryMemory, known: Mapping[int, Details], now_us: int) -> list[int]:
+    """Return the memories that deny some of those found, and that the query asks for too."""
+    denying = sorted({one.denied_by for one in known.values() if one.denied_by is not None})
+    if not denying:
+        return []
+    condition, values = where(query, now_us)
+    sql = f"SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {condition}"
+    return [row[0] for row in connection.execute(sql, (str(denying), *values))]
 
 
 def _results(connection: Connection, best: Sequence[Ranked], confidence: float, explained: Candidates | None) -> list[Result]:
@@ -224,6 +238,5 @@ def _result(memory: dict[str, Any], ranked: Ranked, scale: float, explained: Can
     explanation = None
     if explained is not None:
         stages = {name: value * scale for name, value in ranked.stages.items()}
-        place = explained.place(ranked.id)
-        explanation = Explanation(stages=stages, cosine=float(explained.cosine[place]), bm25=float(explained.bm25[place]))
+        explanation = Explanation(stages=stages, cosine=explained.cosine_of(ranked.id), bm25=explained.bm25_of(ranked.id))
     return Result(**{name: memory[name] for name in names}, score=max(0.0, round(ranked.score * scale, 9)), explanation=explanation)

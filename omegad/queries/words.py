@@ -12,7 +12,6 @@ import msgspec
 from omegad.queries import terms
 from omegad.storage.driver import Connection
 
-RARITY_MIN = 1e-6  # what FTS5 gives a term that more than half of the texts have
 MATCHES_MAX = 1_000  # for the terms that choose, all together, unless fewer are found than are wanted
 
 _MATCHES = "SELECT rowid, -bm25(memories_fts, 1.0, 0.5, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH ?"
@@ -89,14 +88,15 @@ def of_rows(connection: Connection, words: Words, rows: list[int]) -> dict[int, 
 
 
 def rarities(counts: Mapping[str, int], memories: int) -> dict[str, float]:
-    """Return the inverse document frequency of each term, as BM25 has it, among so many memories; that of a term of none is negative.
+    """Return the inverse document frequency of each term among so many memories; negative for a term that none of them holds.
 
-    Robertson & Zaragoza, "The Probabilistic Relevance Framework" (2009), formula 3.3.
+    ln(1 + (N - n + 0.5) / (n + 0.5)): that of Robertson & Zaragoza, "The Probabilistic Relevance Framework" (2009), formula 3.3, with the
+    1 that keeps it positive for a term that most of the memories hold, as Lucene has it.
     """
     found: dict[str, float] = {}
     for term, count in counts.items():
-        rarity = math.log((memories - count + 0.5) / (count + 0.5)) if count < memories else 0.0
-        found[term] = max(RARITY_MIN, rarity) if count else -max(RARITY_MIN, rarity)
+        rarity = math.log(1 + (max(memories, count) - count + 0.5) / (count + 0.5))
+        found[term] = rarity if count else -rarity
     return found
 
 

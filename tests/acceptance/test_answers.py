@@ -3,7 +3,7 @@
 import pytest
 
 from omegad.queries import calibration
-from tests.acceptance.conftest import Home
+from tests.acceptance.conftest import Home, until
 
 MEMORIES = (
     "The staging database is restored from last night's dump every morning at six",
@@ -31,6 +31,10 @@ FAR_OFF = (
 )
 
 
+def _abstained(home: Home) -> list[bool]:
+    return [event["data"]["abstained"] for event in home.events() if event["tag"].startswith("memory.queried")]
+
+
 @pytest.mark.model
 def test_a_question_on_topic_is_answered_and_one_far_off_is_not(model_daemon: Home) -> None:
     for content in MEMORIES:
@@ -44,8 +48,7 @@ def test_a_question_on_topic_is_answered_and_one_far_off_is_not(model_daemon: Ho
         answer = model_daemon.call("memory.query", text=question)
         assert (answer["results"], answer["abstained"]) == ([], True), question
         assert answer["confidence"] < calibration.FLOOR
-    queried = [event["data"] for event in model_daemon.events() if event["tag"].startswith("memory.queried")]
-    assert [one["abstained"] for one in queried] == [False] * len(ON_TOPIC) + [True] * len(FAR_OFF)
+    until(lambda: _abstained(model_daemon) == [False] * len(ON_TOPIC) + [True] * len(FAR_OFF))
     by_words = model_daemon.call("memory.query", text="the boiling point of refunds in winter", mode="keyword")
     assert [one["content"] for one in by_words["results"]] == [MEMORIES[1]]
 

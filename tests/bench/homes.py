@@ -12,6 +12,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import anyio
 import msgspec
@@ -30,6 +31,7 @@ from omegad.events.memory import MemoryEmbedded, MemoryStored, Relation
 from omegad.log.decision import Decision, Proposal
 from omegad.log.event_log import EventLog
 from omegad.log.guards import Guards
+from omegad.queries import calibration
 from omegad.rpc import endpoint
 from omegad.rpc.client import Client
 from tests.bench.texts import InstantModel, Note
@@ -154,16 +156,20 @@ def put_instant_model(paths: Paths, embedder_id: str) -> None:
 
 @asynccontextmanager
 async def served_here(home: Path, model: InstantModel, embedder_id: str = INSTANT_ID) -> AsyncIterator[Daemon]:
-    """Run a home's service in this process, without its socket, and with a model that answers at once."""
+    """Run a home's service in this process, without its socket, and with a model that answers at once.
+
+    It never abstains: how sure an answer is was fitted to the cosines of real models.
+    """
     telemetry.configure("warning")
     endpoint.private_directory(home)
     paths = msgspec.structs.replace(paths_of(home), models=home / "models")
     put_instant_model(paths, embedder_id)
     async with daemon.composed(paths, config.Config(), SystemClock()) as service, anyio.create_task_group() as tasks:
         service.parts.near.embedder._load = lambda _folder, _manifest: model  # the only place where a model enters
-        for part in (service.parts.log, service.parts.views, service.parts.near.embedder, service.backlog):
+        for part in (service.parts.log, service.parts.views, service.parts.near.embedder, service.backlog, service.expiry):
             tasks.start_soon(part.run)
-        yield service
+        with patch.object(calibration, "FLOOR", 0.0):
+            yield service
         await service.parts.log.drain()
         tasks.cancel_scope.cancel()
 

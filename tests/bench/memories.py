@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio
 import msgspec
+from omegad.commands.store import Stored
 
-from omegad.commands.memory import Stored
 from omegad.daemon import Daemon
 from omegad.queries import terms
 from omegad.queries.search import Answer
@@ -23,7 +23,7 @@ STORE_BYTES = 1_500  # of the rows of a memory's two events
 WARM_UP = 5
 GOAL = "<= 5 ms p50"
 KNN_SQL = "SELECT rowid, distance FROM memories_vec WHERE embedding MATCH ? AND k = ?"
-WORDS_SQL = "SELECT rowid, bm25(memories_fts, 1.0, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH ? ORDER BY score LIMIT ?"
+WORDS_SQL = "SELECT rowid, bm25(memories_fts, 1.0, 0.5, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH ? ORDER BY score LIMIT ?"
 
 KNN, WORDS, COMMIT = "vec0 nearest neighbours alone", "FTS5 match alone", "bare commit of one row"
 BESIDE = {"memory.store": (KNN, COMMIT), "memory.query, semantic": (KNN,), "memory.query, keyword": (WORDS,)}

@@ -204,3 +204,16 @@ def test_what_cannot_be_read_or_changed_is_explained(served: Command, words: tup
     assert refused.stdout == ""
     assert message in refused.stderr
     assert "hint: " in refused.stderr
+
+
+def test_like_summaries_are_compacted_and_what_would_be_done_is_said_first(served: Command) -> None:
+    common = "The nightly exporter of the billing service is slow on every weekday between spring and autumn."
+    notes = (f"{common} {rest}" for rest in ("It fetches rows alone.", "Its batches are small.", "It logs a lot."))
+    ids = [served.json("store", note, "--type", "session_summary")["memory_id"] for note in notes]
+    told = served("memory", "compact", "--dry-run").stdout
+    assert "a dry run: this would supersede 3 memories by 1 summaries" in told
+    assert served.json("get", ids[0])["status"] == "active"
+    compacted = served.json("memory", "compact")
+    assert sorted(compacted["clusters"][0]["originals"]) == sorted(ids)
+    assert served.json("get", ids[0])["superseded_by"] == compacted["clusters"][0]["memory_id"]
+    assert "done: record 0 expiries" in served("memory", "consolidate").stdout

@@ -8,7 +8,10 @@ from omegad import __version__
 from omegad.cli import arguments, main
 from tests.cli.conftest import PATIENCE_S, ROOT, Command
 
-VERBS = ("serve", "start", "stop", "status", "store", "query", "get", "list", "delete", "log", "rebuild", "verify", "model", "doctor")
+VERBS = (
+    *("serve", "start", "stop", "status", "store", "query", "get", "list", "delete", "timeline", "memory", "log", "rebuild", "verify", "model"),
+    "doctor",
+)
 
 
 @pytest.mark.parametrize("verb", VERBS)

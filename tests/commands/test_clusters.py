@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from omegad.commands import clusters as made
 from omegad.commands.clusters import Member, clusters, summary
-from omegad.commands.likeness import differ_in_detail, jaccard
+from omegad.evidence.likeness import differ_in_detail, jaccard
 
 NOTES = (
     "The exporter is slow because it fetches one row alone",

@@ -7,7 +7,6 @@ import pytest
 
 from omegad.commands import store
 from omegad.commands.content import content_key
-from omegad.commands.contradiction import Contradiction
 from omegad.commands.relating import Neighbour
 from omegad.commands.store import Evolution, Outdated, PreparedStore, StoreMemory, UpsertMemory
 from omegad.errors import Invalid
@@ -21,6 +20,7 @@ from omegad.events.memory import (
     MemoryStored,
     MemorySuperseded,
 )
+from omegad.evidence.contradiction import Contradiction
 from omegad.log.decision import Decision
 from omegad.log.guards import MemoryGuard
 from omegad.log.sanitise import CONTENT_BYTES_MAX

@@ -23,7 +23,9 @@ class Searched(Shown):
         self.mirror = Mirror(EMBEDDER)
         self.types = types or MemoryTypes({})
 
-    def put(self, memory_id: str, *texts: str, at: int | None = None, project: str | None = "p", session_id: str | None = None, **changes: Any) -> int:
+    def put(
+        self, memory_id: str, *texts: str, at: int | None = None, project: str | None = "p", session_id: str | None = None, **changes: Any
+    ) -> int:
         """Store a memory with the vectors of a passage for each text, in no session unless one is named; return its row."""
         where_from: dict[str, Any] = {"project": project, "session_id": session_id} | ({} if at is None else {"occurred_at": at})
         row = self.show(stored(memory_id, " ".join(texts), **changes), **where_from)
@@ -64,5 +66,3 @@ def stages_of(result: Result) -> dict[str, float]:
 def day(number: int) -> int:
     """Return the start of a day of the tests' history in microseconds since 1970: 0 is that of the first event."""
     return START_US + number * DAY_US
-
-

@@ -238,7 +238,9 @@ def test_any_text_is_understood(text: str) -> None:
         assert found.tense == "then" or found.window is None
 
 
-@given(st.lists(st.sampled_from(["in", "March", "2026", "last", "week", "2", "days", "ago", "why", "x.py", "on", "8", "May", "yesterday"]), max_size=12))
+@given(
+    st.lists(st.sampled_from(["in", "March", "2026", "last", "week", "2", "days", "ago", "why", "x.py", "on", "8", "May", "yesterday"]), max_size=12)
+)
 def test_a_sentence_of_times_is_understood(words: list[str]) -> None:
     assert understood(" ".join(words), us(NOW)).identifiers == (("x.py",) if "x.py" in words else ())
 

@@ -221,7 +221,12 @@ def test_details_are_weighed_against_the_best_match_whatever_its_score() -> None
 
 
 def renewed(
-    dated_days: Sequence[float], likeness: float = ALIKE, *, relevance: Sequence[float] = (), weights: Weights = WEIGHTS, announces: Sequence[bool] = ()
+    dated_days: Sequence[float],
+    likeness: float = ALIKE,
+    *,
+    relevance: Sequence[float] = (),
+    weights: Weights = WEIGHTS,
+    announces: Sequence[bool] = (),
 ) -> list[Ranked]:
     """Renew candidates 1, 2, … that match almost equally well, an earlier one a little better; all alike."""
     count = len(dated_days)
@@ -296,7 +301,9 @@ ROWS = st.lists(st.integers(1, 10**6), min_size=1, max_size=12, unique=True)
 def any_candidates(draw: st.DrawFn) -> list[Given]:
     cosine, bm25 = st.floats(-1, 1), st.just(0.0) | st.floats(0, 40)
     found = [
-        Given(id=row, cosine=draw(cosine), bm25=draw(bm25), near_cosine=draw(cosine), near_bm25=draw(bm25), session=draw(st.none() | st.integers(0, 3)))
+        Given(
+            id=row, cosine=draw(cosine), bm25=draw(bm25), near_cosine=draw(cosine), near_bm25=draw(bm25), session=draw(st.none() | st.integers(0, 3))
+        )
         for row in sorted(draw(ROWS))
     ]
     return found

@@ -2,8 +2,8 @@
 
 from functools import lru_cache
 
-from omegad.commands.slots import has_rivals
-from omegad.commands.wording import EDGE, stem
+from omegad.evidence.slots import has_rivals
+from omegad.evidence.wording import EDGE, stem
 
 
 def bare(token: str) -> str:

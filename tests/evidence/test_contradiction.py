@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.commands.contradiction import CHARACTERS_MAX, STRENGTH_MIN, contradiction
+from omegad.evidence.contradiction import CHARACTERS_MAX, STRENGTH_MIN, contradiction
 
 EXPLICIT = [  # the newer first
     ("Use uv instead of pip", "We use pip to install dependencies"),

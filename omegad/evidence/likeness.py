@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 
-from omegad.commands.wording import TURNING, all_words, clauses, content, details, polarity, sentences, stems, terms
+from omegad.evidence.wording import TURNING, all_words, clauses, content, details, polarity, sentences, stems, terms
 
 KEPT_MIN = 0.8
 """The share of an older statement's terms that a newer one keeps when it restates it."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from omegad.commands.wording import EMPTY, content, stems, terms
+from omegad.evidence.wording import EMPTY, content, stems, terms
 
 _END = (
     r"(?=$|[,;:()!?]|\.(?:\s|$)|\s(?:in|for|on|with|by|to|as|at|and|or|when|while|after|before|so|now|from|because|across|everywhere|instead"

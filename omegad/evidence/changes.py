@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from omegad.commands.measures import UNITS, Quantity, quantities, versions
-from omegad.commands.names import bare, is_name
-from omegad.commands.prose import prose, without_aside
-from omegad.commands.replacement import GENERIC
-from omegad.commands.slots import has_rivals
-from omegad.commands.wording import EMPTY, NEGATORS, sentences, stem, stems, straight
+from omegad.evidence.measures import UNITS, Quantity, quantities, versions
+from omegad.evidence.names import bare, is_name
+from omegad.evidence.prose import prose
+from omegad.evidence.replacement import GENERIC
+from omegad.evidence.slots import has_rivals
+from omegad.evidence.wording import EMPTY, NEGATORS, sentences, stem, stems, straight
 
 SENTENCES_MAX = 12
 """How many sentences of a note are read."""
@@ -163,7 +163,7 @@ def read(text: str) -> tuple[Sentence, ...]:
     """Return the first sentences of a text that state something, in order."""
     found: list[Sentence] = []
     for part in sentences(straight(prose(text))):
-        sentence = " ".join(_HEADING.sub("", without_aside(part)).strip("-*\u2022# ").split())
+        sentence = " ".join(_HEADING.sub("", part).strip("-*\u2022# ").split())
         if sentence and not sentence.endswith("?") and sentence.count(" ") < WORDS_MAX:
             found.append(_sentence(sentence))
         if len(found) == SENTENCES_MAX:

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
-from omegad.commands.changes import KEY_LETTERS, Gone, Sentence, keys, read, uses
-from omegad.commands.measures import Quantity
-from omegad.commands.names import is_identifier
-from omegad.commands.slots import are_of_a_kind
-from omegad.commands.wording import NEGATORS, stems
+from omegad.evidence.changes import KEY_LETTERS, Gone, Sentence, keys, read, uses
+from omegad.evidence.measures import Quantity
+from omegad.evidence.names import is_identifier
+from omegad.evidence.slots import are_of_a_kind
+from omegad.evidence.wording import NEGATORS, stems
 
 NEAR = 0.4
 """The cosine from which two notes are about the same where a sentence names the thing that both speak of."""

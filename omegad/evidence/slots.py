@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from omegad.commands.wording import NEGATORS, OPPOSITES, stem, stems
+from omegad.evidence.wording import NEGATORS, OPPOSITES, stem, stems
 
 VALUE_TERMS_MAX = 3
 """Longer ones are descriptions, of which several can hold."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.commands.likeness import STATEMENTS_MAX, addition, differ_in_detail, jaccard, restates, says_the_same, words
+from omegad.evidence.likeness import STATEMENTS_MAX, addition, differ_in_detail, jaccard, restates, says_the_same, words
 
 SAME = [
     ("Deploys go through blue-green", "deploys go through Blue-green!"),

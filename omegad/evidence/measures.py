@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from omegad.commands.names import bare, is_name, is_rival
-from omegad.commands.wording import EDGE
+from omegad.evidence.names import bare, is_name, is_rival
+from omegad.evidence.wording import EDGE
 
 _WRITTEN = "one/1 two/2 three/3 four/4 five/5 six/6 seven/7 eight/8 nine/9 ten/10 twelve/12 fifteen/15 twenty/20 thirty/30 sixty/60 ninety/90"
 _NUMBERS = {word: number for pair in _WRITTEN.split() for word, _, number in (pair.partition("/"),)}

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from omegad.commands.denials import Denial, denials
-from omegad.commands.prose import prose, without_aside
-from omegad.commands.replacement import Replacement, context, is_in_use, replacements
-from omegad.commands.slots import are_rivals, differing, has_one_value
-from omegad.commands.wording import EMPTY, NEGATORS, OPPOSITES, content, sentences, stems, straight, terms
+from omegad.evidence.denials import Denial, denials
+from omegad.evidence.prose import prose, without_aside
+from omegad.evidence.replacement import Replacement, context, is_in_use, replacements
+from omegad.evidence.slots import are_rivals, differing, has_one_value
+from omegad.evidence.wording import EMPTY, NEGATORS, OPPOSITES, content, sentences, stems, straight, terms
 
 CHARACTERS_MAX = 4_000
 STATEMENTS_MAX = 40

@@ -1,0 +1,48 @@
+"""The verbs that keep the store in order: compact, consolidate."""
+
+from argparse import Namespace
+
+from omegad.cli.connection import Answer, ask
+from omegad.cli.parameters import chosen
+from omegad.cli.place import Place
+from omegad.cli.printing import safe, write_json, write_table
+
+
+def compact(arguments: Namespace, place: Place) -> int:
+    """Let a summary stand for each cluster of like memories."""
+    names = ("project", "event_types", "threshold", "min_cluster", "limit")
+    answer = ask(place, "memory.compact", dry_run=arguments.dry_run or None, **chosen(arguments, *names))
+    if arguments.json:
+        write_json(answer)
+    else:
+        _show_clusters(answer)
+        print(f"{_would(answer)}supersede {answer['superseded']} memories by {len(answer['clusters'])} summaries")
+    return 0
+
+
+def consolidate(arguments: Namespace, place: Place) -> int:
+    """Record what has expired, promote what has proved itself, compact what accumulates."""
+    answer = ask(place, "memory.consolidate", dry_run=arguments.dry_run or None)
+    if arguments.json:
+        write_json(answer)
+        return 0
+    _show_clusters(answer["compacted"])
+    rows = [(kind, safe(memory_id)) for kind in ("expired", "promoted", "flagged") for memory_id in answer[kind]]
+    if rows:
+        write_table(("WHAT", "ID"), rows)
+    compacted = answer["compacted"]
+    print(
+        f"{_would(answer)}record {len(answer['expired'])} expiries, promote {len(answer['promoted'])} memories and supersede"
+        f" {compacted['superseded']} by {len(compacted['clusters'])} summaries; {len(answer['flagged'])} are rated badly and stay as they are"
+    )
+    return 0
+
+
+def _show_clusters(answer: Answer) -> None:
+    rows = [(one["event_type"], one["project"] or "", len(one["originals"]), one["memory_id"] or "", one["content"]) for one in answer["clusters"]]
+    if rows:
+        write_table(("TYPE", "PROJECT", "ORIGINALS", "SUMMARY", "CONTENT"), rows)
+
+
+def _would(answer: Answer) -> str:
+    return "a dry run: this would " if answer["dry_run"] else "done: "
