@@ -70,6 +70,13 @@ class Mirror:
             best = self._rescored(connection, vector, chosen)
         return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
+    def among(self, wanted: Selection, memory_rows: Sequence[int]) -> set[int]:
+        """Return those of the memory rows that are selected; rows without vectors are not."""
+        with self._lock:
+            chosen = self._columns.memory[self._columns.chosen(wanted)]
+        found: set[int] = set(chosen[np.isin(chosen, memory_rows)].tolist())
+        return found
+
     def cosines_of(self, connection: Connection, vector: bytes, memory_rows: Sequence[int]) -> dict[int, float]:
         """Return, by memory row, the cosine of its nearest passage; rows without vectors are left out."""
         if not memory_rows:

@@ -5,6 +5,7 @@ This file is the recipe. The formula is in `ranking` and `calibration`, what a q
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -17,20 +18,21 @@ from omegad.queries.calibration import Calibration, Signs, Store
 from omegad.queries.columns import selection
 from omegad.queries.details import asked, details
 from omegad.queries.details import lacking as lacks_identifiers
-from omegad.queries.filters import Filters, where
+from omegad.queries.filters import Filters, is_any_overdue, where
 from omegad.queries.memory import COLUMNS, fields
 from omegad.queries.mirror import Mirror
 from omegad.queries.question import understood
 from omegad.queries.ranking import COMPARED, Candidates, Details, Ranked, Weights
-from omegad.queries.surroundings import Surroundings, surroundings
+from omegad.queries.surroundings import Surroundings, selected, surroundings
 from omegad.queries.words import Best, Filtered, Words
 from omegad.storage.driver import Connection
 
 VIEWS = ("memories", "vectors", "fulltext", "sessions")
-CANDIDATES = 100  # of each index
-WIDENED = 50  # of each index, whose neighbours in their sessions are looked at
-REFINED = 60  # of the best matches, or as many as are asked for
+CANDIDATES = 80  # of each index, or as many as are asked for
+WIDENED = 30  # of each index, whose neighbours in their sessions are looked at
+REFINED = 40  # of the best matches, or as many as are asked for
 JUDGED = 3  # of the best results, for whether any of them answers
+SURE = 0.6  # that one answers, beyond which the next are not asked
 
 Mode = Literal["hybrid", "semantic", "keyword", "phrase"]
 
@@ -145,15 +147,19 @@ def _gathered(connection: Connection, query: QueryMemory, asking: _Asking, sourc
     """Collect what either index finds, what stands beside that in its session, and both scores of all of it."""
     filtered, wanted = Filtered(*where(query, now_us)), asking.words
     vector, mirror = sources.vector, sources.mirror
+    count = max(CANDIDATES, query.limit)
     best = Best([], {})
-    if wanted and query.named():
-        best = words.best_of_filtered(connection, wanted, filtered, CANDIDATES)
+    if wanted and (query.named() or is_any_overdue(connection, now_us)):
+        best = words.best_of_filtered(connection, wanted, filtered, count)
     elif wanted:
-        best = words.best_of_all(connection, wanted, asking.counts, filtered, CANDIDATES)
+        best = words.best_of_all(connection, wanted, asking.counts, count)
     cosine: dict[int, float] = {}
     if vector is not None and mirror is not None:
-        cosine = dict(mirror.nearest(connection, vector, selection(query, now_us, _tagged(connection, query, filtered)), CANDIDATES))
-    around = surroundings(connection, list(dict.fromkeys((*list(cosine)[:WIDENED], *best.rows[:WIDENED]))), filtered)
+        chosen = selection(query, now_us, _tagged(connection, query, filtered))
+        cosine = dict(mirror.nearest(connection, vector, chosen, count))
+        around = surroundings(connection, [*list(cosine)[:WIDENED], *best.rows[:WIDENED]], partial(mirror.among, chosen))
+    else:
+        around = surroundings(connection, best.rows[:WIDENED], partial(selected, connection, filtered))
     rows = sorted(best.rows) if query.mode == "phrase" else sorted({*cosine, *best.rows, *around.rows})
     bm25 = best.scores | (words.of_rows(connection, wanted, [row for row in rows if row not in best.scores]) if wanted else {})
     if vector is not None and mirror is not None:
@@ -202,16 +208,16 @@ def _confidence(
     if sources.mirror is None or sources.vector is None:
         return 1.0
     rarities = words.rarities(asking.counts, len(sources.mirror))
-    signs = [
-        Signs(
-            cosine=found.cosine_of(one.id),
-            coverage=words.coverage(connection, rarities, one.id),
-            lacks_identifiers=lacks,
-        )
-        for one, lacks in zip(best, lacking, strict=True)
-    ]
     store = Store(len(sources.mirror), words.unknown(rarities) if rarities else None)
-    return calibration.confidence(signs, store, Calibration())
+    signs: list[Signs] = []
+    confidence = 0.0
+    for one, lacks in zip(best, lacking, strict=True):
+        coverage = words.coverage(connection, rarities, one.id)
+        signs.append(Signs(cosine=found.cosine_of(one.id), coverage=coverage, lacks_identifiers=lacks))
+        confidence = calibration.confidence(signs, store, Calibration())
+        if confidence >= SURE:
+            break
+    return confidence
 
 
 def _successors(connection: Connection, query: QueryMemory, known: Mapping[int, Details], now_us: int) -> list[int]:

@@ -62,17 +62,11 @@ def counts(connection: Connection, words: Words) -> dict[str, int]:
     return {term: connection.execute(_COUNT, (term, MATCHES_MAX + 1)).fetchone()[0] for term in words.terms}
 
 
-def best_of_all(connection: Connection, words: Words, counts: Mapping[str, int], filtered: Filtered, limit: int) -> Best:
-    """Return the best of all memories. *filtered* says which of them have not expired."""
+def best_of_all(connection: Connection, words: Words, counts: Mapping[str, int], limit: int) -> Best:
+    """Return the best of all memories; what is not active has left full text, and what is overdue must not be there."""
     choosing = " OR ".join(_rarest(counts, limit))
     best: dict[int, float] = dict(connection.execute(AMONG_ALL, (choosing, limit)).fetchall())
-    # What is not active has left full text already, so that nearly always only the few best are to be asked whether they have expired.
-    sql = f"SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {filtered.condition}"
-    kept = {row[0] for row in connection.execute(sql, (str(list(best)), *filtered.values))}
-    if len(kept) < len(best) == limit:
-        return best_of_filtered(connection, words, filtered, limit)
-    rows = [row for row in best if row in kept]
-    return Best(rows, {row: best[row] for row in rows} if choosing == words.expression else {})
+    return Best(list(best), best if choosing == words.expression else {})
 
 
 def best_of_filtered(connection: Connection, words: Words, filtered: Filtered, limit: int) -> Best:

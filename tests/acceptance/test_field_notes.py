@@ -72,7 +72,7 @@ def test_every_defect_has_its_tests_and_they_exist() -> None:
 
 
 def test_maintenance_takes_nothing_away_that_was_to_stay(daemon: Home) -> None:
-    kept = {}
+    kept: dict[str, str] = {}
     for kind, rule in BUILT_IN.items():
         if rule.ttl_seconds is None:
             content = f"what {kind.replace('_', ' ')} number {len(kept)} has to say about subject {7 * len(kept)}"

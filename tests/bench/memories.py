@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio
 import msgspec
-from omegad.commands.store import Stored
 
+from omegad.commands.store import Stored
 from omegad.daemon import Daemon
 from omegad.queries import terms
 from omegad.queries.search import Answer

@@ -8,7 +8,8 @@ from omegad.queries import search
 from omegad.queries.mirror import Mirror
 from omegad.queries.search import Matches, QueryMemory, Result, Sources
 from tests.builders import EMBEDDER, START_US, stored, vector_of
-from tests.queries.shown import DAY_US, Shown
+from tests.queries.shown import DAY_US as DAY_US  # noqa: PLC0414  an export
+from tests.queries.shown import Shown
 
 Mode = Literal["hybrid", "semantic", "keyword", "phrase"]
 MODES: tuple[Mode, ...] = get_args(Mode)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.queries import calibration
-from omegad.queries.calibration import Calibration, Signs
+from omegad.queries.calibration import Calibration, Signs, Store
 from tests.queries.searching import Searched
 
 FITTED = Calibration()
@@ -17,8 +17,8 @@ MIDDLING = Signs(cosine=0.3, coverage=0.5, lacks_identifiers=False)
 SIGNS = st.builds(Signs, cosine=st.floats(-1, 1), coverage=st.floats(0, 1), lacks_identifiers=st.booleans())
 
 
-def confidence(*best: Signs, unknown: float = 0.2, has_words: bool = True) -> float:
-    return calibration.confidence(best, unknown, FITTED, has_words=has_words)
+def confidence(*best: Signs, unknown: float | None = 0.2, memories: int = 1_000) -> float:
+    return calibration.confidence(best, Store(memories, unknown), FITTED)
 
 
 @pytest.mark.parametrize(
@@ -35,11 +35,17 @@ def test_the_more_of_the_question_nobody_has_heard_of_the_less_sure() -> None:
     assert sure[0] > sure[-1]
 
 
+def test_the_more_memories_there_are_the_more_it_tells_that_none_has_heard_of_it() -> None:
+    sure = [confidence(MIDDLING, unknown=0.5, memories=memories) for memories in (1, 10, 1_000, 100_000)]
+    assert all(one > other for one, other in pairwise(sure))
+    assert confidence(MIDDLING, unknown=0.0, memories=1) == confidence(MIDDLING, unknown=0.0, memories=100_000)
+
+
 def test_without_words_neither_coverage_nor_what_is_unknown_counts() -> None:
     other = msgspec.structs.replace(MIDDLING, coverage=1.0)
-    assert confidence(MIDDLING, unknown=0.0, has_words=False) == confidence(other, unknown=1.0, has_words=False)
+    assert confidence(MIDDLING, unknown=None, memories=1) == confidence(other, unknown=None)
     near = msgspec.structs.replace(MIDDLING, cosine=0.9)
-    assert confidence(near, has_words=False) > confidence(MIDDLING, has_words=False)
+    assert confidence(near, unknown=None) > confidence(MIDDLING, unknown=None)
 
 
 def test_no_candidate_is_no_answer() -> None:
@@ -57,9 +63,9 @@ def test_all_is_answered_and_nothing_is_abstained_from() -> None:
     assert hopeless < calibration.FLOOR < perfect
 
 
-@given(st.lists(SIGNS, min_size=1, max_size=3), st.floats(0, 1), st.booleans())
-def test_it_is_a_probability(best: list[Signs], unknown: float, has_words: bool) -> None:  # noqa: FBT001  drawn
-    assert 0.0 < confidence(*best, unknown=unknown, has_words=has_words) < 1.0
+@given(st.lists(SIGNS, min_size=1, max_size=3), st.none() | st.floats(0, 1), st.integers(0, 10**9))
+def test_it_is_a_probability(best: list[Signs], unknown: float | None, memories: int) -> None:
+    assert 0.0 < confidence(*best, unknown=unknown, memories=memories) < 1.0
 
 
 @given(st.lists(SIGNS, min_size=1, max_size=3), SIGNS, st.floats(0, 1))

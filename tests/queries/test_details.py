@@ -51,7 +51,7 @@ def test_what_is_known_of_a_memory_is_read_off_its_row(views: Searched) -> None:
     assert (found.characters, found.priority, found.rating, found.uses) == (45, 5, 2, 2)
     assert (found.kind_weight, found.decays) == (BUILT_IN["decision"].weight, BUILT_IN["decision"].decays)
     assert found.age_days == pytest.approx(10)
-    assert (found.on_probation, found.is_contradicted, found.is_in_window) == (False, False, False)
+    assert (found.on_probation, found.denied_by, found.is_in_window) == (False, None, False)
 
 
 def test_a_row_that_is_not_there_yet_is_left_out(views: Searched) -> None:
@@ -77,7 +77,7 @@ def test_it_idles_since_it_was_last_said_and_ages_since_it_was_stored(views: Sea
     row = views.store("a", "alpha", at=START_US)
     views.show(repeated("a"), occurred_at=day(30))
     found = known(views, row, now_us=day(40))
-    assert (found.age_days, found.idle_days) == (pytest.approx(40), pytest.approx(10))
+    assert [found.age_days, found.idle_days] == pytest.approx([40, 10])
     assert known(views, row, now_us=START_US - DAY_US).age_days == 0.0
 
 
@@ -105,13 +105,21 @@ def test_what_has_no_end_and_was_asked_for_is_permanent(views: Searched, changes
 
 def test_probation_ends_with_a_promotion_and_a_denial_with_the_memory_that_denies(views: Searched) -> None:
     row = views.store("a", "alpha", on_probation=True)
-    views.store("b", "not alpha")
+    denying = views.store("b", "not alpha")
     views.show(contradicted("a", "b"))
     found = known(views, row)
-    assert (found.on_probation, found.is_contradicted) == (True, True)
+    assert (found.on_probation, found.denied_by) == (True, denying)
     views.show(promoted("a"), deleted("b"))
     found = known(views, row)
-    assert (found.on_probation, found.is_contradicted, found.is_permanent) == (False, False, True)
+    assert (found.on_probation, found.denied_by, found.is_permanent) == (False, None, True)
+
+
+def test_what_denies_a_memory_counts_for_a_question_about_how_things_are(views: Searched) -> None:
+    row, denying = views.store("a", "alpha"), views.store("b", "not alpha")
+    views.show(contradicted("a", "b"))
+    assert known(views, row, "is it alpha now?").denied_by == denying
+    for question in ("was it alpha before?", "why is it alpha?", "was it alpha in March 2026?"):
+        assert known(views, row, question).denied_by is None
 
 
 def test_words_in_common_with_tags_and_project_count_up_to_a_bound(views: Searched) -> None:

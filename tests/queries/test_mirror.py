@@ -116,7 +116,7 @@ def test_it_holds_one_models_vectors(views: Searched) -> None:
 def test_nothing_of_what_a_memory_said_before_is_near_any_more(views: Searched, kept: str, reworded: Any, *, seen: bool) -> None:
     first, row = views.put("other", "gamma"), views.put("a", "alpha alpha")
     if seen:
-        assert list(nearest(views, "alpha alpha"))[0] == row
+        assert next(iter(nearest(views, "alpha alpha"))) == row
     views.show(reworded("a", "beta"))
     assert row not in nearest(views, "alpha alpha"), kept
     views.embed("a", "beta")

@@ -221,16 +221,16 @@ def test_a_question_without_a_time_has_no_window(text: str) -> None:
     assert window(text) is None
 
 
-@example("ſix days ago")
-@example("in ſeptember")
-@example("fİve dayſ ago")
+@example("\u017fix days ago")
+@example("in \u017feptember")
+@example("f\u0130ve day\u017f ago")
 @example("999 years ago")
 @example("on ٣ March ٢٠٢٦")
 @example("٢٠٢٦-٠٣-٠٤")
 @example("0001-01-01")
 @example("9999-12-31")
 @example("January 9999")
-@given(st.text(max_size=200) | st.text(st.sampled_from("in on 0123456789-may March ago last week dayſİK.,/\\'"), max_size=60))
+@given(st.text(max_size=200) | st.text(st.sampled_from("in on 0123456789-may March ago last week day\u017f\u0130\u212a.,/\\'"), max_size=60))
 def test_any_text_is_understood(text: str) -> None:
     for now in (NOW, EPOCH, datetime(9999, 1, 1, tzinfo=UTC)):
         found = understood(text, us(now))

@@ -80,7 +80,7 @@ def test_both_scores_of_a_candidate_count_whichever_found_it() -> None:
 def test_a_scale_of_the_scores_says_nothing() -> None:
     one = matched(Given(id=1, cosine=0.8, bm25=2.0), Given(id=2, cosine=0.4, bm25=3.0))
     other = matched(Given(id=1, cosine=0.4, bm25=20.0), Given(id=2, cosine=0.2, bm25=30.0))
-    assert [(a.id, pytest.approx(a.score)) for a in one] == [(b.id, b.score) for b in other]
+    assert {a.id: a.score for a in one} == pytest.approx({b.id: b.score for b in other})
 
 
 @pytest.mark.parametrize("silent", [("cosine", "near_cosine"), ("bm25", "near_bm25")])
@@ -150,7 +150,7 @@ LOWERING: list[dict[str, Any]] = [
     {"rating": -1},
     {"age_days": 100.0},
     {"on_probation": True},
-    {"is_contradicted": True},
+    {"denied_by": 99},
     {"is_permanent": False, "idle_days": NEGLECTED_DAYS + 1.0},
 ]
 
@@ -215,6 +215,53 @@ def test_details_are_weighed_against_the_best_match_whatever_its_score() -> None
     strong = refined(details)
     faint = refined(details, [msgspec.structs.replace(one, score=one.score / 100) for one in alike(2)])
     assert strong[0].stages["feedback"] == pytest.approx(100 * faint[0].stages["feedback"])
+
+
+# --- what denies an older one ----------------------------------------------------------------------------------------------------------------
+
+
+def denied(*by: int | None, ranked: Sequence[Ranked] | None = None) -> list[Ranked]:
+    """Return candidates 1, 2, … of ever later days after those that deny others have taken their places."""
+    details = {row: Details(denied_by=denying, dated_us=row * DAY_US) for row, denying in enumerate(by, 1)}
+    return ranking.succeeded(refined(details) if ranked is None else ranked, details)
+
+
+def test_what_denies_an_older_one_stands_where_that_would_without_it() -> None:
+    found = denied(3, None, None)
+    assert ids(found)[-1] == 1
+    without = denied(None, None, None)
+    assert score_of(found, 3) == pytest.approx(score_of(without, 1))
+    assert score_of(found, 2) == score_of(without, 2)
+
+
+def test_what_was_not_found_by_itself_is_found_for_what_it_denies() -> None:
+    alone = [one for one in refined({1: Details(denied_by=2)}, alike(1)) if one.id == 1]
+    found = denied(2, None, ranked=alone)
+    assert ids(found) == [2, 1]
+    assert found[0].stages == {"succeeds": found[0].score}
+    assert found[1] == alone[0]
+
+
+def test_the_last_of_several_that_deny_each_other_stands_for_all() -> None:
+    alone = refined({1: Details(denied_by=2)}, alike(1))
+    found = denied(2, 3, None, ranked=alone)
+    assert ids(found)[0] == 3
+    assert sorted(ids(found)) == [1, 2, 3]
+
+
+def test_what_stands_higher_already_gains_nothing() -> None:
+    ranked = [Ranked(id=2, score=1.0, stages={"meaning": 1.0}), Ranked(id=1, score=0.2, stages={"meaning": 0.3, "contradicted": -0.1})]
+    assert denied(2, None, ranked=ranked) == ranked
+
+
+def test_two_that_deny_each_other_are_both_there() -> None:
+    assert sorted(ids(denied(2, 1))) == [1, 2]
+
+
+def test_what_the_question_does_not_ask_for_succeeds_nobody() -> None:
+    details = {1: Details(denied_by=2)}
+    ranked = refined(details, alike(1))
+    assert ranking.succeeded(ranked, details) == ranked
 
 
 # --- which of two is how things are -------------------------------------------------------------------------------------------------------
@@ -294,19 +341,18 @@ def test_nobody_stands_above_another_with_a_better_score() -> None:
 # --- any candidates whatever --------------------------------------------------------------------------------------------------------------
 
 SHARE = st.floats(0, 1, allow_nan=False)
-ROWS = st.lists(st.integers(1, 10**6), min_size=1, max_size=12, unique=True)
+ROWS = st.lists(st.integers(1, 12) | st.integers(1, 10**6), min_size=1, max_size=12, unique=True)
 
 
 @st.composite
 def any_candidates(draw: st.DrawFn) -> list[Given]:
     cosine, bm25 = st.floats(-1, 1), st.just(0.0) | st.floats(0, 40)
-    found = [
+    return [
         Given(
             id=row, cosine=draw(cosine), bm25=draw(bm25), near_cosine=draw(cosine), near_bm25=draw(bm25), session=draw(st.none() | st.integers(0, 3))
         )
         for row in sorted(draw(ROWS))
     ]
-    return found
 
 
 @st.composite
@@ -330,7 +376,7 @@ def any_details(draw: st.DrawFn) -> Details:
         age_days=draw(days),
         idle_days=draw(days),
         on_probation=draw(st.booleans()),
-        is_contradicted=draw(st.booleans()),
+        denied_by=draw(st.none() | st.integers(1, 12)),
         dated_us=draw(st.integers(-(10**17), 10**17)),
     )
 
@@ -351,6 +397,7 @@ def test_a_score_is_the_sum_of_its_stages_the_best_come_first_and_nobody_is_lost
     details = {one.id: data.draw(any_details()) for one in best}
     found = ranking.refined(best, details, WEIGHTS)
     check(found, set(ids(best)))
+    check(ranking.succeeded(found, details), set(ids(best)))
     vectors = np.random.default_rng(data.draw(st.integers(0, 9))).standard_normal((len(found), 5))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     relevance = np.array([data.draw(SHARE) for _ in found])

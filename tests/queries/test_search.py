@@ -59,6 +59,13 @@ def test_a_phrase_is_found_only_in_a_row(views: Searched) -> None:
     assert views.found("quick brown", mode="phrase") == ["a"]
 
 
+def test_a_phrase_that_is_denied_is_still_found_only_in_a_row(views: Searched) -> None:
+    views.put("a", "the quick brown fox is red")
+    views.put("b", "the fox is blue")
+    views.show(contradicted("a", "b"))
+    assert views.found("quick brown fox", mode="phrase") == ["a"]
+
+
 def test_both_scores_of_a_result_are_known_whichever_index_found_it(views: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
     views.put("by words", "zeppelin " + " ".join(f"word{number}" for number in range(30)))
     views.put("by meaning", "noon flies at the zeppelin")
@@ -186,7 +193,11 @@ def test_the_order_in_which_different_memories_were_stored_does_not_matter() -> 
 @pytest.mark.parametrize("mode", BUSY)
 def test_the_stages_of_a_score_add_up_to_it(views: Searched, mode: str) -> None:
     for number in range(30):
-        row = {"session_id": f"s{number % 4}", "event_type": ("memory", "decision", "checkpoint")[number % 3], "priority": 1 + number % 5}
+        row: dict[str, Any] = {
+            "session_id": f"s{number % 4}",
+            "event_type": ("memory", "decision", "checkpoint")[number % 3],
+            "priority": 1 + number % 5,
+        }
         text = f"Anna: alpha beta{number % 7} of job_{number}.py was raised to {number} because of load"
         views.put(f"m{number}", text, at=day(7 * number), on_probation=number % 4 == 0, **row)
     views.show(rated("m3", 2), rated("m4", -2), contradicted("m5", "m6"), contradicted("m7", "m8"))
@@ -286,6 +297,20 @@ def test_what_denies_a_memory_counts_only_while_it_is_there_itself(views: Search
     assert order(views)[0] == "b"
     views.show(deleted("denial"))
     assert order(views)[0] == "a"
+
+
+def test_what_denies_a_memory_stands_in_its_place_where_the_question_asks_for_it(views: Searched) -> None:
+    views.put("older", "the export job runs at noon", at=START_US)
+    views.put("other", "the import job runs at night", at=START_US)
+    views.put("denial", "everything was moved to the small hours", at=day(1), project="q")
+    views.show(contradicted("older", "denial"))
+    found = views.find("when does the export job run", explain=True)
+    assert ids(found)[0] == "denial"
+    assert "succeeds" in stages_of(found[0])
+    assert "denial" not in views.found("when does the export job run", project="p")
+    assert views.found("when did the export job run before", explain=True)[0] == "older"
+    views.show(deleted("denial"))
+    assert views.found("when does the export job run")[0] == "older"
 
 
 @pytest.mark.parametrize("kind", sorted(BUILT_IN))
@@ -392,7 +417,8 @@ def test_a_new_mirror_answers_as_the_one_that_saw_everything_happen(views: Searc
     for number in range(30):
         views.put(f"m{number}", f"alpha beta{number % 7}", session_id=f"s{number % 4}")
         if number % 5 == 0:
-            views.show(deleted(f"m{number // 2}")) if number % 2 else views.show(edited(f"m{number}", "gamma"))
-        before = views.find("alpha beta3", now_us=LATER_US, limit=30)
+            views.show(deleted(f"m{number // 2}") if number % 2 else edited(f"m{number}", "gamma"))
+        views.find("alpha beta3")
+    before = views.find("alpha beta3", now_us=LATER_US, limit=30)
     views.mirror = Mirror(EMBEDDER)
     assert views.find("alpha beta3", now_us=LATER_US, limit=30) == before
