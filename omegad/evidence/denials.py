@@ -30,9 +30,21 @@ RIVALS_SHARED_MIN = 2
 _NOT_ALONE = stems("support add drop fix test also and or")
 """Words of statements that hold of several of a kind."""
 
-
 _LEAST = stems("minimum oldest least only higher above newer drop dropped remove removed")
 """Words that turn a list of supported versions, of which several hold, into a bound."""
+
+_BOUND = stems("minimum oldest lowest earliest least")
+"""Words of a bound, whichever of them each of two notes has."""
+
+_NOT = stems("not no without never")
+DENIED_WORDS = 4
+"""How many words after a denial it is about."""
+
+DENIED_MIN = 2
+"""How many telling words must be denied in the one and said in the other, beside one that both share."""
+
+AFFIRMED_MIN = 0.6
+"""The share of what the older sentence is about that the new one must be about as well."""
 
 
 class Denial(NamedTuple):
@@ -68,6 +80,7 @@ def denials(new: str, old: str, similarity: float | None) -> Iterator[Denial]:
             yield from _moved(one, other, near)
             yield from _quantity(one, other, near)
             yield from _version(one, other, near)
+            yield from _affirmed(one, other, near)
             yield from _rival(one, other)
 
 
@@ -142,8 +155,20 @@ def _version(one: Sentence, other: Sentence, near: float) -> Iterator[Denial]:
     if not any({pair for pair in one.versions if pair[0] == name}.isdisjoint(other.versions) for name in names):
         return
     is_list = "support" in one.plain and not _LEAST & set(one.plain)
-    if one.is_changed or (_says_no_more(one, other) and not is_list):
+    is_bound = bool(_BOUND & set(one.plain)) and bool(_BOUND & set(other.plain))
+    if one.is_changed or is_bound or (_says_no_more(one, other) and not is_list):
         yield Denial("gives another version", one.text, other.text, is_outright=False)
+
+
+def _affirmed(one: Sentence, other: Sentence, near: float) -> Iterator[Denial]:
+    """Yield that the new sentence says what the older one says is not so."""
+    shared = one.about & other.about
+    if not one.is_real or near < QUITE_NEAR or _NOT & set(one.plain) or len(shared) < AFFIRMED_MIN * len(other.about):
+        return
+    after = (other.plain[place + 1 : place + 1 + DENIED_WORDS] for place, word in enumerate(other.plain) if word in _NOT)
+    denied = frozenset[str]().union(*(keys(words) for words in after)) & other.about
+    if len(denied & shared) >= DENIED_MIN and shared - denied:
+        yield Denial("says after all", one.text, other.text, is_outright=False)
 
 
 def _rival(one: Sentence, other: Sentence) -> Iterator[Denial]:

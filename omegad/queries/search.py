@@ -30,7 +30,7 @@ from omegad.storage.driver import Connection
 VIEWS = ("memories", "vectors", "fulltext", "sessions")
 CANDIDATES = 80  # of each index, or as many as are asked for
 WIDENED = 30  # of each index, whose neighbours in their sessions are looked at
-REFINED = 40  # of the best matches, or as many as are asked for
+REFINED = 40  # of the best matches, or as many as are asked for; all that one index finds where the question names a time
 JUDGED = 3  # of the best results, for whether any of them answers
 SURE = 0.6  # that one answers, beyond which the next are not asked
 
@@ -116,8 +116,9 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
     wanted = _wanted(query, has_vector=sources.vector is not None)
     asking = _Asking(wanted, words.counts(connection, wanted) if wanted else {})
     found = _gathered(connection, query, asking, sources, now_us)
-    best = ranking.matched(found, Weights(), max(REFINED, query.limit)) if len(found.ids) else []
     question = asked(understood(query.text, now_us), query.text)
+    count = max(REFINED if question.question.window is None else CANDIDATES, query.limit)
+    best = ranking.matched(found, Weights(), count) if len(found.ids) else []
     known = details(connection, [one.id for one in best], question, sources.types, now_us)
     # The mirror may be a moment ahead of this reader.
     best = ranking.refined([one for one in best if one.id in known], known, Weights())

@@ -54,8 +54,7 @@ def _expressions(term: str) -> Iterator[str]:
         for run in runs:
             yield from (_quoted(bigram) for bigram in bigrams(run))
         rest = "".join(sign if sign.isascii() else " " for sign in term)
-        if _WORD.search(rest):
-            yield _quoted(rest.strip())
+        yield from (_quoted(part) for part in rest.split() if _WORD.search(part))
         return
     parts = [" ".join(humps(name)) for name in camel_names(term)]
     yield f"({' OR '.join(_quoted(way) for way in (term, *parts))})" if parts else _quoted(term)

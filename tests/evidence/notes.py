@@ -1,6 +1,8 @@
 """Pairs of notes of several sentences, the newer first: what is denied, what is kept, and what is denied outright."""
 
 DENIED = [
+    ("Node 22.4 is the oldest we still run. Lambdas were moved first.", "Minimum Node version is 20.11."),
+    ("Snowflake bill: we signed for reserved credits. It is a yearly contract.", "We pay Snowflake by the query, not by reserved credits."),
     (
         "We no longer use Mailgun. Receipts go out through Postmark since bounces were handled better there.",
         "Receipts are sent with Mailgun. The API key is in the vault under mail/prod, templates live in the repository.",
@@ -140,6 +142,8 @@ DENIED = [
 ]
 
 KEPT = [
+    ("Snowflake credits are reserved by the finance team.", "Dashboards load slowly, not because of reserved credits but because of the joins."),
+    ("Python 3.14 is the newest we have tried. It works.", "Minimum Python version is 3.11."),
     (
         "The report service moved from Oracle to Postgres. Views were rewritten.",
         "The ledger is stored in Oracle. Backups are taken by the provider.",

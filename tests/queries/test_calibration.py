@@ -52,6 +52,12 @@ def test_no_candidate_is_no_answer() -> None:
     assert confidence() == 0.0
 
 
+@pytest.mark.parametrize("better", [{"cosine": 0.6}, {"coverage": 0.9}])
+def test_the_best_of_each_sign_counts_whoever_has_it(better: dict[str, float]) -> None:
+    other = msgspec.structs.replace(MIDDLING, **better)
+    assert confidence(MIDDLING, other) == confidence(other, MIDDLING) == confidence(other) > confidence(MIDDLING, MIDDLING)
+
+
 def test_one_of_the_best_suffices_to_hold_what_the_question_names() -> None:
     lacking = msgspec.structs.replace(MIDDLING, lacks_identifiers=True)
     assert confidence(lacking, MIDDLING) == confidence(MIDDLING) > confidence(lacking, lacking)

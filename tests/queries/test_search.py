@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.memory_types import BUILT_IN, TTL_SECONDS_MAX, MemoryType, MemoryTypes
-from omegad.queries import calibration, search
+from omegad.queries import calibration, ranking, search
 from omegad.queries.mirror import Mirror
-from omegad.queries.ranking import COMPARED
+from omegad.queries.ranking import COMPARED, Candidates, Ranked, Weights
 from tests.builders import EMBEDDER, START_US, contradicted, deleted, edited, promoted, queried, rated, stored, superseded
 from tests.queries.searching import DAY_US, LATER_US, MODES, Searched, day, ids, stages_of
 
@@ -66,14 +66,23 @@ def test_a_phrase_that_is_denied_is_still_found_only_in_a_row(views: Searched) -
     assert views.found("quick brown fox", mode="phrase") == ["a"]
 
 
-def test_both_scores_of_a_result_are_known_whichever_index_found_it(views: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
-    views.put("by words", "zeppelin " + " ".join(f"word{number}" for number in range(30)))
-    views.put("by meaning", "noon flies at the zeppelin")
-    views.put("neither", "bread is baked")
+def test_both_scores_of_a_candidate_are_known_whichever_index_found_it(views: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [views.put("by meaning", "noon noon"), views.put("by words", "zeppelin " + " ".join(f"word{number}" for number in range(15)))]
+    for number in range(8):
+        views.put(f"other {number}", f"bread is baked at noon and sold on day {number} of the week in the market hall")
     monkeypatch.setattr(search, "CANDIDATES", 1)
-    found = {one.memory_id: one.explanation for one in views.find("at noon the zeppelin flies", explain=True, limit=10)}
-    assert found.keys() <= {"by words", "by meaning"}
-    assert all(one and one.bm25 > 0 and one.cosine > 0 for one in found.values())
+    ranked: list[Candidates] = []
+    matched = ranking.matched
+
+    def watched(known: Candidates, weights: Weights, count: int) -> list[Ranked]:
+        ranked.append(known)
+        return matched(known, weights, count)
+
+    monkeypatch.setattr(ranking, "matched", watched)
+    found = [views.found("zeppelin noon", mode=mode, limit=1) for mode in ("semantic", "keyword", "hybrid")]
+    assert found[:2] == [["by meaning"], ["by words"]]
+    assert ranked[-1].ids.tolist() == rows
+    assert min(*ranked[-1].cosine, *ranked[-1].bm25) > 0
 
 
 def test_without_vectors_a_hybrid_search_is_one_by_words(views: Searched) -> None:
