@@ -1,7 +1,7 @@
 """Pairs of notes of several sentences, the newer first: what is denied, what is kept, and what is denied outright."""
 
 DENIED = [
-    ("Node 22.4 is the oldest we still run. Lambdas were moved first.", "Minimum Node version is 20.11."),
+    ("Python 3.13 is the oldest we still run. Lambdas were moved first.", "Minimum Python version is 3.11."),
     ("Snowflake bill: we signed for reserved credits. It is a yearly contract.", "We pay Snowflake by the query, not by reserved credits."),
     (
         "We no longer use Mailgun. Receipts go out through Postmark since bounces were handled better there.",

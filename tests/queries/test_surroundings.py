@@ -1,16 +1,19 @@
 """Which memories stand beside which in their sessions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
 
+import msgspec
 import pytest
 
 from omegad.queries import search
 from omegad.queries.filters import where
 from omegad.queries.search import QueryMemory
-from omegad.queries.surroundings import Surroundings, surroundings
+from omegad.queries.surroundings import Surroundings, selected, surroundings
 from omegad.queries.words import Filtered
-from tests.builders import START_US, deleted
-from tests.queries.searching import Searched
+from tests.builders import START_US, deleted, expired, rows
+from tests.queries.searching import LATER_US, Searched
 
 
 @pytest.fixture
@@ -21,7 +24,8 @@ def views() -> Iterator[Searched]:
 
 
 def around(views: Searched, *rows: int, **filters: object) -> Surroundings:
-    return surroundings(views.connection, rows, Filtered(*where(QueryMemory(text="x", **filters), START_US)))  # type: ignore[arg-type]
+    query = msgspec.convert({"method": "memory.query", "text": "x", **filters}, QueryMemory)
+    return surroundings(views.connection, rows, partial(selected, views.connection, Filtered(*where(query, START_US))))
 
 
 def test_a_memory_stands_between_the_one_before_and_the_one_after_it(views: Searched) -> None:
@@ -52,6 +56,44 @@ def test_a_neighbour_that_the_filters_leave_out_is_left_out(views: Searched) -> 
     views.show(deleted("m0"))
     assert around(views, middle, project="p").rows == set()
     assert around(views, middle).rows == {middle, gone}
+
+
+def test_only_neighbours_are_asked_about(views: Searched) -> None:
+    first, second, third = (views.put(f"m{number}", "alpha", session_id="s") for number in range(3))
+    asked: list[int] = []
+
+    def among(rows: Sequence[int]) -> set[int]:
+        asked.extend(rows)
+        return {third}
+
+    assert surroundings(views.connection, [second], among).rows == {second, third}
+    assert sorted(asked) == [first, third]
+
+
+@pytest.mark.parametrize("filters", [{}, {"project": "p"}, {"session_id": "s"}, {"event_types": ("memory",)}, {"tags": ("a",)}], ids=str)
+def test_by_meaning_the_neighbours_are_those_that_the_filters_select_too(views: Searched, filters: dict[str, Any]) -> None:
+    for number in range(12):
+        views.put(
+            f"m{number}",
+            "the zeppelin flies at noon" if number in {4, 7} else f"and so on, {number}",
+            session_id="st"[number % 2],
+            project="pq"[number % 3 % 2],
+            tags=("a",) if number % 4 else (),
+            event_type=("memory", "decision")[number % 5 % 2],
+        )
+    views.show(deleted("m5"), expired("m2"))
+    by_words, by_meaning = (set(views.found("zeppelin", mode=mode, limit=50, **filters)) for mode in ("keyword", "semantic"))
+    allowed = {row[0] for row in rows(views.connection, "SELECT node_id FROM memories AS m WHERE " + _condition(filters), *_values(filters))}
+    assert by_words <= allowed
+    assert by_meaning <= allowed
+
+
+def _condition(filters: dict[str, Any]) -> str:
+    return where(QueryMemory(text="x", **filters), LATER_US)[0]
+
+
+def _values(filters: dict[str, Any]) -> tuple[object, ...]:
+    return where(QueryMemory(text="x", **filters), LATER_US)[1]
 
 
 def test_the_neighbours_of_a_memory_are_answers_too(views: Searched, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,6 @@ from omegad.storage.driver import Connection
 from tests.builders import START_US, contradicted, deleted, rows
 from tests.queries.searching import Searched
 
-ALWAYS = Filtered("1", ())
 COMMON = words.MATCHES_MAX + 200
 
 
@@ -42,9 +41,9 @@ def asked(text: str) -> Words:
     return found
 
 
-def best(connection: Connection, text: str, limit: int = 100, filtered: Filtered = ALWAYS) -> Best:
+def best(connection: Connection, text: str, limit: int = 100) -> Best:
     wanted = asked(text)
-    return words.best_of_all(connection, wanted, words.counts(connection, wanted), filtered, limit)
+    return words.best_of_all(connection, wanted, words.counts(connection, wanted), limit)
 
 
 def scores(connection: Connection, text: str, found: Best) -> dict[int, float]:
@@ -107,11 +106,11 @@ def test_filters_say_among_which_the_best_are(large: Searched) -> None:
     assert found.scores.keys() == set(found.rows)
 
 
-def test_where_the_best_have_expired_others_take_their_places(views: Searched) -> None:
+def test_the_best_of_those_that_have_not_expired_are_found(views: Searched) -> None:
     for number in range(20):
         views.store(f"m{number}", "alpha", ttl_seconds=1 if number < 15 else None)
     condition, values = where(QueryMemory(text="x"), START_US + 10**9)
-    assert best(views.connection, "alpha", 10, Filtered(condition, values)).rows == [16, 17, 18, 19, 20]
+    assert words.best_of_filtered(views.connection, asked("alpha"), Filtered(condition, values), 10).rows == [16, 17, 18, 19, 20]
 
 
 @pytest.mark.parametrize("text", ["", "?!", "\0"])
