@@ -33,8 +33,17 @@ def humps(name: str) -> tuple[str, ...]:
 def camel_names(text: str) -> Iterator[str]:
     """Yield the CamelCase names in a text, as they are written."""
     for match in _NAME.finditer(text[:TEXT_CHARACTERS_MAX]):
-        if match.end() - match.start() <= NAME_CHARACTERS_MAX and _CAMEL.search(match.group()):
+        if _is_camel(match.group()):
             yield match.group()
+
+
+def split_names(text: str) -> str:
+    """Return a text in which every CamelCase name stands in its parts."""
+    return _NAME.sub(lambda match: " ".join(humps(match.group())) if _is_camel(match.group()) else match.group(), text)
+
+
+def _is_camel(name: str) -> bool:
+    return len(name) <= NAME_CHARACTERS_MAX and _CAMEL.search(name) is not None
 
 
 def bigrams(run: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ class MemoryType(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     jaccard: Annotated[float, Meta(ge=0.5, le=1.0)] = 0.85
     ttl_seconds: Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX)] | None = None
     priority: Annotated[int, Meta(ge=1, le=5)] = 3
-    weight: Annotated[float, Meta(gt=0, le=4)] = 1.0
+    weight: Annotated[float, Meta(ge=0.25, le=4)] = 1.0
     decays: bool = True
 
 

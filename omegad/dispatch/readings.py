@@ -90,6 +90,7 @@ class ReadingDispatch:
 
     async def list_memories(self, query: ListMemories, asker: Asker) -> MemoryPage:
         """Answer with a page of memories."""
+        self._check_types(query.event_types)
 
         def read(connection: Connection, moment: Moment) -> MemoryPage:
             page = memory.list_memories(connection, query, moment.position, moment.now_us)

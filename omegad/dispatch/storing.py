@@ -102,7 +102,8 @@ class Storing:
     async def decide_replacement(self, command: UpsertMemory, memory_id: str) -> Decide:
         """Return the decision of an upsert that names its memory: an edit, answered as a store is."""
         prepared = self.begin(command, None)
-        edit = await self.decide_edit(EditMemory(memory_id=memory_id, content=command.content, ack=command.ack, reason="upsert"))
+        reason = f"upsert from {command.source}"
+        edit = await self.decide_edit(EditMemory(memory_id=memory_id, content=command.content, ack=command.ack, reason=reason))
 
         def decide(guards: Guards, now_us: int) -> Decision:
             decision = edit(guards, now_us)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import msgspec
 
 FEW = 100  # memories, of which it says little that a word is in none
-FLOOR = 0.27  # below this nothing is answered
+FLOOR = 0.286  # below this a large store answers nothing
+LENIENT = 50  # memories, among which half way from half the floor to the whole is asked: what little there is may be meant
 
 
 class Signs(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +45,11 @@ class Store(msgspec.Struct, frozen=True):
 
     memories: int
     unknown: float | None
+
+
+def floor(memories: int) -> float:
+    """Return the confidence below which a store of so many memories answers nothing."""
+    return FLOOR * (0.5 + 0.5 * memories / (memories + LENIENT))
 
 
 def confidence(best: Sequence[Signs], store: Store, fitted: Calibration) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from omegad.lexemes import camel_names, humps
+from omegad.lexemes import split_names
 from omegad.memory_types import MemoryTypes
 from omegad.queries.question import Question
 from omegad.queries.ranking import DAY_US, Details
@@ -25,28 +25,27 @@ FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))
 """
 _CONTENTS = f"SELECT id, substr(content, 1, {READ_CHARACTERS}) FROM memories WHERE id IN (SELECT value FROM json_each(?))"
 _WORD = re.compile(r"[^\W_]+")
+_OF_NAMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A question, its telling words in lower case, and the patterns of its identifiers: as written, and as words in a row."""
+    """A question, its telling words in lower case, and each of its identifiers in lower case, and as words in a row."""
 
     question: Question
     words: frozenset[str]
-    patterns: tuple[tuple[re.Pattern[str], str], ...]
+    identifiers: tuple[tuple[str, str], ...]
 
 
 def asked(question: Question, text: str) -> Asked:
     """Prepare a question to be compared with many memories."""
-    patterns = tuple(
-        (re.compile(rf"(?<![A-Za-z0-9_-]){re.escape(name)}(?![A-Za-z0-9_-])", re.IGNORECASE), _in_a_row(name)) for name in question.identifiers
-    )
-    return Asked(question, frozenset(_words(text)) - STOP_WORDS, patterns)
+    identifiers = tuple((name.lower(), _in_a_row(name)) for name in question.identifiers)
+    return Asked(question, frozenset(_words(text)) - STOP_WORDS, identifiers)
 
 
 def details(connection: Connection, rows: Sequence[int], asked: Asked, types: MemoryTypes, now_us: int) -> dict[int, Details]:
     """Read what is known of each memory row; a row that is not there yet is left out."""
     ids = str(list(rows))
-    contents: dict[int, str] = dict(connection.execute(_CONTENTS, (ids,))) if asked.patterns else {}
+    contents: dict[int, str] = dict(connection.execute(_CONTENTS, (ids,))) if asked.identifiers else {}
     found = connection.execute(_ROWS, (ids,)).fetchall()
     return {row[0]: _details(row, asked, _identifiers_held(asked, contents.get(row[0], "")), types, now_us) for row in found}
 
@@ -81,28 +80,34 @@ def _details(row: tuple[Any, ...], asked: Asked, identifiers: float, types: Memo
 
 def lacking(known: Mapping[int, Details], row: int, asked: Asked) -> bool:
     """Say whether the question names a thing exactly, and the memory does not."""
-    return bool(asked.patterns) and known[row].identifiers == 0
+    return bool(asked.identifiers) and known[row].identifiers == 0
 
 
 def _identifiers_held(asked: Asked, content: str) -> float:
     """Return the share of the question's identifiers that a content holds; one that is part of a longer name counts for less."""
-    if not asked.patterns:
+    if not asked.identifiers:
         return 0.0
-    in_a_row = _in_a_row(content)
-    held = 0.0
-    for as_written, words in asked.patterns:
-        if as_written.search(content):
-            held += 1.0
-        elif words in in_a_row:
-            held += PART_OF_NAME
-    return held / len(asked.patterns)
+    lowered = content.lower()
+    parts = [words for name, words in asked.identifiers if not _stands_alone(name, lowered)]
+    held = len(asked.identifiers) - len(parts)
+    in_a_row = _in_a_row(content) if parts else ""
+    return (held + PART_OF_NAME * sum(words in in_a_row for words in parts)) / len(asked.identifiers)
+
+
+def _stands_alone(name: str, text: str) -> bool:
+    """Say whether a text holds a name that is not a part of a longer one."""
+    place = text.find(name)
+    while place >= 0:
+        before, after = text[place - 1 : place], text[place + len(name) : place + len(name) + 1]
+        if not ((before and before in _OF_NAMES) or (after and after in _OF_NAMES)):
+            return True
+        place = text.find(name, place + len(name))
+    return False
 
 
 def _in_a_row(text: str) -> str:
     """Return the words of a text in lower case, compound names in their parts, each between spaces."""
-    for name in dict.fromkeys(camel_names(text)):
-        text = text.replace(name, " ".join(humps(name)))
-    return f" {' '.join(_words(text))} "
+    return f" {' '.join(_words(split_names(text)))} "
 
 
 def _words(text: str) -> list[str]:

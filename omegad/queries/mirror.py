@@ -83,7 +83,9 @@ class Mirror:
             return {}
         with self._lock:
             known = min(self._columns.count, EXACT_MAX)
-            chosen = np.isin(self._columns.memory[:known], memory_rows) & self._columns.active[:known]
+            # A memory that has passages beyond the ones that are kept whole is read from the file.
+            whole = np.setdiff1d(memory_rows, self._columns.memory[known:])
+            chosen = np.isin(self._columns.memory[:known], whole) & self._columns.active[:known]
             best = self._rescored(connection, vector, np.flatnonzero(chosen))
         return cosines_of_memories(connection, vector, self.embedder_id, [row for row in memory_rows if row not in best]) | best
 
@@ -140,9 +142,10 @@ class Mirror:
         self._bits, self._ids = grown(self._bits, end), grown(self._ids, end)
         vectors = np.frombuffer(b"".join(row[1] for row in rows), "<f4").reshape(len(rows), DIMENSIONS)
         self._bits[start:end] = _signs(vectors)
-        whole = max(start, min(end, EXACT_MAX))
-        self._exact = grown(self._exact, whole)
-        self._exact[start:whole] = vectors[: whole - start]
+        if start < EXACT_MAX:
+            whole = min(end, EXACT_MAX)
+            self._exact = grown(self._exact, whole)[:EXACT_MAX]
+            self._exact[start:whole] = vectors[: whole - start]
         self._ids[start:end] = [row[0] for row in rows]
         self._columns.extend([row[2:] for row in rows])
         self._early.difference_update(row[0] for row in rows)

@@ -11,6 +11,7 @@ import msgspec
 
 from omegad.times import EPOCH, MICROSECOND
 
+IDENTIFIERS_MAX = 16
 CODE_DIGITS = 3  # a shorter number counts something
 YEAR_DIGITS = 4
 
@@ -18,21 +19,30 @@ Tense = Literal["now", "past", "then"]
 
 _NAME = re.compile(r"\b[A-Z]\w+")
 _PART = re.compile(r"\S+")
+_PLAIN = re.compile(  # what has signs or digits within it, and names nothing
+    r"\d+(?:st|nd|rd|th)|\d{4}-\d{2}(?:-\d{2})?(?:T[\d:.Z+-]+)?|\d{1,2}:\d{2}(?::\d{2})?|\d{1,2}/\d{1,2}(?:/\d{2,4})?"
+    r"|\d+(?:[.,]\d+)?(?:%|[ap]m|x|s|ms|h|min)|\.*(?:e\.g|i\.e|a\.m|p\.m|etc)\.?|and/or|he/she|his/her|s/he|w/o|\.+\w?",
+    re.IGNORECASE | re.ASCII,
+)
 _EDGE = ".,;:!?\"'`()[]{}<>*"
 _WHY = re.compile(
-    r"^\W*(?:why|how come|for what reason|what(?:'s| is| was| were) the (?:reason|rationale|motivation))\b|\b(?:reasons?|rationale)\b", re.IGNORECASE
+    r"^\W*(?:why|how come|for what reason|what(?:'s| is| was| were) the (?:reason|rationale|motivation))\b"
+    r"|\b(?:reasons?|rationale)\b",
+    re.IGNORECASE | re.ASCII,
 )
 _NOW = re.compile(
-    r"\b(?:current(?:ly)?|now|nowadays|these days|still|latest|newest|most recent(?:ly)?|at present|presently|any ?more|today"
-    r"|did (?:we|you|i|they|the team) (?:decide|choose|settle|pick|agree|end up|go with|adopt|switch|move))\b",
-    re.IGNORECASE,
+    r"\b(?:current(?:ly)?|now|nowadays|these days|still|latest|newest|most recent(?:ly)?|at present|presently|any ?more|today)\b",
+    re.IGNORECASE | re.ASCII,
+)
+_CHOSEN = re.compile(
+    r"\bdid (?:we|you|i|they|the team) (?:decide|choose|settle|pick|agree|end up|go with|adopt|switch|move)\b", re.IGNORECASE | re.ASCII
 )
 _THEN = re.compile(
     r"\b(?:original(?:ly)?|initial(?:ly)?|at first|previous(?:ly)?|former(?:ly)?|before|earlier|used to|back (?:in|then|when)|older?|history"
     r"|since when|in (?:what|which) (?:year|month|release|version)|in v?\d+|as of|at the time)\b|^\W*when (?:did|was|were)\b",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
-_PAST = re.compile(r"\b(?:did|didn't|was|wasn't|were|weren't|had|has|have|been|happened|ago|yesterday|last)\b", re.IGNORECASE)
+_PAST = re.compile(r"\b(?:did|didn't|was|wasn't|were|weren't|had|has|have|been|happened|ago|yesterday|last)\b", re.IGNORECASE | re.ASCII)
 
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
 _MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > len("may") else name for name in _MONTHS)
@@ -41,14 +51,14 @@ _NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six":
 _DAY = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 _IN_MONTH = re.compile(
     rf"\b(?:in|on|since|during|of|from|last|this|early|late|mid|end of|(\d{{1,2}})(?:st|nd|rd|th)?)[ -]({_MONTH})\b\.?,?(?: (\d{{4}}))?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
-_MONTH_DAY = re.compile(rf"\b({_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b,?(?: (\d{{4}}))?", re.IGNORECASE)
-_MONTH_YEAR = re.compile(rf"\b({_MONTH})\.? (\d{{4}})\b", re.IGNORECASE)
-_YEAR = re.compile(r"\b(?:in|during|of|since|from) ((?:19|20)\d{2})\b", re.IGNORECASE)
-_AGO = re.compile(r"\b(\d{1,3}|" + "|".join(_NUMBERS) + r") (day|week|month|year)s? ago\b", re.IGNORECASE)
-_LAST = re.compile(r"\b(last|past|previous|this) (week|month|year)\b", re.IGNORECASE)
-_NEAR = re.compile(r"\b(yesterday|today|this morning)\b", re.IGNORECASE)
+_MONTH_DAY = re.compile(rf"\b({_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b,?(?: (\d{{4}}))?", re.IGNORECASE | re.ASCII)
+_MONTH_YEAR = re.compile(rf"\b({_MONTH})\.? (\d{{4}})\b", re.IGNORECASE | re.ASCII)
+_YEAR = re.compile(r"\b(?:in|during|of|since|from) ((?:19|20)\d{2})\b", re.IGNORECASE | re.ASCII)
+_AGO = re.compile(r"\b(\d{1,3}|" + "|".join(_NUMBERS) + r") (day|week|month|year)s? ago\b", re.IGNORECASE | re.ASCII)
+_LAST = re.compile(r"\b(last|past|previous|this) (week|month|year)\b", re.IGNORECASE | re.ASCII)
+_NEAR = re.compile(r"\b(yesterday|today|this morning)\b", re.IGNORECASE | re.ASCII)
 
 
 class Window(msgspec.Struct, frozen=True):
@@ -87,12 +97,13 @@ def understood(text: str, now_us: int) -> Question:
 
 def identifiers(text: str) -> tuple[str, ...]:
     """Return the parts of *text* that name a thing exactly: they hold a digit, an inner capital, or a sign within the word."""
-    stripped = (match.group().strip(_EDGE).removesuffix("'s") for match in _PART.finditer(text))
-    return tuple(dict.fromkeys(part for part in stripped if part and _is_identifier(part)))
+    stripped = (match.group().lstrip(_EDGE.replace(".", "")).rstrip(_EDGE).removesuffix("'s") for match in _PART.finditer(text))
+    found = dict.fromkeys(part for part in stripped if part and _is_identifier(part))
+    return tuple(found)[:IDENTIFIERS_MAX]
 
 
 def _is_identifier(part: str) -> bool:
-    if not part.isascii() or not any(sign.isalnum() for sign in part):
+    if not part.isascii() or not any(sign.isalnum() for sign in part) or _PLAIN.fullmatch(part):
         return False
     inner = part[1:-1]
     if any(sign in "_./\\:@#" for sign in inner) or part.startswith("-") or part[0] in "./_$@":
@@ -109,7 +120,7 @@ def _tense(text: str) -> Tense:
         return "now"
     if _THEN.search(text) or _WHY.search(text):
         return "then"
-    return "past" if _PAST.search(text) else "now"
+    return "past" if _PAST.search(text) and not _CHOSEN.search(text) else "now"
 
 
 def _window(text: str, now: datetime) -> Window | None:
@@ -136,7 +147,7 @@ def _month_day(text: str, now: datetime) -> tuple[date, int] | None:
         month, number, year = _month_number(match[2]), int(match[1]), match[3]
     else:
         return None
-    return _dated(int(year) if year else _latest_year(now, month), month, number)
+    return _dated(int(year) if year else _latest_year(now, month, number), month, number)
 
 
 def _month(text: str, now: datetime) -> tuple[date, int] | None:
@@ -144,7 +155,7 @@ def _month(text: str, now: datetime) -> tuple[date, int] | None:
         month, year = _month_number(match[1]), int(match[2])
     elif match := _IN_MONTH.search(text):
         month = _month_number(match[2])
-        year = int(match[3]) if match[3] else _latest_year(now, month)
+        year = int(match[3]) if match[3] else _latest_year(now, month, 1)
     else:
         return None
     found = _dated(year, month, 1)
@@ -189,5 +200,5 @@ def _month_number(name: str) -> int:
     return next(place for place, month in enumerate(_MONTHS, 1) if month.startswith(name.lower()[:3]))
 
 
-def _latest_year(now: datetime, month: int) -> int:
-    return now.year if month <= now.month else now.year - 1
+def _latest_year(now: datetime, month: int, number: int) -> int:
+    return now.year if (month, number) <= (now.month, now.day) else now.year - 1

@@ -29,7 +29,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     question: float = -0.07
     substance: float = 0.20
     identifiers: float = 0.50
-    time: float = 0.50
+    time: float = 0.80
     reason: float = 0.10
     kind: float = 0.03
     priority: float = 0.01
@@ -175,7 +175,7 @@ def succeeded(ranked: Sequence[Ranked], details: Mapping[int, Details]) -> list[
         older, newer = by_id.get(row), details[row].denied_by
         if older is None or newer is None or newer not in details:
             continue
-        place = older.score - older.stages.get("contradicted", 0.0)
+        place = older.score - older.stages.get("contradicted", 0.0) + EPSILON * ("succeeds" in older.stages)
         one = by_id.get(newer, Ranked(id=newer, score=0.0, stages={}))
         by_id[newer] = _with(one, "succeeds", max(0.0, place - one.score))
     return _ordered(by_id.values())
@@ -213,7 +213,7 @@ def renewed(
             below = np.minimum(scores[i], after[newer] - EPSILON * scale)
             after[i] = min(after[i], float(np.maximum(scores[i] - loss[i, newer], below).min()))
     found = [_with(one, "newer", float(score) - one.score) for one, score in zip(first, after, strict=True)]
-    return [*_ordered(found), *ranked[COMPARED:]]
+    return _ordered([*found, *ranked[COMPARED:]])
 
 
 def _stages(known: Details, weights: Weights) -> dict[str, float]:

@@ -31,6 +31,7 @@ VIEWS = ("memories", "vectors", "fulltext", "sessions")
 CANDIDATES = 80  # of each index, or as many as are asked for
 WIDENED = 30  # of each index, whose neighbours in their sessions are looked at
 REFINED = 40  # of the best matches, or as many as are asked for; all that one index finds where the question names a time
+DENIALS_MAX = 5  # in a chain, the last of which stands for all
 JUDGED = 3  # of the best results, for whether any of them answers
 SURE = 0.6  # that one answers, beyond which the next are not asked
 
@@ -104,6 +105,9 @@ class Sources(msgspec.Struct, frozen=True):
     types: MemoryTypes
 
 
+LookUp = partial[dict[int, Details]]
+
+
 class _Asking(msgspec.Struct, frozen=True):
     """What full text is asked, and how many memories hold each of its terms."""
 
@@ -122,9 +126,8 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
     known = details(connection, [one.id for one in best], question, sources.types, now_us)
     # The mirror may be a moment ahead of this reader.
     best = ranking.refined([one for one in best if one.id in known], known, Weights())
-    if successors := _successors(connection, query, known, now_us):
-        known |= details(connection, successors, question, sources.types, now_us)
-        best = ranking.succeeded(best, known)
+    if query.mode != "phrase":
+        best, known = _with_successors(connection, query, best, known, partial(details, asked=question, types=sources.types, now_us=now_us))
     if question.question.tense == "now" and sources.mirror is not None and sources.vector is not None:
         first = [one.id for one in best[:COMPARED]]
         vectors = sources.mirror.vectors_of(connection, first)
@@ -135,7 +138,8 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
     lacking = [lacks_identifiers(known, one.id, question) for one in best[:JUDGED]]
     confidence = _confidence(connection, best[:JUDGED], asking, sources, found, lacking=lacking)
     results = _results(connection, best[: query.limit], confidence, found if query.explain else None)
-    return Matches(results=results if confidence >= calibration.FLOOR else [], confidence=round(confidence, 6))
+    is_answer = confidence >= calibration.floor(len(sources.mirror) if sources.mirror else 0)
+    return Matches(results=results if is_answer else [], confidence=round(confidence, 6))
 
 
 def position(connection: Connection, names: tuple[str, ...] = VIEWS) -> int:
@@ -221,14 +225,18 @@ def _confidence(
     return confidence
 
 
-def _successors(connection: Connection, query: QueryMemory, known: Mapping[int, Details], now_us: int) -> list[int]:
-    """Return the memories that deny some of those found, and that the query asks for too."""
-    denying = sorted({one.denied_by for one in known.values() if one.denied_by is not None})
-    if not denying:
-        return []
-    condition, values = where(query, now_us)
-    sql = f"SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {condition}"
-    return [row[0] for row in connection.execute(sql, (str(denying), *values))]
+def _with_successors(
+    connection: Connection, query: QueryMemory, best: list[Ranked], known: dict[int, Details], look_up: LookUp
+) -> tuple[list[Ranked], dict[int, Details]]:
+    """Let the memories that deny some of those found, and that the query asks for too, take their places."""
+    filtered = Filtered(*where(query, look_up.keywords["now_us"]))
+    for _ in range(DENIALS_MAX):
+        denying = sorted({one.denied_by for one in known.values() if one.denied_by is not None} - set(known))
+        found = selected(connection, filtered, denying) if denying else set[int]()
+        if not found:
+            break
+        known = known | look_up(connection, sorted(found))
+    return (ranking.succeeded(best, known) if any(one.denied_by for one in known.values()) else best), known
 
 
 def _results(connection: Connection, best: Sequence[Ranked], confidence: float, explained: Candidates | None) -> list[Result]:
@@ -236,14 +244,14 @@ def _results(connection: Connection, best: Sequence[Ranked], confidence: float, 
     ids = str([one.id for one in best])
     found = connection.execute(f"SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))", (ids,))
     memories = {row[0]: fields(row) for row in found}
-    scale = confidence / best[0].score
+    scale = confidence / best[0].score if best[0].score > 0 else 0.0
     return [_result(memories[one.id], one, scale, explained) for one in best]
 
 
 def _result(memory: dict[str, Any], ranked: Ranked, scale: float, explained: Candidates | None) -> Result:
     names = ("memory_id", "content", "event_type", "created_at", "tags", "project", "status", "session_id", "referenced_date", "contradicted_by")
-    explanation = None
+    explanation, score = None, ranked.score * scale
     if explained is not None:
-        stages = {name: value * scale for name, value in ranked.stages.items()}
+        stages = {name: value * scale for name, value in ranked.stages.items()} | ({"floor": -score} if score < 0 else {})
         explanation = Explanation(stages=stages, cosine=explained.cosine_of(ranked.id), bm25=explained.bm25_of(ranked.id))
-    return Result(**{name: memory[name] for name in names}, score=max(0.0, round(ranked.score * scale, 9)), explanation=explanation)
+    return Result(**{name: memory[name] for name in names}, score=max(0.0, score), explanation=explanation)

@@ -93,11 +93,11 @@ def test_below_the_floor_nothing_is_answered_and_the_answer_says_how_likely_the_
     views.put("a", "the deploy runs from the pipeline alone")
     sure = views.matches("deploy pipeline")
     assert len(sure.results) == 1
-    monkeypatch.setattr(calibration, "FLOOR", sure.confidence + 1e-3)
+    monkeypatch.setattr(calibration, "floor", lambda _memories: sure.confidence + 1e-3)
     unsure = views.matches("deploy pipeline")
     assert unsure.results == []
     assert unsure.confidence == sure.confidence
-    monkeypatch.setattr(calibration, "FLOOR", sure.confidence - 1e-3)
+    monkeypatch.setattr(calibration, "floor", lambda _memories: sure.confidence - 1e-3)
     assert len(views.matches("deploy pipeline").results) == 1
 
 
@@ -117,3 +117,10 @@ def test_by_words_alone_what_has_a_word_is_an_answer(question: str, mode: str) -
     views.put("a", "the deploy runs from the pipeline alone; deploy of something that nobody has ever heard of before; E4711 deploy")
     assert views.found(question, mode=mode) == ["a"]
     assert views.matches("bicycle", mode=mode).results == []
+
+
+def test_a_small_store_asks_for_less_than_a_large_one() -> None:
+    floors = [calibration.floor(memories) for memories in (0, 1, 10, 100, 1_000, 1_000_000)]
+    assert floors == sorted(floors)
+    assert floors[0] == pytest.approx(calibration.FLOOR / 2)
+    assert floors[-1] == pytest.approx(calibration.FLOOR, rel=1e-3)

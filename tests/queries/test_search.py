@@ -229,7 +229,7 @@ def test_the_stages_of_a_score_add_up_to_it_for_what_everything_speaks_against(v
 
 
 def test_a_type_that_counts_for_almost_nothing_is_answered_in_order_all_the_same() -> None:
-    views = Searched(MemoryTypes({"rumour": MemoryType(weight=1e-12)}))
+    views = Searched(MemoryTypes({"rumour": MemoryType(weight=0.25)}))
     views.put("near", "alpha beta gamma", event_type="rumour", at=START_US)
     views.put("far", "alpha of another kind", event_type="rumour", at=START_US)
     found = views.find("alpha beta gamma", explain=True)
