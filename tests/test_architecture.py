@@ -41,7 +41,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.views": {"omegad.events", "omegad.log", "omegad.storage", "omegad.embedding.cache", *LEAVES},
     "omegad.views.contract": {"omegad.events"},
     "omegad.evidence": set(),
-    "omegad.commands": {"omegad.evidence", "omegad.events", "omegad.log", "omegad.memory_types", *LEAVES},  # of the log the types of guards and decisions, no file
+    "omegad.commands": {
+        "omegad.evidence",
+        "omegad.events",
+        "omegad.log",
+        "omegad.memory_types",
+        *LEAVES,
+    },  # of the log the types of guards and decisions, no file
     "omegad.ingestion": {"omegad.errors"},  # rules over text, which know nothing of where it goes
     "omegad.queries": {
         "omegad.events",

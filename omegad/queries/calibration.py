@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 FEW = 100  # memories, of which it says little that a word is in none
-FLOOR = 0.286  # below this a large store answers nothing
+FLOOR = 0.266  # below this a large store answers nothing
 LENIENT = 50  # memories, among which half way from half the floor to the whole is asked: what little there is may be meant
 
 
@@ -29,22 +29,30 @@ class Signs(msgspec.Struct, frozen=True, kw_only=True):
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     """A logistic regression, fitted to questions that can and cannot be answered from the same memories, both weighing the same.
 
-    `unknown` is of the share of the question's words that no memory holds; `wordless` what a search by meaning alone has instead of words.
+    `unknown_words` and `unknown_names` are of the shares of the question that no memory holds; `wordless` is what a search by meaning
+    alone has instead of words.
     """
 
-    intercept: float = -2.48
-    cosine: float = 6.82
-    coverage: float = 2.58
-    unknown: float = -3.9
-    lacks_identifiers: float = -2.22
+    intercept: float = -2.42
+    cosine: float = 6.54
+    coverage: float = 2.67
+    unknown_words: float = -3.3
+    unknown_names: float = -8.91
+    lacks_identifiers: float = -0.98
     wordless: float = 0.5
 
 
-class Store(msgspec.Struct, frozen=True):
-    """How many memories there are, and the share of the question's words, by their rarity, that none of them holds; None without words."""
+class Store(msgspec.Struct, frozen=True, kw_only=True):
+    """How many memories there are, and which shares of the question, by rarity, none of them holds: ordinary words, and names.
+
+    A name that is unknown says more: who asks in other words than the answer's seldom changes a name. `has_words` is False for a
+    search by meaning alone.
+    """
 
     memories: int
-    unknown: float | None
+    unknown_words: float = 0.0
+    unknown_names: float = 0.0
+    has_words: bool = True
 
 
 def floor(memories: int) -> float:
@@ -57,10 +65,10 @@ def confidence(best: Sequence[Signs], store: Store, fitted: Calibration) -> floa
     if not best:
         return 0.0
     logit = fitted.intercept + fitted.cosine * max(signs.cosine for signs in best)
-    if store.unknown is None:
-        logit += fitted.wordless
+    if store.has_words:
+        unknown = fitted.unknown_words * store.unknown_words + fitted.unknown_names * store.unknown_names
+        logit += fitted.coverage * max(signs.coverage for signs in best) + unknown * store.memories / (store.memories + FEW)
     else:
-        known_well = store.memories / (store.memories + FEW)
-        logit += fitted.coverage * max(signs.coverage for signs in best) + fitted.unknown * store.unknown * known_well
+        logit += fitted.wordless
     logit += fitted.lacks_identifiers * all(signs.lacks_identifiers for signs in best)
     return 1 / (1 + math.exp(-logit))

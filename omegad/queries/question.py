@@ -18,6 +18,7 @@ YEAR_DIGITS = 4
 Tense = Literal["now", "past", "then"]
 
 _NAME = re.compile(r"\b[A-Z]\w+")
+_FIRST = re.compile(r"\W*\w+")
 _PART = re.compile(r"\S+")
 _PLAIN = re.compile(  # what has signs or digits within it, and names nothing
     r"\d+(?:st|nd|rd|th)|\d{4}-\d{2}(?:-\d{2})?(?:T[\d:.Z+-]+)?|\d{1,2}:\d{2}(?::\d{2})?|\d{1,2}/\d{1,2}(?:/\d{2,4})?"
@@ -71,12 +72,13 @@ class Window(msgspec.Struct, frozen=True):
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What a question says of its answer.
 
-    `names` are its capitalised words, in lower case; `identifiers` its file names, paths, versions, codes and compound names, as
-    written; `tense` is `now` where it asks how things stand, `then` where it asks how they stood, `past` where it tells of what
-    happened; `window` is the time it names.
+    `names` are its capitalised words, in lower case, `proper` those beside the first word, and the identifiers; `identifiers` its file
+    names, paths, versions, codes and compound names, as written; `tense` is `now` where it asks how things stand, `then` where it
+    asks how they stood, `past` where it tells of what happened; `window` is the time it names.
     """
 
     names: frozenset[str]
+    proper: frozenset[str]
     identifiers: tuple[str, ...]
     tense: Tense
     asks_why: bool
@@ -86,9 +88,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 def understood(text: str, now_us: int) -> Question:
     """Read a question, asked at *now_us*."""
     window = _window(text, EPOCH + now_us * MICROSECOND)
+    exact, first = identifiers(text), _FIRST.match(text)
+    later = frozenset(match.group().lower() for match in _NAME.finditer(text, first.end() if first else 0))
     return Question(
         names=frozenset(match.group().lower() for match in _NAME.finditer(text)),
-        identifiers=identifiers(text),
+        proper=later.union(name.lower() for name in exact),
+        identifiers=exact,
         tense="then" if window else _tense(text),
         asks_why=bool(_WHY.search(text)),
         window=window,

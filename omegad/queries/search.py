@@ -109,18 +109,19 @@ LookUp = partial[dict[int, Details]]
 
 
 class _Asking(msgspec.Struct, frozen=True):
-    """What full text is asked, and how many memories hold each of its terms."""
+    """What full text is asked, how many memories hold each of its terms, and which of them are names, in lower case."""
 
     words: Words | None
     counts: dict[str, int]
+    proper: frozenset[str]
 
 
 def search(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Matches:
     """Return the best memories for *query*; without vectors by words alone. All reads are of one moment of the views."""
     wanted = _wanted(query, has_vector=sources.vector is not None)
-    asking = _Asking(wanted, words.counts(connection, wanted) if wanted else {})
-    found = _gathered(connection, query, asking, sources, now_us)
     question = asked(understood(query.text, now_us), query.text)
+    asking = _Asking(wanted, words.counts(connection, wanted) if wanted else {}, question.question.proper)
+    found = _gathered(connection, query, asking, sources, now_us)
     count = max(REFINED if question.question.window is None else CANDIDATES, query.limit)
     best = ranking.matched(found, Weights(), count) if len(found.ids) else []
     known = details(connection, [one.id for one in best], question, sources.types, now_us)
@@ -213,7 +214,12 @@ def _confidence(
     if sources.mirror is None or sources.vector is None:
         return 1.0
     rarities = words.rarities(asking.counts, len(sources.mirror))
-    store = Store(len(sources.mirror), words.unknown(rarities) if rarities else None)
+    store = Store(
+        memories=len(sources.mirror),
+        unknown_words=words.unknown(rarities, lambda text: text not in asking.proper),
+        unknown_names=words.unknown(rarities, asking.proper.__contains__),
+        has_words=bool(rarities),
+    )
     signs: list[Signs] = []
     confidence = 0.0
     for one, lacks in zip(best, lacking, strict=True):

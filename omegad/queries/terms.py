@@ -32,6 +32,11 @@ def telling(text: str) -> tuple[str, ...]:
     return tuple(expressions)[:TERMS_MAX]
 
 
+def text_of(expression: str) -> str:
+    """Return the text that an expression of `telling` finds, in lower case."""
+    return expression.lstrip("(")[1:].partition('"')[0].lower()
+
+
 def any_term(text: str) -> str | None:
     """Return the expression that finds texts with any telling term of *text*; None where it has no term at all."""
     return " OR ".join(telling(text)) or None

@@ -5,7 +5,7 @@ find enough, it does not choose candidates. It counts in their scores all the sa
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -101,10 +101,10 @@ def coverage(connection: Connection, rarities: Mapping[str, float], row: int) ->
     return held / total if total else 0.0
 
 
-def unknown(rarities: Mapping[str, float]) -> float:
-    """Return the share of the terms, by their rarity, that no memory holds: 0 to 1."""
+def unknown(rarities: Mapping[str, float], among: Callable[[str], bool]) -> float:
+    """Return the share of the terms, by their rarity, that no memory holds, of those whose text is *among* some: 0 to 1."""
     total = sum(map(abs, rarities.values()))
-    return -sum(rarity for rarity in rarities.values() if rarity < 0) / total if total else 0.0
+    return -sum(rarity for term, rarity in rarities.items() if rarity < 0 and among(terms.text_of(term))) / total if total else 0.0
 
 
 def _rarest(counts: Mapping[str, int], wanted: int) -> list[str]:

@@ -17,8 +17,9 @@ MIDDLING = Signs(cosine=0.3, coverage=0.5, lacks_identifiers=False)
 SIGNS = st.builds(Signs, cosine=st.floats(-1, 1), coverage=st.floats(0, 1), lacks_identifiers=st.booleans())
 
 
-def confidence(*best: Signs, unknown: float | None = 0.2, memories: int = 1_000) -> float:
-    return calibration.confidence(best, Store(memories, unknown), FITTED)
+def confidence(*best: Signs, unknown: float | None = 0.2, names: float = 0.0, memories: int = 1_000) -> float:
+    store = Store(memories=memories, unknown_words=unknown or 0.0, unknown_names=names, has_words=unknown is not None)
+    return calibration.confidence(best, store, FITTED)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,10 @@ def test_the_more_of_the_question_nobody_has_heard_of_the_less_sure() -> None:
     sure = [confidence(MIDDLING, unknown=unknown) for unknown in (0.0, 0.4, 1.0)]
     assert sure == sorted(sure, reverse=True)
     assert sure[0] > sure[-1]
+
+
+def test_a_name_that_nobody_has_heard_of_tells_more_than_a_word() -> None:
+    assert confidence(MIDDLING, unknown=0.0, names=0.3) < confidence(MIDDLING, unknown=0.3) < confidence(MIDDLING, unknown=0.0)
 
 
 def test_the_more_memories_there_are_the_more_it_tells_that_none_has_heard_of_it() -> None:

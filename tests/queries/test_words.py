@@ -191,18 +191,29 @@ def test_rarities_are_never_nought_and_shares_are_shares(counts: dict[str, int],
     found = words.rarities(counts, memories)
     assert found.keys() == counts.keys()
     assert all((rarity < 0) is (counts[term] == 0) and rarity != 0 for term, rarity in found.items())
-    assert 0.0 <= words.unknown(found) <= 1.0
-    assert (words.unknown(found) > 0) is any(count == 0 for count in counts.values())
+    assert 0.0 <= words.unknown(found, anything) <= 1.0
+    assert (words.unknown(found, anything) > 0) is any(count == 0 for count in counts.values())
+
+
+def anything(_text: str) -> bool:
+    return True
+
+
+def test_only_what_is_among_those_asked_about_is_unknown() -> None:
+    rarities = {'"zeppelin"': -2.0, '("HotAir" OR "hot air")': -1.0, '"alpha"': 1.0}
+    assert words.unknown(rarities, {"zeppelin"}.__contains__) == 0.5
+    assert words.unknown(rarities, {"hotair"}.__contains__) == 0.25
 
 
 def test_what_no_memory_holds_is_unknown_by_its_rarity(views: Searched) -> None:
     for number in range(20):
         views.store(f"m{number}", f"alpha number{number}")
     known, half, nothing = (
-        words.unknown(words.rarities(words.counts(views.connection, asked(text)), 20)) for text in ("number3", "number3 zeppelin", "zeppelin")
+        words.unknown(words.rarities(words.counts(views.connection, asked(text)), 20), anything)
+        for text in ("number3", "number3 zeppelin", "zeppelin")
     )
     assert known == 0.0 < half < nothing == 1.0
-    assert words.unknown({}) == 0.0
+    assert words.unknown({}, anything) == 0.0
 
 
 def test_coverage_is_the_share_of_the_question_that_a_memory_holds_by_rarity(views: Searched) -> None:
