@@ -27,10 +27,12 @@ def clean(content: str) -> Clean:
     return Clean(*redact(unicodedata.normalize("NFC", content)))
 
 
-def check_metadata(metadata: dict[str, object]) -> None:
-    """Raise `Invalid` where a memory's metadata is too large."""
-    if len(msgspec.json.encode(metadata)) > METADATA_BYTES_MAX:
+def check_metadata(metadata: dict[str, object]) -> tuple[str, ...]:
+    """Return the kinds of secret that will be taken out of a memory's metadata; raises `Invalid` where it is too large."""
+    encoded = msgspec.json.encode(metadata)
+    if len(encoded) > METADATA_BYTES_MAX:
         raise Invalid(f"metadata is larger than {METADATA_BYTES_MAX} bytes of JSON")
+    return redact(encoded.decode())[1] if metadata else ()
 
 
 def content_key(content: str, event_type: str, project: str | None, entity_id: str | None) -> str:

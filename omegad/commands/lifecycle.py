@@ -84,10 +84,17 @@ class Promoted(msgspec.Struct, frozen=True, kw_only=True):
     position: Position = 0
 
 
+class Edited(Acknowledged, frozen=True, kw_only=True):
+    """Where the edit stands in the log, and the kinds of secret that were taken out of it."""
+
+    redacted: tuple[str, ...] = ()
+
+
 class PreparedEdit(msgspec.Struct, frozen=True, kw_only=True):
     """An edit's content, clean, and its vectors' names where it could be embedded."""
 
     content: str
+    redacted: tuple[str, ...] = ()
     embedder_id: str | None = None
     text_hashes: tuple[str, ...] = ()
 
@@ -100,13 +107,13 @@ def edit(command: EditMemory, prepared: PreparedEdit, guards: Guards, now_us: in
     guard = findable(guards, command.memory_id, now_us)
     key = content_key(prepared.content, guard.event_type, guard.project, guard.entity_id)
     if key == guard.content_key:
-        return Decision(answer=Acknowledged(position=guard.changed_at))
+        return Decision(answer=Edited(position=guard.changed_at, redacted=prepared.redacted))
     _check_free(guards, key, guard, now_us)
     facts: list[Fact] = [MemoryEdited(memory_id=guard.memory_id, content=prepared.content, content_key=key, reason=command.reason)]
     # What is still pending gets its vectors together with its relations.
     if prepared.embedder_id is not None and not guard.pending:
         facts.append(MemoryEmbedded(memory_id=guard.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes))
-    return _decided(guard, *facts)
+    return _decided(guard, *facts, answer=Edited(redacted=prepared.redacted))
 
 
 def delete(command: DeleteMemory, guards: Guards, now_us: int) -> Decision:

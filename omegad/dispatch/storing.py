@@ -18,6 +18,7 @@ from omegad.ingestion.tagging import tags_of
 from omegad.log.decision import Decide, Decision
 from omegad.log.guards import Guards
 from omegad.log.sanitise import TAGS_MAX
+from omegad.log.secrets import redact
 from omegad.queries import search
 from omegad.queries.neighbours import neighbours
 from omegad.storage.driver import Connection
@@ -41,7 +42,7 @@ class Storing:
     def begin(self, command: StoreMemory, client: str | None) -> PreparedStore:
         """Check a store before any work is done for it, and clean it. Raises `Invalid`, and `Refused` for the noise of a system."""
         self._types.check(command.event_type)
-        check_metadata(command.metadata)
+        in_metadata = check_metadata(command.metadata)
         for name in ("referenced_date", "timestamp"):
             if (moment := getattr(command, name, None)) is not None:
                 parse_time(moment, name)
@@ -54,7 +55,7 @@ class Storing:
         return PreparedStore(
             memory_id=f"mem-{self._clock.random_bits(64):016x}",
             content=content.text,
-            redacted=content.redacted,
+            redacted=tuple(dict.fromkeys((*content.redacted, *in_metadata, *redact(" ".join(command.tags))[1]))),
             auto_tags=tuple(auto_tags[: TAGS_MAX - len(named)]),
             client=client,
             read_position=0,
@@ -92,11 +93,11 @@ class Storing:
 
     async def decide_edit(self, command: EditMemory) -> Decide:
         """Clean and embed an edit; return its decision. Raises `Invalid`."""
-        content = clean(command.content).text
-        embedded = None if command.ack == "durable" else await self._near.embed(content)
-        prepared = PreparedEdit(content=content)
+        content = clean(command.content)
+        embedded = None if command.ack == "durable" else await self._near.embed(content.text)
+        prepared = PreparedEdit(content=content.text, redacted=content.redacted)
         if embedded is not None:
-            prepared = PreparedEdit(content=content, embedder_id=embedded.embedder_id, text_hashes=embedded.text_hashes)
+            prepared = msgspec.structs.replace(prepared, embedder_id=embedded.embedder_id, text_hashes=embedded.text_hashes)
         return partial(lifecycle.edit, command, prepared)
 
     async def decide_replacement(self, command: UpsertMemory, memory_id: str) -> Decide:

@@ -389,3 +389,17 @@ async def test_what_is_noise_is_refused_and_what_it_is_about_is_tagged(paths: Pa
         memory = await get(it, stored["memory_id"])
         assert memory["auto_tags"] == stored["auto_tags"]
         assert "python" not in [tag.casefold() for tag in memory["auto_tags"]]  # it has that one already
+
+
+@pytest.mark.usefixtures("model")
+async def test_the_answer_says_what_was_taken_out_wherever_it_stood(paths: Paths, clock: FakeClock) -> None:
+    key = "AKIAIOSFODNN7EXAMPLE"
+    async with served(paths, clock) as it:
+        stored = await store(it, "the importer needs its own user", metadata={"password": "hunter22"}, tags=[key])
+        assert sorted(stored["redacted"]) == ["assigned_secret", "aws_access_key"]
+        memory = await get(it, stored["memory_id"])
+        assert "hunter22" not in str(memory)
+        assert key not in str(memory)
+        edited = await it.caller.call("memory.edit", memory_id=stored["memory_id"], content=f"the importer uses {key}")
+        assert edited["redacted"] == ["aws_access_key"]
+        assert key not in (await get(it, stored["memory_id"]))["content"]

@@ -104,6 +104,11 @@ def test_an_event_without_secrets_is_left_as_it_is(tag: str) -> None:
     assert sanitise(event) is event
 
 
+def test_a_value_whose_name_says_that_it_is_a_secret_is_taken_out() -> None:
+    event = sanitise(stored(metadata={"password": "hunter22", "note": "nothing", "nested": {"api_key": "abcd1234efgh"}}))
+    assert event.metadata == {"password": "[REDACTED:assigned_secret]", "note": "nothing", "nested": {"api_key": "[REDACTED:assigned_secret]"}}
+
+
 async def test_the_log_sanitises_what_is_appended(tmp_path: Path) -> None:
     async with running_log(tmp_path / "log.db") as log:
         await append(log, stored(content=f"the token is {SECRET}", metadata={"a": {"b": [SECRET]}}), queried(text=SECRET, filters={"tags": [SECRET]}))
