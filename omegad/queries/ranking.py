@@ -96,7 +96,9 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
 
     `is_author_named`, `identifiers`, `overlap` and `is_in_window` are about the question: whether it names who speaks, which share of
     its identifiers the memory holds, which share of its words the memory's tags and project are, and whether the memory is of the
-    time it names. `denied_by` is the row of the newer memory that denies it, for a question about how things are.
+    time it names. `uses` are those that somebody told of, by saying it again or rating it helpful; to be found is none, so that the same
+    question is answered the same. Ages are in whole days. `denied_by` is the row of the newer memory that denies it, for a question
+    about how things are.
     """
 
     is_author_named: bool = False
@@ -113,8 +115,9 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 3
     rating: int = 0
     uses: int = 0
-    age_days: float = 0.0
-    idle_days: float = 0.0
+    times_found: int = 0
+    age_days: int = 0
+    idle_days: int = 0
     on_probation: bool = False
     denied_by: int | None = None
     dated_us: int = 0
@@ -247,7 +250,7 @@ def _strength(known: Details) -> float:
 
 def _is_neglected(known: Details) -> bool:
     """Say whether a memory that is not meant to stay has not been asked for in a long time."""
-    return known.decays and not known.is_permanent and known.uses == 0 and known.idle_days > NEGLECTED_DAYS
+    return known.decays and not known.is_permanent and known.uses == known.times_found == 0 and known.idle_days > NEGLECTED_DAYS
 
 
 def _with(one: Ranked, stage: str, contribution: float) -> Ranked:

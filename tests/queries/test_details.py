@@ -48,7 +48,7 @@ def test_what_is_known_of_a_memory_is_read_off_its_row(views: Searched) -> None:
     views.show(rated("a", 2), repeated("a"), queried(("a", 0.9)))
     found = known(views, row, "why did Anna drop it?", START_US + 10 * DAY_US)
     assert (found.is_author_named, found.is_question, found.gives_reason, found.announces_change) == (True, True, True, True)
-    assert (found.characters, found.priority, found.rating, found.uses) == (45, 5, 2, 2)
+    assert (found.characters, found.priority, found.rating, found.uses, found.times_found) == (45, 5, 2, 3, 1)
     assert (found.kind_weight, found.decays) == (BUILT_IN["decision"].weight, BUILT_IN["decision"].decays)
     assert found.age_days == pytest.approx(10)
     assert (found.on_probation, found.denied_by, found.is_in_window) == (False, None, False)

@@ -148,10 +148,10 @@ LOWERING: list[dict[str, Any]] = [
     {"kind_weight": 0.8},
     {"priority": 2},
     {"rating": -1},
-    {"age_days": 100.0},
+    {"age_days": 100},
     {"on_probation": True},
     {"denied_by": 99},
-    {"is_permanent": False, "idle_days": NEGLECTED_DAYS + 1.0},
+    {"is_permanent": False, "idle_days": NEGLECTED_DAYS + 1},
 ]
 
 
@@ -207,7 +207,7 @@ def test_neglect_touches_only_what_is_not_meant_to_stay_and_nobody_asks_for() ->
     assert loss(is_permanent=True) == 0
     assert loss(is_permanent=False, uses=1) == 0
     assert loss(is_permanent=False, decays=False) == 0
-    assert loss(is_permanent=False, idle_days=NEGLECTED_DAYS - 1.0) == 0
+    assert loss(is_permanent=False, idle_days=NEGLECTED_DAYS - 1) == 0
 
 
 def test_details_are_weighed_against_the_best_match_whatever_its_score() -> None:
@@ -357,7 +357,7 @@ def any_candidates(draw: st.DrawFn) -> list[Given]:
 
 @st.composite
 def any_details(draw: st.DrawFn) -> Details:
-    days = st.floats(0, 40_000)
+    days = st.integers(0, 40_000)
     return Details(
         is_author_named=draw(st.booleans()),
         is_question=draw(st.booleans()),

@@ -12,7 +12,7 @@ from omegad.memory_types import BUILT_IN, TTL_SECONDS_MAX, MemoryType, MemoryTyp
 from omegad.queries import calibration, ranking, search
 from omegad.queries.mirror import Mirror
 from omegad.queries.ranking import COMPARED, Candidates, Ranked, Weights
-from tests.builders import EMBEDDER, START_US, contradicted, deleted, edited, promoted, queried, rated, stored, superseded
+from tests.builders import EMBEDDER, START_US, contradicted, deleted, edited, promoted, queried, rated, repeated, stored, superseded
 from tests.queries.searching import DAY_US, LATER_US, MODES, Searched, day, ids, stages_of
 
 BUSY = MODES[:3]
@@ -285,9 +285,10 @@ def test_of_two_that_are_else_alike_the_one_comes_first_that_something_speaks_fo
         (rated("a", -1), "b"),
         (contradicted("a", "c"), "b"),
         (promoted("b"), "a"),
-        (queried(("b", 0.9)), "b"),
+        (repeated("b"), "b"),
+        (queried(("b", 0.9)), "a"),
     ],
-    ids=["helpful", "outdated", "contradicted", "promoted", "used"],
+    ids=["helpful", "outdated", "contradicted", "promoted", "said again", "only found"],
 )
 def test_what_happens_to_a_memory_moves_it(views: Searched, event: Any, best: str) -> None:
     for name in ("a", "b"):
