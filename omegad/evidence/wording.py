@@ -53,6 +53,7 @@ _IRREGULAR = {
     "am": "is",
     "be": "is",
     "being": "is",
+    "each": "every",
     "does": "do",
     "has": "have",
 }
@@ -165,7 +166,7 @@ def stems(words: str) -> frozenset[str]:
 
 EMPTY = stems(
     """a an the this that these those it its i we you my our your me us there here is so very really just quite rather please
-    note remember basically actually simply currently now today also too then well hey oh okay ok yes"""
+    note remember basically actually simply currently now today also too but then well hey oh okay ok yes"""
 )
 """Words that say nothing of their own: articles, pronouns, the copula in the present, fillers; as stems."""
 

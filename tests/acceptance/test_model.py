@@ -63,7 +63,6 @@ def test_what_says_the_same_in_nearly_the_same_words_is_a_duplicate(model_daemon
     ("one", "other"),
     [
         ("The service listens on port 8080 in production", "The service listens on port 8081 in production"),
-        ("Always run the linter before a commit", "Never run the linter before a commit"),
         ("The settings are read from config/app.toml", "The settings are read from config/web.toml"),
         ("Requires PostgreSQL 15.2 or newer", "Requires PostgreSQL 15.4 or newer"),
     ],
@@ -72,7 +71,17 @@ def test_what_differs_in_a_detail_is_another_memory_however_alike(model_daemon: 
     first, second = _store(model_daemon, one), _store(model_daemon, other)
     assert (first["outcome"], second["outcome"]) == ("stored", "stored")
     assert first["memory_id"] in [related["memory_id"] for related in second["related"]]
-    assert model_daemon.call("memory.list")["memories"][1]["status"] == "active"
+    assert model_daemon.call("memory.get", memory_id=first["memory_id"])["status"] == "active"
+
+
+def test_what_is_turned_into_its_opposite_is_replaced_and_can_be_restored(model_daemon: Home) -> None:
+    first = _store(model_daemon, "Always run the linter before a commit")
+    second = _store(model_daemon, "Never run the linter before a commit")
+    assert (second["outcome"], second["contradicts"], second["superseded"]) == ("stored", [first["memory_id"]], [first["memory_id"]])
+    found = model_daemon.call("memory.get", memory_id=first["memory_id"])
+    assert (found["status"], found["superseded_by"]) == ("superseded", second["memory_id"])
+    model_daemon.call("memory.restore", memory_id=first["memory_id"])
+    assert model_daemon.call("memory.get", memory_id=first["memory_id"])["status"] == "active"
 
 
 def test_what_is_near_is_related_and_what_is_not_is_not(model_daemon: Home) -> None:
