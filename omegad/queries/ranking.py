@@ -171,12 +171,13 @@ def refined(ranked: Sequence[Ranked], details: Mapping[int, Details], weights: W
 def succeeded(ranked: Sequence[Ranked], details: Mapping[int, Details]) -> list[Ranked]:
     """Let a memory that denies an older one stand where that one would without it, whether or not it was found by itself.
 
-    *details* has those of the denying memories too; the older are dealt with first, so that the last of several stands for all.
+    *details* has those of the denying memories too; the older are dealt with first, so that the last of several stands for all. What
+    holds a thing that the question names exactly keeps its place before one that does not.
     """
     by_id = {one.id: one for one in ranked}
     for row in sorted(details, key=lambda row: (details[row].dated_us, row)):
         older, newer = by_id.get(row), details[row].denied_by
-        if older is None or newer is None or newer not in details:
+        if older is None or newer is None or newer not in details or details[newer].identifiers < details[row].identifiers:
             continue
         place = older.score - older.stages.get("contradicted", 0.0) + EPSILON * ("succeeds" in older.stages)
         one = by_id.get(newer, Ranked(id=newer, score=0.0, stages={}))
@@ -209,6 +210,8 @@ def renewed(
     alike = np.clip((likeness - SAME_MATTER[0]) / (SAME_MATTER[1] - SAME_MATTER[0]), 0.0, 1.0)
     loss = alike * _saturated(gap, OUTDATED_DAYS) * -(weights.outdated + weights.announced * announced[None, :]) * scale
     loss[relevance[None, :] < COMPARABLE * relevance[:, None]] = 0.0
+    named = np.array([details[one.id].identifiers for one in first])
+    loss[named[None, :] < named[:, None]] = 0.0
     after = scores.copy()
     for i in np.argsort(-dated, kind="stable"):
         newer = np.flatnonzero(loss[i] > 0)

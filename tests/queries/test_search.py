@@ -432,3 +432,11 @@ def test_a_new_mirror_answers_as_the_one_that_saw_everything_happen(views: Searc
     before = views.find("alpha beta3", now_us=LATER_US, limit=30)
     views.mirror = Mirror(EMBEDDER)
     assert views.find("alpha beta3", now_us=LATER_US, limit=30) == before
+
+
+def test_what_the_question_names_exactly_is_not_displaced_by_what_has_come_since(views: Searched) -> None:
+    views.put("old", "the build needs hatchling 1.25 or newer", at=START_US)
+    views.put("new", "the build needs hatchling 1.27 or newer", at=START_US + 300 * DAY_US)
+    views.show(contradicted("old", "new"))
+    assert order(views, "which hatchling does the build need", now_us=YEAR_ON_US)[0] == "new"
+    assert order(views, "hatchling 1.25", now_us=YEAR_ON_US)[0] == "old"
