@@ -129,6 +129,7 @@ def _add_query(verbs: "Verbs") -> None:
         "--mode", choices=("hybrid", "semantic", "keyword", "phrase"), help="hybrid (default), meaning, any of the words, words in a row"
     )
     query.add_argument("--limit", metavar="N", type=int, help="how many at most, 1 to 100 (10)")
+    query.add_argument("--widen", action="store_true", default=None, help="also answer with what the edges of the best lead to")
     query.add_argument("--explain", action="store_true", default=None, help="show what each score is made of")
     query.add_argument("--min-position", metavar="N", type=int, help="answer only from views that show the log up to here")
     _add_filters(query)

@@ -35,7 +35,7 @@ def store(arguments: Namespace, place: Place) -> int:
 
 def query(arguments: Namespace, place: Place) -> int:
     """Find memories, best first."""
-    asked = chosen(arguments, "text", "mode", "limit", "explain", "min_position")
+    asked = chosen(arguments, "text", "mode", "limit", "explain", "widen", "min_position")
     answer = ask(place, "memory.query", **asked, **filters(arguments))
     if arguments.json:
         write_json(answer)

@@ -89,7 +89,7 @@ class QueryDispatch:
             text=query.text,
             mode=query.mode,
             limit=query.limit,
-            filters=query.named(),
+            filters=query.named() | ({"widen": True} if query.widen else {}),
             results=tuple(Returned(memory_id=result.memory_id, score=result.score) for result in answer.results),
             read_position=answer.position,
             at=at,

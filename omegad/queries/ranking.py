@@ -42,6 +42,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     outdated: float = -0.15
     announced: float = -0.20
     age: float = -0.05
+    linked: float = 0.60
 
 
 SUBSTANCE_CHARACTERS = 400  # beyond which a memory does not say more by being longer
@@ -182,6 +183,20 @@ def succeeded(ranked: Sequence[Ranked], details: Mapping[int, Details]) -> list[
         place = older.score - older.stages.get("contradicted", 0.0) + EPSILON * ("succeeds" in older.stages)
         one = by_id.get(newer, Ranked(id=newer, score=0.0, stages={}))
         by_id[newer] = _with(one, "succeeds", max(0.0, place - one.score))
+    return _ordered(by_id.values())
+
+
+def widened(ranked: Sequence[Ranked], links: Iterable[tuple[int, int, float]], weights: Weights) -> list[Ranked]:
+    """Add what edges lead to from what was found: (from, to, weight of the edge, 0 to 1), each for a share of the score it comes from.
+
+    What was found by itself keeps its own score where that is better.
+    """
+    by_id = {one.id: one for one in ranked}
+    given = {one.id: one.score for one in ranked}
+    for origin, row, weight in links:
+        share = weights.linked * weight * given[origin]
+        one = by_id.get(row, Ranked(id=row, score=0.0, stages={}))
+        by_id[row] = _with(one, "linked", max(0.0, share - one.score))
     return _ordered(by_id.values())
 
 

@@ -23,7 +23,7 @@ from omegad.queries.memory import COLUMNS, fields
 from omegad.queries.mirror import Mirror
 from omegad.queries.question import understood
 from omegad.queries.ranking import COMPARED, Candidates, Details, Ranked, Weights
-from omegad.queries.surroundings import Surroundings, selected, surroundings
+from omegad.queries.surroundings import Surroundings, linked, selected, surroundings
 from omegad.queries.words import Best, Filtered, Words
 from omegad.storage.driver import Connection
 
@@ -31,6 +31,7 @@ VIEWS = ("memories", "vectors", "fulltext", "sessions")
 CANDIDATES = 80  # of each index, or as many as are asked for
 WIDENED = 30  # of each index, whose neighbours in their sessions are looked at
 REFINED = 40  # of the best matches, or as many as are asked for; all that one index finds where the question names a time
+LINKED = 5  # of the best results, whose edges are followed where that is asked for
 DENIALS_MAX = 5  # in a chain, the last of which stands for all
 JUDGED = 3  # of the best results, for whether any of them answers
 SURE = 0.6  # that one answers, beyond which the next are not asked
@@ -39,13 +40,17 @@ Mode = Literal["hybrid", "semantic", "keyword", "phrase"]
 
 
 class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
-    """Find memories: by meaning and words (`hybrid`), meaning, any of the words, or the words in a row (`phrase`)."""
+    """Find memories: by meaning and words (`hybrid`), meaning, any of the words, or the words in a row (`phrase`).
+
+    `widen` also answers with what the edges of the best lead to; it must pass the filters as everything does.
+    """
 
     text: Annotated[str, Meta(min_length=1, max_length=8_192)]
     limit: Annotated[int, Meta(ge=1, le=100)] = 10
     mode: Mode = "hybrid"
     min_position: Annotated[int, Meta(ge=0)] | None = None
     explain: bool = False
+    widen: bool = False
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,6 +141,8 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
         best = ranking.renewed(best, known, relevance, vectors @ vectors.T, Weights())
     if not best:
         return Matches(results=[], confidence=0.0)
+    if query.widen:
+        best = ranking.widened(best, linked(connection, [one.id for one in best[:LINKED]], Filtered(*where(query, now_us))), Weights())
     lacking = [lacks_identifiers(known, one.id, question) for one in best[:JUDGED]]
     confidence = _confidence(connection, best[:JUDGED], asking, sources, found, lacking=lacking)
     results = _results(connection, best[: query.limit], confidence, found if query.explain else None)

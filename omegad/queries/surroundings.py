@@ -1,4 +1,4 @@
-"""Which memories stand beside which in their sessions."""
+"""Which memories stand beside which: in their sessions, and along edges."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,6 +6,16 @@ import msgspec
 
 from omegad.queries.words import Filtered
 from omegad.storage.driver import Connection
+
+LINKS_MAX = 200  # the heaviest
+
+_LINKED = """
+SELECT m.id, n.id, e.weight FROM memories AS m CROSS JOIN edges AS e ON e.source_id = m.node_id CROSS JOIN memories AS n ON n.node_id = e.target_id
+WHERE m.id IN (SELECT value FROM json_each(?1)) AND e.edge_type != 'superseded_by'
+UNION ALL
+SELECT m.id, n.id, e.weight FROM memories AS m CROSS JOIN edges AS e ON e.target_id = m.node_id CROSS JOIN memories AS n ON n.node_id = e.source_id
+WHERE m.id IN (SELECT value FROM json_each(?1)) AND e.edge_type != 'superseded_by' ORDER BY 3 DESC, 1, 2 LIMIT ?2
+"""
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -41,3 +51,10 @@ def selected(connection: Connection, filtered: Filtered, rows: Sequence[int]) ->
     """Return those of *rows* that *filtered* selects."""
     sql = f"SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {filtered.condition}"
     return {row[0] for row in connection.execute(sql, (str(list(rows)), *filtered.values))}
+
+
+def linked(connection: Connection, rows: Sequence[int], filtered: Filtered) -> list[tuple[int, int, float]]:
+    """Return (row, other row, weight) for the edges of *rows*, either way, to memories that *filtered* selects; heaviest first."""
+    found: list[tuple[int, int, float]] = connection.execute(_LINKED, (str(list(rows)), LINKS_MAX)).fetchall()
+    allowed = selected(connection, filtered, sorted({other for _, other, _ in found})) if found else set[int]()
+    return [link for link in found if link[1] in allowed]

@@ -12,7 +12,7 @@ from omegad.memory_types import BUILT_IN, TTL_SECONDS_MAX, MemoryType, MemoryTyp
 from omegad.queries import calibration, ranking, search
 from omegad.queries.mirror import Mirror
 from omegad.queries.ranking import COMPARED, Candidates, Ranked, Weights
-from tests.builders import EMBEDDER, START_US, contradicted, deleted, edited, promoted, queried, rated, repeated, stored, superseded
+from tests.builders import EMBEDDER, START_US, contradicted, deleted, edited, linked, promoted, queried, rated, repeated, stored, superseded
 from tests.queries.searching import DAY_US, LATER_US, MODES, Searched, day, ids, stages_of
 
 BUSY = MODES[:3]
@@ -440,3 +440,17 @@ def test_what_the_question_names_exactly_is_not_displaced_by_what_has_come_since
     views.show(contradicted("old", "new"))
     assert order(views, "which hatchling does the build need", now_us=YEAR_ON_US)[0] == "new"
     assert order(views, "hatchling 1.25", now_us=YEAR_ON_US)[0] == "old"
+
+
+def test_a_widened_search_follows_the_edges_of_the_best(views: Searched) -> None:
+    views.put("deploy", "deploys go through the pipeline")
+    views.put("coffee", "the coffee machine is on the second floor")
+    views.put("hidden", "the tea is there too")
+    views.show(linked("deploy", "coffee", "evolves", 0.8), linked("hidden", "deploy", "related", 1.0), deleted("hidden"))
+    question = "how do deploys go through the pipeline"
+    assert "linked" not in stages_of(views.find(question, explain=True)[-1])
+    widened = views.find(question, widen=True, explain=True)
+    assert ids(widened) == ["deploy", "coffee"]
+    assert stages_of(widened[1])["linked"] > 0
+    assert sum(stages_of(widened[1]).values()) == pytest.approx(widened[1].score)
+    assert ids(views.find(question, widen=True, tags=("none",))) == []
