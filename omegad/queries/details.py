@@ -81,7 +81,7 @@ def _details(row: tuple[Any, ...], asked: Asked, identifiers: float, types: Memo
 
 def lacking(known: Mapping[int, Details], row: int, asked: Asked) -> bool:
     """Say whether the question names a thing exactly, and the memory does not."""
-    return bool(asked.identifiers) and known[row].identifiers == 0
+    return bool(asked.identifiers) and (row not in known or known[row].identifiers == 0)
 
 
 def _identifiers_held(asked: Asked, content: str) -> float:

@@ -454,3 +454,10 @@ def test_a_widened_search_follows_the_edges_of_the_best(views: Searched) -> None
     assert stages_of(widened[1])["linked"] > 0
     assert sum(stages_of(widened[1]).values()) == pytest.approx(widened[1].score)
     assert ids(views.find(question, widen=True, tags=("none",))) == []
+
+
+def test_what_an_edge_led_to_is_judged_like_the_rest(views: Searched) -> None:
+    views.put("deploy", "deploys go through pipeline.yml")
+    views.put("coffee", "the coffee machine is on the second floor")
+    views.show(linked("deploy", "coffee", "evolves", 1.0))
+    assert ids(views.find("what does pipeline.yml do", widen=True)) == ["deploy", "coffee"]
