@@ -65,7 +65,10 @@ class Mirror:
             self._sync(connection)
             chosen = self._columns.chosen(wanted)
             if len(chosen) > RESCORED:
-                differing = np.bitwise_count(self._bits[chosen] ^ _signs(np.frombuffer(vector, "<f4"))).sum(axis=1, dtype=np.uint16)
+                # To pick all rows one by one would copy them.
+                is_all = len(chosen) == self._columns.count
+                bits = self._bits[: len(chosen)] if is_all else self._bits[chosen]
+                differing = np.bitwise_count(bits ^ _signs(np.frombuffer(vector, "<f4"))).sum(axis=1, dtype=np.uint16)
                 chosen = chosen[np.argpartition(differing, RESCORED)[:RESCORED]]
             best = self._rescored(connection, vector, chosen)
         return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
