@@ -93,20 +93,21 @@ class Columns:
         self._arrays["active"][: self.count][of_row] = current[of_row] if is_active else False
         self._arrays["expires"][: self.count][of_row] = NEVER if expires_us is None else expires_us
 
-    def chosen(self, wanted: Selection) -> npt.NDArray[np.intp]:
-        """Return the indices of the vectors whose memories are selected, active and not expired."""
-        mask = self._arrays["active"][: self.count] & (self._arrays["expires"][: self.count] > wanted.now_us)
+    def chosen(self, wanted: Selection, among: npt.NDArray[np.intp] | None = None) -> npt.NDArray[np.intp]:
+        """Return the indices of the vectors whose memories are selected, active and not expired; of those *among* some, or of all."""
+        part: slice | npt.NDArray[np.intp] = slice(0, self.count) if among is None else among
+        mask = self._arrays["active"][part] & (self._arrays["expires"][part] > wanted.now_us)
         for name, values in wanted.named.items():
             codes = [code for value in values if (code := self._codes[name].get(value)) is not None]
-            array = self._arrays[name][: self.count]
+            array = self._arrays[name][part]
             mask &= (array == codes[0]) if len(codes) == 1 else np.isin(array, codes)
         if wanted.since_us is not None:
-            mask &= self._arrays["created"][: self.count] >= wanted.since_us
+            mask &= self._arrays["created"][part] >= wanted.since_us
         if wanted.until_us is not None:
-            mask &= self._arrays["created"][: self.count] <= wanted.until_us
+            mask &= self._arrays["created"][part] <= wanted.until_us
         if wanted.among is not None:
-            mask &= np.isin(self.memory, list(wanted.among))
-        return np.flatnonzero(mask)
+            mask &= np.isin(self._arrays["memory"][part], list(wanted.among))
+        return np.flatnonzero(mask) if among is None else among[mask]
 
 
 def grown(array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
