@@ -12,6 +12,7 @@ import msgspec
 from omegad.times import EPOCH, MICROSECOND
 
 IDENTIFIERS_MAX = 16
+ACRONYM_LETTERS_MAX = 4  # a longer word in capitals is a code, like SIGTERM; a shorter one a word, like DNS
 CODE_DIGITS = 3  # a shorter number counts something
 YEAR_DIGITS = 4
 
@@ -117,7 +118,7 @@ def _is_identifier(part: str) -> bool:
         return len(part) >= CODE_DIGITS and not (len(part) == YEAR_DIGITS and part[:2] in {"19", "20"})
     if any(sign.isdigit() for sign in part):
         return True
-    return any(sign.isupper() for sign in part[1:]) and (any(sign.islower() for sign in part) or len(part) > 1)
+    return any(sign.isupper() for sign in part[1:]) and (any(sign.islower() for sign in part) or len(part) > ACRONYM_LETTERS_MAX)
 
 
 def _tense(text: str) -> Tense:

@@ -249,3 +249,7 @@ def test_a_sentence_of_times_is_understood(words: list[str]) -> None:
 def test_no_question_takes_long(unit: str) -> None:
     with at_most(3):
         understood(unit * (400_000 // len(unit)), us(NOW))
+
+
+def test_a_short_word_in_capitals_is_a_word_and_a_long_one_a_code() -> None:
+    assert identifiers("does DNS or the API send SIGTERM?") == ("SIGTERM",)
