@@ -113,13 +113,13 @@ def compacted(prepared: PreparedCompaction, guards: Guards, now_us: int, promote
         current = {m.memory_id: guard for m in draft.members if (guard := _unchanged(m, prepared, guards, now_us))}
         if len(current) < prepared.size_min:
             continue
-        draft = _narrowed(draft, current)  # noqa: PLW2901  what is left of it
-        stored = _stored(draft, list(current.values()), promoted)
+        left = _narrowed(draft, current)
+        stored = _stored(left, list(current.values()), promoted)
         holder = guards.holder(stored.content_key, now_us)
         if holder is not None and holder.memory_id not in current:
             continue
-        events.extend(_events(draft, stored))
-        found.append(_cluster(draft, stored))
+        events.extend(_events(left, stored))
+        found.append(_cluster(left, stored))
     return tuple(events), Compaction(clusters=tuple(found), superseded=sum(len(cluster.originals) for cluster in found))
 
 

@@ -181,7 +181,9 @@ def embed(prepared: PreparedStore, embedded_key: str, guards: Guards, now_us: in
         if same and guard.state == "active":
             facts.append(MemorySuperseded(memory_id=guard.memory_id, superseded_by=same, reason="says the same"))
         elif guard.state == "active":
-            facts.extend(denials(guards, guard, older, now_us))
+            # What it denied when it was stored stays as it is: somebody may have restored it since.
+            undenied = [n for n in older if (other := guards.memory(n.memory_id)) and other.denied_by != guard.memory_id]
+            facts.extend(denials(guards, guard, undenied, now_us))
     events = tuple(NewEvent(event=fact, cause=guard.stored_at) for fact in facts)
     return Decision(events=events, answer=Stored(memory_id=guard.memory_id, outcome="stored"))
 

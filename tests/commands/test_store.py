@@ -432,3 +432,11 @@ def test_an_upsert_without_its_provenance_is_refused(missing: str) -> None:
     assert methods.parse("memory.upsert", msgspec.json.encode(params))
     with pytest.raises(Invalid, match=missing):
         methods.parse("memory.upsert", msgspec.json.encode({name: value for name, value in params.items() if name != missing}))
+
+
+def test_what_was_denied_when_it_was_stored_is_not_denied_again_when_it_is_embedded() -> None:
+    """Between the two somebody may have restored the older one."""
+    ready = prepared("c", Neighbour(memory_id="n", contradiction=denial(is_explicit=True)))
+    restored = guard("n", at=1, denied_by="mem-new")
+    assert [type(fact) for fact in facts(embed(ready, PENDING, restored))] == [MemoryEmbedded, MemoryRelated]
+    assert MemorySuperseded in [type(fact) for fact in facts(embed(ready, PENDING, guard("n", at=1)))]
