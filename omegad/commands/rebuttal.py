@@ -12,13 +12,13 @@ SAID_AGAIN = "what it denied was said again"
 
 def denials(guards: Guards, said: MemoryGuard, neighbours: Sequence[Neighbour], now_us: int) -> list[Fact]:
     """Return what saying again what a memory says does to others: to those that its text denies, and to the one that had denied it."""
-    facts = list(_denied(said.memory_id, neighbours))
+    facts = list(denied(said.memory_id, neighbours))
     return [*facts, *_reaffirmed(guards, said.memory_id, said.denied_by, facts, now_us)]
 
 
 def denials_of_new(guards: Guards, memory_id: str, content_key: str, neighbours: Sequence[Neighbour], now_us: int) -> list[Fact]:
     """Return what a new memory does to others; one that says again what had been replaced takes the place of what had replaced it."""
-    facts = list(_denied(memory_id, neighbours))
+    facts = list(denied(memory_id, neighbours))
     replaced = guards.replaced(content_key)
     if replaced is None:
         return facts
@@ -27,7 +27,8 @@ def denials_of_new(guards: Guards, memory_id: str, content_key: str, neighbours:
     return [*facts, *again, *over]
 
 
-def _denied(memory_id: str, neighbours: Sequence[Neighbour]) -> Iterator[Fact]:
+def denied(memory_id: str, neighbours: Sequence[Neighbour]) -> Iterator[Fact]:
+    """Yield what the text of a memory alone does to its neighbours."""
     for neighbour in neighbours:
         found = neighbour.contradiction
         if found and neighbour.memory_id != memory_id:

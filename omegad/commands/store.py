@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from omegad.commands.command import Command, Name, Text
 from omegad.commands.content import content_key
-from omegad.commands.rebuttal import denials, denials_of_new
+from omegad.commands.rebuttal import denials, denials_of_new, denied
 from omegad.commands.relating import EPISODIC_TYPES, Neighbour, relations
 from omegad.errors import Refused
 from omegad.events.fact import Fact, NewEvent, Position
@@ -156,8 +156,8 @@ def store(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, guard
         if survivor is not None and len(evolution.content.encode()) <= CONTENT_BYTES_MAX:
             facts = _evolved(prepared, survivor, evolution)
             return _strengthened(command, prepared, survivor, facts, denials(guards, survivor, neighbours, now_us), outcome="evolved")
-    denied = [] if command.event_type in EPISODIC_TYPES else denials_of_new(guards, prepared.memory_id, key, neighbours, now_us)
-    return _new(command, prepared, kind, key, related=relations(neighbours), denied=denied)
+    rebuttals = [] if command.event_type in EPISODIC_TYPES else denials_of_new(guards, prepared.memory_id, key, neighbours, now_us)
+    return _new(command, prepared, kind, key, related=relations(neighbours), rebuttals=rebuttals)
 
 
 def embed(prepared: PreparedStore, embedded_key: str, guards: Guards, now_us: int) -> Decision:
@@ -183,7 +183,7 @@ def embed(prepared: PreparedStore, embedded_key: str, guards: Guards, now_us: in
         elif guard.state == "active":
             # What it denied when it was stored stays as it is: somebody may have restored it since.
             undenied = [n for n in older if (other := guards.memory(n.memory_id)) and other.denied_by != guard.memory_id]
-            facts.extend(denials(guards, guard, undenied, now_us))
+            facts.extend(denied(guard.memory_id, undenied))
     events = tuple(NewEvent(event=fact, cause=guard.stored_at) for fact in facts)
     return Decision(events=events, answer=Stored(memory_id=guard.memory_id, outcome="stored"))
 
@@ -231,7 +231,7 @@ def _strengthened(
     prepared: PreparedStore,
     survivor: MemoryGuard,
     facts: list[Fact],
-    denied: list[Fact],
+    rebuttals: list[Fact],
     *,
     outcome: Literal["duplicate", "evolved"],
 ) -> Decision:
@@ -242,16 +242,18 @@ def _strengthened(
     answer = Stored(
         memory_id=survivor.memory_id,
         outcome=outcome,
-        contradicts=tuple(fact.memory_id for fact in denied if isinstance(fact, MemoryContradicted)),
-        superseded=tuple(fact.memory_id for fact in denied if isinstance(fact, MemorySuperseded)),
+        contradicts=tuple(fact.memory_id for fact in rebuttals if isinstance(fact, MemoryContradicted)),
+        superseded=tuple(fact.memory_id for fact in rebuttals if isinstance(fact, MemorySuperseded)),
         redacted=prepared.redacted,
         degraded=prepared.degraded,
         status="probation" if survivor.probation and not is_corroborated else "active",
     )
-    return Decision(events=_events(command, [*facts, *denied]), answer=answer)
+    return Decision(events=_events(command, [*facts, *rebuttals]), answer=answer)
 
 
-def _new(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, key: str, *, related: tuple[Relation, ...], denied: list[Fact]) -> Decision:
+def _new(
+    command: StoreMemory, prepared: PreparedStore, kind: MemoryType, key: str, *, related: tuple[Relation, ...], rebuttals: list[Fact]
+) -> Decision:
     is_automatic = command.is_automatic()
     stored = MemoryStored(
         memory_id=prepared.memory_id,
@@ -279,14 +281,14 @@ def _new(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, key: s
         memory_id=stored.memory_id,
         outcome="stored",
         related=tuple(Related(memory_id=r.memory_id, similarity=r.similarity, edge_type=r.edge_type) for r in related),
-        contradicts=tuple(fact.memory_id for fact in denied if isinstance(fact, MemoryContradicted)),
-        superseded=tuple(fact.memory_id for fact in denied if isinstance(fact, MemorySuperseded)),
+        contradicts=tuple(fact.memory_id for fact in rebuttals if isinstance(fact, MemoryContradicted)),
+        superseded=tuple(fact.memory_id for fact in rebuttals if isinstance(fact, MemorySuperseded)),
         redacted=prepared.redacted,
         auto_tags=prepared.auto_tags,
         degraded=prepared.degraded,
         status="probation" if is_automatic else "active",
     )
-    return Decision(events=_events(command, [*facts, *denied]), answer=answer)
+    return Decision(events=_events(command, [*facts, *rebuttals]), answer=answer)
 
 
 def _events(command: StoreMemory, facts: Sequence[Fact]) -> tuple[NewEvent, ...]:

@@ -440,3 +440,8 @@ def test_what_was_denied_when_it_was_stored_is_not_denied_again_when_it_is_embed
     restored = guard("n", at=1, denied_by="mem-new")
     assert [type(fact) for fact in facts(embed(ready, PENDING, restored))] == [MemoryEmbedded, MemoryRelated]
     assert MemorySuperseded in [type(fact) for fact in facts(embed(ready, PENDING, guard("n", at=1)))]
+
+
+def test_to_be_embedded_is_not_to_be_said_again() -> None:
+    older = guard("mem-new", at=3, pending=True, denied_by="n")
+    assert [type(fact) for fact in facts(embed(prepared("c"), older, guard("n", at=5)))] == [MemoryEmbedded, MemoryRelated]
