@@ -328,7 +328,8 @@ class Served(NamedTuple):
         return Caller(self.daemon, name)
 
     async def caught_up(self) -> Position:
-        """Wait until every view that has not failed shows the whole log; return its end."""
+        """Wait until every view that has not failed shows the whole log, answered queries included; return its end."""
+        await self.daemon.parts.log.settled()
         head = self.daemon.parts.log.head
         driver = self.daemon.parts.views.driver
         healthy = [name for name, checkpoint in driver.checkpoints.items() if checkpoint.failed_position is None]
