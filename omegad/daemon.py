@@ -6,10 +6,12 @@ The only module that knows the projections by name.
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 import structlog
@@ -44,6 +46,8 @@ from omegad.views.contract import Embedding
 
 SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
 
+T = TypeVar("T")
+
 _log = structlog.get_logger(__name__)
 
 
@@ -74,12 +78,17 @@ def serve(paths: Paths, settings: Config) -> None:
     Raises `AlreadyRunning` where another process serves it, and storage errors where its files cannot be used.
     """
     telemetry.configure(settings.log_level)
-    allocator.keep_small()
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
     os.umask(0o077)
     endpoint.private_directory(paths.home)
     with endpoint.lock(paths.lock):
-        anyio.run(_serve, paths, settings, SystemClock(), backend_options={"use_uvloop": True})
+        run(partial(_serve, paths, settings, SystemClock()))
+
+
+def run(main: Callable[[], Awaitable[T]]) -> T:
+    """Run *main* as a daemon runs: on its event loop, with its bounds on memory and on the wait for the interpreter."""
+    allocator.keep_small()
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    return anyio.run(main, backend_options={"use_uvloop": True})
 
 
 async def _serve(paths: Paths, settings: Config, clock: Clock) -> None:

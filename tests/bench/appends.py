@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 
+from omegad import daemon
 from omegad.clock import SystemClock
 from omegad.log import event_log
 from omegad.log.decision import Proposal
@@ -22,7 +23,7 @@ WAITERS = 64
 def run(effort: Effort, report: Report) -> None:
     """Measure one waiter and 64, each in turns with bare commits in the same directory."""
     with homes.directory() as home:
-        for figure in anyio.run(_measure, home, effort):
+        for figure in daemon.run(partial(_measure, home, effort)):
             report(figure)
 
 

@@ -181,7 +181,7 @@ async def caught_up(service: Daemon) -> None:
 
 def make_home(home: Path, notes: list[Note], embedder_id: str) -> None:
     """Make a home that holds *notes*, its views in step."""
-    anyio.run(_make_home, home, notes, embedder_id)
+    daemon.run(partial(_make_home, home, notes, embedder_id))
 
 
 async def _make_home(home: Path, notes: list[Note], embedder_id: str) -> None:

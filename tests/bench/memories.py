@@ -3,11 +3,13 @@
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import anyio
 import msgspec
 
+from omegad import daemon
 from omegad.commands.store import Stored
 from omegad.daemon import Daemon
 from omegad.queries import terms
@@ -37,7 +39,7 @@ def run(effort: Effort, report: Report) -> None:
     """Measure at 1,000 and 10,000 memories, and at 100,000 where it is asked for."""
     for count in (1_000, 10_000, *([100_000] if effort.large else [])):
         with homes.directory() as place:
-            anyio.run(_measure, place / "home", count, effort, report)
+            daemon.run(partial(_measure, place / "home", count, effort, report))
 
 
 async def _measure(home: Path, count: int, effort: Effort, report: Report) -> None:

@@ -5,11 +5,13 @@ events per second count all of them.
 """
 
 import time
+from functools import partial
 from pathlib import Path
 
 import anyio
 import numpy as np
 
+from omegad import daemon
 from omegad.clock import SystemClock
 from omegad.commands import tool
 from omegad.config import Config
@@ -30,7 +32,7 @@ SESSIONS = 40
 def run(effort: Effort, report: Report) -> None:
     """Measure whole rebuilds, checks and swap included, in turns with reading and decoding the same log."""
     with homes.directory() as place:
-        anyio.run(_measure, place, effort, report)
+        daemon.run(partial(_measure, place, effort, report))
 
 
 async def _measure(home: Path, effort: Effort, report: Report) -> None:
