@@ -84,6 +84,7 @@ CREATE TABLE memories (
 ) STRICT;
 
 CREATE INDEX memories_by_project ON memories (project, status, expires_us, created_us);
+CREATE INDEX memories_by_day ON memories (coalesce(referenced_us, created_us));
 CREATE INDEX memories_by_session ON memories (session_id);
 CREATE INDEX memories_by_change ON memories (changed_position);
 CREATE INDEX memories_by_expiry ON memories (expires_us) WHERE expires_us IS NOT NULL AND status = 'active';

@@ -53,14 +53,14 @@ def details(connection: Connection, rows: Sequence[int], asked: Asked, types: Me
 def _details(row: tuple[Any, ...], asked: Asked, identifiers: float, types: MemoryTypes, now_us: int) -> Details:
     (_, event_type, project, expires_us, created_us, said_us, referenced_us, on_probation, rating, priority, characters) = row[:11]
     (author, is_question, gives_reason, announces_change, tags, auto_tags, access_count, repeated, denied_by) = row[11:]
-    kind, window = types.of(event_type), asked.question.window
+    kind, period = types.of(event_type), asked.question.period
     spoken_us = created_us if referenced_us is None else referenced_us
     return Details(
         is_author_named=author in asked.question.names,
         is_question=bool(is_question),
         characters=characters,
         identifiers=identifiers,
-        is_in_window=window is not None and window.start_us <= spoken_us < window.end_us,
+        is_in_period=period is not None and period.start_us <= spoken_us < period.end_us,
         gives_reason=asked.question.asks_why and bool(gives_reason),
         announces_change=bool(announces_change),
         overlap=min(OVERLAP_MAX, len(asked.words.intersection(_words(f"{tags} {auto_tags} {project or ''}")))) / OVERLAP_MAX,

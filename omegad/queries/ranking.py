@@ -95,7 +95,7 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
 class Details(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a candidate beside how well it matches, as the stages ask for it. Times are in microseconds since 1970.
 
-    `is_author_named`, `identifiers`, `overlap` and `is_in_window` are about the question: whether it names who speaks, which share of
+    `is_author_named`, `identifiers`, `overlap` and `is_in_period` are about the question: whether it names who speaks, which share of
     its identifiers the memory holds, which share of its words the memory's tags and project are, and whether the memory is of the
     time it names. `uses` are those that somebody told of, by saying it again or rating it helpful; to be found is none, so that the same
     question is answered the same. Ages are in whole days. `denied_by` is the row of the newer memory that denies it, for a question
@@ -106,7 +106,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     is_question: bool = False
     characters: int = SUBSTANCE_CHARACTERS
     identifiers: float = 0.0
-    is_in_window: bool = False
+    is_in_period: bool = False
     gives_reason: bool = False
     announces_change: bool = False
     overlap: float = 0.0
@@ -132,8 +132,11 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
     stages: Mapping[str, float]
 
 
-def matched(known: Candidates, weights: Weights, count: int) -> list[Ranked]:
-    """Return the best by how well they and their surroundings match, best first; equals in order of their ids."""
+def matched(known: Candidates, weights: Weights, count: int, *, must_match: bool = True) -> list[Ranked]:
+    """Return the best by how well they and their surroundings match, best first; equals in order of their ids.
+
+    What does not match at all is left out if it must; it need not where something else may speak for it.
+    """
     own = {
         "meaning": weights.meaning * _scaled(known.cosine),
         "near_meaning": weights.near_meaning * _scaled(known.near_cosine),
@@ -143,9 +146,7 @@ def matched(known: Candidates, weights: Weights, count: int) -> list[Ranked]:
     # Where one of the two says nothing about any candidate, the other carries its weight as well.
     by_meaning, by_words = weights.meaning + weights.near_meaning, weights.words + weights.near_words
     said = by_meaning * bool(own["meaning"].any()) + by_words * bool(own["words"].any())
-    if said == 0:
-        return []
-    stages = {name: (by_meaning + by_words) / said * values for name, values in own.items()}
+    stages = {name: (by_meaning + by_words) / (said or 1.0) * values for name, values in own.items()}
     alone = sum(stages.values(), np.zeros(len(known.ids)))
     best_of = np.zeros(int(known.session.max()) + 1)
     np.maximum.at(best_of, known.session, alone)
@@ -155,13 +156,13 @@ def matched(known: Candidates, weights: Weights, count: int) -> list[Ranked]:
     return [
         Ranked(id=int(known.ids[i]), score=float(scores[i]), stages={name: float(values[i]) for name, values in stages.items()})
         for i in order
-        if scores[i] > 0
+        if scores[i] > 0 or not must_match
     ]
 
 
 def refined(ranked: Sequence[Ranked], details: Mapping[int, Details], weights: Weights) -> list[Ranked]:
     """Return the candidates with what their details add; in the scale of the best match, which is 1 for these stages."""
-    scale = ranked[0].score if ranked else 1.0
+    scale = (ranked[0].score if ranked else 0.0) or 1.0
     found: list[Ranked] = []
     for one in ranked:
         stages = {**one.stages, **{name: scale * value for name, value in _stages(details[one.id], weights).items() if value}}
@@ -244,7 +245,7 @@ def _stages(known: Details, weights: Weights) -> dict[str, float]:
         "question": weights.question * known.is_question,
         "substance": weights.substance * min(1.0, math.log1p(known.characters) / math.log1p(SUBSTANCE_CHARACTERS)),
         "identifiers": weights.identifiers * known.identifiers,
-        "time": weights.time * known.is_in_window,
+        "time": weights.time * known.is_in_period,
         "reason": weights.reason * known.gives_reason,
         "type": weights.kind * math.log2(known.kind_weight) + weights.priority * (known.priority - 3),
         "context": weights.overlap * known.overlap,

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Meta
 
 from omegad.memory_types import MemoryTypes
-from omegad.queries import calibration, ranking, words
+from omegad.queries import calibration, ranking, terms, words
 from omegad.queries.calibration import Calibration, Signs, Store
 from omegad.queries.columns import selection
 from omegad.queries.details import asked, details
@@ -21,6 +21,7 @@ from omegad.queries.details import lacking as lacks_identifiers
 from omegad.queries.filters import Filters, is_any_overdue, where
 from omegad.queries.memory import COLUMNS, fields
 from omegad.queries.mirror import Mirror
+from omegad.queries.periods import Period
 from omegad.queries.question import understood
 from omegad.queries.ranking import COMPARED, Candidates, Details, Ranked, Weights
 from omegad.queries.surroundings import Surroundings, linked, selected, surroundings
@@ -30,11 +31,17 @@ from omegad.storage.driver import Connection
 VIEWS = ("memories", "vectors", "fulltext", "sessions")
 CANDIDATES = 80  # of each index, or as many as are asked for
 WIDENED = 30  # of each index, whose neighbours in their sessions are looked at
-REFINED = 40  # of the best matches, or as many as are asked for; all that one index finds where the question names a time
+REFINED = 40  # of the best matches, or as many as are asked for; all of them where the question names a time
+OF_PERIOD_MAX = 2_000  # memories of that time, the latest, of which the best matches become candidates as well
 LINKED = 5  # of the best results, whose edges are followed where that is asked for
 DENIALS_MAX = 5  # in a chain, the last of which stands for all
 JUDGED = 3  # of the best results, for whether any of them answers
 SURE = 0.6  # that one answers, beyond which the next are not asked
+
+OF_PERIOD = """
+SELECT m.id FROM memories AS m WHERE coalesce(m.referenced_us, m.created_us) >= ? AND coalesce(m.referenced_us, m.created_us) < ? AND {condition}
+ORDER BY coalesce(m.referenced_us, m.created_us) DESC, m.id DESC LIMIT ?
+"""
 
 Mode = Literal["hybrid", "semantic", "keyword", "phrase"]
 
@@ -114,21 +121,23 @@ LookUp = partial[dict[int, Details]]
 
 
 class _Asking(msgspec.Struct, frozen=True):
-    """What full text is asked, how many memories hold each of its terms, and which of them are names, in lower case."""
+    """What full text is asked, how many memories hold each of its terms, which of them are names, in lower case; the time that is named."""
 
     words: Words | None
     counts: dict[str, int]
     proper: frozenset[str]
+    period: Period | None
 
 
 def search(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Matches:
     """Return the best memories for *query*; without vectors by words alone. All reads are of one moment of the views."""
-    wanted = _wanted(query, has_vector=sources.vector is not None)
     question = asked(understood(query.text, now_us), query.text)
-    asking = _Asking(wanted, words.counts(connection, wanted) if wanted else {}, question.question.proper)
+    named = question.question.period
+    wanted = _wanted(query, named, has_vector=sources.vector is not None)
+    asking = _Asking(wanted, words.counts(connection, wanted) if wanted else {}, question.question.proper, named)
     found = _gathered(connection, query, asking, sources, now_us)
-    count = max(REFINED if question.question.window is None else CANDIDATES, query.limit)
-    best = ranking.matched(found, Weights(), count) if len(found.ids) else []
+    count = max(REFINED, query.limit) if named is None else len(found.ids)
+    best = ranking.matched(found, Weights(), count, must_match=named is None) if len(found.ids) else []
     known = details(connection, [one.id for one in best], question, sources.types, now_us)
     # The mirror may be a moment ahead of this reader.
     best = ranking.refined([one for one in best if one.id in known], known, Weights())
@@ -166,10 +175,16 @@ def _gathered(connection: Connection, query: QueryMemory, asking: _Asking, sourc
         best = words.best_of_filtered(connection, wanted, filtered, count)
     elif wanted:
         best = words.best_of_all(connection, wanted, asking.counts, count)
+    of_period = _of_period(connection, asking.period, filtered)
+    if wanted and of_period:
+        best = best.joined(words.best_of_rows(connection, wanted, of_period, count))
     cosine: dict[int, float] = {}
     if vector is not None and mirror is not None:
         chosen = selection(query, now_us, _tagged(connection, query, filtered))
         cosine = dict(mirror.nearest(connection, vector, chosen, count))
+        if of_period:
+            then = msgspec.structs.replace(chosen, among=frozenset(of_period))
+            cosine = dict(mirror.nearest(connection, vector, then, count)) | cosine
         around = surroundings(connection, [*list(cosine)[:WIDENED], *best.rows[:WIDENED]], partial(mirror.among, chosen))
     else:
         around = surroundings(connection, best.rows[:WIDENED], partial(selected, connection, filtered))
@@ -200,11 +215,21 @@ def _candidates(rows: Sequence[int], cosine: Mapping[int, float], bm25: Mapping[
     )
 
 
-def _wanted(query: QueryMemory, *, has_vector: bool) -> Words | None:
+def _wanted(query: QueryMemory, named: Period | None, *, has_vector: bool) -> Words | None:
     """Return what full text is asked: nothing where meaning alone is wanted and can be had."""
     if query.mode == "semantic" and has_vector:
         return None
-    return words.of_phrase(query.text) if query.mode == "phrase" else words.of_question(query.text)
+    if query.mode == "phrase":
+        return words.of_phrase(query.text)
+    return words.of_question(query.text, named.undated if named and has_vector else ())
+
+
+def _of_period(connection: Connection, named: Period | None, filtered: Filtered) -> list[int]:
+    """Return the latest of the memories of the time that is named, of those that the query is about."""
+    if named is None:
+        return []
+    sql = OF_PERIOD.format(condition=filtered.condition)
+    return [row[0] for row in connection.execute(sql, (named.start_us, named.end_us, *filtered.values, OF_PERIOD_MAX))]
 
 
 def _tagged(connection: Connection, query: QueryMemory, filtered: Filtered) -> frozenset[int] | None:
@@ -220,7 +245,8 @@ def _confidence(
     """Return how likely one of the best results answers. Without vectors, what has any of the words is taken to."""
     if sources.mirror is None or sources.vector is None:
         return 1.0
-    rarities = words.rarities(asking.counts, len(sources.mirror))
+    told = {term: count for term, count in asking.counts.items() if asking.period is None or not asking.period.is_named_by(terms.text_of(term))}
+    rarities = words.rarities(told, len(sources.mirror))
     store = Store(
         memories=len(sources.mirror),
         unknown_words=words.unknown(rarities, lambda text: text not in asking.proper),

@@ -5,7 +5,7 @@ find enough, it does not choose candidates. It counts in their scores all the sa
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -44,6 +44,10 @@ class Best(msgspec.Struct, frozen=True):
     rows: list[int]
     scores: dict[int, float]
 
+    def joined(self, other: "Best") -> "Best":
+        """Return these, and then those of another search that are not among them."""
+        return Best(list(dict.fromkeys((*self.rows, *other.rows))), other.scores | self.scores)
+
 
 def of_phrase(text: str) -> Words | None:
     """Return what finds *text* as it stands; None where it has no word."""
@@ -51,9 +55,9 @@ def of_phrase(text: str) -> Words | None:
     return Words(phrase, (phrase,)) if phrase else None
 
 
-def of_question(text: str) -> Words | None:
-    """Return what finds any telling term of *text*; None where it has no word."""
-    telling = terms.telling(text)
+def of_question(text: str, without: Collection[str] = ()) -> Words | None:
+    """Return what finds any telling term of *text* but those *without*, in lower case; None where it has no other word."""
+    telling = tuple(term for term in terms.telling(text) if terms.text_of(term) not in without)
     return Words(" OR ".join(telling), telling) if telling else None
 
 
@@ -74,6 +78,13 @@ def best_of_filtered(connection: Connection, words: Words, filtered: Filtered, l
     values = (words.expression, *filtered.values, limit)
     found: dict[int, float] = dict(connection.execute(AMONG_FILTERED.format(condition=filtered.condition), values).fetchall())
     return Best(list(found), found)
+
+
+def best_of_rows(connection: Connection, words: Words, rows: Sequence[int], limit: int) -> Best:
+    """Return the best of some memory rows."""
+    scores = of_rows(connection, words, list(rows))
+    best = sorted(scores, key=lambda row: (-scores[row], row))[:limit]
+    return Best(best, {row: scores[row] for row in best})
 
 
 def of_rows(connection: Connection, words: Words, rows: list[int]) -> dict[int, float]:

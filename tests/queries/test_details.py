@@ -51,7 +51,7 @@ def test_what_is_known_of_a_memory_is_read_off_its_row(views: Searched) -> None:
     assert (found.characters, found.priority, found.rating, found.uses, found.times_found) == (45, 5, 2, 3, 1)
     assert (found.kind_weight, found.decays) == (BUILT_IN["decision"].weight, BUILT_IN["decision"].decays)
     assert found.age_days == pytest.approx(10)
-    assert (found.on_probation, found.denied_by, found.is_in_window) == (False, None, False)
+    assert (found.on_probation, found.denied_by, found.is_in_period) == (False, None, False)
 
 
 def test_a_row_that_is_not_there_yet_is_left_out(views: Searched) -> None:
@@ -85,14 +85,14 @@ def test_a_memory_is_of_the_time_it_speaks_of_or_else_was_stored(views: Searched
     march = "what happened in March 2026?"
     stored_then, told_later = views.store("a", "alpha", at=day(70)), views.store("b", "beta", at=day(200), referenced_at=day(70))
     told_then = views.store("c", "gamma", at=day(70), referenced_at=START_US)
-    assert [known(views, row, march).is_in_window for row in (stored_then, told_later, told_then)] == [True, True, False]
-    assert not known(views, stored_then, "what happened?").is_in_window
+    assert [known(views, row, march).is_in_period for row in (stored_then, told_later, told_then)] == [True, True, False]
+    assert not known(views, stored_then, "what happened?").is_in_period
     assert [known(views, row).dated_us for row in (told_later, told_then)] == [day(70), START_US]
 
 
 def test_a_window_holds_its_first_moment_and_not_its_last(views: Searched) -> None:
     rows = [views.store(f"m{number}", "x", referenced_at=moment) for number, moment in enumerate((day(1) - 1, day(1), day(2) - 1, day(2)))]
-    assert [known(views, row, "on 2026-01-02").is_in_window for row in rows] == [False, True, True, False]
+    assert [known(views, row, "on 2026-01-02").is_in_period for row in rows] == [False, True, True, False]
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_no_more_are_returned_than_wanted_and_these_are_the_best() -> None:
 LIFTING: list[dict[str, Any]] = [
     {"is_author_named": True},
     {"identifiers": 0.5},
-    {"is_in_window": True},
+    {"is_in_period": True},
     {"gives_reason": True},
     {"overlap": 0.5},
     {"kind_weight": 2.0},
@@ -363,7 +363,7 @@ def any_details(draw: st.DrawFn) -> Details:
         is_question=draw(st.booleans()),
         characters=draw(st.integers(0, 10**7)),
         identifiers=draw(SHARE),
-        is_in_window=draw(st.booleans()),
+        is_in_period=draw(st.booleans()),
         gives_reason=draw(st.booleans()),
         announces_change=draw(st.booleans()),
         overlap=draw(SHARE),

@@ -74,9 +74,9 @@ def test_both_scores_of_a_candidate_are_known_whichever_index_found_it(views: Se
     ranked: list[Candidates] = []
     matched = ranking.matched
 
-    def watched(known: Candidates, weights: Weights, count: int) -> list[Ranked]:
+    def watched(known: Candidates, weights: Weights, count: int, *, must_match: bool) -> list[Ranked]:
         ranked.append(known)
-        return matched(known, weights, count)
+        return matched(known, weights, count, must_match=must_match)
 
     monkeypatch.setattr(ranking, "matched", watched)
     found = [views.found("zeppelin noon", mode=mode, limit=1) for mode in ("semantic", "keyword", "hybrid")]
@@ -461,3 +461,51 @@ def test_what_an_edge_led_to_is_judged_like_the_rest(views: Searched) -> None:
     views.put("coffee", "the coffee machine is on the second floor")
     views.show(linked("deploy", "coffee", "evolves", 1.0))
     assert ids(views.find("what does pipeline.yml do", widen=True)) == ["deploy", "coffee"]
+
+
+# --- a time that the question names -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic"])
+@pytest.mark.parametrize("then", ["stored", "told of"])
+def test_what_is_of_the_time_that_is_named_is_found_among_many_that_match_better(views: Searched, mode: str, then: str) -> None:
+    for number in range(100):
+        views.put(f"other{number}", f"what was done by the team: step {number}", at=day(number % 90))
+    given = {"at": day(95)} if then == "stored" else {"referenced_at": day(95)}
+    views.put("wanted", "Anna mended the importer", **given)
+    assert "wanted" in views.found("what was done by the team 5 days ago?", mode=mode, now_us=day(100))
+    assert "wanted" not in views.found("what was done by the team?", mode=mode, now_us=day(100))
+
+
+def test_what_is_of_that_time_still_has_to_pass_the_filters(views: Searched) -> None:
+    views.put("other", "alpha", at=day(5))
+    views.put("wanted", "alpha", at=day(5), project="q")
+    assert views.found("alpha 5 days ago", now_us=day(10), project="q") == ["wanted"]
+    assert views.found("what was 5 days ago", now_us=day(10), project="q") == ["wanted"]
+
+
+def test_of_the_memories_of_a_time_those_come_first_that_match(views: Searched) -> None:
+    views.put("near", "the importer was slow", at=day(50))
+    for number in range(5):
+        views.put(f"far{number}", f"bread number {number} is baked", at=day(50))
+    assert views.found("what of the importer in the last 2 days", now_us=day(51))[0] == "near"
+
+
+def test_words_that_only_say_when_are_not_looked_for(views: Searched) -> None:
+    views.put("says so", "a report is due every week, last thing on friday", at=day(0))
+    views.put("is so", "the importer was slow", at=day(97))
+    found = views.find("the importer, last week", now_us=day(100), explain=True)
+    assert [one.memory_id for one in found if one.explanation and one.explanation.bm25 > 0] == ["is so"]
+
+
+def test_a_time_that_no_memory_names_makes_no_answer_less_likely(views: Searched) -> None:
+    views.put("a", "the importer was slow", at=day(0))
+    plain, timed = (views.matches(f"was the importer slow{when}?", now_us=day(100)).confidence for when in ("", " in September 1999"))
+    assert timed == pytest.approx(plain, abs=0.05)
+
+
+def test_the_memories_of_a_time_are_found_by_an_index(views: Searched) -> None:
+    for condition in ("m.status = 'active'", "m.status = 'active' AND (m.expires_us IS NULL OR m.expires_us > 1)"):
+        plan = views.plan(search.OF_PERIOD.format(condition=condition), (0, 1, 10))
+        assert "USING INDEX memories_by_day" in plan
+        assert "TEMP B-TREE" not in plan
