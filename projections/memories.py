@@ -20,7 +20,7 @@ from omegad.events.memory import (
 from omegad.events.retrieval import MemoryQueried
 from omegad.times import rfc3339
 from omegad.traits import traits
-from omegad.views.contract import Statement, to_json
+from omegad.views.contract import Statement, to_json, united
 
 NAME = "memories"
 VERSION = 2
@@ -105,6 +105,12 @@ _REWORD = f"""
 UPDATE memories SET {_SAID}, content = ?4, content_hash = ?5, edited_at = ?6,
                     (characters, author, is_question, gives_reason, announces_change) = (?7, ?8, ?9, ?10, ?11) WHERE node_id = ?3
 """
+_TAG = f"UPDATE memories SET tags = {united('tags', '?1')}, auto_tags = {united('auto_tags', '?2')} WHERE node_id = ?3"
+_GIVE = """
+UPDATE memories SET auto_tags = ?, tags = coalesce(?, tags), priority = coalesce(?, priority), metadata = coalesce(?, metadata),
+                    referenced_us = coalesce(?, referenced_us), referenced_date = coalesce(?, referenced_date),
+                    source = coalesce(?, source), confidence = coalesce(?, confidence) WHERE node_id = ?
+"""
 _RESTORE = """
 UPDATE memories SET status = 'active', superseded_by = NULL, changed_position = ?1,
                     ttl_seconds = iif(?2, NULL, ttl_seconds), expires_us = iif(?2, NULL, expires_us) WHERE node_id = ?3
@@ -115,11 +121,14 @@ def project(recorded: Recorded) -> Iterator[Statement]:
     match recorded.event:
         case MemoryStored() as stored:
             yield _insert(recorded, stored)
-        case MemoryRepeated(memory_id=memory_id):
+        case MemoryRepeated(memory_id=memory_id) as again:
             yield Statement(_REPEAT, (recorded.occurred_at, recorded.position, memory_id))
+            if again.tags:
+                yield Statement(_TAG, (to_json(again.tags), "[]", memory_id))
         case MemoryEvolved() | MemoryEdited() as new:
             values = (recorded.occurred_at, recorded.position, new.memory_id, new.content, new.content_key, rfc3339(recorded.occurred_at))
             yield Statement(_REWORD, (*values, *_read_off(new.content)))
+            yield _known_by(new)
         case MemoryQueried(results=results, at=at):
             sql = "UPDATE memories SET access_count = access_count + 1, last_accessed = ? WHERE node_id = ?"
             for result in results:
@@ -130,6 +139,21 @@ def project(recorded: Recorded) -> Iterator[Statement]:
             yield from _state(recorded, event)
         case _:
             pass
+
+
+def _known_by(new: MemoryEvolved | MemoryEdited) -> Statement:
+    if isinstance(new, MemoryEvolved):
+        return Statement(_TAG, (to_json(new.tags), to_json(new.auto_tags), new.memory_id))
+    given = (
+        None if new.tags is None else to_json(new.tags),
+        new.priority,
+        None if new.metadata is None else to_json(new.metadata),
+        new.referenced_at,
+        None if new.referenced_at is None else rfc3339(new.referenced_at),
+        new.source,
+        new.confidence,
+    )
+    return Statement(_GIVE, (to_json(new.auto_tags), *given, new.memory_id))
 
 
 def _standing(event: Fact) -> Iterator[Statement]:

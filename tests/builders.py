@@ -93,8 +93,8 @@ def evolved(memory_id: str = "mem-1", content: str = "the build needs Python 3.1
     return MemoryEvolved(memory_id=memory_id, content=content, **fields | changes)
 
 
-def edited(memory_id: str = "mem-1", content: str = "the build needs Python 3.13", reason: str | None = None) -> MemoryEdited:
-    return MemoryEdited(memory_id=memory_id, content=content, content_key=key_of(content), reason=reason)
+def edited(memory_id: str = "mem-1", content: str = "the build needs Python 3.13", **changes: Any) -> MemoryEdited:
+    return MemoryEdited(memory_id=memory_id, content=content, content_key=key_of(content), **changes)
 
 
 def embedded(memory_id: str = "mem-1", *texts: str, embedder_id: str = EMBEDDER) -> MemoryEmbedded:

@@ -1,5 +1,6 @@
 """What may be done with a memory once it is stored: edit, delete, supersede, restore, rate, promote, let expire."""
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -90,26 +91,50 @@ class Edited(Acknowledged, frozen=True, kw_only=True):
     redacted: tuple[str, ...] = ()
 
 
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a memory beside its content, and was given with an edit; what is None stays as it was."""
+
+    tags: tuple[str, ...] | None = None
+    priority: int | None = None
+    metadata: dict[str, object] | None = None
+    referenced_at: int | None = None
+    source: str | None = None
+    confidence: float | None = None
+
+
 class PreparedEdit(msgspec.Struct, frozen=True, kw_only=True):
-    """An edit's content, clean, and its vectors' names where it could be embedded."""
+    """An edit's content, clean, and its vectors' names where it could be embedded.
+
+    `auto_tags` returns the tags that the content has by rule within a project; `given` is what an upsert replaces beside the content.
+    """
 
     content: str
     redacted: tuple[str, ...] = ()
     embedder_id: str | None = None
     text_hashes: tuple[str, ...] = ()
+    auto_tags: Callable[[str | None], tuple[str, ...]] = lambda _project: ()
+    given: Given | None = None
 
 
 def edit(command: EditMemory, prepared: PreparedEdit, guards: Guards, now_us: int) -> Decision:
-    """Decide an edit; one that changes nothing is answered without an event.
+    """Decide an edit; one that gives nothing but what is there already is answered without an event.
 
     Raises `NotFound`, `Refused` for a memory that is hidden, and `Conflict` where another one says exactly that.
     """
     guard = findable(guards, command.memory_id, now_us)
     key = content_key(prepared.content, guard.event_type, guard.project, guard.entity_id)
-    if key == guard.content_key:
+    if key == guard.content_key and prepared.given is None:
         return Decision(answer=Edited(position=guard.changed_at, redacted=prepared.redacted))
     _check_free(guards, key, guard, now_us)
-    facts: list[Fact] = [MemoryEdited(memory_id=guard.memory_id, content=prepared.content, content_key=key, reason=command.reason)]
+    edited = MemoryEdited(
+        memory_id=guard.memory_id,
+        content=prepared.content,
+        content_key=key,
+        reason=command.reason,
+        auto_tags=prepared.auto_tags(guard.project),
+        **msgspec.structs.asdict(prepared.given or Given()),
+    )
+    facts: list[Fact] = [edited]
     # What is still pending gets its vectors together with its relations.
     if prepared.embedder_id is not None and not guard.pending:
         facts.append(MemoryEmbedded(memory_id=guard.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes))

@@ -30,6 +30,7 @@ from omegad.log.sanitise import CONTENT_BYTES_MAX, TAGS_MAX
 from omegad.memory_types import TTL_SECONDS_MAX, MemoryType
 from omegad.times import parse_time
 
+EVENT_TYPE = "memory"  # where none is named
 TAG_CHARACTERS_MAX = 64
 AUTOMATIC_SOURCES = ("auto", "hook", "capture")  # what a source begins with that nobody asked to remember
 ASKED_CONFIDENCE, AUTOMATIC_CONFIDENCE = 1.0, 0.5
@@ -43,7 +44,7 @@ class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
     """
 
     content: Text
-    event_type: Name = "memory"
+    event_type: Name = EVENT_TYPE
     session_id: Name | None = None
     project: Name | None = None
     entity_id: Name | None = None
@@ -62,9 +63,10 @@ class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
 
 
 class UpsertMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.upsert"):
-    """Remember something with its provenance, all of it; with a `memory_id`, replace what that memory says.
+    """Remember something with its provenance, all of it; with a `memory_id`, replace what that memory says and is known by.
 
-    `timestamp` is when it was learned: the memory is as old as that.
+    `timestamp` is when it was learned: the memory is as old as that. What is not given stays as it was; a memory's type, project,
+    entity and time to live cannot be replaced.
     """
 
     source: Name  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]  what a store may leave out is required here
@@ -148,13 +150,13 @@ def store(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, guard
     if survivor is None and repeated is not None and repeated.duplicate:
         survivor, likeness = guards.memory(repeated.memory_id), repeated.duplicate
     if survivor is not None:
-        fact = _repeated(prepared, survivor, likeness)
+        fact = _repeated(command, prepared, survivor, likeness)
         return _strengthened(command, prepared, survivor, [fact], denials(guards, survivor, neighbours, now_us), outcome="duplicate")
     evolution = prepared.evolution
     if evolution is not None and any(n.memory_id == evolution.memory_id for n in neighbours):
         survivor = guards.memory(evolution.memory_id)
         if survivor is not None and len(evolution.content.encode()) <= CONTENT_BYTES_MAX:
-            facts = _evolved(prepared, survivor, evolution)
+            facts = _evolved(command, prepared, survivor, evolution)
             return _strengthened(command, prepared, survivor, facts, denials(guards, survivor, neighbours, now_us), outcome="evolved")
     rebuttals = [] if command.event_type in EPISODIC_TYPES else denials_of_new(guards, prepared.memory_id, key, neighbours, now_us)
     return _new(command, prepared, kind, key, related=relations(neighbours), rebuttals=rebuttals)
@@ -206,19 +208,32 @@ def still_valid(prepared: PreparedStore, guards: Guards, now_us: int) -> tuple[N
     return tuple(current)
 
 
-def _repeated(prepared: PreparedStore, survivor: MemoryGuard, likeness: tuple[Likeness, float]) -> Fact:
+def check_scope(command: UpsertMemory, guard: MemoryGuard) -> None:
+    """Refuse an upsert that gives a memory another type, project, entity or time to live than it has; raises `Refused`."""
+    given: dict[str, object] = {"project": command.project, "entity_id": command.entity_id, "ttl_seconds": command.ttl_seconds}
+    if command.event_type != EVENT_TYPE:
+        given["event_type"] = command.event_type
+    for name, value in given.items():
+        if value is not None and value != (known := getattr(guard, name)):
+            hint = "leave it out, or store another memory and let it supersede this one"
+            raise Refused(f"memory {guard.memory_id} has {name} {known!r}, and {value!r} cannot take its place", hint=hint)
+
+
+def _repeated(command: StoreMemory, prepared: PreparedStore, survivor: MemoryGuard, likeness: tuple[Likeness, float]) -> Fact:
     how, similarity = likeness
-    content = None if how == "exact" else prepared.content
-    return MemoryRepeated(memory_id=survivor.memory_id, likeness=how, similarity=round(similarity, 6), content=content)
+    content, tags = None if how == "exact" else prepared.content, tuple(dict.fromkeys(command.tags))
+    return MemoryRepeated(memory_id=survivor.memory_id, likeness=how, similarity=round(similarity, 6), content=content, tags=tags)
 
 
-def _evolved(prepared: PreparedStore, survivor: MemoryGuard, evolution: Evolution) -> list[Fact]:
+def _evolved(command: StoreMemory, prepared: PreparedStore, survivor: MemoryGuard, evolution: Evolution) -> list[Fact]:
     grown = MemoryEvolved(
         memory_id=survivor.memory_id,
         content=evolution.content,
         content_key=content_key(evolution.content, survivor.event_type, survivor.project, survivor.entity_id),
         wording=prepared.content,
         similarity=round(evolution.similarity, 6),
+        tags=tuple(dict.fromkeys(command.tags)),
+        auto_tags=prepared.auto_tags,
     )
     # What is still pending gets its vectors together with its relations.
     if prepared.embedder_id is None or not evolution.text_hashes or survivor.pending:

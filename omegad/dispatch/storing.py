@@ -6,8 +6,9 @@ import anyio
 import msgspec
 
 from omegad.commands import lifecycle, relating, store
+from omegad.commands.command import known
 from omegad.commands.content import check_metadata, clean
-from omegad.commands.lifecycle import EditMemory, PreparedEdit
+from omegad.commands.lifecycle import EditMemory, Given, PreparedEdit
 from omegad.commands.relating import Near, Neighbour
 from omegad.commands.store import TAG_CHARACTERS_MAX, Evolution, PreparedStore, StoreMemory, UpsertMemory
 from omegad.dispatch.neighbourhood import Embedded
@@ -49,9 +50,8 @@ class Storing:
         content = clean(command.content)
         if rule := noise_of(content.text, self._rules.noise):
             raise Refused(f"the content is noise of a system ({rule}), not something to remember", hint="store what was learned from it")
-        found = tags_of(content.text, command.project, self._rules.tags)
         named = {tag.casefold() for tag in command.tags}
-        auto_tags = [tag for tag in found if tag.casefold() not in named and len(tag) <= TAG_CHARACTERS_MAX]
+        auto_tags = [tag for tag in self._auto_tags(content.text, command.project) if tag.casefold() not in named]
         return PreparedStore(
             memory_id=f"mem-{self._clock.random_bits(64):016x}",
             content=content.text,
@@ -91,11 +91,12 @@ class Storing:
         """Return the decision what follows once a stored memory has been embedded."""
         return self._noting(partial(store.embed, prepared, content_key), command, prepared, embedded)
 
-    async def decide_edit(self, command: EditMemory) -> Decide:
-        """Clean and embed an edit; return its decision. Raises `Invalid`."""
+    async def decide_edit(self, command: EditMemory, given: Given | None = None) -> Decide:
+        """Clean and embed an edit, with which more may be given; return its decision. Raises `Invalid`."""
         content = clean(command.content)
         embedded = None if command.ack == "durable" else await self._near.embed(content.text)
-        prepared = PreparedEdit(content=content.text, redacted=content.redacted)
+        auto_tags = partial(self._auto_tags, content.text)
+        prepared = PreparedEdit(content=content.text, redacted=content.redacted, auto_tags=auto_tags, given=given)
         if embedded is not None:
             prepared = msgspec.structs.replace(prepared, embedder_id=embedded.embedder_id, text_hashes=embedded.text_hashes)
         return partial(lifecycle.edit, command, prepared)
@@ -103,14 +104,23 @@ class Storing:
     async def decide_replacement(self, command: UpsertMemory, memory_id: str) -> Decide:
         """Return the decision of an upsert that names its memory: an edit, answered as a store is."""
         prepared = self.begin(command, None)
-        reason = f"upsert from {command.source}"
-        edit = await self.decide_edit(EditMemory(memory_id=memory_id, content=command.content, ack=command.ack, reason=reason))
+        given = Given(
+            tags=tuple(dict.fromkeys(command.tags)) or None,
+            priority=command.priority,
+            metadata=command.metadata or None,
+            referenced_at=None if command.referenced_date is None else parse_time(command.referenced_date, "referenced_date"),
+            source=command.source,
+            confidence=command.confidence,
+        )
+        edit = await self.decide_edit(EditMemory(memory_id=memory_id, content=command.content, ack=command.ack), given)
 
         def decide(guards: Guards, now_us: int) -> Decision:
+            store.check_scope(command, known(guards, memory_id))
             decision = edit(guards, now_us)
-            position = getattr(decision.answer, "position", 0)
-            answer = store.Stored(memory_id=memory_id, outcome="stored", redacted=prepared.redacted, position=position)
-            return Decision(events=decision.events, answer=answer)
+            learned = parse_time(command.timestamp, "timestamp")
+            events = (msgspec.structs.replace(new, occurred_at=learned, session_id=command.session_id) for new in decision.events)
+            answer = store.Stored(memory_id=memory_id, outcome="stored", redacted=prepared.redacted)
+            return Decision(events=tuple(events), answer=answer)
 
         return decide
 
@@ -138,6 +148,9 @@ class Storing:
             return decision
 
         return noting
+
+    def _auto_tags(self, content: str, project: str | None) -> tuple[str, ...]:
+        return tuple(tag for tag in tags_of(content, project, self._rules.tags) if len(tag) <= TAG_CHARACTERS_MAX)
 
     async def _evolution(self, found: tuple[Neighbour, ...], embedded: Embedded | None) -> Evolution | None:
         grown = next(((n.memory_id, *n.evolution) for n in found if n.evolution), None)

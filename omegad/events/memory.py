@@ -59,13 +59,14 @@ class MemoryEmbedded(Fact, frozen=True, kw_only=True, tag="memory.embedded@1"):
     text_hashes: tuple[str, ...]
 
 
-class MemoryRepeated(Fact, frozen=True, kw_only=True, tag="memory.repeated@1"):
-    """What a memory says was said again. `content` is the new wording, None where it is the same to the letter."""
+class MemoryRepeated(Fact, frozen=True, kw_only=True, tag="memory.repeated@2"):
+    """What a memory says was said again. `content` is the new wording, None where it is the same to the letter; `tags` came with it."""
 
     memory_id: str
     likeness: Likeness
     similarity: float
     content: FreeText | None = None
+    tags: tuple[FreeText, ...] = ()
 
 
 class MemoryRelated(Fact, frozen=True, kw_only=True, tag="memory.related@1"):
@@ -93,7 +94,8 @@ class MemoryDeleted(Fact, frozen=True, kw_only=True, tag="memory.deleted@1"):
 class MemoryEvolved(Fact, frozen=True, kw_only=True, tag="memory.evolved@1"):
     """What a memory says was said again with more: the addition was appended. `content` is the whole that it now says.
 
-    `wording` is what was said, `similarity` the word Jaccard between that and what the memory said before.
+    `wording` is what was said, `similarity` the word Jaccard between that and what the memory said before; `tags` came with it, and
+    `auto_tags` were found in it by rule.
     """
 
     memory_id: str
@@ -101,15 +103,24 @@ class MemoryEvolved(Fact, frozen=True, kw_only=True, tag="memory.evolved@1"):
     content_key: str
     wording: FreeText
     similarity: float
+    tags: tuple[FreeText, ...] = ()
+    auto_tags: tuple[FreeText, ...] = ()
 
 
 class MemoryEdited(Fact, frozen=True, kw_only=True, tag="memory.edited@1"):
-    """A memory's content was replaced by its owner."""
+    """A memory's content was replaced by its owner, and with it what else is not None; `auto_tags` were found in the content by rule."""
 
     memory_id: str
     content: FreeText
     content_key: str
     reason: FreeText | None = None
+    auto_tags: tuple[FreeText, ...] = ()
+    tags: tuple[FreeText, ...] | None = None
+    priority: int | None = None
+    metadata: FreeData | None = None
+    referenced_at: int | None = None
+    source: FreeText | None = None
+    confidence: float | None = None
 
 
 class MemoryContradicted(Fact, frozen=True, kw_only=True, tag="memory.contradicted@1"):

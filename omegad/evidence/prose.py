@@ -2,7 +2,7 @@
 
 import re
 
-_FENCED = re.compile(r"```.*?(?:```|\Z)|^---\n(?:\w+:.*?\n)+?---$|^\s*:[a-z]+:.*?$", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"```.*?(?:```|\Z)|^---\n(?:\w+:[^\n]*\n)+---$|^\s*:[a-z]+:.*?$", re.DOTALL | re.MULTILINE)
 _CODE_LINE = re.compile(
     r"^(?:\s{2,}(?![-*\u2022]\s).*[=(){}\[\];<>].*|.*(?:[{;(\[]|=>|\):)\s*|\s*(?:>>>|\$|#|//|/\*|\*/|@|def|class|import|let|const|pub|fn)\s.*)$",
     re.MULTILINE,

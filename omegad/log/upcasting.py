@@ -14,7 +14,12 @@ def _stored_1(payload: Payload) -> Payload:
     return {**payload, "type": "memory.stored@2"}
 
 
-UPCASTERS: dict[str, Upcaster] = {"memory.stored@1": _stored_1}
+def _repeated_1(payload: Payload) -> Payload:
+    """The first version had no tags, which is what their default says."""
+    return {**payload, "type": "memory.repeated@2"}
+
+
+UPCASTERS: dict[str, Upcaster] = {"memory.stored@1": _stored_1, "memory.repeated@1": _repeated_1}
 
 
 def upcast(payload: Payload, upcasters: Mapping[str, Upcaster]) -> Payload:

@@ -14,7 +14,7 @@ from omegad.storage.driver import Connection
 
 MATCHES_MAX = 1_000  # for the terms that choose, all together, unless fewer are found than are wanted
 
-_MATCHES = "SELECT rowid, -bm25(memories_fts, 1.0, 0.5, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH ?"
+_MATCHES = "SELECT rowid, -bm25(memories_fts, 1.0, 0.5, 0.5, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH ?"
 
 # The plus keeps the planner from running MATCH once for each of the rows; full text drives, and the rows are a set beside it.
 AMONG_ROWS = f"{_MATCHES} AND +rowid IN (SELECT value FROM json_each(?))"

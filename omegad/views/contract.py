@@ -31,6 +31,16 @@ def to_json(value: object) -> str:
     return _json.encode(value).decode()
 
 
+def united(column: str, given: str) -> str:
+    """Return the SQL of a JSON array: the distinct values of a column that holds one, then those of the parameter *given*, at most 32."""
+    return f"""(
+        SELECT json_group_array(value) FROM (
+            SELECT value FROM (SELECT 0 AS part, key, value FROM json_each({column}) UNION ALL SELECT 1, key, value FROM json_each({given}))
+            GROUP BY value ORDER BY min(part), min(key) LIMIT 32
+        )
+    )"""
+
+
 Value = str | int | float | bytes | None | Embedding
 
 

@@ -26,7 +26,7 @@ WARM_UP = 5
 QUERY_GOALS = {1_000: "<= 5 ms p50", 10_000: "<= 5 ms p50", 100_000: "<= 25 ms p50"}
 STORE_GOAL = "<= 6 ms p50"
 KNN_SQL = "SELECT rowid, distance FROM memories_vec WHERE embedding MATCH ? AND k = ?"
-WORDS_SQL = "SELECT rowid, bm25(memories_fts, 1.0, 0.5, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH ? ORDER BY score LIMIT ?"
+WORDS_SQL = "SELECT rowid, bm25(memories_fts, 1.0, 0.5, 0.5, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH ? ORDER BY score LIMIT ?"
 
 KNN, WORDS, COMMIT = "vec0 nearest neighbours alone", "FTS5 match alone", "bare commit of one row"
 BESIDE = {"memory.store": (KNN, COMMIT), "memory.query, semantic": (KNN,), "memory.query, keyword": (WORDS,)}

@@ -327,6 +327,75 @@ async def test_an_upsert_with_an_id_replaces_what_that_memory_says(paths: Paths,
             await it.caller.call("memory.upsert", memory_id="mem-nobody", content="gamma", **provenance)
 
 
+GIVEN = {
+    "tags": ["red"],
+    "priority": 5,
+    "metadata": {"ticket": "OPS-7"},
+    "referenced_date": "2025-03-04",
+    "source": "export",
+    "confidence": 0.9,
+}
+
+
+async def test_an_upsert_with_an_id_replaces_what_is_known_of_that_memory(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        first = {
+            "tags": ["blue", "green"],
+            "priority": 2,
+            "metadata": {"a": 1},
+            "referenced_date": "2024-01-01",
+            "source": "import",
+            "confidence": 0.5,
+        }
+        one = (await it.caller.call("memory.upsert", content="alpha", timestamp="2026-01-01", **first))["memory_id"]
+        for content in ("alpha", "beta"):  # the same words are no reason to leave the rest out
+            await it.caller.call("memory.upsert", memory_id=one, content=content, timestamp="2026-01-02", **GIVEN)
+            now = await get(it, one)
+            assert {name: now[name] for name in GIVEN} == GIVEN | {"referenced_date": "2025-03-04T00:00:00.000000Z"}
+            assert (now["content"], now["edited_at"][:10]) == (content, "2026-01-02")
+        assert await found(it, "red") == await found(it, "4 March 2025") == await found(it, "beta", tags=["red"]) == [one]
+        assert await found(it, "blue") == await found(it, "beta", tags=["blue"]) == []
+        await it.caller.call("memory.upsert", memory_id=one, content="gamma", timestamp="2026-01-03", source="x", confidence=1.0)
+        now = await get(it, one)
+        assert (now["tags"], now["priority"], now["metadata"], now["source"]) == (["red"], 5, {"ticket": "OPS-7"}, "x")
+        assert (await it.caller.call("views.verify"))["ok"]
+
+
+@pytest.mark.parametrize("given", [{"project": "other"}, {"entity_id": "other"}, {"event_type": "decision"}, {"ttl_seconds": 60}], ids=str)
+async def test_an_upsert_that_would_move_a_memory_elsewhere_is_refused(given: dict[str, Any], paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        provenance = {"source": "import", "timestamp": "2026-01-01", "confidence": 0.5}
+        one = (await store(it, "alpha", project="shop", event_type="lesson_learned"))["memory_id"]
+        with pytest.raises(Refused, match=f"{next(iter(given))} .* cannot take its place"):
+            await it.caller.call("memory.upsert", memory_id=one, content="beta", **provenance, **given)
+        await it.caller.call("memory.upsert", memory_id=one, content="beta", **provenance, project="shop", event_type="lesson_learned")
+        assert (await get(it, one))["content"] == "beta"
+
+
+async def test_tags_that_come_with_what_is_said_again_are_kept(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        one = (await store(it, "alpha beta", tags=["blue"]))["memory_id"]
+        for tags in (["red", "blue"], ["red"], []):
+            assert (await store(it, "alpha beta", tags=tags))["outcome"] == "duplicate"
+        assert (await get(it, one))["tags"] == ["blue", "red"]
+        assert await found(it, "red") == await found(it, "alpha", tags=["red"]) == [one]
+        assert await shown(it, "SELECT tags FROM memories_fts") == [("blue red",)]
+        await it.caller.call("memory.delete", memory_id=one)
+        await it.caller.call("memory.restore", memory_id=one)
+        assert await found(it, "red") == [one]
+        assert (await it.caller.call("views.verify"))["ok"]
+
+
+async def test_the_tags_of_a_text_are_those_of_what_it_says_now(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        one = (await store(it, "the importer is written in Rust", project="/src/shop"))["memory_id"]
+        assert (await get(it, one))["auto_tags"] == ["rust", "shop"]
+        await it.caller.call("memory.edit", memory_id=one, content="the importer is written in Python, tested with pytest")
+        assert (await get(it, one))["auto_tags"] == ["python", "pytest", "shop"]
+        assert await found(it, "importer", tags=["rust"]) == []
+        assert await found(it, "importer", tags=["pytest"]) == [one]
+
+
 async def test_what_was_captured_is_on_probation_until_it_is_used(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
         stored = await store(it, "alpha", source="auto_capture", session_id="s")

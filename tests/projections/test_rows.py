@@ -136,8 +136,8 @@ def test_the_index_and_the_table_hold_the_same_vectors() -> None:
 def test_the_words_of_a_memory_are_found_with_what_is_known_of_it() -> None:
     changes = {"entity_id": "shop", "event_type": "decision", "tags": ("blue", "green"), "referenced_at": START_US}
     connection = show(fulltext, [recorded(stored("a", "We deployed Crème brûlée", **changes), 7)])
-    assert rows(connection, "SELECT rowid, content, context FROM memories_fts") == [
-        (7, "We deployed Crème brûlée", "/src/omegad shop decision blue green 1 January 2026")
+    assert rows(connection, "SELECT rowid, content, context, tags FROM memories_fts") == [
+        (7, "We deployed Crème brûlée", "/src/omegad shop decision", "blue green 1 January 2026")
     ]
     for words in ("deploy", "creme", "brulee", '"green"', "january", "decision", '"src omegad"'):
         assert rows(connection, "SELECT rowid FROM memories_fts WHERE memories_fts MATCH ?", words) == [(7,)], words

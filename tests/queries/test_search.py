@@ -471,8 +471,7 @@ def test_what_an_edge_led_to_is_judged_like_the_rest(views: Searched) -> None:
 def test_what_is_of_the_time_that_is_named_is_found_among_many_that_match_better(views: Searched, mode: str, then: str) -> None:
     for number in range(100):
         views.put(f"other{number}", f"what was done by the team: step {number}", at=day(number % 90))
-    given = {"at": day(95)} if then == "stored" else {"referenced_at": day(95)}
-    views.put("wanted", "Anna mended the importer", **given)
+    views.put("wanted", "Anna mended the importer", at=day(95 if then == "stored" else 0), referenced_at=None if then == "stored" else day(95))
     assert "wanted" in views.found("what was done by the team 5 days ago?", mode=mode, now_us=day(100))
     assert "wanted" not in views.found("what was done by the team?", mode=mode, now_us=day(100))
 
