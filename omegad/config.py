@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.errors import BadConfiguration
-from omegad.memory_types import MemoryType
+from omegad.memory_types import BUILT_IN, MemoryType
 
 SOCKET_PATH_BYTES_MAX = 103  # the shortest sun_path of the supported systems (macOS), less its final NUL
 PREFIX = "OMEGAD_"
@@ -46,7 +46,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """How long a stopping daemon gives running requests to end."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     event_types: dict[str, MemoryType] = {}
-    """Memory types beside the built-in ones, by name."""
+    """Memory types beside the built-in ones, by name; of a built-in one what is to be otherwise."""
 
 
 class Paths(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,7 +122,14 @@ def load(paths: Paths, environ: Mapping[str, str] = os.environ) -> Config:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             raise BadConfiguration(f"unknown setting {name!r}", hint=f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known)}")
+    if isinstance(types := values.get("event_types"), dict):
+        # What is said of a built-in type changes that and nothing else of it.
+        values["event_types"] = {name: _over_built_in(name, table) for name, table in types.items()}
     try:
         return msgspec.convert(values, Config, strict=False)
     except msgspec.ValidationError as error:
         raise BadConfiguration(str(error)) from error
+
+
+def _over_built_in(name: str, table: object) -> object:
+    return {**msgspec.to_builtins(BUILT_IN[name]), **table} if name in BUILT_IN and isinstance(table, dict) else table

@@ -49,6 +49,12 @@ BUILT_IN: Mapping[str, MemoryType] = MappingProxyType(
 )
 """A type without a time to live is permanent: nothing removes its memories unasked."""
 
+EPISODIC_TYPES = frozenset({"session_summary", "checkpoint", "handoff", "task_completion", "reminder"})
+"""What happened stays true when things change, and what a session left behind belongs to that session.
+
+Memories of these types are neither denied nor grow, and only what the same session says again is a duplicate of them.
+"""
+
 
 class MemoryTypes:
     """The built-in types and those of the configuration."""

@@ -16,6 +16,7 @@ from omegad.events.memory import (
     MemoryRestored,
     MemoryStored,
     MemorySuperseded,
+    MemoryUnlinked,
 )
 from omegad.events.retrieval import MemoryQueried
 from omegad.times import rfc3339
@@ -37,6 +38,7 @@ EVENTS = (
     MemoryRestored,
     MemoryRated,
     MemoryPromoted,
+    MemoryUnlinked,
     MemoryQueried,
 )
 
@@ -107,12 +109,15 @@ UPDATE memories SET {_SAID}, content = ?4, content_hash = ?5, edited_at = ?6,
 """
 _TAG = f"UPDATE memories SET tags = {united('tags', '?1')}, auto_tags = {united('auto_tags', '?2')} WHERE node_id = ?3"
 _GIVE = """
-UPDATE memories SET auto_tags = ?, tags = coalesce(?, tags), priority = coalesce(?, priority), metadata = coalesce(?, metadata),
+UPDATE memories SET auto_tags = ?, redacted = ?, tags = coalesce(?, tags), priority = coalesce(?, priority), metadata = coalesce(?, metadata),
                     referenced_us = coalesce(?, referenced_us), referenced_date = coalesce(?, referenced_date),
                     source = coalesce(?, source), confidence = coalesce(?, confidence) WHERE node_id = ?
 """
+_LAST = """
+UPDATE memories SET ttl_seconds = iif(?1, NULL, max(ttl_seconds, coalesce(?2, 0))), expires_us = iif(?1, NULL, expires_us) WHERE node_id = ?3
+"""
 _RESTORE = """
-UPDATE memories SET status = 'active', superseded_by = NULL, changed_position = ?1,
+UPDATE memories SET status = 'active', superseded_by = NULL, contradicted_by = NULL, changed_position = ?1,
                     ttl_seconds = iif(?2, NULL, ttl_seconds), expires_us = iif(?2, NULL, expires_us) WHERE node_id = ?3
 """
 
@@ -122,10 +127,13 @@ def project(recorded: Recorded) -> Iterator[Statement]:
         case MemoryStored() as stored:
             yield _insert(recorded, stored)
         case MemoryRepeated(memory_id=memory_id) as again:
+            yield from _lasting(again)
             yield Statement(_REPEAT, (recorded.occurred_at, recorded.position, memory_id))
             if again.tags:
                 yield Statement(_TAG, (to_json(again.tags), "[]", memory_id))
         case MemoryEvolved() | MemoryEdited() as new:
+            if isinstance(new, MemoryEvolved):
+                yield from _lasting(new)
             values = (recorded.occurred_at, recorded.position, new.memory_id, new.content, new.content_key, rfc3339(recorded.occurred_at))
             yield Statement(_REWORD, (*values, *_read_off(new.content)))
             yield _known_by(new)
@@ -133,12 +141,17 @@ def project(recorded: Recorded) -> Iterator[Statement]:
             sql = "UPDATE memories SET access_count = access_count + 1, last_accessed = ? WHERE node_id = ?"
             for result in results:
                 yield Statement(sql, (rfc3339(at), result.memory_id))
-        case MemoryRelated() | MemoryRated() | MemoryPromoted() | MemoryContradicted() as event:
+        case MemoryRelated() | MemoryRated() | MemoryPromoted() | MemoryContradicted() | MemoryUnlinked() as event:
             yield from _standing(event)
         case Fact() as event:
             yield from _state(recorded, event)
         case _:
             pass
+
+
+def _lasting(said: MemoryRepeated | MemoryEvolved) -> Iterator[Statement]:
+    if said.is_permanent or said.ttl_seconds is not None:
+        yield Statement(_LAST, (said.is_permanent, said.ttl_seconds, said.memory_id))
 
 
 def _known_by(new: MemoryEvolved | MemoryEdited) -> Statement:
@@ -153,7 +166,7 @@ def _known_by(new: MemoryEvolved | MemoryEdited) -> Statement:
         new.source,
         new.confidence,
     )
-    return Statement(_GIVE, (to_json(new.auto_tags), *given, new.memory_id))
+    return Statement(_GIVE, (to_json(new.auto_tags), to_json(new.redacted), *given, new.memory_id))
 
 
 def _standing(event: Fact) -> Iterator[Statement]:
@@ -166,6 +179,8 @@ def _standing(event: Fact) -> Iterator[Statement]:
             yield Statement("UPDATE memories SET on_probation = 0 WHERE node_id = ?", (memory_id,))
         case MemoryContradicted(memory_id=memory_id, contradicted_by=by):
             yield Statement("UPDATE memories SET contradicted_by = ? WHERE node_id = ?", (by, memory_id))
+        case MemoryUnlinked(memory_id=by, target_id=memory_id, edge_types=edge_types) if "contradicts" in edge_types:
+            yield Statement("UPDATE memories SET contradicted_by = NULL WHERE node_id = ? AND contradicted_by = ?", (memory_id, by))
         case _:
             pass
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from omegad import config
 from omegad.config import SOCKET_PATH_BYTES_MAX, Config, Paths, find_paths
 from omegad.errors import BadConfiguration
-from omegad.memory_types import TTL_SECONDS_MAX, MemoryType
+from omegad.memory_types import BUILT_IN, TTL_SECONDS_MAX, MemoryType
 
 SEGMENTS = st.text(st.sampled_from("aé漢 .-"), min_size=1, max_size=30).filter(lambda text: text.strip(". ") != "")
 FOLDERS = st.lists(SEGMENTS, min_size=1, max_size=12).map(lambda parts: "/" + "/".join(parts))
@@ -140,3 +140,15 @@ def test_two_homes_never_share_a_socket(one: str, other: str) -> None:
 def test_no_socket_is_longer_than_a_socket_may_be(home: str | None, runtime: str | None) -> None:
     environ = {name: value for name, value in (("OMEGAD_HOME", home), ("XDG_RUNTIME_DIR", runtime)) if value}
     assert len(os.fsencode(find_paths(environ).socket)) <= SOCKET_PATH_BYTES_MAX
+
+
+def test_what_is_said_of_a_built_in_type_changes_that_alone(tmp_path: Path) -> None:
+    types = load(tmp_path, "[event_types.decision]\nttl_seconds = 60\n\n[event_types.recipe]\nttl_seconds = 5\n").event_types
+    assert types["decision"] == msgspec.structs.replace(BUILT_IN["decision"], ttl_seconds=60)
+    assert types["recipe"] == MemoryType(ttl_seconds=5)
+
+
+@pytest.mark.parametrize("table", ["event_types = 3", "[event_types]\ndecision = 3", "[event_types.decision]\nttl = 3"])
+def test_a_table_of_types_that_is_none_is_refused(table: str, tmp_path: Path) -> None:
+    with pytest.raises(BadConfiguration):
+        load(tmp_path, table)

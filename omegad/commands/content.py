@@ -8,6 +8,7 @@ import msgspec
 from omegad.errors import Invalid
 from omegad.log.sanitise import CONTENT_BYTES_MAX, METADATA_BYTES_MAX
 from omegad.log.secrets import redact
+from omegad.memory_types import EPISODIC_TYPES
 
 
 class Clean(msgspec.Struct, frozen=True):
@@ -35,6 +36,10 @@ def check_metadata(metadata: dict[str, object]) -> tuple[str, ...]:
     return redact(encoded.decode())[1] if metadata else ()
 
 
-def content_key(content: str, event_type: str, project: str | None, entity_id: str | None) -> str:
-    """Identify content within its scope: the same words in another project, or as another type, are another memory."""
-    return sha256(msgspec.json.encode((event_type, project, entity_id, content))).hexdigest()
+def content_key(content: str, event_type: str, project: str | None, entity_id: str | None, session_id: str | None = None) -> str:
+    """Identify content within its scope: the same words in another project, or as another type, are another memory.
+
+    Of a type whose memories belong to their sessions, so are the same words in another session.
+    """
+    of_session = (session_id,) if session_id is not None and event_type in EPISODIC_TYPES else ()
+    return sha256(msgspec.json.encode((event_type, project, entity_id, *of_session, content))).hexdigest()

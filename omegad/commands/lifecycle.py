@@ -71,6 +71,12 @@ class PromoteMemory(Command, frozen=True, kw_only=True, tag="memory.promote"):
     reason: Reason | None = None
 
 
+class Deleted(Acknowledged, frozen=True, kw_only=True):
+    """Where the deletion stands in the log, and the memories that it had taken the place of, which stay hidden until they are restored."""
+
+    superseded: tuple[str, ...] = ()
+
+
 class Rated(msgspec.Struct, frozen=True, kw_only=True):
     """The sum of a memory's ratings."""
 
@@ -122,7 +128,7 @@ def edit(command: EditMemory, prepared: PreparedEdit, guards: Guards, now_us: in
     Raises `NotFound`, `Refused` for a memory that is hidden, and `Conflict` where another one says exactly that.
     """
     guard = findable(guards, command.memory_id, now_us)
-    key = content_key(prepared.content, guard.event_type, guard.project, guard.entity_id)
+    key = content_key(prepared.content, guard.event_type, guard.project, guard.entity_id, guard.session_id)
     if key == guard.content_key and prepared.given is None:
         return Decision(answer=Edited(position=guard.changed_at, redacted=prepared.redacted))
     _check_free(guards, key, guard, now_us)
@@ -132,6 +138,7 @@ def edit(command: EditMemory, prepared: PreparedEdit, guards: Guards, now_us: in
         content_key=key,
         reason=command.reason,
         auto_tags=prepared.auto_tags(guard.project),
+        redacted=prepared.redacted,
         **msgspec.structs.asdict(prepared.given or Given()),
     )
     facts: list[Fact] = [edited]
@@ -141,13 +148,14 @@ def edit(command: EditMemory, prepared: PreparedEdit, guards: Guards, now_us: in
     return _decided(guard, *facts, answer=Edited(redacted=prepared.redacted))
 
 
-def delete(command: DeleteMemory, guards: Guards, now_us: int) -> Decision:
-    """Decide a deletion; raises `NotFound`, or `Refused` where the memory is deleted already."""
+def delete(command: DeleteMemory, replaced: tuple[str, ...], guards: Guards, now_us: int) -> Decision:
+    """Decide a deletion; *replaced* are the memories it may have taken the place of. Raises `NotFound`, `Refused` where it is deleted already."""
     del now_us
     guard = known(guards, command.memory_id)
     if guard.state == "deleted":
         raise Refused(f"memory {command.memory_id} is deleted already")
-    return _decided(guard, MemoryDeleted(memory_id=command.memory_id, reason=command.reason))
+    superseded = tuple(name for name in replaced if (other := guards.memory(name)) is not None and other.state == "superseded")
+    return _decided(guard, MemoryDeleted(memory_id=command.memory_id, reason=command.reason), answer=Deleted(superseded=superseded))
 
 
 def supersede(command: SupersedeMemory, guards: Guards, now_us: int) -> Decision:

@@ -7,6 +7,8 @@ import msgspec
 from omegad.events.memory import Likeness, Relation
 from omegad.evidence.contradiction import Contradiction, contradiction
 from omegad.evidence.likeness import addition, differ_in_detail, jaccard, restates, says_the_same
+from omegad.evidence.wording import sentences
+from omegad.memory_types import EPISODIC_TYPES
 
 DUPLICATE_COSINE = 0.95
 EVOLUTION_JACCARD = 0.55
@@ -15,8 +17,13 @@ RELATED_COSINE = 0.45
 RELATED_MAX = 3
 COMPARED_CHARACTERS = 16_384  # a longer text repeats another only to the letter
 
-# What happened stays true when things change, and what a session left behind belongs to that session: neither is superseded, nor grows.
-EPISODIC_TYPES = frozenset({"session_summary", "checkpoint", "handoff", "task_completion", "reminder"})
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a text is to be stored."""
+
+    event_type: str
+    entity_id: str | None = None
+    session_id: str | None = None
 
 
 class Near(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +33,7 @@ class Near(msgspec.Struct, frozen=True, kw_only=True):
     content: str
     event_type: str
     entity_id: str | None
+    session_id: str | None
     cosine: float | None
     is_comparable: bool = True
 
@@ -33,7 +41,8 @@ class Near(msgspec.Struct, frozen=True, kw_only=True):
 class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
     """A near memory and what the text makes of it; at most one of the first two is set.
 
-    `evolution` is the memory's content with what the text adds, and the word Jaccard of the two before.
+    `evolution` is the memory's content with what the text adds, and the word Jaccard of the two before. `is_one_statement` says that the
+    memory says a single thing.
     """
 
     memory_id: str
@@ -41,14 +50,16 @@ class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
     duplicate: tuple[Likeness, float] | None = None
     evolution: tuple[str, float] | None = None
     contradiction: Contradiction | None = None
+    is_one_statement: bool = False
 
 
-def compare(content: str, event_type: str, entity_id: str | None, near: Near, jaccard_min: float) -> Neighbour:
+def compare(content: str, scope: Scope, near: Near, jaccard_min: float) -> Neighbour:
     """Say what *content* makes of a near memory. `jaccard_min` is the share of common words from which two of the type are the same."""
+    event_type = scope.event_type
     base = Neighbour(memory_id=near.memory_id, cosine=near.cosine)
-    if near.entity_id != entity_id or max(len(content), len(near.content)) > COMPARED_CHARACTERS:
+    if near.entity_id != scope.entity_id or max(len(content), len(near.content)) > COMPARED_CHARACTERS:
         return base
-    if near.event_type == event_type:
+    if near.event_type == event_type and (event_type not in EPISODIC_TYPES or near.session_id == scope.session_id):
         overlap = jaccard(content, near.content)
         if likeness := _likeness(content, near, overlap, jaccard_min):
             return msgspec.structs.replace(base, duplicate=likeness)
@@ -58,7 +69,8 @@ def compare(content: str, event_type: str, entity_id: str | None, near: Near, ja
     is_apart = near.cosine is not None and near.cosine < DENIED_COSINE
     if is_apart or event_type in EPISODIC_TYPES or near.event_type in EPISODIC_TYPES:
         return base
-    return msgspec.structs.replace(base, contradiction=contradiction(content, near.content, near.cosine))
+    is_one = len(sentences(near.content[:COMPARED_CHARACTERS])) == 1
+    return msgspec.structs.replace(base, contradiction=contradiction(content, near.content, near.cosine), is_one_statement=is_one)
 
 
 def _likeness(content: str, near: Near, overlap: float, jaccard_min: float) -> tuple[Likeness, float] | None:

@@ -1,5 +1,6 @@
 """Remember something: what a store may say, and the decision what it comes to."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
@@ -8,8 +9,8 @@ from msgspec import Meta
 
 from omegad.commands.command import Command, Name, Text
 from omegad.commands.content import content_key
-from omegad.commands.rebuttal import denials, denials_of_new, denied
-from omegad.commands.relating import EPISODIC_TYPES, Neighbour, relations
+from omegad.commands.rebuttal import Denier, denials, denials_of_new
+from omegad.commands.relating import Neighbour, relations
 from omegad.errors import Refused
 from omegad.events.fact import Fact, NewEvent, Position
 from omegad.events.memory import (
@@ -18,7 +19,6 @@ from omegad.events.memory import (
     MemoryEmbedded,
     MemoryEvolved,
     MemoryPromoted,
-    MemoryRelated,
     MemoryRepeated,
     MemoryStored,
     MemorySuperseded,
@@ -27,12 +27,15 @@ from omegad.events.memory import (
 from omegad.log.decision import Decision
 from omegad.log.guards import Guards, MemoryGuard
 from omegad.log.sanitise import CONTENT_BYTES_MAX, TAGS_MAX
-from omegad.memory_types import TTL_SECONDS_MAX, MemoryType
+from omegad.memory_types import EPISODIC_TYPES, TTL_SECONDS_MAX, MemoryType
 from omegad.times import parse_time
 
 EVENT_TYPE = "memory"  # where none is named
 TAG_CHARACTERS_MAX = 64
-AUTOMATIC_SOURCES = ("auto", "hook", "capture")  # what a source begins with that nobody asked to remember
+AUTOMATIC_SOURCES = frozenset({"auto", "automatic", "autocapture", "captured", "capture", "hook", "hooks"})
+"""The first word of the source of what nobody asked to remember: `auto_capture`, `hook:Stop`."""
+
+_FIRST_WORD = re.compile(r"[^\W_]+")
 ASKED_CONFIDENCE, AUTOMATIC_CONFIDENCE = 1.0, 0.5
 
 
@@ -59,7 +62,8 @@ class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
 
     def is_automatic(self) -> bool:
         """Say whether nobody asked for this to be remembered."""
-        return self.probation if self.probation is not None else (self.source or "").casefold().startswith(AUTOMATIC_SOURCES)
+        first = _FIRST_WORD.match((self.source or "").casefold())
+        return self.probation if self.probation is not None else first is not None and first.group() in AUTOMATIC_SOURCES
 
 
 class UpsertMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.upsert"):
@@ -142,7 +146,8 @@ def store(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, guard
 
     Raises `Outdated` when what was prepared does not hold any more, and it is not the last try.
     """
-    key = content_key(prepared.content, command.event_type, command.project, command.entity_id)
+    key = content_key(prepared.content, command.event_type, command.project, command.entity_id, command.session_id)
+    said_at = now_us if (learned := _learned(command)) is None else learned
     neighbours = still_valid(prepared, guards, now_us)
     repeated = next((n for n in neighbours if n.duplicate), None)
     survivor = guards.holder(key, now_us)
@@ -150,44 +155,17 @@ def store(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, guard
     if survivor is None and repeated is not None and repeated.duplicate:
         survivor, likeness = guards.memory(repeated.memory_id), repeated.duplicate
     if survivor is not None:
-        fact = _repeated(command, prepared, survivor, likeness)
-        return _strengthened(command, prepared, survivor, [fact], denials(guards, survivor, neighbours, now_us), outcome="duplicate")
-    evolution = prepared.evolution
-    if evolution is not None and any(n.memory_id == evolution.memory_id for n in neighbours):
-        survivor = guards.memory(evolution.memory_id)
-        if survivor is not None and len(evolution.content.encode()) <= CONTENT_BYTES_MAX:
-            facts = _evolved(command, prepared, survivor, evolution)
-            return _strengthened(command, prepared, survivor, facts, denials(guards, survivor, neighbours, now_us), outcome="evolved")
-    rebuttals = [] if command.event_type in EPISODIC_TYPES else denials_of_new(guards, prepared.memory_id, key, neighbours, now_us)
+        repeated_fact = _repeated(command, prepared, survivor, likeness, _lasting(command, kind, survivor))
+        rebuttals = denials(guards, survivor, _denier(command, survivor.memory_id, survivor.ttl_seconds, said_at), neighbours, now_us)
+        return _strengthened(command, prepared, survivor, [repeated_fact], rebuttals, outcome="duplicate")
+    survivor = _growing(command, prepared, neighbours, guards)
+    if survivor is not None and prepared.evolution is not None:
+        facts = _evolved(command, prepared, survivor, prepared.evolution, _lasting(command, kind, survivor))
+        rebuttals = denials(guards, survivor, _denier(command, survivor.memory_id, survivor.ttl_seconds, said_at), neighbours, now_us)
+        return _strengthened(command, prepared, survivor, facts, rebuttals, outcome="evolved")
+    denier = _denier(command, prepared.memory_id, _ttl_seconds(command, kind), said_at)
+    rebuttals = [] if command.event_type in EPISODIC_TYPES else denials_of_new(guards, denier, key, neighbours, now_us)
     return _new(command, prepared, kind, key, related=relations(neighbours), rebuttals=rebuttals)
-
-
-def embed(prepared: PreparedStore, embedded_key: str, guards: Guards, now_us: int) -> Decision:
-    """Decide what follows once a memory that was stored without the model has been embedded: its vectors, and its relations if pending.
-
-    Where it then proves to say what an older one says, that one supersedes it. Does nothing where the embedder's vectors are recorded
-    already, or the content is not the one of *embedded_key* any more, so that it can be asked any number of times. Raises `Outdated` as
-    `store` does.
-    """
-    assert prepared.embedder_id is not None
-    guard = guards.memory(prepared.memory_id)
-    if guard is None or guard.content_key != embedded_key or guards.is_embedded(guard.memory_id, prepared.embedder_id):
-        return Decision(answer=Stored(memory_id=prepared.memory_id, outcome="stored"))
-    vectors = MemoryEmbedded(memory_id=guard.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes)
-    facts: list[Fact] = [vectors]
-    if guard.pending:
-        neighbours = still_valid(prepared, guards, now_us)
-        older = [n for n in neighbours if (other := guards.memory(n.memory_id)) and other.stored_at < guard.stored_at]
-        same = next((n.memory_id for n in older if n.duplicate), None)
-        facts.append(MemoryRelated(memory_id=guard.memory_id, related=() if same else relations(neighbours)))
-        if same and guard.state == "active":
-            facts.append(MemorySuperseded(memory_id=guard.memory_id, superseded_by=same, reason="says the same"))
-        elif guard.state == "active":
-            # What it denied when it was stored stays as it is: somebody may have restored it since.
-            undenied = [n for n in older if (other := guards.memory(n.memory_id)) and other.denied_by != guard.memory_id]
-            facts.extend(denied(guard.memory_id, undenied))
-    events = tuple(NewEvent(event=fact, cause=guard.stored_at) for fact in facts)
-    return Decision(events=events, answer=Stored(memory_id=guard.memory_id, outcome="stored"))
 
 
 def still_valid(prepared: PreparedStore, guards: Guards, now_us: int) -> tuple[Neighbour, ...]:
@@ -219,21 +197,63 @@ def check_scope(command: UpsertMemory, guard: MemoryGuard) -> None:
             raise Refused(f"memory {guard.memory_id} has {name} {known!r}, and {value!r} cannot take its place", hint=hint)
 
 
-def _repeated(command: StoreMemory, prepared: PreparedStore, survivor: MemoryGuard, likeness: tuple[Likeness, float]) -> Fact:
+def _growing(command: StoreMemory, prepared: PreparedStore, neighbours: Sequence[Neighbour], guards: Guards) -> MemoryGuard | None:
+    """Return the memory that what is stored is appended to, if there is one; what was captured unasked is not to what a person told."""
+    evolution = prepared.evolution
+    if evolution is None or len(evolution.content.encode()) > CONTENT_BYTES_MAX:
+        return None
+    survivor = guards.memory(evolution.memory_id) if any(n.memory_id == evolution.memory_id for n in neighbours) else None
+    return None if survivor is None or (command.is_automatic() and not survivor.probation) else survivor
+
+
+def _denier(command: StoreMemory, memory_id: str, ttl_seconds: int | None, said_at: int) -> Denier:
+    return Denier(memory_id=memory_id, said_at=said_at, is_automatic=command.is_automatic(), is_passing=ttl_seconds is not None)
+
+
+def _ttl_seconds(command: StoreMemory, kind: MemoryType) -> int | None:
+    return kind.ttl_seconds if command.ttl_seconds is None else command.ttl_seconds
+
+
+class _Lasting(msgspec.Struct, frozen=True, kw_only=True):
+    """How a memory lasts from now on, where that is longer than it did: a store promises its own time to live, whoever holds the content."""
+
+    ttl_seconds: int | None = None
+    is_permanent: bool = False
+
+
+def _lasting(command: StoreMemory, kind: MemoryType, survivor: MemoryGuard) -> _Lasting:
+    asked = _ttl_seconds(command, kind)
+    if survivor.ttl_seconds is None:
+        return _Lasting()
+    return _Lasting(ttl_seconds=asked if asked is not None and asked > survivor.ttl_seconds else None, is_permanent=asked is None)
+
+
+def _repeated(
+    command: StoreMemory, prepared: PreparedStore, survivor: MemoryGuard, likeness: tuple[Likeness, float], lasting: _Lasting
+) -> MemoryRepeated:
     how, similarity = likeness
-    content, tags = None if how == "exact" else prepared.content, tuple(dict.fromkeys(command.tags))
-    return MemoryRepeated(memory_id=survivor.memory_id, likeness=how, similarity=round(similarity, 6), content=content, tags=tags)
+    return MemoryRepeated(
+        memory_id=survivor.memory_id,
+        likeness=how,
+        similarity=round(similarity, 6),
+        content=None if how == "exact" else prepared.content,
+        tags=tuple(dict.fromkeys(command.tags)),
+        ttl_seconds=lasting.ttl_seconds,
+        is_permanent=lasting.is_permanent,
+    )
 
 
-def _evolved(command: StoreMemory, prepared: PreparedStore, survivor: MemoryGuard, evolution: Evolution) -> list[Fact]:
+def _evolved(command: StoreMemory, prepared: PreparedStore, survivor: MemoryGuard, evolution: Evolution, lasting: _Lasting) -> list[Fact]:
     grown = MemoryEvolved(
         memory_id=survivor.memory_id,
         content=evolution.content,
-        content_key=content_key(evolution.content, survivor.event_type, survivor.project, survivor.entity_id),
+        content_key=content_key(evolution.content, survivor.event_type, survivor.project, survivor.entity_id, survivor.session_id),
         wording=prepared.content,
         similarity=round(evolution.similarity, 6),
         tags=tuple(dict.fromkeys(command.tags)),
         auto_tags=prepared.auto_tags,
+        ttl_seconds=lasting.ttl_seconds,
+        is_permanent=lasting.is_permanent,
     )
     # What is still pending gets its vectors together with its relations.
     if prepared.embedder_id is None or not evolution.text_hashes or survivor.pending:
@@ -281,7 +301,7 @@ def _new(
         priority=kind.priority if command.priority is None else command.priority,
         metadata=command.metadata,
         referenced_at=None if command.referenced_date is None else parse_time(command.referenced_date, "referenced_date"),
-        ttl_seconds=kind.ttl_seconds if command.ttl_seconds is None else command.ttl_seconds,
+        ttl_seconds=_ttl_seconds(command, kind),
         source=command.source or prepared.client or "unnamed client",
         confidence=(AUTOMATIC_CONFIDENCE if is_automatic else ASKED_CONFIDENCE) if command.confidence is None else command.confidence,
         related=related,
@@ -306,9 +326,13 @@ def _new(
     return Decision(events=_events(command, [*facts, *rebuttals]), answer=answer)
 
 
+def _learned(command: StoreMemory) -> int | None:
+    return parse_time(command.timestamp, "timestamp") if isinstance(command, UpsertMemory) else None
+
+
 def _events(command: StoreMemory, facts: Sequence[Fact]) -> tuple[NewEvent, ...]:
     """Address the events of one store: the first is what happened, and the cause of the others."""
-    occurred_at = parse_time(command.timestamp, "timestamp") if isinstance(command, UpsertMemory) else None
+    occurred_at = _learned(command)
     return tuple(
         NewEvent(event=fact, session_id=command.session_id, project=command.project, occurred_at=occurred_at, follows=place > 0)
         for place, fact in enumerate(facts)

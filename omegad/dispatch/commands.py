@@ -1,6 +1,7 @@
 """Commands: what deciding needs is prepared, the decision is made in the transaction of its append, the answer waits for the disk."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 from typing import Protocol
@@ -17,8 +18,9 @@ from omegad.commands.tool import RecordToolCall
 from omegad.dispatch.maintenance import Maintenance
 from omegad.dispatch.parts import Parts
 from omegad.dispatch.storing import Storing
+from omegad.errors import OmegadError
 from omegad.log.decision import Decide, Outcome, Proposal, RequestKey
-from omegad.queries.graph import edge_types_between
+from omegad.queries.graph import edge_types_between, superseded_by
 
 TRIES = 3
 
@@ -66,6 +68,8 @@ class CommandDispatch:
             case EditMemory():
                 outcome = await self._append(command, origin, await self._storing.decide_edit(command))
                 self.on_pending()
+            case DeleteMemory():
+                outcome = await self._delete(command, origin)
             case UnlinkMemories():
                 outcome = await self._unlink(command, origin)
             case CompactMemories():
@@ -112,6 +116,13 @@ class CommandDispatch:
             self.on_pending()
         return outcome
 
+    async def _delete(self, command: DeleteMemory, origin: Origin) -> Outcome:
+        await self._storing.views_reach(max(origin.written, self.acknowledged))
+        replaced: tuple[str, ...] = ()
+        with suppress(OmegadError):  # views that cannot be read keep nobody from deleting
+            replaced = await self._views.read(partial(superseded_by, memory_id=command.memory_id))
+        return await self._append(command, origin, partial(lifecycle.delete, command, replaced))
+
     async def _unlink(self, command: UnlinkMemories, origin: Origin) -> Outcome:
         await self._storing.views_reach(max(origin.written, self.acknowledged))
         ends = (command.memory_id, command.target_id)
@@ -153,8 +164,6 @@ def _decision(command: Command) -> Decide:
 
 def _lifecycle_decision(command: Command) -> Decide:
     match command:
-        case DeleteMemory():
-            return partial(lifecycle.delete, command)
         case SupersedeMemory():
             return partial(lifecycle.supersede, command)
         case RestoreMemory():

@@ -99,7 +99,7 @@ class QueryDispatch:
             degraded=answer.degraded,
             took_us=round(answer.took_ms * 1e3),
         )
-        new = NewEvent(event=event, session_id=query.session_id, project=query.project)
+        new = NewEvent(event=event, session_id=query.asked_in or query.session_id, project=query.project)
         try:
             self._log.append_later(Proposal(decide=partial(_as_is, new), client=origin.client or None))
         except OmegadError as error:

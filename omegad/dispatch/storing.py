@@ -5,15 +5,15 @@ from functools import partial
 import anyio
 import msgspec
 
-from omegad.commands import lifecycle, relating, store
+from omegad.commands import embedding, lifecycle, relating, store
 from omegad.commands.command import known
-from omegad.commands.content import check_metadata, clean
+from omegad.commands.content import Clean, check_metadata, clean
 from omegad.commands.lifecycle import EditMemory, Given, PreparedEdit
-from omegad.commands.relating import Near, Neighbour
+from omegad.commands.relating import Near, Neighbour, Scope
 from omegad.commands.store import TAG_CHARACTERS_MAX, Evolution, PreparedStore, StoreMemory, UpsertMemory
 from omegad.dispatch.neighbourhood import Embedded
 from omegad.dispatch.parts import Parts
-from omegad.errors import Refused, Unavailable
+from omegad.errors import Invalid, Refused, Unavailable
 from omegad.ingestion.noise import noise_of
 from omegad.ingestion.tagging import tags_of
 from omegad.log.decision import Decide, Decision
@@ -25,6 +25,7 @@ from omegad.queries.neighbours import neighbours
 from omegad.storage.driver import Connection
 from omegad.times import parse_time
 
+FUTURE_US = 24 * 3_600 * 1_000_000  # by which the clock of whoever learned something may be ahead
 VIEWS_WAIT_S = 5.0  # for the views to show what is near, before deciding without
 
 
@@ -44,12 +45,11 @@ class Storing:
         """Check a store before any work is done for it, and clean it. Raises `Invalid`, and `Refused` for the noise of a system."""
         self._types.check(command.event_type)
         in_metadata = check_metadata(command.metadata)
-        for name in ("referenced_date", "timestamp"):
-            if (moment := getattr(command, name, None)) is not None:
-                parse_time(moment, name)
-        content = clean(command.content)
-        if rule := noise_of(content.text, self._rules.noise):
-            raise Refused(f"the content is noise of a system ({rule}), not something to remember", hint="store what was learned from it")
+        if command.referenced_date is not None:
+            parse_time(command.referenced_date, "referenced_date")
+        if isinstance(command, UpsertMemory) and parse_time(command.timestamp, "timestamp") > self._clock.now_us() + FUTURE_US:
+            raise Invalid(f"timestamp {command.timestamp} is in the future", hint="it is when the memory was learned")
+        content = self._clean(command.content)
         named = {tag.casefold() for tag in command.tags}
         auto_tags = [tag for tag in self._auto_tags(content.text, command.project) if tag.casefold() not in named]
         return PreparedStore(
@@ -89,11 +89,11 @@ class Storing:
 
     def decide_embed(self, command: StoreMemory, prepared: PreparedStore, content_key: str, embedded: Embedded) -> Decide:
         """Return the decision what follows once a stored memory has been embedded."""
-        return self._noting(partial(store.embed, prepared, content_key), command, prepared, embedded)
+        return self._noting(partial(embedding.embed, prepared, content_key), command, prepared, embedded)
 
     async def decide_edit(self, command: EditMemory, given: Given | None = None) -> Decide:
-        """Clean and embed an edit, with which more may be given; return its decision. Raises `Invalid`."""
-        content = clean(command.content)
+        """Clean and embed an edit, with which more may be given; return its decision. Raises `Invalid`, and `Refused` for noise."""
+        content = self._clean(command.content)
         embedded = None if command.ack == "durable" else await self._near.embed(content.text)
         auto_tags = partial(self._auto_tags, content.text)
         prepared = PreparedEdit(content=content.text, redacted=content.redacted, auto_tags=auto_tags, given=given)
@@ -149,6 +149,12 @@ class Storing:
 
         return noting
 
+    def _clean(self, content: str) -> Clean:
+        found = clean(content)
+        if rule := noise_of(found.text, self._rules.noise):
+            raise Refused(f"the content is noise of a system ({rule}), not something to remember", hint="store what was learned from it")
+        return found
+
     def _auto_tags(self, content: str, project: str | None) -> tuple[str, ...]:
         return tuple(tag for tag in tags_of(content, project, self._rules.tags) if len(tag) <= TAG_CHARACTERS_MAX)
 
@@ -167,10 +173,11 @@ class Storing:
         searched = None if mirror is None or embedded is None else (mirror, embedded.vector)
         jaccard_min = self._types.of(command.event_type).jaccard
         is_whole = embedded is not None and embedded.is_whole
+        scope = Scope(event_type=command.event_type, entity_id=command.entity_id, session_id=command.session_id)
 
         def compare(near: Near) -> Neighbour:
             near = msgspec.structs.replace(near, is_comparable=is_whole)
-            return relating.compare(base.content, command.event_type, command.entity_id, near, jaccard_min)
+            return relating.compare(base.content, scope, near, jaccard_min)
 
         def read(connection: Connection) -> tuple[tuple[Neighbour, ...], int]:
             rows = neighbours(connection, base.content, command.project, searched, now_us=now_us, leave_out=base.memory_id)

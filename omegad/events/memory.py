@@ -60,13 +60,18 @@ class MemoryEmbedded(Fact, frozen=True, kw_only=True, tag="memory.embedded@1"):
 
 
 class MemoryRepeated(Fact, frozen=True, kw_only=True, tag="memory.repeated@2"):
-    """What a memory says was said again. `content` is the new wording, None where it is the same to the letter; `tags` came with it."""
+    """What a memory says was said again. `content` is the new wording, None where it is the same to the letter; `tags` came with it.
+
+    `is_permanent` says that the memory has no time to live any more, `ttl_seconds` that it has a longer one from now on.
+    """
 
     memory_id: str
     likeness: Likeness
     similarity: float
     content: FreeText | None = None
     tags: tuple[FreeText, ...] = ()
+    ttl_seconds: int | None = None
+    is_permanent: bool = False
 
 
 class MemoryRelated(Fact, frozen=True, kw_only=True, tag="memory.related@1"):
@@ -95,7 +100,7 @@ class MemoryEvolved(Fact, frozen=True, kw_only=True, tag="memory.evolved@1"):
     """What a memory says was said again with more: the addition was appended. `content` is the whole that it now says.
 
     `wording` is what was said, `similarity` the word Jaccard between that and what the memory said before; `tags` came with it, and
-    `auto_tags` were found in it by rule.
+    `auto_tags` were found in it by rule. The time to live changes as with `MemoryRepeated`.
     """
 
     memory_id: str
@@ -105,16 +110,22 @@ class MemoryEvolved(Fact, frozen=True, kw_only=True, tag="memory.evolved@1"):
     similarity: float
     tags: tuple[FreeText, ...] = ()
     auto_tags: tuple[FreeText, ...] = ()
+    ttl_seconds: int | None = None
+    is_permanent: bool = False
 
 
 class MemoryEdited(Fact, frozen=True, kw_only=True, tag="memory.edited@1"):
-    """A memory's content was replaced by its owner, and with it what else is not None; `auto_tags` were found in the content by rule."""
+    """A memory's content was replaced by its owner, and with it what else is not None.
+
+    `auto_tags` were found in the new content by rule, `redacted` are the kinds of secret that were taken out of it.
+    """
 
     memory_id: str
     content: FreeText
     content_key: str
     reason: FreeText | None = None
     auto_tags: tuple[FreeText, ...] = ()
+    redacted: tuple[str, ...] = ()
     tags: tuple[FreeText, ...] | None = None
     priority: int | None = None
     metadata: FreeData | None = None

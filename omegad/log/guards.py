@@ -4,6 +4,7 @@ Each is a fold of the events, in `fold`, so that it says the same after any cras
 """
 
 from importlib import resources
+from zlib import crc32
 
 import msgspec
 
@@ -23,28 +24,32 @@ from omegad.events.memory import (
     MemoryRestored,
     MemoryStored,
     MemorySuperseded,
+    MemoryUnlinked,
 )
 from omegad.events.tool import ToolCalled
 from omegad.log import reading
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script
 
+FOLD = 1
+"""Goes up whenever `fold` makes something else of an event; the tables are then made again from the log."""
 REFOLD_BATCH = 5_000
 MICROSECONDS = 1_000_000
 
-_SAID = "expires_at = max(expires_at, ? + ttl_seconds * 1000000), denied_by = NULL"
+_SAID = "expires_at = max(expires_at, ?1 + ttl_seconds * 1000000), said_at = max(said_at, ?1), denied_by = NULL"
+_LASTING = "ttl_seconds = iif(?1, NULL, max(ttl_seconds, coalesce(?2, 0))), expires_at = iif(?1, NULL, expires_at)"
 _TABLES = ("memory_guards", "embedding_guards", "tool_guards", "session_guards")
 _COLUMNS = (
     "memory_id, content_key, stored_at, changed_at, state, pending, event_type, project, entity_id, session_id, denied_by,"
-    " probation, rating, ttl_seconds, expires_at"
+    " probation, rating, ttl_seconds, expires_at, said_at"
 )
 
 
 class MemoryGuard(msgspec.Struct, frozen=True):
     """What the log knows of a memory.
 
-    Positions are those of the events that stored and last changed it; `rating` is the sum of the points it was given; `expires_at` is in
-    microseconds since 1970, None for what is permanent.
+    Positions are those of the events that stored and last changed it; `rating` is the sum of the points it was given. `expires_at`, None
+    for what is permanent, and `said_at`, when it was last stored, said again or edited, are in microseconds since 1970.
     """
 
     memory_id: str
@@ -62,6 +67,7 @@ class MemoryGuard(msgspec.Struct, frozen=True):
     rating: int
     ttl_seconds: int | None
     expires_at: int | None
+    said_at: int
 
     def is_active(self, now_us: int) -> bool:
         """Say whether a search may find it at this moment, whether or not its expiry has been recorded."""
@@ -122,17 +128,40 @@ class Guards:
         row = self._connection.execute(sql, values).fetchone()
         if row is None:
             return None
-        (memory_id, content_key, stored_at, changed_at, state, pending, *scope, probation, rating, ttl_seconds, expires_at) = row
+        (memory_id, content_key, stored_at, changed_at, state, pending, *scope, probation, rating, ttl_seconds, expires_at, said_at) = row
         event_type, project, entity_id, session_id, denied_by = scope
         return MemoryGuard(
             *(memory_id, content_key, stored_at, changed_at, state, bool(pending), event_type, project, entity_id, session_id),
-            *(denied_by, bool(probation), rating, ttl_seconds, expires_at),
+            *(denied_by, bool(probation), rating, ttl_seconds, expires_at, said_at),
         )
+
+
+def are_of_today(connection: Connection) -> bool:
+    """Say whether this version's fold filled the tables last: another version leaves out what it does not know, or shapes them otherwise."""
+    marked: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return marked == _mark()
+
+
+def make_again(connection: Connection) -> None:
+    """Make the tables, and fill them from the whole log; within the caller's transaction."""
+    drop(connection)
+    create(connection)
+    refold(connection)
+    connection.execute(f"PRAGMA user_version={_mark()}")
 
 
 def create(connection: Connection) -> None:
     """Make the tables that are not there yet."""
-    run_script(connection, resources.files("omegad.log").joinpath("guards.sql").read_text(encoding="utf-8"))
+    run_script(connection, _schema())
+
+
+def _schema() -> str:
+    return resources.files("omegad.log").joinpath("guards.sql").read_text(encoding="utf-8")
+
+
+def _mark() -> int:
+    """Identify the fold and the shape of its tables, as 31 bits that are not 0, which a file has that nobody marked."""
+    return crc32(f"{FOLD} {_schema()}".encode()) & 0x7FFF_FFFF or 1
 
 
 def refold(connection: Connection) -> None:
@@ -145,7 +174,7 @@ def refold(connection: Connection) -> None:
 
 
 def drop(connection: Connection) -> None:
-    """Remove the tables, whose shape is that of an older format."""
+    """Remove the tables, whose shape may be that of another version."""
     for table in _TABLES:
         connection.execute(f"DROP TABLE IF EXISTS {table}")
 
@@ -175,9 +204,13 @@ def _fold_memory(connection: Connection, recorded: Recorded, event: Fact) -> Non
         case MemoryRelated():
             _set(connection, event.memory_id, "pending = 0")
         case MemoryRepeated():
+            _fold_lasting(connection, event)
             _set(connection, event.memory_id, _SAID, recorded.occurred_at)
         case MemoryEvolved() | MemoryEdited():
-            _set(connection, event.memory_id, f"{_SAID}, content_key = ?, changed_at = ?", recorded.occurred_at, event.content_key, position)
+            if isinstance(event, MemoryEvolved):
+                _fold_lasting(connection, event)
+            said = (recorded.occurred_at, event.content_key, position)
+            _set(connection, event.memory_id, f"{_SAID}, content_key = ?2, changed_at = ?3", *said)
             connection.execute("DELETE FROM embedding_guards WHERE memory_id = ?", (event.memory_id,))
         case MemoryContradicted():
             _set(connection, event.memory_id, "changed_at = ?, denied_by = ?", position, event.contradicted_by)
@@ -189,6 +222,11 @@ def _fold_memory(connection: Connection, recorded: Recorded, event: Fact) -> Non
             _fold_state(connection, position, event)
 
 
+def _fold_lasting(connection: Connection, event: MemoryRepeated | MemoryEvolved) -> None:
+    if event.is_permanent or event.ttl_seconds is not None:
+        _set(connection, event.memory_id, _LASTING, event.is_permanent, event.ttl_seconds)
+
+
 def _fold_state(connection: Connection, position: Position, event: Fact) -> None:
     match event:
         case MemorySuperseded():
@@ -197,6 +235,10 @@ def _fold_state(connection: Connection, position: Position, event: Fact) -> None
             _set(connection, event.memory_id, "state = 'deleted', changed_at = ?", position)
         case MemoryExpired():
             _set(connection, event.memory_id, "state = 'expired', changed_at = ?", position)
+        case MemoryUnlinked():
+            if "contradicts" in event.edge_types:
+                sql = "UPDATE memory_guards SET denied_by = NULL WHERE memory_id = ? AND denied_by = ?"
+                connection.execute(sql, (event.target_id, event.memory_id))
         case MemoryRestored():
             kept = ", ttl_seconds = NULL, expires_at = NULL" if event.is_permanent else ""
             _set(connection, event.memory_id, f"state = 'active', changed_at = ?{kept}", position)
@@ -209,13 +251,13 @@ def _insert(connection: Connection, recorded: Recorded, event: MemoryStored) -> 
     row = (
         *(event.memory_id, event.content_key, recorded.position, recorded.position, "active", event.pending),
         *(event.event_type, recorded.project, event.entity_id, recorded.session_id),
-        *(None, event.on_probation, 0, event.ttl_seconds, expires_at),
+        *(None, event.on_probation, 0, event.ttl_seconds, expires_at, recorded.occurred_at),
     )
-    connection.execute("INSERT INTO memory_guards VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    connection.execute("INSERT INTO memory_guards VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
 def _set(connection: Connection, memory_id: str, assignments: str, *values: object) -> None:
-    connection.execute(f"UPDATE memory_guards SET {assignments} WHERE memory_id = ?", (*values, memory_id))
+    connection.execute(f"UPDATE memory_guards SET {assignments} WHERE memory_id = ?{len(values) + 1}", (*values, memory_id))
 
 
 def _count_call(connection: Connection, position: Position, session_id: str, event: ToolCalled) -> None:

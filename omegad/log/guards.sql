@@ -14,7 +14,8 @@ CREATE TABLE IF NOT EXISTS memory_guards (
     probation   INTEGER NOT NULL, -- 1 until it is promoted
     rating      INTEGER NOT NULL, -- the sum of what it was given
     ttl_seconds INTEGER,
-    expires_at  INTEGER           -- microseconds since 1970, NULL where it is permanent
+    expires_at  INTEGER,          -- microseconds since 1970, NULL where it is permanent
+    said_at     INTEGER NOT NULL  -- microseconds since 1970, when it was last stored, said again or edited
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX IF NOT EXISTS memory_guards_by_content ON memory_guards (content_key);

@@ -20,7 +20,7 @@ OVERLAP_MAX = 2  # words in common with tags and project, beyond which more say 
 _ROWS = """
 SELECT m.id, m.event_type, m.project, m.expires_us, m.created_us, m.said_us, m.referenced_us, m.on_probation, m.rating, m.priority, m.characters,
        m.author, m.is_question, m.gives_reason, m.announces_change, m.tags, m.auto_tags, m.access_count, m.repeated,
-       (SELECT newer.id FROM memories AS newer WHERE newer.node_id = m.contradicted_by AND newer.status = 'active')
+       (SELECT n.id FROM memories AS n WHERE n.node_id = m.contradicted_by AND n.status = 'active' AND n.on_probation <= m.on_probation)
 FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))
 """
 _CONTENTS = f"SELECT id, substr(content, 1, {READ_CHARACTERS}) FROM memories WHERE id IN (SELECT value FROM json_each(?))"

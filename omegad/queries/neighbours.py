@@ -17,6 +17,7 @@ class Near(msgspec.Struct, frozen=True, kw_only=True):
     content: str
     event_type: str
     entity_id: str | None
+    session_id: str | None
     cosine: float | None
 
 
@@ -30,9 +31,10 @@ def neighbours(
         mirror, vector = embedded
         wanted = Selection(named={"project": frozenset([project])}, now_us=now_us)
         rows = dict(mirror.nearest(connection, vector, wanted, COUNT + 1))
-    sql = "SELECT id, node_id, content, event_type, entity_id FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+    sql = "SELECT id, node_id, content, event_type, entity_id, session_id FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
     details = {row[0]: row[1:] for row in connection.execute(sql, (str(list(rows)),))}
-    near = [Near(memory_id=d[0], content=d[1], event_type=d[2], entity_id=d[3], cosine=rows[key]) for key in rows if (d := details.get(key))]
+    names = ("memory_id", "content", "event_type", "entity_id", "session_id")
+    near = [Near(**dict(zip(names, known, strict=True)), cosine=rows[key]) for key in rows if (known := details.get(key))]
     return [one for one in near if one.memory_id != leave_out][:COUNT]
 
 

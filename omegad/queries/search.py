@@ -18,7 +18,7 @@ from omegad.queries.calibration import Calibration, Signs, Store
 from omegad.queries.columns import selection
 from omegad.queries.details import asked, details
 from omegad.queries.details import lacking as lacks_identifiers
-from omegad.queries.filters import Filters, is_any_overdue, where
+from omegad.queries.filters import Filters, One, is_any_overdue, where
 from omegad.queries.memory import COLUMNS, fields
 from omegad.queries.mirror import Mirror
 from omegad.queries.periods import Period
@@ -49,13 +49,15 @@ Mode = Literal["hybrid", "semantic", "keyword", "phrase"]
 class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
     """Find memories: by meaning and words (`hybrid`), meaning, any of the words, or the words in a row (`phrase`).
 
-    `widen` also answers with what the edges of the best lead to; it must pass the filters as everything does.
+    `widen` also answers with what the edges of the best lead to; it must pass the filters as everything does. `asked_in` is the session
+    that asks, for receipts and what use proves; `session_id` is a filter like the others.
     """
 
     text: Annotated[str, Meta(min_length=1, max_length=8_192)]
     limit: Annotated[int, Meta(ge=1, le=100)] = 10
     mode: Mode = "hybrid"
     min_position: Annotated[int, Meta(ge=0)] | None = None
+    asked_in: One | None = None
     explain: bool = False
     widen: bool = False
 

@@ -55,6 +55,7 @@ def guard(memory_id: str, *, at: int = 1, **changes: Any) -> MemoryGuard:
         "rating": 0,
         "ttl_seconds": None,
         "expires_at": None,
+        "said_at": PAST_US,
     }
     return MemoryGuard(memory_id=memory_id, **fields | changes)
 

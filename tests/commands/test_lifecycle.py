@@ -41,7 +41,7 @@ def edit(*known: MemoryGuard, reason: str | None = None, **changes: Any) -> Deci
 
 
 def delete(*known: MemoryGuard) -> Decision:
-    return lifecycle.delete(DeleteMemory(memory_id="m", reason="old"), guards(*known), NOW_US)
+    return lifecycle.delete(DeleteMemory(memory_id="m", reason="old"), ("n",), guards(*known), NOW_US)
 
 
 def supersede(*known: MemoryGuard, by: str = "n", reason: str | None = None) -> Decision:

@@ -4,18 +4,19 @@ from typing import Any
 
 import pytest
 
-from omegad.commands.relating import COMPARED_CHARACTERS, EPISODIC_TYPES, RELATED_COSINE, Near, Neighbour, compare, relations
+from omegad.commands.relating import COMPARED_CHARACTERS, RELATED_COSINE, Near, Neighbour, Scope, compare, relations
+from omegad.memory_types import EPISODIC_TYPES
 
 BLUE_GREEN = "deploys go through blue-green"
 
 
 def near(content: str, cosine: float | None = 0.9, **changes: Any) -> Near:
-    fields: dict[str, Any] = {"memory_id": "n", "event_type": "memory", "entity_id": None} | changes
+    fields: dict[str, Any] = {"memory_id": "n", "event_type": "memory", "entity_id": None, "session_id": None} | changes
     return Near(content=content, cosine=cosine, **fields)
 
 
 def compared(content: str, found: Near, event_type: str = "memory", jaccard_min: float = 0.9) -> Neighbour:
-    return compare(content, event_type, None, found, jaccard_min)
+    return compare(content, Scope(event_type=event_type), found, jaccard_min)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from omegad.commands import store
+from omegad.commands import embedding, store
 from omegad.commands.content import content_key
 from omegad.commands.relating import Neighbour
 from omegad.commands.store import Evolution, Outdated, PreparedStore, StoreMemory, UpsertMemory
@@ -292,6 +292,8 @@ def test_types_have_their_time_to_live_and_priority_unless_others_are_given() ->
         ({"source": "Hook:SessionEnd"}, True),
         ({"source": "capture"}, True),
         ({"source": "the hook"}, False),
+        ({"source": "autonomous-agent"}, False),
+        ({"source": "Autodesk manual"}, False),
         ({"source": "auto", "probation": False}, False),
         ({"probation": True}, True),
     ],
@@ -311,7 +313,8 @@ def test_every_memory_says_who_it_is_from() -> None:
 
 
 def test_an_upsert_has_its_provenance_and_is_as_old_as_it_says() -> None:
-    decision = decide(upsert(tags=("a",)), prepared("c", Neighbour(memory_id="n", contradiction=denial())))
+    known = guard("n", said_at=1_706_933_106_000_000)
+    decision = decide(upsert(tags=("a",)), prepared("c", Neighbour(memory_id="n", contradiction=denial())), known)
     first = the_memory(decision)
     assert (first.source, first.confidence, first.tags) == ("import", 0.75, ("a",))
     assert {new.occurred_at for new in decision.events} == {1_706_933_106_000_000}
@@ -322,7 +325,7 @@ def test_an_upsert_has_its_provenance_and_is_as_old_as_it_says() -> None:
 
 
 def embed(ready: PreparedStore, *known: MemoryGuard, key: str = "", embedded: tuple[str, ...] = ()) -> Decision:
-    return store.embed(ready, key, guards(*known, embedded=embedded), NOW_US)
+    return embedding.embed(ready, key, guards(*known, embedded=embedded), NOW_US)
 
 
 PENDING = guard("mem-new", at=3, pending=True)

@@ -347,15 +347,15 @@ async def test_an_upsert_with_an_id_replaces_what_is_known_of_that_memory(paths:
             "source": "import",
             "confidence": 0.5,
         }
-        one = (await it.caller.call("memory.upsert", content="alpha", timestamp="2026-01-01", **first))["memory_id"]
+        one = (await it.caller.call("memory.upsert", content="alpha", timestamp="2025-12-01", **first))["memory_id"]
         for content in ("alpha", "beta"):  # the same words are no reason to leave the rest out
-            await it.caller.call("memory.upsert", memory_id=one, content=content, timestamp="2026-01-02", **GIVEN)
+            await it.caller.call("memory.upsert", memory_id=one, content=content, timestamp="2025-12-02", **GIVEN)
             now = await get(it, one)
             assert {name: now[name] for name in GIVEN} == GIVEN | {"referenced_date": "2025-03-04T00:00:00.000000Z"}
-            assert (now["content"], now["edited_at"][:10]) == (content, "2026-01-02")
+            assert (now["content"], now["edited_at"][:10]) == (content, "2025-12-02")
         assert await found(it, "red") == await found(it, "4 March 2025") == await found(it, "beta", tags=["red"]) == [one]
         assert await found(it, "blue") == await found(it, "beta", tags=["blue"]) == []
-        await it.caller.call("memory.upsert", memory_id=one, content="gamma", timestamp="2026-01-03", source="x", confidence=1.0)
+        await it.caller.call("memory.upsert", memory_id=one, content="gamma", timestamp="2025-12-03", source="x", confidence=1.0)
         now = await get(it, one)
         assert (now["tags"], now["priority"], now["metadata"], now["source"]) == (["red"], 5, {"ticket": "OPS-7"}, "x")
         assert (await it.caller.call("views.verify"))["ok"]

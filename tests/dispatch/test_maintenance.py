@@ -103,7 +103,7 @@ async def test_words_said_again_in_time_live_on(paths: Paths, clock: FakeClock) 
     async with served(paths, clock, KEYWORDS) as it:
         memory_id = await store(it, "the release train leaves soon", ttl_seconds=60)
         clock.us += 40 * SECOND_US
-        await it.caller.call("memory.store", content="the release train leaves soon")
+        await it.caller.call("memory.store", content="the release train leaves soon", ttl_seconds=60)
         clock.us += 40 * SECOND_US
         await it.daemon.expiry.look()
         assert await found(it, "release train") == [memory_id]
@@ -131,7 +131,7 @@ async def test_more_than_one_batch_is_recorded_in_one_look(paths: Paths, clock: 
 
 async def test_nothing_is_recorded_while_views_are_rebuilt(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
-        await store(it, "the release train leaves soon", ttl_seconds=60)
+        await it.caller.call("memory.store", content="the release train leaves soon", ttl_seconds=60)
         clock.us += 60 * SECOND_US
         it.daemon.parts.views.rebuilding = ("memories",)
         await it.daemon.expiry.look()

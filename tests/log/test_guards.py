@@ -98,18 +98,27 @@ def test_a_memory_that_is_stored_is_known_with_its_scope_and_its_end() -> None:
         rating=0,
         ttl_seconds=60,
         expires_at=START_US + 61 * SECOND,
+        said_at=START_US + SECOND,
     )
     plain = guard_of(stored())
     assert (plain.pending, plain.probation, plain.ttl_seconds, plain.expires_at) == (False, False, None, None)
+
+
+SAID = {"said_at": START_US + 2 * SECOND}
+REWORDED = {text: {"content_key": key_of(text), "changed_at": 2} for text in ("more", "other")}
 
 
 @pytest.mark.parametrize(
     ("event", "change"),
     [
         (embedded(), {"changed_at": 2}),
-        (repeated(), {"expires_at": START_US + 62 * SECOND}),
-        (evolved("mem-1", "more"), {"content_key": key_of("more"), "changed_at": 2, "expires_at": START_US + 62 * SECOND}),
-        (edited("mem-1", "other"), {"content_key": key_of("other"), "changed_at": 2, "expires_at": START_US + 62 * SECOND}),
+        (repeated(), {"expires_at": START_US + 62 * SECOND, **SAID}),
+        (repeated(ttl_seconds=90), {"ttl_seconds": 90, "expires_at": START_US + 92 * SECOND, **SAID}),
+        (repeated(ttl_seconds=30), {"expires_at": START_US + 62 * SECOND, **SAID}),
+        (repeated(is_permanent=True), {"ttl_seconds": None, "expires_at": None, **SAID}),
+        (evolved("mem-1", "more", is_permanent=True), {**REWORDED["more"], "ttl_seconds": None, "expires_at": None, **SAID}),
+        (evolved("mem-1", "more"), {**REWORDED["more"], "expires_at": START_US + 62 * SECOND, **SAID}),
+        (edited("mem-1", "other"), {**REWORDED["other"], "expires_at": START_US + 62 * SECOND, **SAID}),
         (related("mem-1"), {"pending": False}),
         (contradicted("mem-1", "mem-2"), {"changed_at": 2, "denied_by": "mem-2"}),
         (superseded("mem-1", "mem-2"), {"state": "superseded", "changed_at": 2}),
@@ -146,7 +155,7 @@ def test_a_memory_that_is_restored_is_active_with_the_time_it_had_or_for_ever(hi
     born = stored(ttl_seconds=60)
     assert the_change(born, hidden, restored()) == {"state": "active", "changed_at": 3}
     assert the_change(born, hidden, restored(is_permanent=True)) == {"state": "active", "changed_at": 3, "ttl_seconds": None, "expires_at": None}
-    assert the_change(born, hidden, restored(is_permanent=True), repeated()) == {}
+    assert the_change(born, hidden, restored(is_permanent=True), repeated()) == {"said_at": START_US + 4 * SECOND}
 
 
 def test_points_add_up() -> None:
