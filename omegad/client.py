@@ -1,5 +1,13 @@
-"""Talk to a running omegad: `AsyncClient` for asyncio, `Client` for everything else."""
+"""Talk to a running omegad: `AsyncClient` for asyncio, `Client` for everything else, at `default_path()`."""
 
+from pathlib import Path
+
+from omegad.config import find_paths
 from omegad.rpc.client import AsyncClient, Client, Notification
 
-__all__ = ["AsyncClient", "Client", "Notification"]
+__all__ = ["AsyncClient", "Client", "Notification", "default_path"]
+
+
+def default_path() -> Path:
+    """Return the socket of the home that the environment names, the user's own where it names none."""
+    return find_paths().socket

@@ -1,6 +1,7 @@
 """The views: one file each, a pure function from events to rows.
 
-Boundary: a projection knows the events and the contract, nothing else of omegad, and no other projection.
+Boundary: a projection knows the events, the contract, and what is read off a text by rule (traits, lexemes); nothing else of omegad, and no
+other projection. Where such a rule changes, `VERSION` goes up with it.
 To add one: write its file, its test, and its name in `ALL`.
 """
 

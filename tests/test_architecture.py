@@ -76,7 +76,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *LEAVES,
     },
     "omegad.embedding": {"omegad.allocator", "omegad.storage", *LEAVES},
-    "omegad.client": {"omegad.rpc.client"},  # the name that other people's programs import
+    "omegad.client": {"omegad.config", "omegad.rpc.client"},  # the name that other people's programs import
     "omegad.rpc": {"omegad", "omegad.commands", "omegad.queries", *LEAVES},
     "omegad.rpc.protocol": {"omegad.errors"},
     "omegad.rpc.endpoint": {"omegad.errors"},

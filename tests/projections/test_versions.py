@@ -1,0 +1,77 @@
+"""A view that says something else of the same events than it did has another VERSION, so that no home keeps the old rows."""
+
+import pytest
+
+import projections
+from omegad.events.fact import Fact
+from omegad.views.contract import Projection
+from omegad.views.digest import digest
+from tests.builders import (
+    contradicted,
+    deleted,
+    edited,
+    embedded,
+    evolved,
+    expired,
+    linked,
+    promoted,
+    queried,
+    rated,
+    recorded,
+    related,
+    repeated,
+    restored,
+    show,
+    stored,
+    superseded,
+    tool_called,
+    unlinked,
+)
+
+LOG: tuple[Fact, ...] = (
+    stored("a", "Anna: the PaymentGateway of fjord_amber.py now runs on 8080, because 7070 was taken", tags=("pay",), auto_tags=("python",)),
+    stored("b", "数据库用 PostgreSQL; is that still so?", event_type="decision", referenced_at=1_767_225_600_000_000, ttl_seconds=60),
+    stored("c", "the build needs HTTPServer2", pending=True, on_probation=True, metadata={"ticket": 7}),
+    stored("d", "the importer was replaced; see std::vector<int> in src/a-b.cc"),
+    embedded("a", "one", "two"),
+    repeated("a", tags=("pay", "port"), content="the same"),
+    repeated("b", ttl_seconds=90),
+    evolved("c", "the build needs HTTPServer2\nand a compiler, since v1.2", tags=("build",), auto_tags=("c",), is_permanent=True),
+    edited("d", "the importer is in Rust", auto_tags=("rust",), tags=("new",), priority=5, metadata={}, referenced_at=0, source="x", confidence=0.5),
+    related("c", ("a", 0.5)),
+    contradicted("a", "d"),
+    linked("a", "b", "evolves", 0.25),
+    linked("a", "c"),
+    unlinked("a", "c", "related"),
+    superseded("b", "a"),
+    restored("b", is_permanent=True),
+    expired("c"),
+    rated("a", -2),
+    promoted("c"),
+    queried(("a", 0.9), ("d", 0.4)),
+    tool_called(),
+    deleted("d"),
+)
+
+PINNED: dict[str, tuple[int, str]] = {
+    "memories": (2, "662f55ba1bb5c60a6bc8deaf594d4a77"),
+    "edges": (2, "a5abc4e2d04f4605adf55adf533ff902"),
+    "vectors": (2, "98396640ac9eb54260b51ed7f900ab0f"),
+    "fulltext": (2, "6039a90f0aa178e96fb90cf1b1345da5"),
+    "sessions": (1, "0319636312627d141183155f06f7a1a6"),
+    "histories": (1, "b557aa8f8112646bc1276b2d89117a0e"),
+    "audit": (1, "3f6ee149d43047fcae15573a1f81820c"),
+    "retrievals": (1, "a369dd84ed699c5c32c7671c8db36d6f"),
+}
+
+
+@pytest.mark.parametrize("projection", projections.ALL, ids=lambda projection: projection.NAME)
+def test_what_a_version_says_of_the_past_it_says_for_ever(projection: Projection) -> None:
+    connection = show(projection, [recorded(event, position) for position, event in enumerate(LOG, 1) if isinstance(event, projection.EVENTS)])
+    said = digest(connection, projection).digest
+    connection.close()
+    assert (projection.VERSION, said) == PINNED[projection.NAME], "let VERSION go up where this changes on purpose, and pin what it says now"
+
+
+def test_the_log_has_every_event_that_a_view_shows() -> None:
+    assert {kind for projection in projections.ALL for kind in projection.EVENTS} <= {type(event) for event in LOG}
