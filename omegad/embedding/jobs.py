@@ -1,4 +1,4 @@
-"""Texts waiting for the model, the most urgent first and within one urgency the oldest first."""
+"""Texts waiting for the model: the most urgent first, within one urgency the oldest first, and nobody passed over for ever."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -18,6 +18,10 @@ class Urgency(IntEnum):
     QUERY = 0
     STORE = 1
     BACKLOG = 2
+
+
+PASSED_OVER_MAX = {Urgency.QUERY: 0, Urgency.STORE: 4, Urgency.BACKLOG: 16}
+"""How many texts that are more urgent may go before the oldest of each urgency."""
 
 
 class Job:
@@ -58,6 +62,7 @@ class JobQueue:
     def __init__(self) -> None:
         """Start empty."""
         self._waiting: dict[Urgency, deque[Job]] = {urgency: deque() for urgency in Urgency}
+        self._passed_over = dict.fromkeys(Urgency, 0)
         self._arrival = anyio.Event()
 
     def __len__(self) -> int:
@@ -79,10 +84,15 @@ class JobQueue:
 
     def pop(self) -> Job | None:
         """Take the next job out; None where nothing waits."""
-        for jobs in self._waiting.values():
-            if jobs:
-                return jobs.popleft()
-        return None
+        waiting = [urgency for urgency, jobs in self._waiting.items() if jobs]
+        if not waiting:
+            return None
+        # The least urgent of those who have waited long enough goes first, since it waited for the others as well.
+        chosen = next((urgency for urgency in reversed(waiting) if self._passed_over[urgency] >= PASSED_OVER_MAX[urgency] > 0), waiting[0])
+        self._passed_over[chosen] = 0
+        for urgency in waiting:
+            self._passed_over[urgency] += urgency > chosen
+        return self._waiting[chosen].popleft()
 
     async def next(self) -> Job:
         """Wait for a job and take it out."""
