@@ -1,5 +1,8 @@
-"""Fixtures that any test may ask for, and how long hypothesis looks."""
+"""Fixtures that any test may ask for, how long hypothesis looks, and where temporary files are."""
 
+import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,24 @@ from tests.builders import FakeClock, FakeModel, paths_in, put_model
 # Two slow cores share the suite: the same examples in every run, and no deadline for one of them.
 settings.register_profile("suite", derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
+
+IN_MEMORY = Path("/dev/shm")  # noqa: S108  a directory of its own is made in it
+ROOM_BYTES = 2 * 1024**3
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep temporary files in memory where there is room: each of thousands of small databases waits for the disk at each commit.
+
+    They are gone when the tests are over. `TMPDIR` or `--basetemp` names another place, and leaves them there.
+    """
+    chosen = "TMPDIR" in os.environ or config.option.basetemp
+    if chosen or not os.access(IN_MEMORY, os.W_OK | os.X_OK) or shutil.disk_usage(IN_MEMORY).free < ROOM_BYTES:
+        return
+    place = tempfile.mkdtemp(prefix="omegad-", dir=IN_MEMORY)
+    os.environ["TMPDIR"] = tempfile.tempdir = place
+    config.option.basetemp = f"{place}/t"  # briefly, for the sake of the sockets in it
+    config.add_cleanup(lambda: shutil.rmtree(place, ignore_errors=True))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -24,6 +25,8 @@ from omegad.rpc import endpoint
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 30.0  # long enough for a busy machine; nothing waits so long unless the test fails
 CALM_MAX = 10_000  # events that `Home.events` reads at once
+PATIENT = {"OMEGAD_FRESH_WAIT_MS": "20000", "OMEGAD_QUERY_TIMEOUT_S": "20"}
+"""Settings with which nothing is answered otherwise because the machine is busy; for all tests but those of such answers."""
 
 
 class Home:
@@ -33,7 +36,7 @@ class Home:
         self.path = path
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         foreign = {name: value for name, value in os.environ.items() if not name.startswith("OMEGAD_")}
-        self.environ = {**foreign, "OMEGAD_HOME": str(path), "OMEGAD_MODEL": "none", **environ}
+        self.environ = {**foreign, "OMEGAD_HOME": str(path), "OMEGAD_MODEL": "none", **PATIENT, **environ}
         self.paths = config.find_paths(self.environ)
         self.output = path.with_name(path.name + ".printed")
         self.file_bytes_max: int | None = None
@@ -171,6 +174,10 @@ class Raw:
     def ask(self, method: str, params: bytes) -> Any:
         """Send a request with *params* as they are, and return its answer."""
         return self.say(b'{"jsonrpc":"2.0","id":"asked","method":"%s","params":%s}' % (method.encode(), params))
+
+    def is_answered(self) -> bool:
+        """Say whether something has come that was not received yet."""
+        return bool(select.select([self.connection], [], [], 0)[0])
 
     def finish_writing(self) -> None:
         self.connection.shutdown(socket.SHUT_WR)

@@ -190,13 +190,16 @@ def offline(homes: Callable[..., Home], tmp_path: Path) -> Callable[..., Home]:
     return start
 
 
+ANSWERED_WITHIN_S = 10.0  # to try a network that does not answer takes longer
+
+
 def _use(home: Home, degraded: str | None) -> None:
     for number in range(3):
         home.call("memory.store", content=f"the release train number {number} leaves at noon of day {number * 11}")
     for mode in ("hybrid", "semantic", "keyword", "phrase"):
         started = time.monotonic()
         answer: Any = home.call("memory.query", text="release train", mode=mode)
-        assert time.monotonic() - started < 2.0, mode
+        assert time.monotonic() - started < ANSWERED_WITHIN_S, mode
         assert answer["results"], mode
         assert answer["degraded"] == (degraded if mode in {"hybrid", "semantic"} else None)
     home.call("views.verify")

@@ -21,6 +21,7 @@ MEGABYTE = 1024 * 1024
 DISK_BYTES = 64 * MEGABYTE
 FAILURES = 25  # in a row: then it is the disk, and not one write that was too large
 WRITES_MAX = 10_000
+IMPATIENT = {"OMEGAD_FRESH_WAIT_MS": "250"}  # the views wait for room as well
 
 
 @pytest.fixture
@@ -159,7 +160,7 @@ def _refusals_say_what_to_do(writer: Writer, hint: str) -> None:
 def test_a_full_disk_refuses_writes_answers_reads_and_is_forgotten_when_there_is_room(
     homes: Callable[..., Home], disk: Path, *, is_printing_there: bool
 ) -> None:
-    home = homes(disk / "home")
+    home = homes(disk / "home", **IMPATIENT)
     if not is_printing_there:
         home.output = disk.with_name("printed")
     home.start()
@@ -181,7 +182,7 @@ def test_a_full_disk_refuses_writes_answers_reads_and_is_forgotten_when_there_is
 
 
 def test_a_disk_that_is_full_at_any_moment_loses_nothing_and_doubles_nothing(homes: Callable[..., Home], disk: Path) -> None:
-    home = homes(disk / "home")
+    home = homes(disk / "home", **IMPATIENT)
     home.output = disk.with_name("printed")
     home.start()
     writer, ballast = Writer(home), Ballast(disk)
@@ -200,7 +201,7 @@ def test_a_disk_that_is_full_at_any_moment_loses_nothing_and_doubles_nothing(hom
 
 
 def test_a_checkpoint_that_finds_no_room_costs_neither_an_event_nor_a_row(homes: Callable[..., Home], disk: Path) -> None:
-    home = homes(disk / "home")
+    home = homes(disk / "home", **IMPATIENT)
     home.output = disk.with_name("printed")
     home.start()
     writer, ballast = Writer(home), Ballast(disk)
@@ -226,7 +227,7 @@ def _was_checkpointed(home: Home) -> bool:
 
 
 def test_a_daemon_starts_on_a_disk_that_is_full_or_says_why_not(homes: Callable[..., Home], disk: Path) -> None:
-    home = homes(disk / "home")
+    home = homes(disk / "home", **IMPATIENT)
     home.output = disk.with_name("printed")
     home.start()
     stored = home.call("memory.store", content="Stored while there was room")
@@ -249,6 +250,7 @@ def test_a_daemon_starts_on_a_disk_that_is_full_or_says_why_not(homes: Callable[
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lifts the limit of another process")
 def test_files_that_may_not_grow_refuse_writes_until_they_may(home: Home) -> None:
+    home.environ |= IMPATIENT
     home.file_bytes_max = 2 * MEGABYTE
     home.start()
     writer = Writer(home)

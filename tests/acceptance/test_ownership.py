@@ -7,9 +7,8 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from omegad.rpc import endpoint
 from tests.acceptance.conftest import PATIENCE_S, Home, Raw, refusal, until
 
 NOBODY = 65_534
-STOPS_WITHIN_S = 5.0  # with nothing to wait for
 REFUSED = 1  # exit status
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -34,6 +32,18 @@ def another_user() -> Iterator[None]:
         yield
     finally:
         os.seteuid(0)
+
+
+@contextmanager
+def open_to_all(home: Home) -> Iterator[None]:
+    """Be where the socket is, which others can reach as well for the length of the block."""
+    with chdir(home.socket.parent):
+        home.socket.parent.chmod(0o711)
+        home.socket.chmod(0o666)
+        try:
+            yield
+        finally:
+            home.socket.parent.chmod(0o700)
 
 
 def _mode(path: Path) -> int:
@@ -64,28 +74,18 @@ def test_files_are_private_whatever_the_callers_umask_is(home: Home) -> None:
 
 @as_root
 def test_another_user_cannot_even_reach_the_socket(daemon: Home) -> None:
-    os.chdir(daemon.path.parent)  # whatever temporary directories allow, the home itself must not
-    try:
-        with another_user(), pytest.raises(PermissionError):
-            os.stat(Path(daemon.path.name) / "run")  # noqa: PTH116
-    finally:
-        os.chdir(Path(__file__).parent)
+    with chdir(daemon.path.parent), another_user(), pytest.raises(PermissionError):  # whatever temporary directories allow, the home itself must not
+        os.stat(Path(daemon.path.name) / "run")  # noqa: PTH116
 
 
 @as_root
 def test_another_user_who_reaches_the_socket_is_refused_and_nothing_is_done(daemon: Home) -> None:
     head = daemon.call("log.verify")["events"]
-    before = Path.cwd()
-    os.chdir(daemon.socket.parent)
-    try:
-        daemon.socket.parent.chmod(0o711)
-        daemon.socket.chmod(0o666)
+    with open_to_all(daemon):
         for _ in range(50):
             answer = _intrude(Path(daemon.socket.name))
             assert (answer["id"], answer["error"]["code"], answer["error"]["data"]["kind"]) == (None, -32002, "refused")
             assert "only the user" in answer["error"]["message"]
-    finally:
-        os.chdir(before)
     assert daemon.call("log.verify")["events"] == head
     until(lambda: daemon.call("system.status")["connections"] == 1)
 
@@ -104,15 +104,8 @@ def _intrude(path: Path) -> Any:
 
 @as_root
 def test_a_client_tells_nothing_to_a_daemon_of_another_user(daemon: Home) -> None:
-    before = Path.cwd()
-    os.chdir(daemon.socket.parent)
-    try:
-        daemon.socket.parent.chmod(0o711)
-        daemon.socket.chmod(0o666)
-        with another_user(), pytest.raises(Unavailable, match="served by another user"):
-            endpoint.connect(Path(daemon.socket.name), PATIENCE_S)
-    finally:
-        os.chdir(before)
+    with open_to_all(daemon), another_user(), pytest.raises(Unavailable, match="served by another user"):
+        endpoint.connect(Path(daemon.socket.name), PATIENCE_S)
 
 
 def _serve_in_vain(home: Home) -> subprocess.CompletedProcess[str]:
@@ -209,13 +202,12 @@ def test_a_home_that_is_a_link_to_elsewhere_is_refused(home: Home, tmp_path: Pat
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_daemon_told_to_stop_ends_at_once_and_cleanly(daemon: Home, number: signal.Signals) -> None:
+def test_a_daemon_told_to_stop_ends_at_once_and_cleanly(homes: Callable[..., Home], number: signal.Signals) -> None:
+    daemon = homes(OMEGAD_SHUTDOWN_S=f"{10 * PATIENCE_S}").start()
     with daemon.raw() as idle:
         daemon.call("memory.store", content="Something to keep")
-        started = time.monotonic()
         daemon.process.send_signal(number)
-        assert daemon.process.wait(PATIENCE_S) == 0
-        assert time.monotonic() - started < STOPS_WITHIN_S
+        assert daemon.process.wait(PATIENCE_S) == 0, "there is nothing to wait for"
         assert idle.receive() is None
     assert not daemon.socket.exists()
     assert not (daemon.path / "log.db-wal").exists()
@@ -247,7 +239,7 @@ def test_what_runs_when_a_daemon_is_told_to_stop_is_answered(daemon: Home) -> No
     assert len({str(answer["id"]) for answer in answers}) == len(answers)
     assert {str(answer["id"]) for answer in answers} == {"follow", "verify", *map(str, range(asked))}
     refused = [answer for answer in answers if "error" in answer]
-    assert {answer["error"]["code"] for answer in refused} == {ShuttingDown.code}
+    assert {answer["error"]["code"] for answer in refused} <= {ShuttingDown.code}  # none, where all were answered before the signal came
 
     daemon.start()
     recorded = {answer["result"]["position"] for answer in answers if isinstance(answer["id"], int) and "result" in answer}

@@ -13,6 +13,8 @@ import pytest
 
 from omegad import config
 from omegad.cli import starting
+from omegad.client import Client
+from tests.acceptance.conftest import PATIENT
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
@@ -23,7 +25,7 @@ class Command:
 
     def __init__(self, home: Path, **environ: str) -> None:
         foreign = {name: value for name, value in os.environ.items() if not name.startswith("OMEGAD_") and name != "NO_COLOR"}
-        self.environ = {**foreign, "OMEGAD_HOME": str(home), "OMEGAD_MODEL": "none", **environ}
+        self.environ = {**foreign, "OMEGAD_HOME": str(home), "OMEGAD_MODEL": "none", **PATIENT, **environ}
         self.home = home
         self.paths = config.find_paths(self.environ)
 
@@ -45,6 +47,11 @@ class Command:
     def json(self, *arguments: str, status: int = 0, **environ: str) -> Any:
         """Run it with --json and return what it printed."""
         return json.loads(self(*arguments, "--json", status=status, stdin=b"", **environ).stdout)
+
+    def store(self, content: str, **params: object) -> str:
+        """Store a memory without a process of its own, for a test of something else; return its id."""
+        with Client(self.paths.socket, timeout_s=PATIENCE_S) as client:
+            return str(client.call("memory.store", content=content, **params)["memory_id"])
 
     def begin(self, *arguments: str) -> subprocess.Popen[str]:
         """Run it and do not wait."""

@@ -15,7 +15,7 @@ from tests.cli.conftest import PATIENCE_S, ROOT, Command
 
 @pytest.fixture
 def follower(served: Command) -> Iterator[subprocess.Popen[str]]:
-    served("store", "something to begin with")
+    served.store("something to begin with")
     with served.begin("log", "--follow", "--limit", "1", "--json") as process:
         watchdog = threading.Timer(PATIENCE_S, process.kill)
         watchdog.start()
@@ -56,7 +56,7 @@ def test_following_ends_when_the_daemon_does(omegad: Command) -> None:
 
 def test_the_latest_events_are_shown_or_those_after_a_position(served: Command) -> None:
     for number in range(3):
-        served("store", f"event number {number}")
+        served.store(f"event number {number}")
     head = served.json("log", "--limit", "1")["head"]
     latest = served.json("log", "--limit", "2")["events"]
     assert [event["position"] for event in latest] == [head - 1, head]
@@ -69,7 +69,7 @@ def test_a_position_beyond_the_log_is_refused_by_following_too(served: Command) 
 
 
 def test_the_log_and_the_views_are_verified_and_rebuilt(served: Command) -> None:
-    served("store", "a row for the views")
+    served.store("a row for the views")
     verified = served.json("verify")
     assert verified["ok"]
     assert verified["log"]["events"] == served.json("status")["log"]["head"]
@@ -117,7 +117,7 @@ def on_a_terminal(command: Command, *arguments: str, **environ: str) -> str:
 
 
 def test_someone_who_looks_sees_a_bar_and_colours(served: Command) -> None:
-    served("store", "a row for the bar")
+    served.store("a row for the bar")
     shown = on_a_terminal(served, "rebuild")
     assert "rebuilding" in shown
     assert "\r\033[K" in shown

@@ -56,7 +56,7 @@ def test_nothing_found_is_no_failure(served: Command) -> None:
 
 
 def test_scores_are_explained_when_asked(served: Command) -> None:
-    served("store", "The walrus sleeps on the ice")
+    served.store("The walrus sleeps on the ice")
     table = served("query", "walrus", "--explain").stdout.splitlines()
     assert table[0].split() == ["SCORE", "COSINE", "BM25", "ID", "CONTENT", "STAGES"]
     assert "words +0." in table[1]
@@ -65,7 +65,7 @@ def test_scores_are_explained_when_asked(served: Command) -> None:
 
 def test_filters_and_limits_reach_the_daemon(served: Command) -> None:
     for number in range(3):
-        served("store", f"page {number} of the pelican's diary", "--project", "diary", "--type", "lesson_learned")
+        served.store(f"page {number} of the pelican's diary", project="diary", event_type="lesson_learned")
     page = served("list", "--project", "diary", "--limit", "2").stdout
     assert page.count("mem-") == 2
     cursor = page.split("--cursor ")[1].strip()
@@ -76,7 +76,7 @@ def test_filters_and_limits_reach_the_daemon(served: Command) -> None:
 
 
 def test_what_is_stored_cannot_command_the_terminal(served: Command) -> None:
-    memory_id = served.json("store", "red \033[31m and \u202e backwards \u009b1m")["memory_id"]
+    memory_id = served.store("red \033[31m and \u202e backwards \u009b1m")
     for shown in (served("get", memory_id).stdout, served("query", "backwards").stdout):
         assert "backwards" in shown
         assert not {"\033", "\u202e", "\u009b"} & set(shown)
@@ -114,13 +114,8 @@ def test_what_writes_is_not_asked_twice() -> None:
     assert {str(kind.__struct_config__.tag) for kind in get_args(commands.Command)} == connection.WRITING
 
 
-def kept(served: Command, content: str, *flags: str) -> str:
-    memory_id: str = served.json("store", content, *flags)["memory_id"]
-    return memory_id
-
-
 def test_a_memory_is_changed_judged_and_its_life_read_back(served: Command) -> None:
-    one = kept(served, "The heron nests in March", "--type", "lesson_learned", "--project", "birds", "--source", "auto_capture")
+    one = served.store("The heron nests in March", event_type="lesson_learned", project="birds", source="auto_capture")
     assert served("memory", "edit", one, "-", "--reason", "seen", stdin=b"The heron nests in April\n").stdout.startswith(f"edited {one} at position ")
     assert served.json("get", one)["content"] == "The heron nests in April"
     assert served("memory", "rate", one, "unhelpful").stdout == f"rated {one} unhelpful; its score is -1\n"
@@ -128,7 +123,7 @@ def test_a_memory_is_changed_judged_and_its_life_read_back(served: Command) -> N
     assert "stale_by" not in served("get", one).stdout
     assert "deleted" in served("memory", "delete", one).stdout
     assert served("memory", "restore", one).stdout.startswith(f"restored {one} at position ")
-    other = kept(served, "Herons nest whenever they like", "--project", "birds")
+    other = served.store("Herons nest whenever they like", project="birds")
     assert f"superseded {one} by {other}" in served("memory", "supersede", one, other, "--reason", "a test").stdout
     life = served("memory", "history", one).stdout
     what = [line.split()[3] for line in life.splitlines()[1:]]
@@ -142,7 +137,7 @@ def test_a_memory_is_changed_judged_and_its_life_read_back(served: Command) -> N
 
 
 def test_memories_are_linked_and_their_edges_followed(served: Command) -> None:
-    one, two, three = (kept(served, f"the otter's {part} has its own shape") for part in ("head", "tail", "paw"))
+    one, two, three = (served.store(f"the otter's {part} has its own shape") for part in ("head", "tail", "paw"))
     assert served("memory", "link", one, two, "--edge-type", "evolves", "--weight", "0.7").stdout.startswith(f"linked {one} to {two} at position ")
     served("memory", "link", three, two, "--weight", "0.2")
     shown = served("memory", "traverse", one).stdout.splitlines()
@@ -162,22 +157,22 @@ def test_memories_are_linked_and_their_edges_followed(served: Command) -> None:
 
 
 def test_days_and_lessons_are_shown(served: Command) -> None:
-    lesson = kept(served, "Never feed the geese bread", "--type", "lesson_learned", "--project", "geese")
+    lesson = served.store("Never feed the geese bread", event_type="lesson_learned", project="geese")
     served("memory", "rate", lesson, "helpful")
     table = served("memory", "lessons", "--project", "geese").stdout.splitlines()
     assert table[1].split()[:4] == ["1", "0", "0", lesson]
     assert served("memory", "lessons", "--project", "nowhere").stdout == "no lessons\n"
-    shown = served("timeline", "--days", "1", "--project", "geese").stdout.splitlines()
+    shown = served("timeline", "--days", "2", "--project", "geese").stdout.splitlines()
     assert shown[0].split() == ["DAY", "TIME", "ID", "TYPE", "PROJECT", "CONTENT"]
     assert lesson in shown[1]
     assert [day["memories"][0]["memory_id"] for day in served.json("timeline", "--project", "geese")["days"]] == [lesson]
     assert served("timeline", "--project", "nowhere").stdout == "no memories\n"
-    kept(served, "Geese bite", "--project", "geese")
+    served.store("Geese bite", project="geese")
     assert "older ones" in served("timeline", "--limit", "1", "--project", "geese").stderr
 
 
 def test_receipts_say_what_was_found_for_whom(served: Command) -> None:
-    one = kept(served, "The marmot whistles at eagles", "--project", "alps")
+    one = served.store("The marmot whistles at eagles", project="alps")
     query_id = served.json("query", "marmot", "--project", "alps", "--session-id", "s-9")["query_id"]
     assert served.json("memory", "receipts", "--query-id", query_id)["receipts"] == []
     query_id = served.json("query", "marmot", "--project", "alps")["query_id"]
@@ -209,7 +204,7 @@ def test_what_cannot_be_read_or_changed_is_explained(served: Command, words: tup
 def test_like_summaries_are_compacted_and_what_would_be_done_is_said_first(served: Command) -> None:
     common = "The nightly exporter of the billing service is slow on every weekday between spring and autumn."
     notes = (f"{common} {rest}" for rest in ("It fetches rows alone.", "Its batches are small.", "It logs a lot."))
-    ids = [served.json("store", note, "--type", "session_summary")["memory_id"] for note in notes]
+    ids = [served.store(note, event_type="session_summary") for note in notes]
     told = served("memory", "compact", "--dry-run").stdout
     assert "a dry run: this would supersede 3 memories by 1 summaries" in told
     assert served.json("get", ids[0])["status"] == "active"

@@ -10,7 +10,7 @@ from omegad.config import Config, Paths
 from omegad.errors import Conflict, Invalid, NotFound, Refused
 from omegad.events.memory import MemoryEmbedded, MemoryEvolved, MemoryStored
 from omegad.log.event_log import FORMAT
-from tests.builders import EMBEDDER, FakeClock, FakeModel, Served, everything, rows, served, until, vector_of
+from tests.builders import EMBEDDER, PATIENCE_S, FakeClock, FakeModel, Served, everything, rows, served, until, vector_of
 from tests.log.test_guards import downgrade
 
 KEYWORDS = Config(model="none")
@@ -192,21 +192,19 @@ async def test_a_memory_that_is_edited_before_it_is_embedded_is_related_all_the_
         await it.caller.call("memory.edit", memory_id=quick, content="alpha beta gamma epsilon")
         await it.worked_off()
         it.daemon.backlog.wake()
-        with anyio.move_on_after(2):
-            while (await get(it, quick))["pending"]:  # noqa: ASYNC110  it announces no change
+        with anyio.fail_after(PATIENCE_S):
+            while (memory := await get(it, quick))["pending"]:  # noqa: ASYNC110  it announces no change
                 await asyncio.sleep(0.01)
-        memory = await get(it, quick)
-        assert memory["pending"] is False
         assert first in [edge["memory_id"] for edge in memory["edges"]]
 
 
 async def test_vectors_that_come_too_late_for_what_a_memory_said_are_of_no_account(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
     async with served(paths, clock) as it:
-        model.delay_s = 0.1
+        model.may_go_on.clear()
         one = (await store(it, OLD, ack="durable"))["memory_id"]
         await until(lambda: OLD in model.texts)  # the backlog is at it
         await it.caller.call("memory.edit", memory_id=one, content=NEW, ack="durable")
-        model.delay_s = 0.0
+        model.may_go_on.set()
         await it.worked_off()
         embeddings = [one for one in await everything(it.daemon.parts.log) if isinstance(one.event, MemoryEmbedded)]
         assert len(embeddings) == 1

@@ -15,7 +15,7 @@ from omegad.events.retrieval import MemoryQueried
 from omegad.events.tool import ToolCalled
 from omegad.memory_types import MemoryType
 from omegad.rpc.protocol import MethodNotFound
-from tests.builders import EMBEDDER, FakeClock, FakeModel, Served, at_most, everything, put_model, served, until
+from tests.builders import EMBEDDER, PATIENCE_S, FakeClock, FakeModel, Served, at_most, everything, put_model, served, until
 
 KEYWORDS = Config(model="none")
 
@@ -181,7 +181,7 @@ async def test_a_durable_duplicate_gives_way_to_the_memory_there_is(paths: Paths
 
 async def test_of_many_durable_stores_that_say_the_same_one_stays(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
     """Whoever is embedded first, never may each give way to another."""
-    signs = ["", "!", ".", "?", "!!", "..", "?!", "!?"]
+    signs = ["", "!", ".", "!!", "..", "!.", ".!", "!!!"]
     async with served(paths, clock) as it:
         for number in range(6):
             await asyncio.gather(*(it.other().call("memory.store", content=f"say it x{number}{sign}", ack="durable") for sign in signs))
@@ -244,10 +244,10 @@ async def test_a_model_that_fails_keeps_nobody_from_storing_and_is_told(paths: P
 async def test_a_slow_model_makes_a_query_fall_back_to_words(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
     async with served(paths, clock, Config(query_timeout_s=0.05)) as it:
         await it.caller.call("memory.store", content="alpha beta")
-        model.delay_s = 0.4
+        model.may_go_on.clear()
         found = await it.caller.call("memory.query", text="alpha")
+        model.may_go_on.set()
         assert (found["degraded"], [one["content"] for one in found["results"]]) == ("keyword", ["alpha beta"])
-        assert found["took_ms"] < 390
 
 
 async def test_every_query_is_recorded_with_what_it_returned(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
@@ -452,10 +452,9 @@ async def test_lost_vectors_are_computed_again(paths: Paths, clock: FakeClock, m
     async with served(paths, clock) as it:
         await it.caught_up()
         await until(lambda: it.daemon.backlog.size == 0 and len(model.texts) >= 6)
-        for _ in range(300):
-            if (await it.daemon.parts.views.read(lambda c: c.execute("SELECT count(*) FROM deferred").fetchone()[0])) == 0:
-                break
-            await asyncio.sleep(0.01)
+        with anyio.fail_after(PATIENCE_S):
+            while await it.daemon.parts.views.read(lambda c: c.execute("SELECT count(*) FROM deferred").fetchone()[0]):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
         found = await it.caller.call("memory.query", text="alpha beta 1", mode="semantic")
         assert (len(found["results"]), found["degraded"]) == (3, None)
         assert len(await events_of(it, MemoryEmbedded)) == 3
@@ -479,13 +478,12 @@ async def test_vectors_of_another_model_that_are_lost_keep_no_others_from_being_
     async with served(paths, clock) as it:
         await until(lambda: len(model.texts) >= 15)
         found: list[Any] = []
-        with anyio.move_on_after(3):
+        with anyio.fail_after(PATIENCE_S):
             while len(found) < 5:
                 found = (await it.caller.call("memory.query", text="alpha beta x1", mode="semantic"))["results"]
                 await asyncio.sleep(0.02)
-        assert len(found) == 5
         it.daemon.backlog.wake()
-        await until(lambda: it.daemon.backlog.size == 0, 3)  # nobody waits for the vectors of a model that is gone
+        await until(lambda: it.daemon.backlog.size == 0)  # nobody waits for the vectors of a model that is gone
         assert not (await it.caller.call("system.status"))["degraded"]
 
 
@@ -552,7 +550,7 @@ class _Idle:
     def embedder_id(self) -> None:
         return None
 
-    async def count(self) -> int:
+    async def count(self, *_places: int) -> int:
         return 1
 
 

@@ -11,15 +11,17 @@ import msgspec
 from omegad.embedding import cache, catalogue
 from omegad.embedding.catalogue import MINILM, VECTOR_BYTES, FileRecord, Manifest, Model
 from omegad.embedding.embedder import Embedder
+from tests.builders import PATIENCE_S
 
 
 class FakeSession:
-    """Remembers what it was asked, waits while told to, fails when told to."""
+    """Remembers what it was asked, waits while told to, fails when told to: on everything, or on some texts."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.loads = 0
         self.failing = False
+        self.unfit: set[str] = set()
         self.bytes = VECTOR_BYTES
         self.at_once = 0
         self.at_once_max = 0
@@ -34,9 +36,9 @@ class FakeSession:
         self.at_once += 1
         self.at_once_max = max(self.at_once_max, self.at_once)
         self.texts.append(text)
-        assert self.may_go_on.wait(10)
+        assert self.may_go_on.wait(PATIENCE_S)
         self.at_once -= 1
-        if self.failing:
+        if self.failing or text in self.unfit:
             raise RuntimeError("out of luck")
         return text.encode()[:1].ljust(self.bytes, b"\0")
 
@@ -80,7 +82,7 @@ class Bench:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         while not condition():  # noqa: ASYNC110  what a service looks like from outside announces no changes
             await anyio.sleep(0.001)
 

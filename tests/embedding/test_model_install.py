@@ -45,7 +45,7 @@ def pinned(folder: Path) -> dict[str, str]:
 def make_wheel(published: Path, place: Path) -> Path:
     place.mkdir()
     wheel = place / "tiny_model-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(wheel, "w") as archive:
         for name in PUBLISHED:
             archive.write(published / name, f"tiny_model/model/{name}")
         archive.writestr("tiny_model/__init__.py", "raise SystemExit('a model package is never imported')")
@@ -73,6 +73,12 @@ def wheel_model(full_size: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture
+def known_model(full_size: Any) -> Model:
+    """A model in a folder, whose files have the hashes that are known of it."""
+    return msgspec.structs.replace(MINILM, source=Folder(str(full_size.folder)), sha256=pinned(full_size.folder))
+
+
+@pytest.fixture
 def folder_model(full_size: Any) -> Model:
     return msgspec.structs.replace(BGE, source=Folder(str(full_size.folder)))
 
@@ -96,23 +102,23 @@ def test_a_model_in_a_wheel_is_installed_and_works(wheel_model: Model, models_di
     assert told[-1] == (f"{MINILM.name} is installed", 1.0)
 
 
-def test_what_is_whole_is_left_alone_and_what_is_not_is_mended(wheel_model: Model, models_dir: Path) -> None:
-    first = install(wheel_model, models_dir)
+def test_what_is_whole_is_left_alone_and_what_is_not_is_mended(known_model: Model, models_dir: Path) -> None:
+    first = install(known_model, models_dir)
     graph = folder_of(models_dir, MINILM.name) / GRAPH
     inode = graph.stat().st_ino
-    assert install(wheel_model, models_dir).was_there
+    assert install(known_model, models_dir).was_there
     assert graph.stat().st_ino == inode
     damaged = bytearray(graph.read_bytes())
     damaged[100] ^= 1
     graph.write_bytes(damaged)
-    again = install(wheel_model, models_dir)
+    again = install(known_model, models_dir)
     assert not again.was_there
     assert again.manifest == first.manifest
 
 
-def test_force_installs_anew(wheel_model: Model, models_dir: Path) -> None:
-    first = install(wheel_model, models_dir)
-    again = install(wheel_model, models_dir, force=True)
+def test_force_installs_anew(known_model: Model, models_dir: Path) -> None:
+    first = install(known_model, models_dir)
+    again = install(known_model, models_dir, force=True)
     assert not again.was_there
     assert again.manifest == first.manifest
     assert only_models(models_dir) == {MINILM.name}
@@ -182,16 +188,16 @@ def test_a_model_without_room_for_its_longest_texts_is_refused(
         install(folder_model, models_dir, source=Folder(str(short.folder)))
 
 
-def test_a_failed_installation_leaves_the_model_that_was_there(wheel_model: Model, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = install(wheel_model, models_dir)
+def test_a_failed_installation_leaves_the_model_that_was_there(known_model: Model, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = install(known_model, models_dir)
 
     def broken(_folder: Path) -> None:
         raise ModelFailed("no graph today")
 
     monkeypatch.setattr(installing, "_build", broken)
     with pytest.raises(ModelFailed, match="no graph today"):
-        install(wheel_model, models_dir, force=True)
-    assert install(wheel_model, models_dir).was_there
+        install(known_model, models_dir, force=True)
+    assert install(known_model, models_dir).was_there
     assert installed(models_dir, "auto") == first.manifest
 
 
@@ -234,8 +240,9 @@ class PublishedFiles(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def hub(full_size: Any) -> Iterator[str]:
+def hub(full_size: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A web server on this machine that has the files a hub would have."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
 
     def handler(*arguments: Any) -> PublishedFiles:
         return PublishedFiles(*arguments, directory=str(full_size.folder))

@@ -13,6 +13,7 @@ from omegad.embedding import cache
 from omegad.embedding.catalogue import MINILM, VECTOR_BYTES, Manifest, folder_of, installed
 from omegad.embedding.embedder import Embedder
 from omegad.embedding.session import Session
+from tests.builders import PATIENCE_S, until
 
 pytestmark = pytest.mark.model
 
@@ -98,15 +99,15 @@ def test_a_known_text_has_its_known_vector(session: Session) -> None:
 
 async def test_the_embedder_serves_the_installed_model(manifest: Manifest, tmp_path: Path) -> None:
     async with cache.opened(tmp_path / "embeddings.db") as vectors, anyio.create_task_group() as tasks:
-        embedder = Embedder(vectors, models_dir=MODELS, choice=MINILM.name, idle_unload_s=0.05)
+        embedder = Embedder(vectors, models_dir=MODELS, choice=MINILM.name, idle_unload_s=PATIENCE_S)
         tasks.start_soon(embedder.run)
         query = await embedder.embed_query("the disk is full")
         assert len(query) == VECTOR_BYTES
         assert query == await embedder.embed_store("the disk is full")
         assert embedder.embedder_id == manifest.embedder_id
         assert embedder.status().state == "ready"
-        with anyio.fail_after(10):
-            while embedder.status().state != "unloaded":  # noqa: ASYNC110  unloading announces itself to nobody
-                await anyio.sleep(0.01)
+        embedder._idle_unload_s = 0.0  # after the next text
+        await embedder.embed_query("the disk is full")
+        await until(lambda: embedder.status().state == "unloaded")
         assert await embedder.embed_query("the disk is full") == query
         tasks.cancel_scope.cancel()

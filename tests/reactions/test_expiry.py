@@ -9,7 +9,7 @@ import pytest
 from omegad.errors import OmegadError, StorageFull, ViewFailed
 from omegad.reactions import expiry
 from omegad.reactions.expiry import Expiry
-from tests.builders import until
+from tests.builders import PATIENCE_S, until
 
 
 class FakeStore:
@@ -54,7 +54,7 @@ async def test_all_that_is_over_is_recorded_at_once() -> None:
 async def test_what_is_not_recorded_is_not_asked_for_again_and_again() -> None:
     store = FakeStore("abcd")
     store.is_recorded = False
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         await Expiry(store.due, store.expire).look()
     assert store.expired == ["a", "b", "c"]
 

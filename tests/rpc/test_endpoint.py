@@ -12,6 +12,8 @@ from omegad.errors import AlreadyRunning, NoDaemon, Unavailable
 from omegad.rpc import endpoint
 from tests.rpc.raw_client import socket_path as short_socket_path
 
+ROOT = Path(__file__).parents[2]
+
 
 @pytest.fixture
 def socket_path() -> Iterator[Path]:
@@ -79,7 +81,7 @@ def test_another_process_cannot_hold_the_lock_and_the_death_of_its_holder_frees_
     path = tmp_path / "omegad.lock"
     hold = "with endpoint.lock(pathlib.Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     program = f"import pathlib, sys\nfrom omegad.rpc import endpoint\n{hold}"
-    with subprocess.Popen([sys.executable, "-c", program, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    with subprocess.Popen([sys.executable, "-c", program, str(path)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout
         assert holder.stdout.readline() == b"held\n"
         with pytest.raises(AlreadyRunning, match=str(holder.pid)), endpoint.lock(path):

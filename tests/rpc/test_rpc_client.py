@@ -87,10 +87,12 @@ async def test_hundreds_of_calls_each_get_their_own_answer() -> None:
 async def test_a_call_that_is_cancelled_is_cancelled_in_the_daemon_too() -> None:
     desk = Desk()
     async with serving(desk) as house, AsyncClient(house.path) as client:
-        with anyio.move_on_after(0.05):
-            await client.call("hang")
+        waiting = asyncio.create_task(client.call("hang"))
+        await desk.begun.acquire()
+        waiting.cancel()
         with anyio.fail_after(PATIENCE_S):
             await desk.cancelled.wait()
+        assert waiting.cancelled()
         assert await client.call("echo") == {}
 
 
@@ -254,6 +256,7 @@ async def test_a_blocking_call_that_takes_too_long_is_given_up_and_the_next_gets
         with Client(path, timeout_s=0.1) as client:
             with pytest.raises(errors.Unavailable, match=r"0\.1 s"):
                 client.call("wait", first=True)
+            client._timeout_s = PATIENCE_S
             asyncio.run_coroutine_threadsafe(open_gate(), loop).result()
             return client.call("echo", second=True)
 

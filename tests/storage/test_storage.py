@@ -19,7 +19,7 @@ from omegad.storage.database import Database, open_reader, open_writer, translat
 from omegad.storage.driver import SAFE_VERSION, Connection, sqlite
 from omegad.storage.readers import ReadersClosed
 from omegad.storage.transaction import run_script, savepoint, snapshot, writing
-from tests.builders import until
+from tests.builders import PATIENCE_S, threads_ended, until
 
 
 @pytest.fixture
@@ -209,11 +209,11 @@ async def test_a_lock_of_another_program_is_told_as_busy(file: Path, monkeypatch
 
 async def test_a_file_that_is_no_database_is_told_as_damaged(tmp_path: Path) -> None:
     (tmp_path / "x.db").write_bytes(b"rubbish" * 1_000)
-    with pytest.raises(errors.StorageCorrupt):
-        await Database.writer(tmp_path / "x.db", durable=False)
-    with pytest.raises(errors.StorageFailed):
-        await Database.writer(tmp_path / "no" / "x.db", durable=False)
-    await asyncio.sleep(0.05)  # the threads of the connections that failed have a last word for the event loop
+    async with threads_ended():
+        with pytest.raises(errors.StorageCorrupt):
+            await Database.writer(tmp_path / "x.db", durable=False)
+        with pytest.raises(errors.StorageFailed):
+            await Database.writer(tmp_path / "no" / "x.db", durable=False)
 
 
 async def test_work_that_is_cancelled_at_any_moment_is_done_whole_or_not_at_all(file: Path) -> None:
@@ -263,7 +263,7 @@ async def test_a_cancelled_reader_gives_its_connection_back(file: Path) -> None:
             task.cancel()
             with anyio.move_on_after(attempt / 50_000):
                 await reading.read(count)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_S):
             assert await asyncio.gather(*(reading.read(count) for _ in range(8))) == [0] * 8
 
 
@@ -280,10 +280,10 @@ async def test_draining_waits_for_the_reads_under_way_and_lets_none_begin(file: 
 
     def slowly(connection: Connection) -> int:
         begun.set()
-        assert may_end.wait(5)
+        assert may_end.wait(PATIENCE_S)
         return count(connection)
 
-    async with readers.opened(file, 1) as reading, asyncio.timeout(5):
+    async with readers.opened(file, 1) as reading, asyncio.timeout(PATIENCE_S):
         under_way, queued = asyncio.create_task(reading.read(slowly)), asyncio.create_task(reading.read(count))
         await until(begun.is_set)
         draining = asyncio.create_task(reading.drain())

@@ -14,6 +14,7 @@ from omegad.storage.driver import Connection
 from omegad.views import generation
 from omegad.views.current import Views
 from tests.builders import (
+    PATIENCE_S,
     FakeClock,
     append,
     contradicted,
@@ -126,7 +127,7 @@ async def test_a_damaged_file_is_built_again(tmp_path: Path, clock: FakeClock, d
             (tmp_path / "views.db").unlink()
             (tmp_path / "views.db").symlink_to("views-99.db")
     async with views_of(tmp_path, clock, projections.ALL) as (log, views):
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE_S):
             await append(log, tool_called(99, tool_use_id="late"))
             await until(lambda: views.driver.position() == log.head)
             reports = await views.verify((), nothing)
@@ -150,7 +151,7 @@ async def test_damage_that_only_a_reader_meets_is_mended_too(tmp_path: Path, clo
 
     async with views_of(tmp_path, clock, projections.ALL) as (log, views):
         found = -1
-        with anyio.move_on_after(5):
+        with anyio.move_on_after(PATIENCE_S):
             while found < 62:
                 try:
                     found = await views.read(count)
@@ -341,7 +342,7 @@ async def test_verifying_and_rebuilding_at_once_end_both(tmp_path: Path, clock: 
     async with views_of(tmp_path, clock, projections.ALL) as (log, views):
         await fill(log, 60)
         await views.wait_for(log.head, views.names)
-        with anyio.fail_after(15):
+        with anyio.fail_after(PATIENCE_S):
             for _ in range(3):
                 found, _ = await asyncio.gather(views.verify((), nothing), views.rebuild((), nothing))
                 assert {name: report.problem for name, report in found.items() if not report.equal} == {}
@@ -351,7 +352,7 @@ async def test_filling_vectors_and_rebuilding_at_once_end_both(tmp_path: Path, c
     async with views_of(tmp_path, clock, projections.ALL, _nowhere) as (log, views):
         await fill(log, 60)
         await views.wait_for(log.head, views.names)
-        with anyio.fail_after(15):
+        with anyio.fail_after(PATIENCE_S):
             for _ in range(3):
                 await asyncio.gather(views.driver.fill_deferred(64), views.rebuild((), nothing))
 

@@ -26,7 +26,7 @@ from omegad.views.applying import Lookup
 from omegad.views.checkpoints import Checkpoint
 from omegad.views.contract import Embedding, Projection, Statement
 from omegad.views.current import Views
-from tests.builders import FakeClock, append, at_most, embedded, look_up, queried, rows, stored, tool_called, until
+from tests.builders import PATIENCE_S, FakeClock, append, at_most, embedded, look_up, queried, rows, stored, tool_called, until
 
 REFUSED = "the text of an event whose row the table refuses"
 
@@ -151,7 +151,7 @@ async def test_a_payload_that_cannot_be_read_throws_no_view_away(tmp_path: Path,
         await log.drain()
     async with views_of(tmp_path, clock, both) as (log, views):
         file = views.file
-        with anyio.move_on_after(3):
+        with anyio.move_on_after(PATIENCE_S):
             await views.wait_for(3, ["tool"])
         assert views.file == file
         assert await ids(views, "tool") == [3]
