@@ -6,7 +6,7 @@ import msgspec
 
 from omegad.events.memory import Likeness, Relation
 from omegad.evidence.contradiction import Contradiction, contradiction
-from omegad.evidence.likeness import addition, differ_in_detail, jaccard, restates, says_the_same
+from omegad.evidence.likeness import addition, differ_in_detail, holds, jaccard, restates, says_the_same
 from omegad.evidence.wording import sentences
 from omegad.memory_types import EPISODIC_TYPES
 
@@ -76,13 +76,13 @@ def compare(content: str, scope: Scope, near: Near, jaccard_min: float) -> Neigh
 def _likeness(content: str, near: Near, overlap: float, jaccard_min: float) -> tuple[Likeness, float] | None:
     """Return how a text repeats a near memory: all it says is said there; None where a word of its own would be lost."""
     is_close = near.is_comparable and near.cosine is not None and near.cosine >= DUPLICATE_COSINE
-    if not (is_close or overlap >= jaccard_min) or differ_in_detail(content, near.content):
-        return None
-    if says_the_same(content, near.content):
-        return ("cosine", near.cosine) if is_close and near.cosine is not None else ("jaccard", overlap)
-    if is_close and near.cosine is not None and restates(near.content, content):
-        return "cosine", near.cosine
-    return None
+    how: tuple[Likeness, float] = ("cosine", near.cosine) if is_close and near.cosine is not None else ("jaccard", overlap)
+    # A memory that has grown differs in many words from what it grew from, and holds it all the same.
+    is_part = len(sentences(content)) < len(sentences(near.content))
+    if (is_close or is_part) and holds(near.content, content):
+        return how
+    is_likely = is_close or overlap >= jaccard_min
+    return how if is_likely and not differ_in_detail(content, near.content) and says_the_same(content, near.content) else None
 
 
 def relations(neighbours: Iterable[Neighbour]) -> tuple[Relation, ...]:

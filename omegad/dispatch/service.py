@@ -13,6 +13,8 @@ from omegad.dispatch.readings import ReadingDispatch
 from omegad.dispatch.system import SystemDispatch
 from omegad.errors import Invalid
 from omegad.log.decision import Outcome
+from omegad.log.sanitise import without_credentials
+from omegad.log.secrets import redact_name
 from omegad.queries import Reading
 from omegad.queries.log import FollowLog, ReadLog, VerifyLog
 from omegad.queries.search import QueryMemory
@@ -48,7 +50,7 @@ class Service:
             raise Invalid("the parameters are nested too deeply") from error
 
     async def _answer(self, call: Call, params: bytes) -> object:
-        request = methods.parse(call.method, params)
+        request = without_credentials(methods.parse(call.method, params))
         if isinstance(request, QueryMemory | Reading):
             return await self._ask(request, Origin(call.peer.name, b"", call.peer.written))
         match request:
@@ -106,5 +108,5 @@ def _acknowledged(call: Call, outcome: Outcome) -> object:
 def _greet(hello: Hello, call: Call) -> Greeting:
     if hello.protocol != PROTOCOL:
         raise Invalid(f"protocol {hello.protocol} is not spoken here", hint=f"the protocol is {PROTOCOL}")
-    call.peer.name = hello.client
+    call.peer.name = redact_name(hello.client)
     return Greeting(protocol=PROTOCOL, version=__version__, build=__version__)

@@ -13,7 +13,8 @@ from omegad.evidence.names import bare, is_name
 from omegad.evidence.prose import prose
 from omegad.evidence.replacement import GENERIC
 from omegad.evidence.slots import has_rivals
-from omegad.evidence.wording import EMPTY, NEGATORS, sentences, stem, stems, straight
+from omegad.evidence.standing import doubts, is_added, is_change_denied, is_told
+from omegad.evidence.wording import EMPTY, NEGATORS, sentences, stem, stems, straight, with_opposites
 
 SENTENCES_MAX = 12
 """How many sentences of a note are read."""
@@ -40,7 +41,7 @@ _THING = rf"(?:(?:using|the|our|my|an?|old|bare|plain)\s)*(?P<thing>\S+?(?:\s\S+
 _IS_GONE = (
     r"(?:is|are|was|were|has\sbeen|have\sbeen|got|gets)\s(?:now\s|finally\s|fully\s|completely\s|being\s)*"
     r"(?:retired|replaced|switched\soff|gone|dropped|removed|decommissioned|shut\sdown|abandoned|phased\sout|disabled|unplugged"
-    r"|no\slonger\s(?:used|in\suse))\b"
+    r"|no\slonger\s(?:used|needed|supported|in\suse)|not\s(?:used|needed|supported|in\suse)\sany\s?more)\b"
 )
 _ENDS = (
     r"replaced|replaces|replacing|supersedes|retired|dropped|ditched|abandoned|decommissioned|got\srid\sof|stopped\susing"
@@ -73,12 +74,6 @@ _MARKED = re.compile(
     re.IGNORECASE,
 )
 _TO = re.compile(r"\bto\s(?:the\s|an?\s|using\s)?(?P<thing>\S+)", re.IGNORECASE)
-_UNREAL = re.compile(
-    r"""\b(?:would|could|might|maybe|perhaps|if|unless|considered|considering|evaluated|proposed|suggest(?:s|ed|ion)?|propose|planned|planning|plans?\sto
-      |will|going\sto|want(?:s|ed)?\sto|should|let's|tried|trying|try|used\sto|formerly|previously|until|hoped?|idea|think|thought|wonder|asked
-      |rejected|decided\sagainst|not\syet|before\swe|back\sthen|at\sthe\stime|once|ago|never)\b""",
-    re.IGNORECASE | re.VERBOSE,
-)
 _PAST = re.compile(
     r"\b(?:tried|considered|evaluated|used\sto|formerly|previously|rejected|decided\sagainst|ago|until|would|might|proposed|planned|was|were|back\sthen)\b",
     re.IGNORECASE,
@@ -109,6 +104,7 @@ WEAK = (
     roughly some any above below following replaced replaces superseded supersedes retired dropped ditched abandoned decommissioned drop gone off
     disabled disable switched migrated ported converted swapped stopped phased shut unplugged removed support
     issue thing way lot bit do does did done let know people user assistant yesterday today tomorrow night morning
+    used needed supported
     second minute hour day week month year it's i'm phase what when where how why who
     which then but so if or no not because while during since before between over under off out into both same other another"""
     )
@@ -146,6 +142,7 @@ class Sentence(NamedTuple):
     plain: tuple[str, ...]
     about: frozenset[str]
     parts: frozenset[str]
+    where: frozenset[str]
     subject: frozenset[str]
     gone: tuple[Gone, ...]
     becomes: str
@@ -153,7 +150,7 @@ class Sentence(NamedTuple):
     versions: frozenset[tuple[str, str]]
     rivals: frozenset[str]
     is_changed: bool
-    is_real: bool
+    doubts: frozenset[str]
     is_past: bool
     is_measured: bool
 
@@ -169,6 +166,11 @@ def read(text: str) -> tuple[Sentence, ...]:
         if len(found) == SENTENCES_MAX:
             break
     return tuple(found)
+
+
+def is_real(sentence: Sentence, older: Sentence) -> bool:
+    """Say whether a sentence tells what is so here and now, where what an older one speaks of as well is its subject and no doubt."""
+    return not sentence.doubts - with_opposites(older.plain)
 
 
 def keys(words: Iterable[str]) -> frozenset[str]:
@@ -208,30 +210,31 @@ def _sentence(text: str) -> Sentence:
     words = tuple(word for token in text.split() if (word := bare(token)))
     changed = _CHANGED.search(plain)
     stemmed = tuple(stem(word) for token in plain.split() if (word := bare(token)))
-    is_real = _UNREAL.search(plain) is None
     becomes = _TO.search(plain, changed.end()) if changed else None
     subject = plain[: changed.start()] if changed else re.split(r":\s|\b(?:uses?|runs?|is|are|has|have|lasts?|live|lives)\b", plain, maxsplit=1)[0]
     return Sentence(
         text=text,
         words=words,
         about=keys(words),
+        where=frozenset(stem(word) for token in re.split(r"\safter\s|[;(]", plain)[0].split() if (word := bare(token))),
         parts=COMPONENTS.intersection(stemmed),
         plain=stemmed,
         subject=keys(bare(token) for token in re.sub(r"\([^)]*\)", "", subject).split()),
-        gone=tuple(_gone(plain)) if is_real else (),
+        gone=tuple(_gone(plain)) if not is_change_denied(plain) else (),
         becomes=bare(becomes["thing"]) if becomes else "",
         quantities=tuple(quantities(plain)),
         versions=frozenset(versions(plain)),
         rivals=frozenset(word for word in stemmed if has_rivals(word)),
         is_changed=changed is not None or _MARKED.search(plain) is not None,
-        is_real=is_real,
+        doubts=doubts(plain, plain) | ({"added"} if is_added(plain) else frozenset()),
         is_past=_PAST.search(plain) is not None,
         is_measured=_MEASURED.search(plain) is not None,
     )
 
 
 def _gone(text: str) -> Iterator[Gone]:
-    for pattern, is_outright in (*((pattern, True) for pattern in _OUTRIGHT), (_COMPARING, False)):
+    comparing = () if is_told(text) else ((_COMPARING, False),)
+    for pattern, is_outright in (*((pattern, True) for pattern in _OUTRIGHT), *comparing):
         for match in pattern.finditer(text):
             name = tuple(word for token in match["thing"].split() if (word := bare(token)) and stem(word) not in EMPTY)
             while name and (stem(name[-1]) in WEAK or stem(name[-1]) in _ROLES) and len(name) > 1:

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
-from omegad.evidence.changes import KEY_LETTERS, Gone, Sentence, keys, read, uses
+from omegad.evidence.changes import KEY_LETTERS, Gone, Sentence, is_real, keys, read, uses
 from omegad.evidence.measures import Quantity
 from omegad.evidence.names import is_identifier
+from omegad.evidence.scope import is_case, narrowing
 from omegad.evidence.slots import are_of_a_kind
 from omegad.evidence.wording import NEGATORS, stems
 
@@ -73,6 +74,8 @@ def denials(new: str, old: str, similarity: float | None) -> Iterator[Denial]:
     shared = about_ours & about_theirs
     near = similarity if similarity is not None else len(shared) / max(1, min(len(about_ours), len(about_theirs)))
     for one, other in product((sentence for sentence in ours if sentence.words not in known), theirs):
+        if not is_real(one, other) or is_case(one.where - frozenset(other.plain)):
+            continue
         for gone in one.gone:
             is_alone = about_ours <= keys(gone.name)
             yield from _gone(gone, (one, other), _Setting(shared - keys(gone.name), near, is_alone=is_alone))
@@ -101,12 +104,13 @@ def _gone(gone: Gone, pair: tuple[Sentence, Sentence], setting: _Setting) -> Ite
         is_same, is_unscoped = bool(gone.about & other.about), not gone.about
         if is_same or (setting.shared and near >= NEAR / 2) or (is_unscoped and near >= NEAR):
             is_meant = bool(gone.about & other.subject) or (is_unscoped and (setting.is_alone or bool(setting.shared)))
+            is_meant = is_meant and not narrowing(gone.about, other.about)
             yield Denial("says is gone", one.text, other.text, is_outright=gone.is_outright and near >= NEAR and is_meant)
 
 
 def _moved(one: Sentence, other: Sentence, near: float) -> Iterator[Denial]:
     """Yield that a subject went over to a thing where the older sentence has the subject with another: `search moved to Y`, `search uses X`."""
-    if not (one.becomes and one.is_real and one.subject and near >= QUITE_NEAR) or one.becomes in other.words:
+    if not (one.becomes and one.subject and near >= QUITE_NEAR) or one.becomes in other.words:
         return
     if len(one.subject & other.subject) > SUBJECT_MIN * max(len(one.subject), len(other.subject)) and _tells_use(other):
         yield Denial("moves on", one.text, other.text, is_outright=False)
@@ -118,7 +122,7 @@ def _tells_use(sentence: Sentence) -> bool:
 
 def _quantity(one: Sentence, other: Sentence, near: float) -> Iterator[Denial]:
     """Yield that one quantity of the same differs: the unit is the same, the number another."""
-    if not (one.is_real and one.quantities and other.quantities) or other.is_measured:
+    if not (one.quantities and other.quantities) or other.is_measured:
         return
     numbers = {(quantity.number, quantity.unit) for quantity in other.quantities}
     for quantity in one.quantities:
@@ -149,7 +153,7 @@ def _says_no_more(one: Sentence, other: Sentence) -> bool:
 
 def _version(one: Sentence, other: Sentence, near: float) -> Iterator[Denial]:
     """Yield that the versions of one product differ, where the new sentence tells of a change or neither says more than the other."""
-    if not one.is_real or near < QUITE_NEAR:
+    if near < QUITE_NEAR:
         return
     names = {name for name, _ in one.versions} & {name for name, _ in other.versions}
     if not any({pair for pair in one.versions if pair[0] == name}.isdisjoint(other.versions) for name in names):
@@ -163,7 +167,7 @@ def _version(one: Sentence, other: Sentence, near: float) -> Iterator[Denial]:
 def _affirmed(one: Sentence, other: Sentence, near: float) -> Iterator[Denial]:
     """Yield that the new sentence says what the older one says is not so."""
     shared = one.about & other.about
-    if not one.is_real or near < QUITE_NEAR or _NOT & set(one.plain) or len(shared) < AFFIRMED_MIN * len(other.about):
+    if near < QUITE_NEAR or _NOT & set(one.plain) or len(shared) < AFFIRMED_MIN * len(other.about):
         return
     after = (other.plain[place + 1 : place + 1 + DENIED_WORDS] for place, word in enumerate(other.plain) if word in _NOT)
     denied = frozenset[str]().union(*(keys(words) for words in after)) & other.about
@@ -174,7 +178,7 @@ def _affirmed(one: Sentence, other: Sentence, near: float) -> Iterator[Denial]:
 def _rival(one: Sentence, other: Sentence) -> Iterator[Denial]:
     """Yield that two sentences that say the same otherwise name each another one of a kind of which a project takes one."""
     ours, theirs = set(one.plain), set(other.plain)
-    if not one.is_real or (NEGATORS | _NOT_ALONE) & (ours | theirs):
+    if (NEGATORS | _NOT_ALONE) & (ours | theirs):
         return
     for mine, yours in product(one.rivals - other.rivals, other.rivals - one.rivals):
         rest = other.about - {yours[:KEY_LETTERS]}

@@ -2,19 +2,20 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from omegad.evidence.wording import EMPTY, content, stems, terms
 
 _END = (
     r"(?=$|[,;:()!?]|\.(?:\s|$)|\s(?:in|for|on|with|by|to|as|at|and|or|when|while|after|before|so|now|from|because|across|everywhere|instead"
-    r"|is|are|was)\b)"
+    r"|is|are|was|over\sto)\b)"
 )
 _OLD = rf"(?:using\s|the\s|our\s|an?\s|old\s)*(?P<old>\S+?(?:\s\S+?){{0,3}}?){_END}"
 _NEW = rf"(?:using\s|the\s|our\s|an?\s|new\s)*(?P<new>\S+?(?:\s\S+?){{0,3}}?){_END}"
 _MOVED = (
     r"switch(?:ed|ing|es)?|mov(?:ed|ing|es?)|migrat(?:ed|ing|es?)|chang(?:ed|ing|es?)|went|upgraded|downgraded|ported|converted|renamed|bumped"
-    r"|raised|lowered"
+    r"|raised|lowered|rewritten|rewrote|reverted"
 )
 _USING = r"use|using|uses|used|with|on|via|to|run|adopt|choose|chose|pick|picked|prefer|prefers|by|is|are|in"
 _DROPPED = (
@@ -22,15 +23,20 @@ _DROPPED = (
     r"|phas(?:ed|ing) out|(?:mov|migrat)(?:ed|ing) (?:away from|off)"
 )
 
+_PASSIVE = r"(?:^|\b(?:the|our)\s)(?P<old>\S+(?:\s\S+){0,2}?)\s(?:is|was|were|are|has been|have been|got)"
+
 OUTRIGHT = tuple(
     re.compile(pattern)
     for pattern in (
         rf"\b(?P<verb>{_MOVED})\b[^.;!?]{{0,60}}?\bfrom\s{_OLD}[^.;!?]{{0,40}}?\s(?:over\s)?to\s{_NEW}",
         rf"\b(?P<verb>replac(?:ed|ing|es?))\s{_OLD}\s(?:with|by)\s{_NEW}",
-        rf"(?:^|\b(?:the|our)\s)(?P<old>\S+(?:\s\S+){{0,2}}?)\s(?:is|was|were|are|has been|have been|got)\s(?P<verb>replaced)\s(?:by|with)\s{_NEW}",
+        rf"{_PASSIVE}\s(?P<verb>replaced)\s(?:by|with)\s{_NEW}",
         rf"(?:^|\b(?:the|our)\s)(?P<new>\S+(?:\s\S+){{0,2}}?)\s(?P<verb>replace[sd]|supersedes|took over from)\s(?:the decision to use\s)?{_OLD}",
         rf"\b(?P<verb>{_DROPPED})\s(?:support for\s|use of\s)?{_OLD}(?:\sin favou?r of\s{_NEW})?",
+        rf"\b(?P<verb>(?:mov|migrat)ed)\s[^.;!?]{{1,40}}?\s(?:off|away\sfrom)\s{_OLD}",
+        rf"{_PASSIVE}\s(?P<verb>{_DROPPED})\sin\sfavou?r\sof\s{_NEW}",
         rf"\b(?P<verb>renamed)\s{_OLD}\s(?:to|as|into)\s{_NEW}",
+        rf"{_PASSIVE}\s(?P<verb>renamed)\s(?:to|as|into)\s{_NEW}",
     )
 )
 COMPARING = tuple(
@@ -60,6 +66,11 @@ USAGE = stems(
 
 USAGE_REACH = 2
 """How many terms before a thing the word of its use may stand."""
+
+VALUE_TERMS_MAX = 3
+"""How many terms what took a place has at most, where it is told by its place alone."""
+
+_BETWEEN = stems("instead not rather no never longer")
 
 GENERIC = stems(
     """team project repo repository codebase code everyone user decided decision default use run go went finally fully completely
@@ -116,6 +127,27 @@ def is_in_use(thing: Sequence[str], statement: Sequence[str]) -> bool:
     return bool(USAGE & set(before)) or tuple(statement[start + len(thing) :][:1]) == ("is",)
 
 
+def completed(change: Replacement, said: Sequence[str], older: Sequence[str]) -> Replacement:
+    """Return a comparison that leaves open what took the place of the old, with what stands there in its statement as the new.
+
+    Of `logs go to X instead of Y` and `logs go to Y`, that is X.
+    """
+    start = place(change.old, older)
+    if change.new or not start:
+        return change
+    before = next((index for index, term in enumerate(said) if term == older[start - 1]), len(said))
+    if not _BETWEEN & set(said[before:]):
+        return change
+    following = said[before + 1 : before + 1 + VALUE_TERMS_MAX]
+    new = tuple(takewhile(lambda term: term not in _BETWEEN and term not in older, following))
+    return change._replace(new=new, context=change.context - frozenset(new))
+
+
+def is_path(thing: Sequence[str]) -> bool:
+    """Say whether a thing is a file, path or identifier, which is the same wherever it is named."""
+    return len(thing) == 1 and any(sign in thing[0] for sign in "._/")
+
+
 def _named(text: str | None) -> tuple[str, ...]:
     """Return the terms of a name, without the word for what it is: of `the flake8 linter`, `flake8`."""
     named = tuple(term for term in terms(text or "") if term not in EMPTY)
@@ -124,6 +156,6 @@ def _named(text: str | None) -> tuple[str, ...]:
 
 _VERBS = stems(
     """switched switch moved migrated migrate changed change replaced dropped deprecated abandoned ditched removed retired stopped
-    renamed upgraded downgraded ported converted bumped raised lowered replaces supersedes superseded reverted returned rolled back again away
-    off got rid phased out"""
+    renamed rewritten rewrote upgraded downgraded ported converted bumped raised lowered replaces supersedes superseded reverted returned rolled back
+    again away off got rid phased out"""
 )

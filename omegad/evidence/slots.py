@@ -16,7 +16,7 @@ is located in|is named
 is called|is stored in|is kept in|is written in|is deployed to|deploys to|deploy to|is hosted on|is hosted in|listens on|binds to|is owned by
 is built with|is managed by|is limited to|is capped at|points to|expires after|is due|is due on|resolves to|starts at|starts on|logs to
 is pinned to|pinned to|is tagged|is backed by|is formatted with|is linted with|is licensed under|is scheduled for|times out after|is kept for
-is at|is in|is on|is under"""
+is at|is in|is on|is under|runs at|run at|happens at|fires at|opens at|closes at"""
 _ATTRIBUTES = """port version branch name owner timeout limit default database language framework url path endpoint region runner deadline budget
 password user host hostname address size interval threshold license maintainer lead reviewer linter formatter manager registry bucket table
 schema directory folder file queue broker cache editor shell timezone encoding format model level mode strategy policy style convention
@@ -40,10 +40,18 @@ def _phrases(text: str) -> str:
 
 _SINGLE_SLOT = re.compile(rf"^(?P<subject>.*?)\b(?:{_phrases(_SINGLE)})(?P<kind>(?: \S+){{0,2}})$")
 _OPEN_SLOT = re.compile(rf"^(?P<subject>.*?)\b(?P<verb>{_phrases(_OPEN)})(?P<kind>(?: \S+){{0,2}})$")
+_CHANNELS = """go through|go to|sent through|sent to|sent with|sent via|sent by|delivered through|delivered to|stored in|stored as|stored on|kept in
+saved in|managed in|managed with|managed by|written in|write in|rewritten in|live in|cut every|cut on|formatted as|formatted with|reported to
+tracked in|logged to|logged as|hosted on|hosted by|published to|deploy with|deploy through|deployed with|deployed through|linted with
+hashed with|signed with|signed through|built with|built by|rendered with|rendered by|charged through|billed through|shipped to|served from
+served by|handled by|processed by|processed in|done in|done with|run every|happen every|rotated every|rotated on|held on|scheduled by"""
+_CHANNEL = frozenset((stem(verb), stem(way)) for verb, way in (phrase.split() for phrase in re.split(r"[|\n]", _CHANNELS)))
 _ATTRIBUTE = stems(_ATTRIBUTES)
 _GROUPS = tuple(stems(group) for group in re.split(r"[|\n]", _RIVALS))
 _OF_A_KIND = frozenset[str]().union(*_GROUPS)
 _JOINING = stems("in on at for from to with by of and or if when unless until as via per than but not , & about like")
+CHANNEL_REACH = 3
+"""How many terms before the way the verb may stand that takes one: `write docs in X`."""
 _NUMBER = re.compile(r"[~<>=^v$]*\d[\d.,:]*\S{0,6}")
 
 
@@ -82,6 +90,18 @@ def has_one_value(start: Sequence[str], values: Values, end: Sequence[str], *, i
         return _are_rival(values) or (bool(slot["subject"]) and _excludes_others(text, values))
     slot = _OPEN_SLOT.match(text)
     return slot is not None and _is_plain(slot) and _takes_one(slot, values, end, is_marked=is_marked)
+
+
+def is_one_channel(start: Sequence[str], values: Values) -> bool:
+    """Say whether two statements that begin alike end with two ways of which a subject takes one at a time: `go through X`, `write in X`."""
+    if not all(_is_value(value) for value in values):
+        return False
+    return any((verb, start[-1]) in _CHANNEL for verb in start[-CHANNEL_REACH - 1 : -1])
+
+
+def is_predicate(start: Sequence[str], values: Values) -> bool:
+    """Say whether two statements that begin alike say of a subject what it is."""
+    return len(start) > 1 and start[-1] == "is" and all(_is_value(value) for value in values)
 
 
 def _takes_one(slot: re.Match[str], values: Values, end: Sequence[str], *, is_marked: bool) -> bool:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from omegad.evidence.markup import plain
+
 STEMS_MAX = 16_384
 """How many stems are kept at hand; most words of a text occur again."""
 
@@ -23,6 +25,8 @@ _CLAUSE_END = re.compile(
       | (?<!\s)\s+(?=(?:and|but|because|which|while|although|though|unless|except|whereas)\s)""",
     re.VERBOSE,
 )
+_CODE_SIGNS = frozenset('^~|&(){}[]!?:;"`')
+_DENIED = re.compile(r"[(\[{\"'`]*!\w")
 _VOWEL = re.compile(r"[aeiouy]")
 _SPELLINGS = (
     (re.compile(r"isation(s?)$"), r"ization\1"),
@@ -38,7 +42,9 @@ def listed(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_STRAIGHT = str.maketrans({"\N{RIGHT SINGLE QUOTATION MARK}": "'"} | {sign: f"{sign} " for sign in "\u3002\uff01\uff1f\uff1b\uff0c"})
+_QUOTES = dict.fromkeys("\u2018\u2019\u201a", "'") | dict.fromkeys("\u201c\u201d\u201e", '"')
+_DASHES = frozenset(("-", "--", "\u2013", "\u2014"))
+_STRAIGHT = str.maketrans(_QUOTES | {"\u2026": "..."} | {sign: f"{sign} " for sign in "\u3002\uff01\uff1f\uff1b\uff0c"})
 _CONTRACTED = {"n't": "not", "'re": "are", "'ve": "have", "'ll": "will", "'m": "is", "'s": "", "'d": "would"}
 _NEGATED = {"can't": "can", "cannot": "can", "won't": "will"}
 _IRREGULAR = {
@@ -57,7 +63,7 @@ _IRREGULAR = {
     "does": "do",
     "has": "have",
 }
-_UNSTEMMED = listed("this always his its was across less news status series")
+_UNSTEMMED = listed("this always his its was across less news status series https")
 
 _OPPOSITES = """enable/disable enabled/disabled allow/deny allow/forbid allowed/forbidden permit/forbid allow/prohibit allow/block accept/reject
 on/off required/optional mandatory/optional works/fails works/broken pass/fail succeed/fail success/failure true/false synchronous/asynchronous
@@ -128,8 +134,23 @@ def content(all_terms: Iterable[str]) -> list[str]:
 
 
 def details(text: str) -> list[str]:
-    """Return the numbers, versions, paths, identifiers and non-ASCII words of a text, sorted, as they are written."""
-    return sorted(token for part in straight(text).split() if (token := part.strip(EDGE)) and _is_detail(token))
+    """Return the numbers, versions, paths, identifiers, operators and non-ASCII words of a text, sorted, as they are written.
+
+    The marks of lists, headings and emphasis are none; a capital letter that stands alone is one where it need not be the article.
+    """
+    found: list[str] = []
+    for line in plain(straight(text)).splitlines():
+        parts = line.split()
+        for place, part in enumerate(parts):
+            is_first = place == 0 or parts[place - 1][-1] in ".!?"
+            if detail := _detail(part, is_first=is_first, is_last=place == len(parts) - 1):
+                found.append(detail)
+    return sorted(found)
+
+
+def is_operator(token: str) -> bool:
+    """Say whether a token is nothing but ASCII signs and is no dash: `&&`, `:=`, a separator."""
+    return token.isascii() and token not in _DASHES and bool(token.strip(".!?")) and not any(sign.isalnum() for sign in token)
 
 
 def polarity(all_terms: Iterable[str]) -> list[str]:
@@ -154,9 +175,24 @@ def _has_sign(token: str) -> bool:
     return any(sign.isdigit() or sign in "_/\\.@#$%=<>*+" for sign in token) or (token.startswith("-") and len(token) > 1)
 
 
+def _detail(part: str, *, is_first: bool, is_last: bool) -> str:
+    """Return the detail that a word of a line is, as it is written; empty where it is none."""
+    word = part.strip(EDGE)
+    if part in _DASHES or word in {"I", "I'm"}:
+        return ""
+    if not any(sign.isalnum() for sign in part) and part.isascii():  # what ends a line may only end what it says
+        return "" if is_last and not is_operator(part) else part
+    if len(word) == 1 and word.isupper():
+        return "" if is_first and word == "A" else word
+    if _DENIED.match(part):
+        return f"!{word}"
+    return word if _is_detail(word) else ""
+
+
 def _is_detail(token: str) -> bool:
-    """Say whether a token is a number, version, date, path, URL, option, dotted, snake_case or CamelCase name, constant, or not ASCII."""
-    return not token.isascii() or _has_sign(token) or token.startswith("-") or any(sign.isupper() for sign in token[1:])
+    """Say whether a token is a number, version, date, path, URL, option, operator, call, dotted, snake_case or CamelCase name, or not ASCII."""
+    has_inner_sign = any(sign in _CODE_SIGNS for sign in token) or not any(sign.isalnum() for sign in token)
+    return not token.isascii() or has_inner_sign or _has_sign(token) or token[0] == "-" or any(sign.isupper() for sign in token[1:])
 
 
 def stems(words: str) -> frozenset[str]:
@@ -173,7 +209,13 @@ EMPTY = stems(
 NEGATORS = stems("no not never none nothing nobody neither nor without avoid hardly rarely stop")
 """Words that turn a claim into its opposite, as stems."""
 
-TURNING = NEGATORS | stems(_TURNING)
+_FOREIGN_NEGATORS = stems(
+    """kein keine keinen keinem keiner keines nicht nie niemals nichts ohne pas jamais aucun aucune sans nunca jam\u00e1s ning\u00fan ninguna
+    sin tampoco n\u00e3o nem sem nenhum nenhuma non mai nessun nessuno nessuna senza niet geen nooit niets zonder
+    \u043d\u0435 \u043d\u0435\u0442 \u043d\u0438\u043a\u043e\u0433\u0434\u0430 \u043d\u0435\u043b\u044c\u0437\u044f \u0431\u0435\u0437"""
+)
+
+TURNING = NEGATORS | _FOREIGN_NEGATORS | stems(_TURNING)
 """Words on which the sense of a statement turns, as stems: negators, directions, quantities, permissions."""
 
 
@@ -185,3 +227,9 @@ def _opposites() -> frozenset[tuple[str, str]]:
 
 OPPOSITES = _opposites()
 """Pairs of stems of which a claim can hold only one, either way round."""
+
+
+def with_opposites(said: Iterable[str]) -> frozenset[str]:
+    """Return terms with the opposites of each."""
+    ours = frozenset(said)
+    return ours | frozenset(other for one, other in OPPOSITES if one in ours)

@@ -1,6 +1,7 @@
 """What a text must go through before it may enter the log, because the log keeps its mistakes for ever.
 
-`sanitise` runs on every event at the append; commands that answer with what was redacted call `redact` before they decide.
+`sanitise` runs on every event at the append; commands that answer with what was redacted call `redact` before they decide. Names, by
+which memories are found again, go through `without_credentials` as a request comes in, be it a command or a query.
 """
 
 import typing
@@ -11,7 +12,7 @@ import msgspec
 
 from omegad.errors import Invalid
 from omegad.events.fact import Excerpt, Fact
-from omegad.log.secrets import redact
+from omegad.log.secrets import redact, redact_name
 
 CONTENT_BYTES_MAX = 256 * 1024
 METADATA_BYTES_MAX = 16 * 1024
@@ -20,18 +21,35 @@ EXCERPT_BYTES = 4 * 1024  # kept of each end of a tool's input or output
 EXCERPT_MARGIN_BYTES = 4 * 1024  # searched beyond each end, so that a secret across the cut is still recognised
 PAYLOAD_BYTES_MAX = 1024 * 1024
 
+NAMES = ("project", "session_id", "entity_id", "tool_name", "tool_use_id", "client", "request_id")
+"""Fields of events, of their envelope and of requests that are no free text, and still are chosen by whoever writes."""
+
 StructT = typing.TypeVar("StructT", bound=msgspec.Struct)
 
 
 def sanitise(event: StructT) -> StructT:
-    """Return *event* with the secrets in its free text replaced; the event itself where there are none."""
-    changes: dict[str, object] = {}
+    """Return *event* with the secrets in its free text and the credentials in its names replaced; itself where there are none."""
+    changes = _clean_names(event)
     for name in _searched_fields(type(event)):
         value = getattr(event, name)
         clean = _sanitised(value)
         if clean is not value:
             changes[name] = clean
     return msgspec.structs.replace(event, **changes) if changes else event
+
+
+def without_credentials(request: StructT) -> StructT:
+    """Return *request*, or an event's envelope, with the credentials in its names replaced, always by the same; itself without any.
+
+    A name is replaced on its way in, so that it is the same in the log, in the views, and in every question that asks for it.
+    """
+    changes = _clean_names(request)
+    return msgspec.structs.replace(request, **changes) if changes else request
+
+
+def _clean_names(struct: msgspec.Struct) -> dict[str, object]:
+    found = ((name, getattr(struct, name)) for name in _named_fields(type(struct)))
+    return {name: clean for name, value in found if isinstance(value, str) and (clean := redact_name(value)) != value}
 
 
 def excerpt(text: str) -> Excerpt:
@@ -56,6 +74,11 @@ def check_size(body: bytes) -> None:
 
 
 @cache
+def _named_fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(name for name in kind.__struct_fields__ if name in NAMES)
+
+
+@cache
 def _searched_fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     hints = typing.get_type_hints(kind, include_extras=True)
     return tuple(name for name in kind.__struct_fields__ if _is_searched(hints[name]))
@@ -76,8 +99,11 @@ def _named(key: object, item: object) -> object:
     """Return the value of a name, taken out where the name says that it is a secret."""
     if not (isinstance(key, str) and isinstance(item, str) and item):
         return item
-    clean, found = redact(f"{key}: {item}")
-    return clean.removeprefix(f"{key}: ") if found and clean.startswith(f"{key}: ") else item
+    # As JSON has it, so that it is clear where the value ends.
+    quote = next((mark for mark in "\"'`" if mark not in item), "")
+    before = f"{quote}{key}{quote}: {quote}"
+    clean, found = redact(f"{before}{item}{quote}")
+    return clean.removeprefix(before).removesuffix(quote) if found and clean.startswith(before) else item
 
 
 def _sanitised(value: object) -> object:

@@ -169,7 +169,6 @@ async def test_a_contradiction_that_is_none_can_be_taken_back(paths: Paths, cloc
         newer = (await store(it, ON_COCKROACH, **CAPTURED))["memory_id"]
         await it.caller.call("memory.unlink", memory_id=newer, target_id=older, edge_type="contradicts")
         assert (await get(it, older))["contradicted_by"] is None
-        assert (await store(it, ON_POSTGRES))["contradicts"] == [], "it is denied by nobody any more"
         assert await is_rebuilt_equal(it)
     assert model.texts
 
@@ -252,4 +251,15 @@ async def test_nothing_is_of_a_project_without_a_name(paths: Paths, clock: FakeC
         for mode in ("hybrid", "semantic", "keyword"):
             for name in ("project", "session_id", "entity_id"):
                 assert await found(it, "alpha", mode=mode, **{name: ""}) == []
+    assert model.texts
+
+
+async def test_what_a_memory_grew_from_is_a_duplicate_of_it(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    base, grown = "deploys go through blue-green in the cloud", "deploys go through blue-green in the cloud; rollbacks too"
+    async with served(paths, clock) as it:
+        one = (await store(it, base))["memory_id"]
+        assert (await store(it, grown))["outcome"] == "evolved"
+        for again in (base, grown, "rollbacks too"):
+            answer = await store(it, again)
+            assert (answer["outcome"], answer["memory_id"]) == ("duplicate", one), again
     assert model.texts

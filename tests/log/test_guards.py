@@ -158,6 +158,13 @@ def test_a_memory_that_is_restored_is_active_with_the_time_it_had_or_for_ever(hi
     assert the_change(born, hidden, restored(is_permanent=True), repeated()) == {"said_at": START_US + 4 * SECOND}
 
 
+def test_a_contradiction_that_is_taken_back_is_known_no_more() -> None:
+    denied = (stored(), contradicted("mem-1", "mem-2"))
+    assert the_change(*denied, unlinked("mem-2", "mem-1", "contradicts")) == {"denied_by": None}
+    assert the_change(*denied, unlinked("mem-2", "mem-1", "related")) == {}
+    assert the_change(*denied, unlinked("mem-3", "mem-1", "contradicts")) == {}
+
+
 def test_points_add_up() -> None:
     assert guard_of(stored(), rated(points=1), rated(points=1), rated(points=-2), rated(points=-1)).rating == -1
 

@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.events.fact import Excerpt, Fact
+from omegad.commands.store import StoreMemory
+from omegad.events.fact import Excerpt, Fact, NewEvent
 from omegad.log.codec import EVENT_TYPES, encode
-from omegad.log.sanitise import EXCERPT_BYTES, excerpt, sanitise
+from omegad.log.sanitise import EXCERPT_BYTES, excerpt, sanitise, without_credentials
 from omegad.log.secrets import redact
+from omegad.queries.search import QueryMemory
 from tests.builders import append, at_most, everything, queried, running_log, stored, tool_called
 from tests.log.test_secrets import EXAMPLES
 
@@ -25,12 +27,12 @@ PLAIN = {
     # Text fields that people and programs do not write in: ids, names, and words from fixed lists.
     "memory.stored@2": {"memory_id", "content_key", "event_type", "entity_id", "related", "redacted"},
     "memory.embedded@1": {"memory_id", "embedder_id", "text_hashes"},
-    "memory.repeated@1": {"memory_id", "likeness"},
+    "memory.repeated@2": {"memory_id", "likeness"},
     "memory.related@1": {"memory_id", "related"},
     "memory.superseded@1": {"memory_id", "superseded_by"},
     "memory.deleted@1": {"memory_id"},
     "memory.evolved@1": {"memory_id", "content_key"},
-    "memory.edited@1": {"memory_id", "content_key"},
+    "memory.edited@1": {"memory_id", "content_key", "redacted"},
     "memory.contradicted@1": {"memory_id", "contradicted_by"},
     "memory.restored@1": {"memory_id"},
     "memory.expired@1": {"memory_id"},
@@ -105,8 +107,41 @@ def test_an_event_without_secrets_is_left_as_it_is(tag: str) -> None:
 
 
 def test_a_value_whose_name_says_that_it_is_a_secret_is_taken_out() -> None:
-    event = sanitise(stored(metadata={"password": "hunter22", "note": "nothing", "nested": {"api_key": "abcd1234efgh"}}))
-    assert event.metadata == {"password": "[REDACTED:assigned_secret]", "note": "nothing", "nested": {"api_key": "[REDACTED:assigned_secret]"}}
+    event = sanitise(stored(metadata={"password": "swordfish", "note": "nothing", "nested": {"api_key": "it's 'abcd1234efgh'"}, "token": "optional"}))
+    assert event.metadata == {
+        "password": "[REDACTED:assigned_secret]",
+        "note": "nothing",
+        "nested": {"api_key": "it's 'abcd1234efgh'"},
+        "token": "optional",
+    }
+    event = sanitise(stored(metadata={"api_key": "abcd1234efgh", "db_password": "it's'9"}))
+    assert event.metadata == {"api_key": "[REDACTED:assigned_secret]", "db_password": "[REDACTED:assigned_secret]"}
+
+
+REMOTE = f"https://bob:{SECRET}@github.com/o/r.git"
+CLEAN_REMOTE = "https://bob:[REDACTED:github_token]@github.com/o/r.git"
+
+
+def test_the_names_in_an_event_hold_no_credentials() -> None:
+    assert sanitise(stored(entity_id=REMOTE)).entity_id == CLEAN_REMOTE
+    assert SECRET not in sanitise(tool_called(tool_name=SECRET, tool_use_id=SECRET)).tool_name
+    assert sanitise(stored(entity_id="order-17")).entity_id == "order-17"
+
+
+def test_what_stores_and_what_asks_name_the_same_thing() -> None:
+    envelope = without_credentials(NewEvent(event=stored(), session_id=SECRET, project=REMOTE))
+    command = without_credentials(StoreMemory(content="kept", session_id=SECRET, project=REMOTE, entity_id=REMOTE, request_id=SECRET))
+    query = without_credentials(QueryMemory(text="kept", session_id=SECRET, project=REMOTE, entity_id=REMOTE))
+    assert envelope.project == command.project == query.project == CLEAN_REMOTE
+    assert envelope.session_id == command.session_id == query.session_id
+    assert command.entity_id == query.entity_id == CLEAN_REMOTE
+    assert SECRET not in f"{envelope.session_id} {command.request_id}"
+    assert without_credentials(command) is command
+
+
+def test_a_request_without_credentials_is_left_as_it_is() -> None:
+    command = StoreMemory(content=f"kept for later: {SECRET}", session_id="s-1", project="/home/bob/shop")
+    assert without_credentials(command) is command
 
 
 async def test_the_log_sanitises_what_is_appended(tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from omegad.log import secrets
-from omegad.log.secrets import redact
+from omegad.log.secrets import redact, redaction
 from tests.builders import at_most
 
 # Put together from parts, so that no scanner of repositories takes them for real.
@@ -406,6 +405,6 @@ def test_no_text_takes_long(unit: str) -> None:
 
 
 def test_a_text_that_uncovers_secrets_for_ever_ends_at_the_first_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secrets, "PASSES_MAX", 0)
+    monkeypatch.setattr(redaction, "PASSES_MAX", 0)
     text = f"kept, {EXAMPLES['npm_token']} not kept"
-    assert secrets._redact(text) == ("kept, [REDACTED:npm_token]", ("npm_token",))
+    assert redaction._redact(text) == ("kept, [REDACTED:npm_token]", ("npm_token",))
