@@ -99,6 +99,7 @@ async def _serve(paths: Paths, settings: Config, clock: Clock) -> None:
         tasks.start_soon(daemon.backlog.run, name="backlog")
         tasks.start_soon(daemon.expiry.run, name="expiry")
         tasks.start_soon(_signals, daemon, paths, name="signals")
+        tasks.start_soon(supervisor.keep_alive, name="watchdog")
         with endpoint.listening(paths.socket) as sock:
             await tasks.start(daemon.server.serve, sock)
             _log.info("daemon.ready", version=__version__, home=str(paths.home), socket=str(paths.socket), head=daemon.parts.log.head)
@@ -130,7 +131,7 @@ def _put_together(parts: Parts, paths: Paths, settings: Config) -> Daemon:
     backlog = EmbeddingBacklog(BacklogEmbedding(parts, commands))
     commands.on_pending = backlog.wake
     queries = QueryDispatch(parts, fresh_wait_s=settings.fresh_wait_ms / 1e3, timeout_s=settings.query_timeout_s)
-    system = SystemDispatch(parts, paths, counts=lambda: (server.connections, server.requests), backlog=lambda: backlog.size)
+    system = SystemDispatch(parts, paths, counts=lambda: (server.connections, server.requests), backlog=backlog)
     system.on_rebuilt = backlog.wake
     readings = ReadingDispatch(parts, fresh_wait_s=settings.fresh_wait_ms / 1e3)
     service = Service(commands, queries, readings, system, stop=stopping.set)

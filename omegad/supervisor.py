@@ -3,10 +3,13 @@
 import os
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
+
+import anyio
 
 
 def notify(state: str, environ: Mapping[str, str] = os.environ) -> None:
-    """Send *state* (`READY=1`, `STOPPING=1`) to the socket in NOTIFY_SOCKET; do nothing where there is none.
+    """Send *state* (`READY=1`, `WATCHDOG=1`, `STOPPING=1`) to the socket in NOTIFY_SOCKET; do nothing where there is none.
 
     See sd_notify(3). A leading `@` stands for the abstract namespace's NUL.
     """
@@ -16,3 +19,17 @@ def notify(state: str, environ: Mapping[str, str] = os.environ) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
         sock.connect("\0" + address[1:] if address.startswith("@") else address)
         sock.sendall(state.encode())
+
+
+async def keep_alive(environ: Mapping[str, str] = os.environ) -> None:
+    """Say for ever that the event loop runs, twice in each interval of a manager that watches this process; return where none does.
+
+    See sd_watchdog_enabled(3): WATCHDOG_USEC is the interval in microseconds, WATCHDOG_PID whom it is for.
+    """
+    interval_us = environ.get("WATCHDOG_USEC", "")
+    if not interval_us.isdecimal() or int(interval_us) == 0 or environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
+        return
+    while True:
+        with suppress(OSError):  # a manager that is being restarted listens again soon
+            notify("WATCHDOG=1", environ)
+        await anyio.sleep(int(interval_us) / 2e6)

@@ -1,12 +1,16 @@
 """What the embedding backlog asks for, done."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from omegad.commands.store import StoreMemory
 from omegad.dispatch.commands import CommandDispatch
 from omegad.dispatch.parts import Parts
+from omegad.embedding.embedder import TextFailed
+from omegad.embedding.passages import passages
+from omegad.errors import Invalid, ModelFailed, Refused
 from omegad.queries import backlog, search
-from omegad.queries.backlog import Lacking
+from omegad.queries.backlog import Lacking, Unfilled
 
 BATCH = 64
 
@@ -23,31 +27,50 @@ class BacklogEmbedding:
         """Return the model in use, None without one."""
         return self._parts.near.embedder.embedder_id
 
-    async def count(self) -> int:
-        """Return how many memories have no vectors of the model in use."""
+    async def count(self, after: int, filled_to: int) -> int:
+        """Return how many memories after *after* have no vectors of the model in use, and how many after *filled_to* lack their bytes."""
         await self._parts.views.wait_for(self._parts.log.head, search.VIEWS)
-        return await self._parts.views.read(partial(backlog.count, embedder_id=self.embedder_id()))
+        return await self._parts.views.read(partial(backlog.count, embedder_id=self.embedder_id(), after=after, filled_to=filled_to))
 
-    async def unembedded(self) -> list[Lacking]:
-        """Return some memories without vectors of the model in use, oldest first."""
+    async def unembedded(self, after: int) -> list[Lacking]:
+        """Return some memories after a place that have no vectors of the model in use, oldest first."""
         await self._parts.views.wait_for(self._parts.log.head, search.VIEWS)
-        return await self._parts.views.read(partial(backlog.unembedded, embedder_id=self.embedder_id() or "", limit=BATCH))
+        wanted = partial(backlog.unembedded, embedder_id=self.embedder_id() or "", after=after, limit=BATCH)
+        return await self._parts.views.read(wanted)
 
-    async def embed(self, memory: Lacking) -> bool:
-        """Embed one and record what follows; say whether the model could."""
+    async def embed(self, memory: Lacking) -> str | None:
+        """Embed one and record what follows; return what is wrong with it, None once that is done. Raises what keeps the model from it."""
         command = StoreMemory(content=memory.content, event_type=memory.event_type, project=memory.project, entity_id=memory.entity_id)
-        return await self._commands.embed_stored(memory.memory_id, memory.content_hash, command)
+        try:
+            if await self._commands.embed_stored(memory.memory_id, memory.content_hash, command):
+                return None
+        except (Invalid, Refused) as error:
+            return str(error)
+        return await self._problem(memory.content)
 
-    async def fill(self) -> int:
-        """Compute again some vectors whose bytes were lost, and put them into the views; return how many memories have theirs."""
-        embedder_id = self.embedder_id()
-        if embedder_id is None:
-            return 0
-        rows = await self._parts.views.read(partial(backlog.unfilled, embedder_id=embedder_id, limit=BATCH))
-        for _, content in rows:
-            if await self._parts.near.embed(content, is_backlog=True) is None:
-                return 0
-        filled = await self._parts.views.driver.fill_at([position for position, _ in rows])
-        if filled:
+    async def unfilled(self, after: int) -> list[Unfilled]:
+        """Return some memories after a place whose vectors are recorded and whose bytes were lost, in the order of the records."""
+        return await self._parts.views.read(partial(backlog.unfilled, embedder_id=self.embedder_id() or "", after=after, limit=BATCH))
+
+    async def compute(self, memory: Unfilled) -> str | None:
+        """Compute the vectors of one again; return what is wrong with its text, None once they are there. Raises what keeps the model from it."""
+        if await self._parts.near.embed(memory.content, is_backlog=True) is not None:
+            return None
+        return await self._problem(memory.content)
+
+    async def fill(self, memories: Sequence[Unfilled]) -> int:
+        """Put vectors that were computed again into the views; return how many memories still lack theirs."""
+        places = [memory.place for memory in memories]
+        if await self._parts.views.driver.fill_at(places):
             self._parts.near.forget_mirror()
-        return filled
+        left = await self.unfilled(min(places, default=1) - 1)
+        return sum(memory.place in places for memory in left)
+
+    async def _problem(self, content: str) -> str:
+        """Return what the model finds wrong with a content that it has just failed on. Raises what it fails on whatever the content."""
+        for text in passages(content):
+            try:
+                await self._parts.near.embedder.embed_backlog(text)
+            except TextFailed as error:
+                return str(error)
+        raise ModelFailed("the embedding model failed a moment ago")

@@ -5,7 +5,7 @@ import resource
 import time
 from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import anyio
 import structlog
@@ -75,11 +75,25 @@ class Progress:
         await self._call.notify("progress", {"progress_token": self._token, "progress": self._done, "total": self._total})
 
 
+class Backlog(Protocol):
+    """What the status asks of the backlog."""
+
+    @property
+    def size(self) -> int:
+        """How many memories wait for their vectors."""
+        ...
+
+    @property
+    def trouble(self) -> str | None:
+        """What is set aside and why, in words; None where nothing is."""
+        ...
+
+
 class SystemDispatch:
     """Answers for the service as a whole."""
 
-    def __init__(self, parts: Parts, paths: Paths, *, counts: Callable[[], tuple[int, int]], backlog: Callable[[], int]) -> None:
-        """Take *counts* (connections now, requests so far) and *backlog* (memories whose vectors are to come) from who knows them."""
+    def __init__(self, parts: Parts, paths: Paths, *, counts: Callable[[], tuple[int, int]], backlog: Backlog) -> None:
+        """Take *counts* (connections now, requests so far) and the *backlog* of vectors from who knows them."""
         self._parts = parts
         self._paths = paths
         self._counts = counts
@@ -110,7 +124,7 @@ class SystemDispatch:
                 embedder_id=embedding.embedder_id,
                 mirror_vectors=mirror_vectors,
                 mirror_bytes=mirror_bytes,
-                backlog=self._backlog(),
+                backlog=self._backlog.size,
             ),
             degraded=self._troubles(embedding.state, embedding.failure, states, views.driver.trouble),
             rss_bytes=resident_bytes(),
@@ -193,8 +207,10 @@ class SystemDispatch:
             found.append("no embedding model is installed: search works on full text alone; run `omegad model install`")
         if state == "failed":
             found.append(f"the embedding model fails: {failure}")
-        if self._backlog() and self._parts.near.embedder.is_wanted:
-            found.append(f"{self._backlog()} memories wait for their vectors")
+        if self._backlog.size and self._parts.near.embedder.is_wanted:
+            found.append(f"{self._backlog.size} memories wait for their vectors")
+        if self._backlog.trouble:
+            found.append(self._backlog.trouble)
         found += [f"the view {name} failed {view.error}; run `omegad rebuild {name}`" for name, view in states.items() if view.state == "failed"]
         if trouble:
             found.append(f"the views cannot be written: {trouble}")

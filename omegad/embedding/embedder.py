@@ -22,10 +22,17 @@ from omegad.errors import ModelFailed, ModelMissing, OmegadError, ShuttingDown
 
 TRIM_EVERY = 250  # texts
 LOOK_AGAIN_S = 1.0  # how often the disk is asked whether a model has been installed
+PROBE = "Can anything be embedded at all?"
 
 State = Literal["absent", "unloaded", "ready", "failed"]
 
 log = structlog.get_logger(__name__)
+
+
+class TextFailed(ModelFailed):
+    """The embedding model fails on this text, though not on others."""
+
+    hint = "what it says is kept, and found by its words"
 
 
 class LoadedModel(Protocol):
@@ -108,7 +115,8 @@ class Embedder:
     async def embed_query(self, text: str) -> bytes:
         """Return the vector to search with: `VECTOR_BYTES` of little-endian float32, of length 1.
 
-        Raises `ModelMissing`, `ModelFailed`, `Overloaded` or `ShuttingDown`; the first two at once where that is known beforehand.
+        Raises `ModelMissing`, `ModelFailed` (`TextFailed` where only this text is to blame), `Overloaded` or `ShuttingDown`; the first two at
+        once where that is known beforehand.
         """
         manifest = self._require()
         return await self._compute(canonical(manifest.query_prefix + text), Urgency.QUERY)
@@ -164,7 +172,11 @@ class Embedder:
         return await self._queue.next()
 
     def _attempt(self, text: str) -> bytes | OmegadError:
-        """Embed on the worker thread, loading the model if need be. A failure costs the session, which may be its cause."""
+        """Embed on the worker thread, loading the model if need be.
+
+        A failure is that of the text where the same session embeds `PROBE`, and then nobody else's. Any other counts against the model, and
+        costs the session, which may be its cause.
+        """
         if refusal := self._breaker.refusal():
             return refusal
         try:
@@ -172,6 +184,10 @@ class Embedder:
         except ModelMissing as error:
             return error
         except Exception as error:  # noqa: BLE001  the runtime and the tokenizer raise bare Exceptions; this is where they enter
+            if self._can_embed():
+                self._breaker.succeeded()
+                log.warning("embedding.text_failed", error=str(error), kind=type(error).__name__, characters=len(text))
+                return TextFailed(f"the embedding model fails on this text, though not on others: {error}")
             self._session = None
             self._breaker.failed(error)
             log.warning("embedding.failed", error=str(error), kind=type(error).__name__)
@@ -188,6 +204,15 @@ class Embedder:
         if len(vector) != VECTOR_BYTES:
             raise ModelFailed(f"the embedding model gave {len(vector)} bytes instead of {VECTOR_BYTES}")
         return vector
+
+    def _can_embed(self) -> bool:
+        """Say whether the session that has just failed embeds a text that every model can."""
+        if self._session is None:
+            return False
+        try:
+            return len(self._session.embed(PROBE)) == VECTOR_BYTES
+        except Exception:  # noqa: BLE001  whatever it is, it is not the text's
+            return False
 
     def _loaded(self) -> LoadedModel:
         """Load the model in use; raises `ModelMissing` where it is gone, `ModelFailed` where another has taken its place."""

@@ -121,7 +121,7 @@ _MEASURED = re.compile(
 
 COMPONENTS = stems(
     """service app application server client api repo project module component package library tool system instance cluster node old new first
-    second third last public private unit integration worker replica connection min max minimum maximum"""
+    second third last public private unit integration worker replica connection min max minimum maximum user team"""
 )
 """Words that tell one part from another, though two notes that share them need not be about the same."""
 

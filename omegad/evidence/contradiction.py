@@ -38,6 +38,12 @@ TURNED_PREFERENCE = 0.9
 GONE = 0.85
 CHANGED = 0.75
 
+APART_MAX = 0.6
+"""The share of the terms around two claims, of the fewer of them, below which these speak of different matters."""
+
+NAMED_MIN = 2
+"""How many terms two claims share that name by themselves what they speak of."""
+
 SHARED_MIN = 0.6
 """The share of terms that a claim and its denial have in common; of a change and what it may change, beside the names."""
 
@@ -99,7 +105,7 @@ def contradiction(new: str, old: str, similarity: float | None) -> Contradiction
         for claim in ours
         if claim.terms not in said or claim.is_correction
         for other in theirs
-        for one in (_evidence(claim, other) if claim.replacements or claim.content & other.content else ())
+        for one in (_evidence(claim, other, are_apart=_are_apart((claim, ours), (other, theirs))) if _may_be_about(claim, other) else ())
         if (strength := one.strength * (0.5 + 0.5 * _nearness(claim, other, similarity))) >= STRENGTH_MIN
     ]
     found.extend(_denying(denial, old, similarity) for denial in denials(new, old, similarity))
@@ -122,7 +128,17 @@ def _nearness(new: Claim, old: Claim, similarity: float | None) -> float:
     return len(new.content & old.content) / max(1, min(len(new.content), len(old.content)))
 
 
-def _evidence(new: Claim, old: Claim) -> Iterator[Contradiction]:
+def _may_be_about(new: Claim, old: Claim) -> bool:
+    return bool(new.replacements or new.content & old.content)
+
+
+def _are_apart(new: tuple[Claim, Sequence[Claim]], old: tuple[Claim, Sequence[Claim]]) -> bool:
+    """Say whether two claims stand among others of different matters; what they do not name themselves need not be the same then."""
+    ours, theirs = (frozenset[str]().union(*(one.content for one in ones if one is not claim)) for claim, ones in (new, old))
+    return bool(ours and theirs) and len(ours & theirs) < APART_MAX * min(len(ours), len(theirs))
+
+
+def _evidence(new: Claim, old: Claim, *, are_apart: bool) -> Iterator[Contradiction]:
     if new.terms == old.terms or old.is_bygone or new.doubts - old.known:
         return
     for replacement in new.replacements:
@@ -133,7 +149,8 @@ def _evidence(new: Claim, old: Claim) -> Iterator[Contradiction]:
     if not new.replacements and not old.replacements:
         yield from _denied(new, old)
         yield from _ended(new, old)
-    if not new.is_added:
+    is_named = sum(term[0].isalpha() for term in (new.content & old.content) - _CONDITION - _IDLE) >= NAMED_MIN
+    if not new.is_added and (new.is_marked or is_named or not are_apart):
         yield from _other_value(new, old)
 
 

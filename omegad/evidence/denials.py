@@ -5,7 +5,7 @@ Other than in a comparison of whole statements, the two may word the rest as the
 share or by how near the notes are. Pure.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -22,11 +22,19 @@ NEAR = 0.4
 QUITE_NEAR = 0.5
 """The cosine from which they are about the same where all that tells it is a word of the subject."""
 
+APART_MAX = 0.6
+"""The share of what the sentences around two are about, of the fewer of them, below which these speak of different matters."""
+
 SUBJECT_MIN = 0.5
 """The share of a subject's telling words that the older sentence has too."""
 
 RIVALS_SHARED_MIN = 2
 """How many telling words two sentences share that name one of a kind each and say the rest alike."""
+
+NAMED_MIN = 2
+"""How many telling words two sentences share that name by themselves what they speak of."""
+
+_PRONOUNS = stems("he she they who which")
 
 _NOT_ALONE = stems("support add drop fix test also and or")
 """Words of statements that hold of several of a kind."""
@@ -81,7 +89,7 @@ def denials(new: str, old: str, similarity: float | None) -> Iterator[Denial]:
             yield from _gone(gone, (one, other), _Setting(shared - keys(gone.name), near, is_alone=is_alone))
         if not other.is_past and near >= NEAR:
             yield from _moved(one, other, near)
-            yield from _quantity(one, other, near)
+            yield from _quantity(one, other, near, are_apart=_are_apart((one, ours), (other, theirs)))
             yield from _version(one, other, near)
             yield from _affirmed(one, other, near)
             yield from _rival(one, other)
@@ -120,9 +128,16 @@ def _tells_use(sentence: Sentence) -> bool:
     return any(word in {"uses", "use", "runs", "run", "lives", "live", "is", "are"} for word in sentence.words) or ": " in sentence.text
 
 
-def _quantity(one: Sentence, other: Sentence, near: float) -> Iterator[Denial]:
+def _are_apart(new: tuple[Sentence, Sequence[Sentence]], old: tuple[Sentence, Sequence[Sentence]]) -> bool:
+    """Say whether two sentences stand among others of different matters; what they do not name themselves need not be the same then."""
+    ours, theirs = (frozenset[str]().union(*(one.about for one in ones if one is not sentence)) for sentence, ones in (new, old))
+    return bool(ours and theirs) and len(ours & theirs) < APART_MAX * min(len(ours), len(theirs))
+
+
+def _quantity(one: Sentence, other: Sentence, near: float, *, are_apart: bool) -> Iterator[Denial]:
     """Yield that one quantity of the same differs: the unit is the same, the number another."""
-    if not (one.quantities and other.quantities) or other.is_measured:
+    is_named = len((one.about & other.about) - _PRONOUNS) >= NAMED_MIN
+    if not (one.quantities and other.quantities) or other.is_measured or (are_apart and not one.is_changed and not is_named):
         return
     numbers = {(quantity.number, quantity.unit) for quantity in other.quantities}
     for quantity in one.quantities:

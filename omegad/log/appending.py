@@ -13,7 +13,7 @@ from omegad.errors import Conflict, OmegadError
 from omegad.events.fact import NewEvent, Position, Recorded
 from omegad.log import chain, codec, guards
 from omegad.log.decision import Decision, Outcome, Proposal, RequestKey
-from omegad.log.sanitise import check_size, sanitise
+from omegad.log.sanitise import check_size, sanitise, without_credentials
 from omegad.storage.checkpointer import Checkpointer, checkpoint_quietly
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
@@ -37,7 +37,8 @@ class Committed(msgspec.Struct, frozen=True):
     """What one transaction came to: an outcome or error for each proposal, and the events it added."""
 
     outcomes: list[Outcome | Exception]
-    events: list[Recorded]
+    events: list[tuple[Recorded, int]]
+    """Each with the size of its payload, in bytes as stored."""
     head: Head
 
 
@@ -72,14 +73,14 @@ class _Append:
         self._rows: list[tuple[object, ...]] = []
         self._payloads: list[tuple[object, ...]] = []
         self.head = head
-        self.events: list[Recorded] = []
+        self.events: list[tuple[Recorded, int]] = []
 
     def settle(self, proposal: Proposal) -> Outcome | Exception:
         try:
             answered = self._answered(proposal.request)
             if answered:
                 return answered
-            now_us = max(self._clock.now_us(), self.head.recorded_at)
+            now_us = self._clock.now_us()
             decision = proposal.decide(self._guards, now_us)
             bodies = [_encoded(new) for new in decision.events]
         except OmegadError as refusal:
@@ -119,12 +120,14 @@ class _Append:
 
     def _add(self, proposal: Proposal, new: NewEvent, body: bytes, now_us: int) -> None:
         position = self.head.position + 1
+        # The order of the log stands when the clock is set back; what happened, and how long it holds, goes by the clock as it is.
+        recorded_at = max(now_us, self.head.recorded_at)
         salt = secrets.token_bytes(chain.SALT_BYTES)
         occurred_at = now_us if new.occurred_at is None else new.occurred_at
         hlc = next_hlc(self.head.hlc, now_us)
         cause = self.head.position if new.follows else new.cause
         envelope = (
-            *(position, uuid7(self._clock), codec.tag_of(type(new.event)), now_us, occurred_at, self._tz_offset, self._origin, hlc),
+            *(position, uuid7(self._clock), codec.tag_of(type(new.event)), recorded_at, occurred_at, self._tz_offset, self._origin, hlc),
             *(new.session_id, new.project, proposal.client, cause, proposal.trace, chain.payload_hash(salt, body)),
         )
         link = chain.link(self.head.chain, envelope)
@@ -132,11 +135,12 @@ class _Append:
         self._payloads.append((position, salt, body.decode()))
         recorded = Recorded(*envelope[:13], chain=link, event=new.event)
         guards.fold(self._connection, recorded)
-        self.head = Head(position, link, now_us, hlc)
-        self.events.append(recorded)
+        self.head = Head(position, link, recorded_at, hlc)
+        self.events.append((recorded, len(body)))
 
 
 def _encoded(new: NewEvent) -> tuple[NewEvent, bytes]:
+    new = without_credentials(new)
     clean = sanitise(new.event)
     body = codec.encode(clean)
     check_size(body)

@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib import resources
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from omegad.log.appending import Committed, Head
 from omegad.log.decision import Decision, Outcome, Proposal
 from omegad.log.guards import Guards
 from omegad.log.tail import Tail
-from omegad.log.verifying import LogReport, verify_part
+from omegad.log.verifying import Erasures, LogReport, verify_part
 from omegad.storage import readers
 from omegad.storage.checkpointer import Checkpointer
 from omegad.storage.database import Database
@@ -160,9 +161,9 @@ class EventLog:
 
     async def verify(self, progress: Callable[[int, int], None]) -> LogReport:
         """Compute the whole chain again from the stored bytes; *progress* is told how many events of how many."""
-        report, more = LogReport(ok=True, events=0, head_hash=chain.GENESIS.hex()), True
+        report, more, erasures = LogReport(ok=True, events=0, head_hash=chain.GENESIS.hex()), True, Erasures()
         while more:
-            report, more = await self._readers.read(lambda connection, so_far=report: verify_part(connection, so_far, VERIFY_CHUNK))  # type: ignore[misc]
+            report, more = await self._readers.read(partial(verify_part, report=report, limit=VERIFY_CHUNK, erasures=erasures))
             progress(report.events, self.head)
         return report
 
@@ -218,7 +219,7 @@ class EventLog:
         start = max(0, self.head - TAIL_VERIFIED_AT_START)
         link = await self.chain_at(start)
         report = LogReport(ok=True, events=start, head_hash=(link or b"").hex())
-        report, _ = await self._readers.read(lambda connection: verify_part(connection, report, TAIL_VERIFIED_AT_START))
+        report, _ = await self._readers.read(partial(verify_part, report=report, limit=TAIL_VERIFIED_AT_START, erasures=Erasures()))
         if not report.ok:
             raise LogBroken(f"{self._path}: the hash chain breaks at position {report.first_bad}")
 
@@ -263,11 +264,9 @@ def _create(connection: Connection, clock: Clock) -> str:
             raise LogBroken(f"log.db has format {stored_format}, this version reads {FORMAT}", hint="install a newer omegad")
         if stored_format < FORMAT:
             _log.info("log.upgraded", format=FORMAT, was=stored_format)
-            guards.drop(connection)
-        guards.create(connection)
-        if stored_format < FORMAT:
-            guards.refold(connection)
             connection.execute("UPDATE identity SET format = ?", (FORMAT,))
+        if stored_format < FORMAT or not guards.are_of_today(connection):
+            guards.make_again(connection)
     return str(origin)
 
 

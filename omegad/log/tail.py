@@ -4,12 +4,10 @@ from collections import deque
 from collections.abc import Iterable
 from itertools import islice
 
-from omegad.events.fact import Excerpt, Position, Recorded
-from omegad.events.memory import MemoryStored
-from omegad.events.tool import ToolCalled
+from omegad.events.fact import Position, Recorded
 
 EVENTS_MAX = 1_024
-TEXT_MAX = 4 * 1024 * 1024  # characters, all events together
+BYTES_MAX = 4 * 1024 * 1024  # of payloads as stored, all events together
 
 
 class Tail:
@@ -19,13 +17,12 @@ class Tail:
         self._events: deque[tuple[Recorded, int]] = deque()
         self._size = 0
 
-    def extend(self, events: Iterable[Recorded]) -> None:
-        """Add the events of a commit, and let go of the oldest beyond the bounds."""
-        for recorded in events:
-            size = _text_size(recorded)
+    def extend(self, events: Iterable[tuple[Recorded, int]]) -> None:
+        """Add the events of a commit, each with the bytes of its payload, and let go of the oldest beyond the bounds."""
+        for recorded, size in events:
             self._events.append((recorded, size))
             self._size += size
-        while self._events and (len(self._events) > EVENTS_MAX or self._size > TEXT_MAX):
+        while self._events and (len(self._events) > EVENTS_MAX or self._size > BYTES_MAX):
             self._size -= self._events.popleft()[1]
 
     def after(self, position: Position, limit: int) -> list[Recorded]:
@@ -39,13 +36,3 @@ class Tail:
         """Forget everything."""
         self._events.clear()
         self._size = 0
-
-
-def _text_size(recorded: Recorded) -> int:
-    match recorded.event:
-        case MemoryStored(content=content):
-            return len(content)
-        case ToolCalled(tool_input=tool_input, result=result):
-            return sum(len(part.head) + len(part.tail) for part in (tool_input, result) if isinstance(part, Excerpt))
-        case _:
-            return 0

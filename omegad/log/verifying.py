@@ -17,6 +17,8 @@ FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position
 WHERE e.position > ? ORDER BY e.position LIMIT ?
 """
 
+_ERASURES = "SELECT e.position, p.body FROM events AS e JOIN payloads AS p USING (position) WHERE e.tag = ? AND e.position > ?"
+
 _ERASED = tag_of(PayloadErased)
 
 
@@ -29,14 +31,36 @@ class LogReport(msgspec.Struct, frozen=True, kw_only=True):
     first_bad: Position | None = None
 
 
-def verify_part(connection: Connection, report: LogReport, limit: int) -> tuple[LogReport, bool]:
+class Erasures:
+    """Which payloads events say were erased. The log is searched for such events only once a payload is missing, and each part of it once."""
+
+    def __init__(self) -> None:
+        """Know of none yet."""
+        self._named: dict[Position, Position] = {}
+        self._searched_to: Position = 0
+
+    def excuse(self, connection: Connection, position: Position) -> bool:
+        """Say whether a later event says that the payload at *position* was erased."""
+        if position not in self._named:
+            self._search(connection)
+        return self._named.get(position, 0) > position
+
+    def _search(self, connection: Connection) -> None:
+        for at, body in connection.execute(_ERASURES, (_ERASED, self._searched_to)):
+            event = decode(_ERASED, body)
+            if isinstance(event, PayloadErased):
+                self._named |= {position: at for position in event.positions}  # noqa: C420  fromkeys loses the type
+        self._searched_to = connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0]
+
+
+def verify_part(connection: Connection, report: LogReport, limit: int, erasures: Erasures) -> tuple[LogReport, bool]:
     """Verify up to *limit* events after those that *report* covers; return the longer report and whether there may be more."""
     link, position = bytes.fromhex(report.head_hash), report.events
-    erased = _named_as_erased(connection)
     rows = _rows(connection, position, limit)
     for row in rows:
         position += 1
-        found = _link(link, row, is_erased=erased.get(position, 0) > position)
+        is_missing = row[16] is None and not erasures.excuse(connection, position)
+        found = None if is_missing else _link(link, row)
         if found is None or row[0] != position or found != row[14]:
             return LogReport(ok=False, events=position - 1, head_hash=link.hex(), first_bad=position), False
         link = found
@@ -53,24 +77,11 @@ def _rows(connection: Connection, after: Position, limit: int) -> list[tuple[Any
         connection.text_factory = factory
 
 
-def _link(previous: bytes, row: tuple[Any, ...], *, is_erased: bool) -> bytes | None:
+def _link(previous: bytes, row: tuple[Any, ...]) -> bytes | None:
     payload_hash, salt, body = row[13], row[15], row[16]
     try:
-        if body is None and not is_erased:
-            return None
         if body is not None and chain.payload_hash(salt, body.encode()) != payload_hash:
             return None
         return chain.link(previous, row[:14])
     except (UnicodeEncodeError, TypeError, AttributeError, OverflowError):
         return None  # a value of a kind that the log never writes
-
-
-def _named_as_erased(connection: Connection) -> dict[Position, Position]:
-    """Return, for each payload that an event says was erased, the position of that event."""
-    rows = connection.execute("SELECT e.position, p.body FROM events AS e JOIN payloads AS p USING (position) WHERE e.tag = ?", (_ERASED,))
-    named: dict[Position, Position] = {}
-    for at, body in rows:
-        event = decode(_ERASED, body)
-        if isinstance(event, PayloadErased):
-            named |= {position: at for position in event.positions}  # noqa: C420  fromkeys loses the type
-    return named

@@ -59,7 +59,7 @@ class Projection(Protocol):
     define what the view says: two views are equal when these are.
 
     A module may also have `INTEGRITY`, statements that fail, or return rows, where an index of its own is damaged, and
-    `APPROXIMATE`, SELECTs of a key and a float32 vector, whose vectors are equal when they differ by at most 1e-4.
+    `APPROXIMATE`, SELECTs of a key and a float32 vector in the order of the keys, whose vectors are equal when they differ by at most 1e-4.
     """
 
     @property

@@ -1,6 +1,8 @@
 """Proof that the views equal the log: replay it into a file of its own and compare what both say."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -8,6 +10,7 @@ import numpy as np
 
 from omegad.events.fact import Position
 from omegad.log.event_log import EventLog
+from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
 from omegad.views import applying, checkpoints, generation
 from omegad.views.applying import Lookup
@@ -18,6 +21,7 @@ from omegad.views.generation import Generation
 
 REPLAY_EVENTS = 500
 VECTOR_TOLERANCE = 1e-4
+_END = (None, None)
 
 Progress = Callable[[Position, Position], None]
 
@@ -104,17 +108,26 @@ async def _problem(live: Generation, fresh: Generation, projection: Projection) 
     if damaged:
         return damaged
     for select in getattr(projection, "APPROXIMATE", ()):
-        ours, theirs = [
-            await target.readers.read(lambda connection, sql=select: dict(connection.execute(sql).fetchall()))  # type: ignore[misc]
-            for target in (live, fresh)
-        ]
-        apart = [key for key in ours.keys() & theirs.keys() if not _are_close(ours[key], theirs[key])]
+        apart = await live.readers.read(partial(_apart, other=fresh.path, select=select))
         if apart:
-            return f"{projection.NAME}: {len(apart)} vectors differ by more than {VECTOR_TOLERANCE}"
+            return f"{projection.NAME}: {apart} vectors differ by more than {VECTOR_TOLERANCE}"
     return None
 
 
+def _apart(connection: Connection, other: Path, select: str) -> int:
+    """Return how many keys that *select* finds in both files have vectors that differ. Both are read in step, one row of each at a time."""
+    with closing(open_reader(other)) as beside:
+        theirs = beside.execute(select)
+        key, vector = theirs.fetchone() or _END
+        apart = 0
+        for ours, ours_vector in connection.execute(select):
+            while key is not None and key < ours:
+                key, vector = theirs.fetchone() or _END
+            apart += key == ours and not _are_close(ours_vector, vector)
+        return apart
+
+
 def _are_close(one: bytes | None, other: bytes | None) -> bool:
-    if one is None or other is None:
+    if one is None or other is None or one == other:
         return True
     return bool(np.allclose(np.frombuffer(one, "<f4"), np.frombuffer(other, "<f4"), rtol=0, atol=VECTOR_TOLERANCE))

@@ -59,6 +59,10 @@ def test_the_service_says_itself_when_it_is_ready(service: configparser.ConfigPa
     assert service["Install"]["WantedBy"] == "default.target"
 
 
+def test_the_service_is_watched(service: configparser.ConfigParser) -> None:
+    assert int(service["Service"]["WatchdogSec"]) > MAY_STOP_S
+
+
 def test_the_service_keeps_its_files_private_and_off_the_network(service: configparser.ConfigParser) -> None:
     assert service["Service"]["UMask"] == "0077"
     assert service["Service"]["NoNewPrivileges"] == "yes"
@@ -115,26 +119,29 @@ def test_systemd_finds_nothing_wrong_with_the_service(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="systemd is Linux's")
-def test_a_daemon_that_systemd_starts_says_when_it_is_ready_and_ends_successfully(tmp_path: Path) -> None:
+def test_a_daemon_that_systemd_starts_says_when_it_is_ready_and_that_it_runs_and_ends_successfully(tmp_path: Path) -> None:
     environment = {**os.environ, "OMEGAD_HOME": str(tmp_path / "home"), "OMEGAD_MODEL": "none", "NOTIFY_SOCKET": str(tmp_path / "n")}
-    environment.pop("OMEGAD_SOCKET", None)
+    environment |= {"WATCHDOG_USEC": "200000"}
+    for name in ("OMEGAD_SOCKET", "WATCHDOG_PID"):
+        environment.pop(name, None)
     printed = tmp_path / "printed"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager, printed.open("wb") as output:
         manager.bind(environment["NOTIFY_SOCKET"])
         with subprocess.Popen([sys.executable, "-c", ENTRY_POINT, "serve"], cwd=ROOT, env=environment, stdout=output, stderr=output) as daemon:
             try:
-                is_ready = _says_ready(manager, daemon)
+                is_ready = _says("READY=1", manager, daemon)
+                is_alive = [_says("WATCHDOG=1", manager, daemon) for _ in range(3)]
             finally:
                 daemon.terminate()
-            assert (is_ready, daemon.wait(4 * MAY_STOP_S)) == (True, 0), printed.read_text(encoding="utf-8")
+            assert (is_ready, all(is_alive), daemon.wait(4 * MAY_STOP_S)) == (True, True, 0), printed.read_text(encoding="utf-8")
 
 
-def _says_ready(manager: socket.socket, daemon: subprocess.Popen[bytes]) -> bool:
+def _says(state: str, manager: socket.socket, daemon: subprocess.Popen[bytes]) -> bool:
     manager.settimeout(0.2)
     until = time.monotonic() + READY_WITHIN_S
     while daemon.poll() is None and time.monotonic() < until:
         try:
-            if "READY=1" in manager.recv(4096).decode().splitlines():
+            if state in manager.recv(4096).decode().splitlines():
                 return True
         except TimeoutError:
             continue

@@ -12,6 +12,7 @@ from omegad.embedding.catalogue import BGE, MINILM
 from omegad.embedding.embedder import LOOK_AGAIN_S, Embedder
 from omegad.embedding.jobs import WAITING_MAX
 from omegad.errors import ModelFailed, ModelMissing, Overloaded, ShuttingDown
+from tests.builders import PATIENCE_S
 from tests.embedding.fakes import FakeSession, bench, put_model, until
 
 
@@ -197,7 +198,7 @@ async def test_who_waits_when_the_service_stops_is_told_so(tmp_path: Path, nativ
             scope.cancel()
         await asyncio.sleep(0.01)
         session.may_go_on.set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await asyncio.wait([running])
             outcomes = await asyncio.gather(*waiters, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes[1:]] == [ShuttingDown, ShuttingDown]

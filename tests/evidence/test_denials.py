@@ -135,3 +135,20 @@ def test_any_notes_can_be_compared(new: str, old: str) -> None:
 @given(st.text(max_size=400))
 def test_any_text_can_be_read(text: str) -> None:
     assert len(read(text)) <= SENTENCES_MAX
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("Mei maintains the tooltip; she answers within 19 hours.", "Priya maintains the annotation layer; she answers within 52 hours."),
+        ("The users table has 12 columns", "The orders table has 31 columns"),
+        ("Wrote the parser. Coverage is at 81 %.", "Wrote the printer. Coverage is at 84 %."),
+    ],
+)
+def test_what_is_said_of_another_thing_denies_nothing(new: str, old: str) -> None:
+    assert [contradiction(new, old, near) for near in (None, 0.5, 0.9)] == [None, None, None]
+
+
+def test_what_names_itself_is_the_same_whatever_stands_beside_it() -> None:
+    assert contradiction("The API listens on port 8080. TLS ends at nginx.", "The API listens on port 9090. It is written in Go.", 0.7)
+    assert contradiction("The users table has 12 columns", "The users table has 31 columns", 0.7)

@@ -20,6 +20,7 @@ from omegad.storage.checkpointer import Checkpointer
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection, sqlite
 from tests.builders import (
+    PATIENCE_S,
     START_US,
     FakeClock,
     Written,
@@ -258,6 +259,27 @@ async def test_the_time_of_recording_never_runs_backwards(tmp_path: Path, clock:
     assert len({event.origin for event in events}) == 1
 
 
+async def test_one_moment_of_a_wrong_clock_dates_nothing_that_comes_after_it(tmp_path: Path, clock: FakeClock) -> None:
+    seen: list[int] = []
+
+    def look(_guards: Guards, now_us: int) -> Decision:
+        seen.append(now_us)
+        return Decision(events=(NewEvent(event=stored("mem-2", "two", ttl_seconds=60)),), answer=Written())
+
+    async with running_log(tmp_path / "log.db", clock) as log:
+        clock.us = wrong = START_US + 70 * 365 * 86_400_000_000
+        await append(log, stored("mem-1"))
+        clock.us = START_US
+        await log.append(Proposal(decide=look))
+        before, after = await everything(log)
+        guard = await log._writer.run(lambda connection: Guards(connection).memory("mem-2"))
+    assert guard is not None
+    assert START_US < seen[0] == after.occurred_at < START_US + 1_000_000
+    assert guard.expires_at == after.occurred_at + 60_000_000
+    assert wrong < before.recorded_at <= after.recorded_at
+    assert before.hlc < after.hlc
+
+
 async def test_a_caller_that_is_cancelled_stops_waiting_and_its_proposal_is_settled(tmp_path: Path) -> None:
     async with running_log(tmp_path / "log.db") as log:
         for delay in range(30):
@@ -362,7 +384,7 @@ async def test_after_a_failed_write_the_log_goes_on_with_a_new_connection(tmp_pa
         with pytest.raises(StorageFailed):
             await append(log, queried(text="perhaps"))
         monkeypatch.setattr(appending, "commit", genuine)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await log.wait_beyond(1)  # it was written after all, and whoever follows is woken
         assert (await append(log, queried())).position == 3
         assert [event.position for event in await everything(log)] == [1, 2, 3]

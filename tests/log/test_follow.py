@@ -1,15 +1,30 @@
 """Reading and following: every event once and in order, whether it comes from memory or from the disk."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
 import msgspec
 import pytest
 
-from omegad.events.fact import Position, Recorded
+from omegad.events.fact import Fact, Position, Recorded
 from omegad.log import event_log, reading, tail
 from omegad.log.event_log import EventLog
-from tests.builders import FakeClock, append, everything, queried, recorded, running_log, stored, tool_called, until
+from tests.builders import (
+    FakeClock,
+    append,
+    edited,
+    everything,
+    evolved,
+    excerpt,
+    queried,
+    recorded,
+    repeated,
+    running_log,
+    stored,
+    tool_called,
+    until,
+)
 
 
 async def follow(log: EventLog, after: Position, seen: list[Recorded]) -> None:
@@ -80,7 +95,7 @@ async def test_a_read_is_bounded_in_bytes_and_never_empty(tmp_path: Path, clock:
 def test_the_tail_is_bounded_and_answers_only_what_it_holds_without_a_gap() -> None:
     kept = tail.Tail()
     assert kept.after(0, 10) == []
-    kept.extend(recorded(queried(), position) for position in range(1, 2_001))
+    kept.extend((recorded(queried(), position), 300) for position in range(1, 2_001))
     assert [event.position for event in kept.after(1_990, 3)] == [1_991, 1_992, 1_993]
     assert kept.after(900, 10) == []
     assert [event.position for event in kept.after(2_000 - tail.EVENTS_MAX, 1)] == [2_000 - tail.EVENTS_MAX + 1]
@@ -88,11 +103,26 @@ def test_the_tail_is_bounded_and_answers_only_what_it_holds_without_a_gap() -> N
     assert kept.after(1_990, 3) == []
 
 
-def test_the_tail_is_bounded_in_text() -> None:
-    kept = tail.Tail()
-    kept.extend(recorded(stored(content="x" * 200_000), position) for position in range(1, 101))
-    assert kept.after(100 - tail.TEXT_MAX // 200_000 - 1, 1) == []
-    assert [event.position for event in kept.after(99, 1)] == [100]
+_LARGE = "x" * 200_000
+_LARGE_EVENTS: dict[str, Callable[[int], Fact]] = {
+    "stored": lambda number: stored(f"mem-{number}", _LARGE),
+    "edited": lambda _: edited(content=_LARGE),
+    "evolved": lambda _: evolved(content=_LARGE, wording="more"),
+    "repeated": lambda _: repeated(content=_LARGE),
+    "described": lambda number: stored(f"mem-{number}", str(number), metadata={"why": _LARGE}),
+    "called": lambda number: tool_called(number, result=excerpt(_LARGE)),
+    "queried": lambda _: queried(text=_LARGE),
+}
+
+
+@pytest.mark.parametrize("kind", _LARGE_EVENTS)
+async def test_the_tail_is_bounded_in_bytes_whatever_the_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(tail, "BYTES_MAX", 1_000_000)
+    async with running_log(tmp_path / "log.db") as log:
+        for number in range(1, 9):
+            await append(log, _LARGE_EVENTS[kind](number))
+        assert [event.position for event in log._tail.after(4, 8)] == [5, 6, 7, 8]
+        assert log._tail.after(3, 8) == []
 
 
 async def test_each_follower_gets_the_same_events(tmp_path: Path) -> None:

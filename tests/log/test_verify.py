@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from omegad.errors import LogBroken
 from omegad.log import chain, event_log
-from omegad.log.verifying import LogReport, verify_part
+from omegad.log.event_log import EventLog
+from omegad.log.verifying import Erasures, LogReport, verify_part
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection, sqlite
-from tests.builders import FakeClock, append, embedded, erased, everything, queried, rows, running_log, stored, tool_called
+from tests.builders import FakeClock, append, embedded, erased, everything, queried, rows, running_log, stored, threads_ended, tool_called
 
 EVENTS = 8
 ENVELOPE = ("event_id", "tag", "recorded_at", "occurred_at", "tz_offset", "origin", "hlc", "session_id", "project", "client", "cause", "trace")
@@ -60,9 +61,9 @@ def tampered_copy(*, triggers: bool = False) -> Iterator[Connection]:
 
 
 def verify(connection: Connection) -> LogReport:
-    report, more = LogReport(ok=True, events=0, head_hash=chain.GENESIS.hex()), True
+    report, more, erasures = LogReport(ok=True, events=0, head_hash=chain.GENESIS.hex()), True, Erasures()
     while more:
-        report, more = verify_part(connection, report, 3)
+        report, more = verify_part(connection, report, 3, erasures)
     return report
 
 
@@ -180,6 +181,53 @@ async def test_an_erased_payload_verifies_when_an_event_names_it(tmp_path: Path)
         assert (report.ok, report.events) == (True, 3)
 
 
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """After which position each search for erasures began."""
+    found: list[int] = []
+    genuine = Erasures._search
+
+    def counted(erasures: Erasures, connection: Connection) -> None:
+        found.append(erasures._searched_to)
+        genuine(erasures, connection)
+
+    monkeypatch.setattr(Erasures, "_search", counted)
+    return found
+
+
+async def test_what_is_erased_while_the_log_is_being_verified_is_not_taken_for_damage(tmp_path: Path, searches: list[int]) -> None:
+    async with running_log(tmp_path / "log.db") as log:
+        await append(log, *[queried()] * 6)
+        await append(log, erased(1))
+        await _wipe(log, 1)
+        report, erasures = LogReport(ok=True, events=0, head_hash=chain.GENESIS.hex()), Erasures()
+        report, _ = await log._writer.run(lambda connection: verify_part(connection, report, 2, erasures))
+        await append(log, erased(5))
+        await _wipe(log, 5)
+        found, _ = await log._writer.run(lambda connection: verify_part(connection, report, 20, erasures))
+        assert (found.ok, found.events) == (True, 8)
+        assert searches == [0, 7]
+
+
+async def _wipe(log: EventLog, position: int) -> None:
+    await log._writer.run(lambda connection: connection.execute("DELETE FROM payloads WHERE position = ?", (position,)).fetchall())
+
+
+async def test_erasures_are_searched_for_only_once_a_payload_is_missing_and_found_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, searches: list[int]
+) -> None:
+    monkeypatch.setattr(event_log, "VERIFY_CHUNK", 2)
+    async with running_log(tmp_path / "log.db") as log:
+        await append(log, *[queried()] * 20)
+        await log.verify(lambda *_: None)
+        assert searches == []
+        await append(log, erased(*range(3, 18)))
+        for position in range(3, 18):
+            await _wipe(log, position)
+        assert (await log.verify(lambda *_: None)).ok
+        assert searches == [0]
+
+
 def test_an_absent_payload_that_no_event_names_shows() -> None:
     with tampered_copy() as connection:
         connection.execute("DELETE FROM payloads WHERE position = 3")
@@ -218,11 +266,11 @@ async def test_a_payload_that_is_not_utf8_is_found_when_the_log_is_opened(tmp_pa
 
 async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "log.db").write_bytes(b"not a database" * 1_000)
-    with pytest.raises(Exception, match="damaged"):
-        async with event_log.opened(tmp_path / "log.db", FakeClock()):
-            pass
+    async with threads_ended():
+        with pytest.raises(Exception, match="damaged"):
+            async with event_log.opened(tmp_path / "log.db", FakeClock()):
+                pass
     assert (tmp_path / "log.db").read_bytes().startswith(b"not a database")
-    await asyncio.sleep(0.05)  # the thread of the connection that failed has a last word for the event loop
 
 
 async def test_a_log_of_a_newer_format_is_refused(tmp_path: Path) -> None:

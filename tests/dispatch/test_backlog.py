@@ -1,0 +1,152 @@
+"""The backlog of a served home: what the status says of it, and how it deals with a text that the model cannot embed."""
+
+import threading
+
+import anyio
+import pytest
+
+from omegad.commands.store import StoreMemory
+from omegad.config import Paths
+from omegad.dispatch.commands import CommandDispatch
+from omegad.embedding.breaker import FAILURES_MAX
+from omegad.errors import Invalid, OmegadError, Refused
+from omegad.storage.driver import Connection
+from tests.builders import PATIENCE_S, FakeClock, FakeModel, Served, put_model, served, until, vector_of
+
+UNFIT = "unfit"
+
+
+class PickyModel(FakeModel):
+    """Fails on the texts that hold a word; takes a permit for each text, where there are any to be had."""
+
+    permits: threading.Semaphore | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    def embed(self, text: str) -> bytes:
+        self.asked.append(text)
+        if self.permits is not None:
+            self.permits.acquire(timeout=PATIENCE_S)
+        if UNFIT in text:
+            raise ValueError("the output has length 0")
+        return super().embed(text)
+
+
+@pytest.fixture
+def model(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> PickyModel:
+    fake = PickyModel()
+    put_model(paths.models)
+    monkeypatch.setattr("omegad.embedding.embedder._load_session", lambda _folder, _manifest: fake)
+    monkeypatch.setattr("omegad.reactions.embedding_backlog.LOOK_AGAIN_S", 0.02)
+    return fake
+
+
+async def embedded(it: Served) -> int:
+    def count(connection: Connection) -> int:
+        found: int = connection.execute("SELECT count(DISTINCT memory_id) FROM memory_vectors WHERE vector IS NOT NULL").fetchone()[0]
+        return found
+
+    await it.caught_up()
+    return await it.daemon.parts.views.read(count)
+
+
+async def all_embedded(it: Served, wanted: int) -> None:
+    with anyio.fail_after(PATIENCE_S):
+        while await embedded(it) != wanted:  # noqa: ASYNC110  the views announce no rows
+            await anyio.sleep(0.01)
+
+
+@pytest.mark.usefixtures("model")
+async def test_one_text_that_cannot_be_embedded_holds_up_nobody(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        for number in range(FAILURES_MAX):
+            await it.caller.call("memory.store", content=f"{UNFIT} text number {number}", ack="durable")
+        for number in range(10):
+            await it.caller.call("memory.store", content=f"memory of thing{number}", ack="durable")
+        await all_embedded(it, 10)
+        await until(lambda: it.daemon.backlog.size == 0)
+        assert (await it.caller.call("memory.query", text="what of thing3?"))["degraded"] is None
+        status = await it.caller.call("system.status")
+        assert (status["embedding"]["state"], status["embedding"]["backlog"]) == ("ready", 0)
+        (trouble,) = status["degraded"]
+        assert trouble.startswith(f"{FAILURES_MAX} memories cannot be embedded and are found by words alone; of mem-")
+        assert trouble.endswith("the output has length 0")
+
+
+@pytest.mark.usefixtures("model")
+async def test_a_long_memory_is_set_aside_for_one_of_its_passages(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        await it.caller.call("memory.store", content="word " * 1_000 + UNFIT, ack="durable")
+        await until(lambda: it.daemon.backlog.trouble is not None)
+        assert await embedded(it) == 0
+
+
+@pytest.mark.usefixtures("model")
+async def test_one_that_says_something_else_is_tried_at_once(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        stored = await it.caller.call("memory.store", content=f"{UNFIT} text", ack="durable")
+        await until(lambda: it.daemon.backlog.trouble is not None)
+        await it.caller.call("memory.edit", memory_id=stored["memory_id"], content="a text like others", ack="durable")
+        await all_embedded(it, 1)
+        await until(lambda: it.daemon.backlog.trouble is None)
+
+
+async def test_lost_vectors_of_a_text_that_can_be_embedded_no_more_hold_up_no_others(
+    paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omegad.dispatch.backlog.BATCH", 2)
+    monkeypatch.setattr(PickyModel, "embed", lambda _model, text: vector_of(text))
+    async with served(paths, clock) as it:
+        for text in (f"{UNFIT} now", *(f"memory of thing{number}" for number in range(4)), f"{UNFIT} and last"):
+            await it.caller.call("memory.store", content=text)
+        await all_embedded(it, 6)
+    for path in (*paths.home.glob("embeddings.db*"), *paths.home.glob("views*")):
+        path.unlink()
+    monkeypatch.undo()
+    monkeypatch.setattr("omegad.embedding.embedder._load_session", lambda _folder, _manifest: model)
+    async with served(paths, clock) as it:
+        await all_embedded(it, 4)
+        await until(lambda: it.daemon.backlog.size == 0)
+        assert (it.daemon.backlog.trouble or "").startswith("2 memories")
+
+
+@pytest.mark.parametrize("error", [Refused("no such type"), Invalid("too large")], ids=["refused", "invalid"])
+async def test_one_whose_embedding_is_refused_is_set_aside(
+    paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch, error: OmegadError
+) -> None:
+    async def embed_stored(_commands: CommandDispatch, memory_id: str, content_hash: str, command: StoreMemory) -> bool:
+        del memory_id, content_hash
+        if command.content == "one":
+            raise error
+        assert model.embed(command.content)
+        return True
+
+    monkeypatch.setattr(CommandDispatch, "embed_stored", embed_stored)
+    async with served(paths, clock) as it:
+        for text in ("one", "two"):
+            await it.caller.call("memory.store", content=text, ack="durable")
+        await until(lambda: it.daemon.backlog.trouble is not None)
+        await until(lambda: "two" in model.texts)
+        assert (it.daemon.backlog.trouble or "").endswith(str(error))
+
+
+@pytest.mark.parametrize(("share", "told"), [(1e9, 70), (1e-9, 64)], ids=["counted again", "not yet counted again"])
+async def test_the_status_counts_what_is_stored_while_the_backlog_is_worked_off(
+    paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch, share: float, told: int
+) -> None:
+    monkeypatch.setattr("omegad.reactions.embedding_backlog.COUNTING_SHARE", share)
+    async with served(paths, clock) as it:
+        model.permits = threading.Semaphore(0)
+        await it.caller.call("memory.store", content="the first memory", ack="durable")
+        await until(lambda: model.asked)
+        for number in range(70):
+            await it.caller.call("memory.store", content=f"memory of thing{number}", ack="durable")
+        model.permits.release()
+        await until(lambda: it.daemon.backlog.size == told)
+        status = await it.caller.call("system.status")
+        assert (status["embedding"]["backlog"], status["degraded"]) == (told, [f"{told} memories wait for their vectors"])
+        model.permits.release(70)
+        await all_embedded(it, 71)
+        await until(lambda: it.daemon.backlog.size == 0)

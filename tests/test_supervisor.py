@@ -1,0 +1,64 @@
+"""What a service manager hears: a fake one listens where systemd would."""
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+import pytest
+
+from omegad import supervisor
+
+
+@pytest.fixture
+def manager() -> Iterator[socket.socket]:
+    with TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(f"{folder}/notify")
+        listening.settimeout(0.01)
+        yield listening
+
+
+def heard(manager: socket.socket) -> list[str]:
+    found = []
+    try:
+        while True:
+            found.append(manager.recv(4_096).decode())
+    except TimeoutError:
+        return found
+
+
+async def test_a_watched_loop_says_twice_in_each_interval_that_it_runs(manager: socket.socket) -> None:
+    environ = {"NOTIFY_SOCKET": manager.getsockname(), "WATCHDOG_USEC": "100000", "WATCHDOG_PID": str(os.getpid())}
+    with anyio.move_on_after(0.28):
+        await supervisor.keep_alive(environ)
+    assert 4 <= len(heard(manager)) <= 6
+
+
+@pytest.mark.parametrize(
+    "watch",
+    [{}, {"WATCHDOG_USEC": ""}, {"WATCHDOG_USEC": "0"}, {"WATCHDOG_USEC": "soon"}, {"WATCHDOG_USEC": "100000", "WATCHDOG_PID": "1"}],
+    ids=["not watched", "empty", "zero", "no number", "another process"],
+)
+async def test_one_that_is_not_watched_says_nothing(manager: socket.socket, watch: dict[str, str]) -> None:
+    with anyio.fail_after(1):
+        await supervisor.keep_alive({"NOTIFY_SOCKET": manager.getsockname(), **watch})
+    assert heard(manager) == []
+
+
+async def test_a_manager_that_is_away_for_a_while_harms_nobody(tmp_path: Path) -> None:
+    environ = {"NOTIFY_SOCKET": str(tmp_path / "nobody"), "WATCHDOG_USEC": "10000"}
+    with anyio.move_on_after(0.05) as waiting:
+        await supervisor.keep_alive(environ)
+    assert waiting.cancelled_caught
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the abstract namespace is Linux's")
+def test_a_manager_in_the_abstract_namespace_hears_as_well() -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(f"\0omegad-test-{os.getpid()}")
+        listening.settimeout(1)
+        supervisor.notify("READY=1", {"NOTIFY_SOCKET": f"@omegad-test-{os.getpid()}"})
+        assert listening.recv(64) == b"READY=1"

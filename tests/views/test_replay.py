@@ -1,0 +1,69 @@
+"""Comparing the vectors of two files: by key, within a tolerance, and without holding them all."""
+
+import tracemalloc
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omegad.storage.database import open_reader, open_writer
+from omegad.storage.driver import Connection
+from omegad.views import replay
+
+SELECT = "SELECT id, vector FROM v ORDER BY id"
+MEBIBYTE = 1024 * 1024
+
+Numbers = Mapping[int, float | None]
+
+
+def write(path: Path, numbers: Numbers) -> Connection:
+    """Write vectors that are a number over and over, and open the file for reading."""
+    writer = open_writer(path, durable=False)
+    writer.execute("CREATE TABLE v (id INTEGER PRIMARY KEY, vector BLOB)")
+    rows = [(key, None if number is None else np.full(384, number, "<f4").tobytes()) for key, number in numbers.items()]
+    writer.execute("BEGIN")
+    writer.executemany("INSERT INTO v VALUES (?, ?)", rows)
+    writer.execute("COMMIT")
+    writer.close()
+    return open_reader(path)
+
+
+def apart(folder: Path, ours: Numbers, theirs: Numbers) -> int:
+    mine, other = write(folder / "a.db", ours), write(folder / "b.db", theirs)
+    other.close()
+    try:
+        return replay._apart(mine, folder / "b.db", SELECT)
+    finally:
+        mine.close()
+
+
+_numbers = st.dictionaries(st.integers(1, 12), st.sampled_from([0.0, 0.5, 1.0, None]))
+
+
+@given(ours=_numbers, theirs=_numbers)
+def test_those_that_both_files_have_are_compared(ours: Numbers, theirs: Numbers) -> None:
+    differing = [key for key in ours.keys() & theirs.keys() if ours[key] != theirs[key] and None not in {ours[key], theirs[key]}]
+    with TemporaryDirectory() as folder:
+        assert apart(Path(folder), ours, theirs) == len(differing)
+
+
+@pytest.mark.parametrize(("difference", "count"), [(0.9e-4, 0), (1.1e-4, 1)])
+def test_a_difference_within_the_tolerance_is_none(tmp_path: Path, difference: float, count: int) -> None:
+    assert apart(tmp_path, {1: 0.0}, {1: difference}) == count
+
+
+def test_many_vectors_are_compared_in_little_memory(tmp_path: Path) -> None:
+    numbers = {key: key / 10_000 for key in range(1, 5_001)}
+    mine, other = write(tmp_path / "a.db", numbers), write(tmp_path / "b.db", numbers)
+    other.close()
+    tracemalloc.start()
+    try:
+        assert replay._apart(mine, tmp_path / "b.db", SELECT) == 0
+        assert tracemalloc.get_traced_memory()[1] < MEBIBYTE
+    finally:
+        tracemalloc.stop()
+        mine.close()
