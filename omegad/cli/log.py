@@ -55,7 +55,7 @@ def _write_event_json(event: Answer) -> None:
 def _write_event(event: Answer) -> None:
     data = "(erased)" if event["data"] is None else one_line(msgspec.json.encode(_untagged(event["data"])).decode())
     where = one_line(event["session_id"] or event["client"] or "-")
-    line = f"{event['position']:>7}  {moment(event['recorded_at'])}  {painted(one_line(event['tag']).ljust(TAG_COLUMNS), 'bold')}  {where}  "
+    line = f"{event['position']:>7}  {moment(event['occurred_at'])}  {painted(one_line(event['tag']).ljust(TAG_COLUMNS), 'bold')}  {where}  "
     print(line + (cut(data, DATA_COLUMNS) if is_terminal(sys.stdout) else data), flush=True)
 
 

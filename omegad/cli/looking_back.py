@@ -46,7 +46,7 @@ def history(arguments: Namespace, place: Place) -> int:
 
 def _lived(event: Answer, memory_id: str) -> tuple[object, ...]:
     what, _, _ = event["tag"].partition("@")
-    return event["position"], moment(event["recorded_at"]), what, event["client"] or event["session_id"] or "-", _data(event["data"], memory_id)
+    return event["position"], moment(event["occurred_at"]), what, event["client"] or event["session_id"] or "-", _data(event["data"], memory_id)
 
 
 def _data(data: Answer, memory_id: str) -> str:

@@ -40,7 +40,13 @@ class BacklogEmbedding:
 
     async def embed(self, memory: Lacking) -> str | None:
         """Embed one and record what follows; return what is wrong with it, None once that is done. Raises what keeps the model from it."""
-        command = StoreMemory(content=memory.content, event_type=memory.event_type, project=memory.project, entity_id=memory.entity_id)
+        command = StoreMemory(
+            content=memory.content,
+            event_type=memory.event_type,
+            project=memory.project,
+            entity_id=memory.entity_id,
+            session_id=memory.session_id,
+        )
         try:
             if await self._commands.embed_stored(memory.memory_id, memory.content_hash, command):
                 return None

@@ -15,6 +15,7 @@ class Lacking(msgspec.Struct, frozen=True):
     event_type: str
     project: str | None
     entity_id: str | None
+    session_id: str | None
 
 
 class Unfilled(msgspec.Struct, frozen=True):
@@ -38,7 +39,7 @@ JOIN memories AS m ON m.node_id = v.memory_id WHERE d.name = 'vectors' AND d.pos
 
 def unembedded(connection: Connection, embedder_id: str, after: int, limit: int) -> list[Lacking]:
     """Return memories after a place that have no vectors of the embedder, oldest first."""
-    columns = "m.id, m.node_id, m.content, m.content_hash, m.event_type, m.project, m.entity_id"
+    columns = "m.id, m.node_id, m.content, m.content_hash, m.event_type, m.project, m.entity_id, m.session_id"
     rows = connection.execute(f"SELECT {columns} FROM {_UNEMBEDDED} ORDER BY m.id LIMIT ?", (after, embedder_id, limit))
     return [Lacking(*row) for row in rows]
 

@@ -160,6 +160,15 @@ async def test_what_a_session_left_behind_belongs_to_it(event_type: str, outcome
     assert model.texts
 
 
+async def test_what_a_session_left_behind_is_its_own_where_it_is_embedded_later(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    async with served(paths, clock) as it:
+        for session, content in (("s1", "the migration is half done"), ("s1", "the migration is half done!"), ("s2", "the migration is half done")):
+            await store(it, content, event_type="checkpoint", session_id=session, ack="durable")
+        await it.worked_off()
+        assert [len((await it.caller.call("memory.list", session_id=session))["memories"]) for session in ("s1", "s2")] == [1, 1]
+    assert model.texts
+
+
 # --- undone -------------------------------------------------------------------------------------------------------------------------------
 
 

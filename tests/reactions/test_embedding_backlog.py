@@ -47,7 +47,9 @@ class FakeEmbedding:
         return sum(place > after for place in self.lacking) + sum(place > filled_to for place in self.unfilled_ones)
 
     async def unembedded(self, after: int) -> list[Lacking]:
-        found = [Lacking(place, name, "content", f"hash of {name}", "memory", None, None) for place, name in self.lacking.items() if place > after]
+        found = [
+            Lacking(place, name, "content", f"hash of {name}", "memory", None, None, None) for place, name in self.lacking.items() if place > after
+        ]
         return found[:2]
 
     async def embed(self, memory: Lacking) -> str | None:
