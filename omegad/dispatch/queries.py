@@ -59,6 +59,7 @@ class QueryDispatch:
             abstained=not found.results,
             confidence=found.confidence,
             degraded=degraded,
+            unembedded=found.unembedded,
             query_id=uuid7(self._clock),
             position=position,
             stale_by=max(0, acknowledged - position),

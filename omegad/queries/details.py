@@ -10,7 +10,8 @@ from omegad.lexemes import split_names
 from omegad.memory_types import MemoryTypes
 from omegad.queries.question import Question
 from omegad.queries.ranking import DAY_US, Details
-from omegad.queries.terms import STOP_WORDS
+from omegad.queries.renewal import SHORT
+from omegad.queries.terms import STOP_WORDS, bare_version
 from omegad.storage.driver import Connection
 
 READ_CHARACTERS = 16_384  # of a content, when it is searched for identifiers
@@ -29,7 +30,7 @@ _OF_NAMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A question, its telling words in lower case, and each of its identifiers in lower case, and as words in a row."""
+    """A question, its telling words in lower case, and each of its identifiers in lower case, a version without its v, and as words in a row."""
 
     question: Question
     words: frozenset[str]
@@ -38,7 +39,8 @@ class Asked(msgspec.Struct, frozen=True):
 
 def asked(question: Question, text: str) -> Asked:
     """Prepare a question to be compared with many memories."""
-    identifiers = tuple((name.lower(), _in_a_row(name)) for name in question.identifiers)
+    names = [bare_version(name) or name for name in question.identifiers]
+    identifiers = tuple((name.lower(), _in_a_row(name)) for name in names)
     return Asked(question, frozenset(_words(text)) - STOP_WORDS, identifiers)
 
 
@@ -58,6 +60,7 @@ def _details(row: tuple[Any, ...], asked: Asked, identifiers: float, types: Memo
     return Details(
         is_author_named=author in asked.question.names,
         is_question=bool(is_question),
+        is_spoken=author is not None,
         characters=characters,
         identifiers=identifiers,
         is_in_period=period is not None and period.start_us <= spoken_us < period.end_us,
@@ -79,9 +82,12 @@ def _details(row: tuple[Any, ...], asked: Asked, identifiers: float, types: Memo
     )
 
 
-def lacking(known: Mapping[int, Details], row: int, asked: Asked) -> bool:
-    """Say whether the question names a thing exactly, and the memory does not."""
-    return bool(asked.identifiers) and (row not in known or known[row].identifiers == 0)
+def statements(connection: Connection, rows: Sequence[int], known: Mapping[int, Details]) -> list[str | None]:
+    """Return, in the order of *rows*, the content of each that is short, and not a turn of a conversation; None for the others."""
+    short = [row for row in rows if known[row].characters < SHORT and not known[row].is_spoken]
+    sql = "SELECT id, content FROM memories WHERE id IN (SELECT value FROM json_each(?))"
+    contents: dict[int, str] = dict(connection.execute(sql, (str(short),))) if len(short) > 1 else {}
+    return [contents.get(row) for row in rows]
 
 
 def _identifiers_held(asked: Asked, content: str) -> float:
@@ -96,10 +102,12 @@ def _identifiers_held(asked: Asked, content: str) -> float:
 
 
 def _stands_alone(name: str, text: str) -> bool:
-    """Say whether a text holds a name that is not a part of a longer one."""
+    """Say whether a text holds a name that is not a part of a longer one; the v before a version is no part of its name."""
+    is_version = bare_version(name) is not None
     place = text.find(name)
     while place >= 0:
-        before, after = text[place - 1 : place], text[place + len(name) : place + len(name) + 1]
+        start = place - (is_version and text[place - 1 : place] == "v")
+        before, after = text[start - 1 : start], text[place + len(name) : place + len(name) + 1]
         if not ((before and before in _OF_NAMES) or (after and after in _OF_NAMES)):
             return True
         place = text.find(name, place + len(name))

@@ -6,7 +6,6 @@ from msgspec import Meta
 
 from omegad.errors import Invalid
 from omegad.queries.query import Query
-from omegad.storage.driver import Connection
 from omegad.times import parse_time
 
 LAST_ROW = 2**62
@@ -64,12 +63,6 @@ def where(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
         parts.append("m.created_us <= ?")
         values.append(parse_time(filters.until, "until"))
     return " AND ".join(parts), tuple(values)
-
-
-def is_any_overdue(connection: Connection, now_us: int) -> bool:
-    """Say whether there is a memory whose time is over, and which no event has said so of yet."""
-    sql = "SELECT EXISTS (SELECT 1 FROM memories WHERE expires_us <= ? AND status = 'active')"
-    return bool(connection.execute(sql, (now_us,)).fetchone()[0])
 
 
 def _marks(values: tuple[str, ...]) -> str:

@@ -77,6 +77,13 @@ class Mirror:
             found: set[int] = set(self._columns.memory[self._columns.chosen(wanted, places)].tolist())
         return found
 
+    def without(self, memory_rows: Sequence[int]) -> list[int]:
+        """Return those of the memory rows that it holds no vector of."""
+        if not memory_rows:
+            return []
+        with self._lock:
+            return [row for row, is_held in zip(memory_rows, np.isin(memory_rows, self._columns.memory), strict=True) if not is_held]
+
     def cosines_of(self, connection: Connection, vector: bytes, memory_rows: Sequence[int]) -> dict[int, float]:
         """Return, by memory row, the cosine of its nearest passage; rows without vectors are left out."""
         if not memory_rows:

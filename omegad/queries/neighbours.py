@@ -2,12 +2,14 @@
 
 import msgspec
 
-from omegad.queries import terms
+from omegad.queries import words
 from omegad.queries.columns import Selection
 from omegad.queries.mirror import Mirror
+from omegad.queries.words import Filtered
 from omegad.storage.driver import Connection
 
 COUNT = 10
+READ_CHARACTERS = 2_000  # of a content, when it is searched for by its words
 
 
 class Near(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,12 +41,8 @@ def neighbours(
 
 
 def _by_words(connection: Connection, content: str, project: str | None, now_us: int) -> list[int]:
-    expression = terms.any_term(content[:2_000])
-    if expression is None:
+    wanted = words.of_question(content[:READ_CHARACTERS])
+    if wanted is None:
         return []
-    sql = """
-    SELECT m.id FROM (SELECT rowid, rank AS score FROM memories_fts WHERE memories_fts MATCH ?) AS f
-    CROSS JOIN memories AS m ON m.id = f.rowid WHERE m.project IS ? AND m.status = 'active'
-    AND (m.expires_us IS NULL OR m.expires_us > ?) ORDER BY f.score, m.id LIMIT ?
-    """
-    return [row[0] for row in connection.execute(sql, (expression, project, now_us, COUNT + 1))]
+    filtered = Filtered("m.project IS ? AND m.status = 'active' AND (m.expires_us IS NULL OR m.expires_us > ?)", (project, now_us))
+    return words.best_of_filtered(connection, wanted, words.counts(connection, wanted), COUNT + 1, filtered).rows

@@ -41,7 +41,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     contradicted: float = -0.15
     outdated: float = -0.15
     announced: float = -0.20
-    age: float = -0.05
+    restated: float = -0.70
     linked: float = 0.60
 
 
@@ -49,32 +49,38 @@ SUBSTANCE_CHARACTERS = 400  # beyond which a memory does not say more by being l
 RATING_MAX = 4  # either way, beyond which another rating changes nothing
 BLAME = 2  # how many times more a bad rating counts than a good one
 NEGLECTED_DAYS = 180
-COMPARED = 20  # of the best, each with each, for one that makes another outdated
-SAME_MATTER = (0.3, 0.6)  # cosines between which two memories come to be about the same matter
-COMPARABLE = 0.75  # share of the older one's own relevance that the newer one must have
-OUTDATED_DAYS = 60  # after which a memory is half outdated by a newer one
+BY_ITSELF = 10  # of the best by words, and by meaning, whatever stands beside them, that are always looked at closely
+SUCCEEDING = 0.15  # share of the older one's own relevance that the newer one must have
 EPSILON = 1e-4
 
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     """The memories that may answer: arrays of one length, in ascending order of `ids`.
 
-    `cosine` is that of the nearest passage, 0 without vectors; `bm25` is 0 where no term is in it. `near_cosine` is the better cosine of
-    the neighbours in the session, `near_bm25` the sum of their scores. `session` numbers the sessions; what is in none has a number
-    of its own.
+    `cosine` is that of the nearest passage; of what is not embedded what its words let expect, and 0 without vectors. `bm25` is 0 where
+    no term is in it, and `words` the same with what it holds of the rare ones. `near_cosine` is the better cosine of the neighbours in the
+    session, `near_words` the sum of their scores. `session` numbers the sessions; what is in none has a number of its own.
     """
 
     ids: npt.NDArray[np.int64]
     cosine: npt.NDArray[np.float64]
+    is_embedded: npt.NDArray[np.bool_]
     bm25: npt.NDArray[np.float64]
+    words: npt.NDArray[np.float64]
     near_cosine: npt.NDArray[np.float64]
-    near_bm25: npt.NDArray[np.float64]
+    near_words: npt.NDArray[np.float64]
     session: npt.NDArray[np.intp]
 
-    def cosine_of(self, row: int) -> float:
-        """Return the cosine of a row, 0 for one that is no candidate."""
+    def __contains__(self, row: int) -> bool:
+        """Say whether a row is a candidate."""
+        return self._place(row) is not None
+
+    def cosine_of(self, row: int) -> float | None:
+        """Return the cosine of a row, None for one without a vector, and 0 for one that is no candidate."""
         place = self._place(row)
-        return 0.0 if place is None else float(self.cosine[place])
+        if place is None:
+            return 0.0
+        return float(self.cosine[place]) if self.is_embedded[place] else None
 
     def bm25_of(self, row: int) -> float:
         """Return the BM25 score of a row, 0 for one that is no candidate."""
@@ -82,10 +88,15 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
         return 0.0 if place is None else float(self.bm25[place])
 
     def relevance_of(self, row: int) -> float:
-        """Return how well a row matches by itself, whatever stands beside it, 0 to 1."""
-        by_meaning = self.cosine_of(row) / (self.cosine.max(initial=0.0) or 1.0)
-        by_words = self.bm25_of(row) / (self.bm25.max(initial=0.0) or 1.0)
-        return float(0.5 * max(0.0, by_meaning) + 0.5 * by_words)
+        """Return how well a row matches by itself, whatever stands beside it, 0 to 1; 0 for one that is no candidate."""
+        place = self._place(row)
+        return 0.0 if place is None else self.relevance(float(self.cosine[place]), float(self.bm25[place]))
+
+    def relevance(self, cosine: float, bm25: float) -> float:
+        """Return how well what has these scores matches by itself, beside the best of these."""
+        best_cosine, best_bm25 = self.cosine.max(initial=0.0), self.bm25.max(initial=0.0)
+        share = 0.5 if best_cosine > 0 and best_bm25 > 0 else 1.0
+        return float(share * (max(0.0, cosine) / (best_cosine or 1.0) + bm25 / (best_bm25 or 1.0)))
 
     def _place(self, row: int) -> int | None:
         place = int(np.searchsorted(self.ids, row))
@@ -98,12 +109,14 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     `is_author_named`, `identifiers`, `overlap` and `is_in_period` are about the question: whether it names who speaks, which share of
     its identifiers the memory holds, which share of its words the memory's tags and project are, and whether the memory is of the
     time it names. `uses` are those that somebody told of, by saying it again or rating it helpful; to be found is none, so that the same
-    question is answered the same. Ages are in whole days. `denied_by` is the row of the newer memory that denies it, for a question
+    question is answered the same. `is_spoken` says that it is
+    what somebody said, by name. Ages are in whole days. `denied_by` is the row of the newer memory that denies it, for a question
     about how things are.
     """
 
     is_author_named: bool = False
     is_question: bool = False
+    is_spoken: bool = False
     characters: int = SUBSTANCE_CHARACTERS
     identifiers: float = 0.0
     is_in_period: bool = False
@@ -135,13 +148,14 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
 def matched(known: Candidates, weights: Weights, count: int, *, must_match: bool = True) -> list[Ranked]:
     """Return the best by how well they and their surroundings match, best first; equals in order of their ids.
 
+    After the best *count* also come the `BY_ITSELF` best by words and by meaning alone, which may hold what the question names exactly.
     What does not match at all is left out if it must; it need not where something else may speak for it.
     """
     own = {
         "meaning": weights.meaning * _scaled(known.cosine),
         "near_meaning": weights.near_meaning * _scaled(known.near_cosine),
-        "words": weights.words * _scaled(known.bm25),
-        "near_words": weights.near_words * _scaled(known.near_bm25),
+        "words": weights.words * _scaled(known.words),
+        "near_words": weights.near_words * _scaled(known.near_words),
     }
     # Where one of the two says nothing about any candidate, the other carries its weight as well.
     by_meaning, by_words = weights.meaning + weights.near_meaning, weights.words + weights.near_words
@@ -152,7 +166,12 @@ def matched(known: Candidates, weights: Weights, count: int, *, must_match: bool
     np.maximum.at(best_of, known.session, alone)
     stages["session"] = weights.session * best_of[known.session]
     scores = alone + stages["session"]
-    order = np.lexsort((known.ids, -np.round(scores, 9)))[:count]
+    order = np.lexsort((known.ids, -np.round(scores, 9)))
+    kept = np.zeros(len(order), np.bool_)
+    kept[order[:count]] = True
+    for values in (known.words, known.cosine):
+        kept[np.argpartition(-values, min(BY_ITSELF, len(values)) - 1)[:BY_ITSELF]] = True
+    order = order[kept[order]]
     return [
         Ranked(id=int(known.ids[i]), score=float(scores[i]), stages={name: float(values[i]) for name, values in stages.items()})
         for i in order
@@ -167,24 +186,27 @@ def refined(ranked: Sequence[Ranked], details: Mapping[int, Details], weights: W
     for one in ranked:
         stages = {**one.stages, **{name: scale * value for name, value in _stages(details[one.id], weights).items() if value}}
         found.append(Ranked(id=one.id, score=sum(stages.values()), stages=stages))
-    return _ordered(found)
+    return ordered(found)
 
 
-def succeeded(ranked: Sequence[Ranked], details: Mapping[int, Details]) -> list[Ranked]:
+def succeeded(ranked: Sequence[Ranked], details: Mapping[int, Details], relevance: Mapping[int, float]) -> list[Ranked]:
     """Let a memory that denies an older one stand where that one would without it, whether or not it was found by itself.
 
     *details* has those of the denying memories too; the older are dealt with first, so that the last of several stands for all. What
-    holds a thing that the question names exactly keeps its place before one that does not.
+    holds a thing that the question names exactly keeps its place before one that does not; and what denies it has to be about the
+    question itself, by *relevance*, as `SUCCEEDING` of the older one is, for what it denies may be something else of the older one.
     """
     by_id = {one.id: one for one in ranked}
     for row in sorted(details, key=lambda row: (details[row].dated_us, row)):
         older, newer = by_id.get(row), details[row].denied_by
         if older is None or newer is None or newer not in details or details[newer].identifiers < details[row].identifiers:
             continue
+        if relevance.get(newer, 0.0) < SUCCEEDING * relevance.get(row, 0.0):
+            continue
         place = older.score - older.stages.get("contradicted", 0.0) + EPSILON * ("succeeds" in older.stages)
         one = by_id.get(newer, Ranked(id=newer, score=0.0, stages={}))
-        by_id[newer] = _with(one, "succeeds", max(0.0, place - one.score))
-    return _ordered(by_id.values())
+        by_id[newer] = with_stage(one, "succeeds", max(0.0, place - one.score))
+    return ordered(by_id.values())
 
 
 def widened(ranked: Sequence[Ranked], links: Iterable[tuple[int, int, float]], weights: Weights) -> list[Ranked]:
@@ -197,45 +219,21 @@ def widened(ranked: Sequence[Ranked], links: Iterable[tuple[int, int, float]], w
     for origin, row, weight in links:
         share = weights.linked * weight * given[origin]
         one = by_id.get(row, Ranked(id=row, score=0.0, stages={}))
-        by_id[row] = _with(one, "linked", max(0.0, share - one.score))
-    return _ordered(by_id.values())
+        by_id[row] = with_stage(one, "linked", max(0.0, share - one.score))
+    return ordered(by_id.values())
 
 
-def renewed(
-    ranked: Sequence[Ranked],
-    details: Mapping[int, Details],
-    relevance: npt.NDArray[np.float64],
-    likeness: npt.NDArray[np.float64],
-    weights: Weights,
-) -> list[Ranked]:
-    """Let the newest of those that speak of the same matter stand above the older ones, for a question about how things are.
+def with_stage(one: Ranked, stage: str, contribution: float) -> Ranked:
+    """Return a candidate to whose score a stage contributes so much more."""
+    if contribution == 0:
+        return one
+    stages = {**one.stages, stage: one.stages.get(stage, 0.0) + contribution}
+    return Ranked(id=one.id, score=one.score + contribution, stages=stages)
 
-    *likeness* holds the cosines of the first `COMPARED` with each other, in their order; *relevance* how well each of them matches by
-    itself.
-    An older one loses by how alike, how much older, and how comparable the two are, and more where the newer one announces a change;
-    but never more than it takes to stand just below it, so that nothing falls out of the answer.
-    """
-    first = list(ranked[:COMPARED])
-    if not first:
-        return []
-    scale = first[0].score
-    dated = np.array([details[one.id].dated_us for one in first], dtype=np.float64) / DAY_US
-    scores = np.array([one.score for one in first]) + weights.age * scale * _saturated(dated.max() - dated, 2 * OUTDATED_DAYS)
-    gap = np.maximum(0.0, dated[None, :] - dated[:, None])
-    announced = np.array([details[one.id].announces_change for one in first], dtype=np.float64)
-    alike = np.clip((likeness - SAME_MATTER[0]) / (SAME_MATTER[1] - SAME_MATTER[0]), 0.0, 1.0)
-    loss = alike * _saturated(gap, OUTDATED_DAYS) * -(weights.outdated + weights.announced * announced[None, :]) * scale
-    loss[relevance[None, :] < COMPARABLE * relevance[:, None]] = 0.0
-    named = np.array([details[one.id].identifiers for one in first])
-    loss[named[None, :] < named[:, None]] = 0.0
-    after = scores.copy()
-    for i in np.argsort(-dated, kind="stable"):
-        newer = np.flatnonzero(loss[i] > 0)
-        if len(newer):
-            below = np.minimum(scores[i], after[newer] - EPSILON * scale)
-            after[i] = min(after[i], float(np.maximum(scores[i] - loss[i, newer], below).min()))
-    found = [_with(one, "newer", float(score) - one.score) for one, score in zip(first, after, strict=True)]
-    return _ordered([*found, *ranked[COMPARED:]])
+
+def ordered(ranked: Iterable[Ranked]) -> list[Ranked]:
+    """Return candidates best first, equals in order of their ids."""
+    return sorted(ranked, key=lambda one: (-round(one.score, 9), one.id))
 
 
 def _stages(known: Details, weights: Weights) -> dict[str, float]:
@@ -272,23 +270,7 @@ def _is_neglected(known: Details) -> bool:
     return known.decays and not known.is_permanent and known.uses == known.times_found == 0 and known.idle_days > NEGLECTED_DAYS
 
 
-def _with(one: Ranked, stage: str, contribution: float) -> Ranked:
-    if contribution == 0:
-        return one
-    stages = {**one.stages, stage: one.stages.get(stage, 0.0) + contribution}
-    return Ranked(id=one.id, score=one.score + contribution, stages=stages)
-
-
-def _ordered(ranked: Iterable[Ranked]) -> list[Ranked]:
-    return sorted(ranked, key=lambda one: (-round(one.score, 9), one.id))
-
-
 def _scaled(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     best = values.max(initial=0.0)
     scaled: npt.NDArray[np.float64] = np.maximum(0.0, values) / (best or 1.0)
     return scaled
-
-
-def _saturated(days: npt.NDArray[np.float64], half: float) -> npt.NDArray[np.float64]:
-    saturated: npt.NDArray[np.float64] = days / (days + half)
-    return saturated

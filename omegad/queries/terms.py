@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from omegad.lexemes import bigrams, camel_names, humps, unspaced_runs
 
 TERMS_MAX = 64
+BEGINNING_MIN = 4  # characters of a name that say which it is
 
 _PART = re.compile(r"\S+")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 _WORD = re.compile(r"[^\W_]")
+_PLACE = re.compile(r"(.*\w\.[A-Za-z]\w*):\d+(?::\d+)?")
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)+(?:[-+.]?\w+)*)", re.IGNORECASE | re.ASCII)
 
 # Words that a question is made of, and that say nothing about its answer.
 STOP_WORDS = frozenset(
@@ -37,6 +40,18 @@ def text_of(expression: str) -> str:
     return expression.lstrip("(")[1:].partition('"')[0].lower()
 
 
+def bare_version(term: str) -> str | None:
+    """Return a version without the v that it may be written with; None for what is none."""
+    found = _VERSION.fullmatch(term)
+    return found[1] if found else None
+
+
+def beginning(expression: str) -> str | None:
+    """Return the expression that finds what begins with a term, from that of the term; None where it is too short to tell anything."""
+    text = text_of(expression)
+    return f"{_quoted(text)} *" if len(text) >= BEGINNING_MIN else None
+
+
 def any_term(text: str) -> str | None:
     """Return the expression that finds texts with any telling term of *text*; None where it has no term at all."""
     return " OR ".join(telling(text)) or None
@@ -49,11 +64,21 @@ def phrase(text: str) -> str | None:
 
 def _terms(text: str) -> list[str]:
     stripped = (_EDGES.sub("", match.group()) for match in _PART.finditer(text.replace("\0", " ")))
-    return list(dict.fromkeys(term.removesuffix("'s") for term in stripped if _WORD.search(term)))
+    return list(dict.fromkeys(without_place(term.removesuffix("'s")) for term in stripped if _WORD.search(term)))
+
+
+def without_place(term: str) -> str:
+    """Return a file's name without the line, and the column, that follow it."""
+    found = _PLACE.fullmatch(term)
+    return found[1] if found else term
 
 
 def _expressions(term: str) -> Iterator[str]:
-    """Yield what a term is found by: itself, as a compound name also its parts in a row; without spaces each two of its characters."""
+    """Yield what a term is found by.
+
+    That is itself; for a compound name also its parts in a row, for a version also how it is written with a v or without; without spaces
+    each two of its characters.
+    """
     runs = tuple(unspaced_runs(term))
     if runs:
         for run in runs:
@@ -61,8 +86,10 @@ def _expressions(term: str) -> Iterator[str]:
         rest = "".join(sign if sign.isascii() else " " for sign in term)
         yield from (_quoted(part) for part in rest.split() if _WORD.search(part))
         return
-    parts = [" ".join(humps(name)) for name in camel_names(term)]
-    yield f"({' OR '.join(_quoted(way) for way in (term, *parts))})" if parts else _quoted(term)
+    ways = [" ".join(humps(name)) for name in camel_names(term)]
+    if bare := bare_version(term):
+        ways.append(f"v{bare}" if bare == term else bare)
+    yield f"({' OR '.join(_quoted(way) for way in (term, *ways))})" if ways else _quoted(term)
 
 
 def _quoted(term: str) -> str:

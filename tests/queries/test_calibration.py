@@ -13,8 +13,10 @@ from omegad.queries.calibration import Calibration, Signs, Store
 from tests.queries.searching import Searched
 
 FITTED = Calibration()
-MIDDLING = Signs(cosine=0.3, coverage=0.5, lacks_identifiers=False)
-SIGNS = st.builds(Signs, cosine=st.floats(-1, 1), coverage=st.floats(0, 1), lacks_identifiers=st.booleans())
+MIDDLING = Signs(cosine=0.3, coverage=0.5)
+SIGNS = st.builds(Signs, cosine=st.none() | st.floats(-1, 1), coverage=st.floats(0, 1), is_in_period=st.booleans())
+NAMING = st.builds(Signs, cosine=st.none() | st.floats(-1, 1), coverage=st.floats(0, 1), identifiers=st.sampled_from([0.0, 0.5, 1.0]))
+SOME = st.lists(SIGNS, min_size=1, max_size=4) | st.lists(NAMING, min_size=1, max_size=4)
 
 
 def confidence(*best: Signs, unknown: float | None = 0.2, names: float = 0.0, memories: int = 1_000) -> float:
@@ -23,7 +25,8 @@ def confidence(*best: Signs, unknown: float | None = 0.2, names: float = 0.0, me
 
 
 @pytest.mark.parametrize(
-    ("field", "rising"), [("cosine", [-1.0, 0.0, 0.3, 0.6, 1.0]), ("coverage", [0.0, 0.3, 0.7, 1.0]), ("lacks_identifiers", [True, False])]
+    ("field", "rising"),
+    [("cosine", [-1.0, 0.0, 0.3, 0.6, 1.0]), ("coverage", [0.0, 0.3, 0.7, 1.0]), ("is_in_period", [False, True]), ("identifiers", [0.0, 0.5])],
 )
 def test_every_sign_of_a_candidate_has_one_direction(field: str, rising: list[Any]) -> None:
     sure = [confidence(msgspec.structs.replace(MIDDLING, **{field: value})) for value in rising]
@@ -64,33 +67,46 @@ def test_the_best_of_each_sign_counts_whoever_has_it(better: dict[str, float]) -
 
 
 def test_one_of_the_best_suffices_to_hold_what_the_question_names() -> None:
-    lacking = msgspec.structs.replace(MIDDLING, lacks_identifiers=True)
-    assert confidence(lacking, MIDDLING) == confidence(MIDDLING) > confidence(lacking, lacking)
+    lacking, holding = (msgspec.structs.replace(MIDDLING, identifiers=share) for share in (0.0, 0.5))
+    assert confidence(lacking, holding) == confidence(holding) > confidence(lacking, lacking)
+
+
+def test_to_hold_all_that_the_question_names_tells_more_where_nothing_else_is_unknown() -> None:
+    part, whole = (msgspec.structs.replace(MIDDLING, identifiers=share) for share in (0.5, 1.0))
+    assert confidence(part, whole, unknown=0.0) > confidence(part, unknown=0.0)
+    assert confidence(part, whole, unknown=0.1) == confidence(part, unknown=0.1)
+
+
+def test_what_has_no_vector_is_judged_by_its_words() -> None:
+    sure = [confidence(Signs(cosine=None, coverage=coverage)) for coverage in (0.0, 0.3, 0.7, 1.0)]
+    assert all(one < other for one, other in pairwise(sure))
+    far, near = (confidence(Signs(cosine=cosine, coverage=0.0), Signs(cosine=None, coverage=0.5)) for cosine in (-1.0, 0.9))
+    assert far == confidence(Signs(cosine=None, coverage=0.5)) < near
 
 
 def test_all_is_answered_and_nothing_is_abstained_from() -> None:
-    perfect = confidence(Signs(cosine=1.0, coverage=1.0, lacks_identifiers=False), unknown=0.0)
-    hopeless = confidence(Signs(cosine=0.0, coverage=0.0, lacks_identifiers=True), unknown=1.0)
+    perfect = confidence(Signs(cosine=1.0, coverage=1.0), unknown=0.0)
+    hopeless = confidence(Signs(cosine=0.0, coverage=0.0, identifiers=0.0), unknown=1.0)
     assert hopeless < calibration.FLOOR < perfect
 
 
-@given(st.lists(SIGNS, min_size=1, max_size=3), st.none() | st.floats(0, 1), st.integers(0, 10**9))
+@given(SOME, st.none() | st.floats(0, 1), st.integers(0, 10**9))
 def test_it_is_a_probability(best: list[Signs], unknown: float | None, memories: int) -> None:
-    assert 0.0 < confidence(*best, unknown=unknown, memories=memories) < 1.0
+    assert 0.0 <= confidence(*best, unknown=unknown, memories=memories) < 1.0
 
 
-@given(st.lists(SIGNS, min_size=1, max_size=3), SIGNS, st.floats(0, 1))
-def test_another_candidate_never_makes_it_less_sure(best: list[Signs], another: Signs, unknown: float) -> None:
-    assert confidence(*best, another, unknown=unknown) >= confidence(*best, unknown=unknown)
+@given(SOME, st.floats(0, 1))
+def test_another_candidate_never_makes_it_less_sure(best: list[Signs], unknown: float) -> None:
+    assert confidence(*best, unknown=unknown) >= confidence(*best[1:], unknown=unknown)
 
 
-@given(SIGNS, SIGNS, st.floats(0, 1), st.floats(0, 1))
-def test_better_in_every_sign_is_never_less_sure(one: Signs, other: Signs, unknown: float, another: float) -> None:
-    better, worse = (
-        Signs(cosine=of(one.cosine, other.cosine), coverage=of(one.coverage, other.coverage), lacks_identifiers=lacks)
-        for of, lacks in ((max, one.lacks_identifiers and other.lacks_identifiers), (min, one.lacks_identifiers or other.lacks_identifiers))
-    )
-    assert confidence(better, unknown=min(unknown, another)) >= confidence(worse, unknown=max(unknown, another))
+@given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1), st.data())
+def test_better_in_every_sign_is_never_less_sure(cosine: float, other: float, coverage: float, another: float, data: st.DataObject) -> None:
+    held = sorted(data.draw(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 0.5, 1.0]))))
+    unknown = sorted(data.draw(st.tuples(st.floats(0, 1), st.floats(0, 1))))
+    better = Signs(cosine=max(cosine, other), coverage=max(coverage, another), identifiers=held[1])
+    worse = Signs(cosine=min(cosine, other), coverage=min(coverage, another), identifiers=held[0])
+    assert confidence(better, unknown=unknown[0]) >= confidence(worse, unknown=unknown[1])
 
 
 def test_below_the_floor_nothing_is_answered_and_the_answer_says_how_likely_the_best_was(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.memory_types import BUILT_IN
-from omegad.queries.details import PART_OF_NAME, Asked, asked, details, lacking
+from omegad.queries.details import PART_OF_NAME, Asked, asked, details, statements
 from omegad.queries.question import understood
 from omegad.queries.ranking import DAY_US, Details
+from omegad.queries.renewal import SHORT
 from tests.builders import START_US, at_most, contradicted, deleted, edited, promoted, queried, rated, repeated
 from tests.queries.searching import LATER_US, Searched, day
 
@@ -136,6 +137,14 @@ def test_an_edit_is_read_as_it_says_now(views: Searched) -> None:
     assert known(views, row, "importer.py, says Bert").is_author_named
 
 
+def test_statements_are_short_and_not_turns_of_a_conversation(views: Searched) -> None:
+    contents = ["the api listens on 8080", "Anna: the api listens on 8080", "x" * SHORT, "the port was moved"]
+    rows = [views.store(f"m{number}", content) for number, content in enumerate(contents)]
+    found = details(views.connection, rows, ask("x"), views.types, NOW_US)
+    assert statements(views.connection, rows[::-1], found) == [contents[3], None, None, contents[0]]
+    assert statements(views.connection, [], {}) == []
+
+
 # --- identifiers --------------------------------------------------------------------------------------------------------------------------
 
 
@@ -169,15 +178,6 @@ def test_an_edit_is_read_as_it_says_now(views: Searched) -> None:
 )
 def test_a_content_holds_a_name_as_it_is_written_or_as_part_of_another(content: str, question: str, share: float) -> None:
     assert held(content or "x", question) == pytest.approx(share)
-
-
-def test_what_is_lacking_is_what_the_question_names(views: Searched) -> None:
-    holding, other = views.store("a", "see exporter.py"), views.store("b", "see importer.py")
-    question = ask("what is in exporter.py?")
-    found = details(views.connection, [holding, other], question, views.types, NOW_US)
-    assert [lacking(found, row, question) for row in (holding, other)] == [False, True]
-    nothing = ask("what is in there?")
-    assert [lacking(found, row, nothing) for row in (holding, other)] == [False, False]
 
 
 @given(st.text(st.sampled_from("aB1_./-\\()[]*+?^$|設 é"), max_size=60), st.text(st.sampled_from("aB1_./-\\()[]*+?^$|設 é"), min_size=1, max_size=40))

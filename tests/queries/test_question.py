@@ -41,6 +41,16 @@ def us(moment: datetime) -> int:
         ("which tests are still failing today?", "now"),
         ("what is new this week?", "then"),
         ("is it still as it was in March 2024?", "then"),
+        ("how many replicas does ingest have?", "now"),
+        ("do we have a rate limit?", "now"),
+        ("does the service have nested retries?", "now"),
+        ("how long does a session last?", "now"),
+        ("who has access to the vault?", "now"),
+        ("who made the last release?", "now"),
+        ("has the export ever failed?", "past"),
+        ("which queues have we tried?", "past"),
+        ("have you seen the new logs", "past"),
+        ("who broke it last time", "past"),
         ("", "now"),
     ],
 )
@@ -166,6 +176,45 @@ def test_a_sentence_of_times_is_understood(words: list[str]) -> None:
 def test_no_question_takes_long(unit: str) -> None:
     with at_most(3):
         understood(unit * (400_000 // len(unit)), us(NOW))
+
+
+@pytest.mark.parametrize(
+    ("text", "proper"),
+    [
+        ("what did Caroline say about Zephyr?", {"caroline", "zephyr"}),
+        ("how often is the DR drill?", set()),
+        ("which Rechnung was it", {"rechnung"}),
+        ("welche Nummern sind l\u00fcckenlos im Kreis", set()),
+        ("l\u00fcckenlose Nummern", set()),
+        ("qui est responsable de la Facturation", set()),
+        ("what is in exporter.py?", {"exporter.py"}),
+    ],
+)
+def test_names_that_are_proper_are_known_by_their_capitals_in_english(text: str, proper: set[str]) -> None:
+    assert understood(text, us(NOW)).proper == proper
+
+
+@pytest.mark.parametrize(
+    ("text", "dispensable"),
+    [
+        ("heap-use-after-free on address 0x60300000aaaa in parse_row", {"0x60300000aaaa"}),
+        ("worker crashed with pid 4711 while writing", {"4711", "pid 4711"}),
+        ("File exporter.py, line 213, in run_all", {"213", "line 213"}),
+        ("request 550e8400-e29b-41d4-a716-446655440000 timed out in checkout", {"550e8400-e29b-41d4-a716-446655440000"}),
+        ("0x60300000aaaa", set()),
+        ("what is 550e8400-e29b-41d4-a716-446655440000?", set()),
+        ("which port does it listen on now", {"now"}),
+        ("the port 8080 is taken by nginx", set()),
+    ],
+)
+def test_what_differs_each_time_need_not_be_held_where_there_is_more(text: str, dispensable: set[str]) -> None:
+    found = understood(text, us(NOW))
+    assert found.dispensable == dispensable
+    assert not dispensable.intersection(name.lower() for name in found.identifiers)
+
+
+def test_a_place_within_a_file_is_no_part_of_its_name() -> None:
+    assert identifiers("exporter.py:213 and src/app.ts:12:5 but http://localhost:8080") == ("exporter.py", "src/app.ts", "http://localhost:8080")
 
 
 def test_a_short_word_in_capitals_is_a_word_and_a_long_one_a_code() -> None:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -12,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.queries import ranking
-from omegad.queries.ranking import COMPARED, DAY_US, EPSILON, NEGLECTED_DAYS, SUBSTANCE_CHARACTERS, Candidates, Details, Ranked, Weights
+from omegad.queries.ranking import BY_ITSELF, DAY_US, NEGLECTED_DAYS, SUBSTANCE_CHARACTERS, Candidates, Details, Ranked, Weights
+from omegad.queries.renewal import Compared, renewed
 
 WEIGHTS = Weights()
-TIMELESS = Weights(age=0.0)
 PLAIN = Details()
 LONG_AGO = 5 * 365.0
-ALIKE, UNLIKE = 0.95, 0.1
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +27,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     bm25: float = 0.0
     near_cosine: float = 0.0
     near_bm25: float = 0.0
+    is_embedded: bool = True
     session: int | None = None
 
 
@@ -38,7 +37,10 @@ def candidates(*known: Given) -> Candidates:
     return Candidates(
         ids=np.array([one.id for one in known], np.int64),
         session=np.array(session, np.intp),
-        **{name: np.array([getattr(one, name) for one in known], np.float64) for name in ("cosine", "bm25", "near_cosine", "near_bm25")},
+        is_embedded=np.array([one.is_embedded for one in known], np.bool_),
+        **{name: np.array([getattr(one, name) for one in known], np.float64) for name in ("cosine", "bm25", "near_cosine")},
+        words=np.array([one.bm25 for one in known], np.float64),
+        near_words=np.array([one.near_bm25 for one in known], np.float64),
     )
 
 
@@ -92,6 +94,13 @@ def test_what_says_nothing_of_anybody_leaves_its_weight_to_the_other(silent: tup
     assert ids(matched(*quiet)) == [1, 2]
 
 
+def test_what_is_not_embedded_has_no_cosine_of_its_own() -> None:
+    known = candidates(Given(id=1, cosine=0.4), Given(id=2, cosine=0.3, is_embedded=False))
+    assert [known.cosine_of(row) for row in (1, 2, 3)] == [0.4, None, 0.0]
+    assert known.relevance_of(2) > known.relevance_of(3) == 0.0
+    assert [row in known for row in (1, 2, 3)] == [True, True, False]
+
+
 def test_what_is_opposite_in_meaning_counts_no_more_than_what_is_unrelated() -> None:
     opposite, unrelated, best = Given(id=1, cosine=-0.9, bm25=1.0), Given(id=2, bm25=1.0), Given(id=3, cosine=0.5, bm25=2.0)
     found = matched(opposite, unrelated, best)
@@ -121,12 +130,22 @@ def test_what_matches_in_no_way_is_no_result(known: tuple[Given, ...]) -> None:
     if known:
         assert matched(*known) == []
     assert ranking.refined([], {}, WEIGHTS) == []
-    assert ranking.renewed([], {}, np.empty(0), np.empty((0, 0)), WEIGHTS) == []
 
 
-def test_no_more_are_returned_than_wanted_and_these_are_the_best() -> None:
-    known = [Given(id=row, cosine=0.1 + row / 40, bm25=row % 7) for row in range(1, 30)]
-    assert matched(*known, count=5) == matched(*known)[:5]
+def test_no_more_are_returned_than_wanted_and_the_best_by_one_sign_and_these_are_in_order() -> None:
+    known = [Given(id=row, cosine=0.1 + row / 400, bm25=row % 7) for row in range(1, 300)]
+    found = matched(*known, count=5)
+    assert found[:5] == matched(*known, count=300)[:5]
+    assert len(found) <= 5 + 2 * BY_ITSELF
+    assert found == [one for one in matched(*known, count=300) if one in found]
+
+
+@pytest.mark.parametrize("sign", ["cosine", "bm25"])
+def test_the_best_by_one_sign_is_among_those_that_are_looked_at_closely(sign: str) -> None:
+    lifted = [Given(id=row, cosine=0.3, bm25=3.0, near_cosine=0.9, near_bm25=9.0, session=1) for row in range(1, 50)]
+    exact = msgspec.structs.replace(Given(id=99), **{sign: {"cosine": 0.31, "bm25": 3.1}[sign]})
+    assert 99 not in ids(matched(*lifted, exact, count=100))[:5]
+    assert 99 in ids(matched(*lifted, exact, count=5))
 
 
 # --- what else is known of it -------------------------------------------------------------------------------------------------------------
@@ -220,10 +239,10 @@ def test_details_are_weighed_against_the_best_match_whatever_its_score() -> None
 # --- what denies an older one ----------------------------------------------------------------------------------------------------------------
 
 
-def denied(*by: int | None, ranked: Sequence[Ranked] | None = None) -> list[Ranked]:
-    """Return candidates 1, 2, … of ever later days after those that deny others have taken their places."""
+def denied(*by: int | None, ranked: Sequence[Ranked] | None = None, relevance: Mapping[int, float] | None = None) -> list[Ranked]:
+    """Return candidates 1, 2, … of ever later days after those that deny others have taken their places; each entirely relevant."""
     details = {row: Details(denied_by=denying, dated_us=row * DAY_US) for row, denying in enumerate(by, 1)}
-    return ranking.succeeded(refined(details) if ranked is None else ranked, details)
+    return ranking.succeeded(refined(details) if ranked is None else ranked, details, dict.fromkeys(details, 1.0) | dict(relevance or {}))
 
 
 def test_what_denies_an_older_one_stands_where_that_would_without_it() -> None:
@@ -254,6 +273,12 @@ def test_what_stands_higher_already_gains_nothing() -> None:
     assert denied(2, None, ranked=ranked) == ranked
 
 
+def test_what_has_nothing_to_do_with_the_question_takes_nobodys_place() -> None:
+    alone = refined({1: Details(denied_by=2)}, alike(1))
+    assert ids(denied(2, None, ranked=alone, relevance={2: 0.0})) == [1]
+    assert ids(denied(2, None, ranked=alone, relevance={2: 0.5})) == [2, 1]
+
+
 def test_two_that_deny_each_other_are_both_there() -> None:
     assert sorted(ids(denied(2, 1))) == [1, 2]
 
@@ -261,81 +286,7 @@ def test_two_that_deny_each_other_are_both_there() -> None:
 def test_what_the_question_does_not_ask_for_succeeds_nobody() -> None:
     details = {1: Details(denied_by=2)}
     ranked = refined(details, alike(1))
-    assert ranking.succeeded(ranked, details) == ranked
-
-
-# --- which of two is how things are -------------------------------------------------------------------------------------------------------
-
-
-def renewed(
-    dated_days: Sequence[float],
-    likeness: float = ALIKE,
-    *,
-    relevance: Sequence[float] = (),
-    weights: Weights = WEIGHTS,
-    announces: Sequence[bool] = (),
-) -> list[Ranked]:
-    """Renew candidates 1, 2, … that match almost equally well, an earlier one a little better; all alike."""
-    count = len(dated_days)
-    ranked = [Ranked(id=row, score=1.0 - row / 1_000, stages={"meaning": 1.0 - row / 1_000}) for row in range(1, count + 1)]
-    details = {
-        row: Details(dated_us=int(day * DAY_US), announces_change=bool(announces) and announces[row - 1]) for row, day in enumerate(dated_days, 1)
-    }
-    matrix = np.full((count, count), likeness)
-    np.fill_diagonal(matrix, 1.0)
-    return ranking.renewed(ranked, details, np.array(relevance or [1.0] * count)[:COMPARED], matrix[:COMPARED, :COMPARED], weights)
-
-
-def test_the_newest_of_two_that_are_alike_stands_above_the_older() -> None:
-    assert ids(renewed([0.0, 300.0])) == [2, 1]
-    assert ids(renewed([300.0, 0.0])) == [1, 2]
-
-
-def test_the_older_stands_right_below_and_not_further() -> None:
-    older = next(one for one in renewed([0.0, 3_000.0], weights=TIMELESS) if one.id == 1)
-    newer = next(one for one in renewed([0.0, 3_000.0], weights=TIMELESS) if one.id == 2)
-    assert newer.score - older.score == pytest.approx(EPSILON * 0.999)
-
-
-def test_what_is_about_something_else_makes_nothing_outdated() -> None:
-    assert ids(renewed([0.0, 300.0], UNLIKE, weights=TIMELESS)) == [1, 2]
-
-
-def test_what_matches_far_worse_makes_nothing_outdated() -> None:
-    assert ids(renewed([0.0, 300.0], relevance=[1.0, 0.1], weights=TIMELESS)) == [1, 2]
-
-
-def test_the_same_moment_makes_nothing_outdated() -> None:
-    assert all("newer" not in one.stages for one in renewed([50.0, 50.0, 50.0]))
-
-
-def test_one_that_announces_a_change_counts_for_more() -> None:
-    def lost(*, announces: bool) -> float:
-        scores = [1.0, 0.9]
-        ranked = [Ranked(id=row, score=score, stages={}) for row, score in enumerate(scores, 1)]
-        details = {1: Details(dated_us=0), 2: Details(dated_us=5 * DAY_US, announces_change=announces)}
-        found = ranking.renewed(ranked, details, np.ones(2), np.full((2, 2), ALIKE), TIMELESS)
-        return 1.0 - score_of(found, 1)
-
-    assert lost(announces=True) > lost(announces=False) > 0
-
-
-def test_a_chain_of_versions_is_told_from_the_newest_to_the_oldest() -> None:
-    assert ids(renewed([0.0, 400.0, 800.0, 1_200.0])) == [4, 3, 2, 1]
-
-
-def test_what_comes_after_those_compared_keeps_its_score() -> None:
-    before = [Ranked(id=row, score=1.0 / row, stages={"meaning": 1.0 / row}) for row in range(1, COMPARED + 6)]
-    details = {one.id: Details(dated_us=one.id * 30 * DAY_US) for one in before}
-    found = ranking.renewed(before, details, np.ones(COMPARED), np.full((COMPARED, COMPARED), ALIKE), WEIGHTS)
-    assert sorted(ids(found)) == ids(before)
-    assert [one for one in found if one.id > COMPARED] == before[COMPARED:]
-
-
-def test_nobody_stands_above_another_with_a_better_score() -> None:
-    """Not even right after those that are compared."""
-    found = renewed([0.0] * (COMPARED - 1) + [900.0] + [0.0] * 10)
-    assert [(one, other) for one, other in pairwise(found) if one.score < other.score - 1e-9] == []
+    assert ranking.succeeded(ranked, details, {1: 1.0}) == ranked
 
 
 # --- any candidates whatever --------------------------------------------------------------------------------------------------------------
@@ -397,11 +348,13 @@ def test_a_score_is_the_sum_of_its_stages_the_best_come_first_and_nobody_is_lost
     details = {one.id: data.draw(any_details()) for one in best}
     found = ranking.refined(best, details, WEIGHTS)
     check(found, set(ids(best)))
-    check(ranking.succeeded(found, details), set(ids(best)))
+    check(ranking.succeeded(found, details, {row: data.draw(SHARE) for row in details}), set(ids(best)))
     vectors = np.random.default_rng(data.draw(st.integers(0, 9))).standard_normal((len(found), 5))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    relevance = np.array([data.draw(SHARE) for _ in found])
-    check(ranking.renewed(found, details, relevance, vectors @ vectors.T, WEIGHTS), set(ids(best)))
+    compared = Compared(
+        relevance=np.array([data.draw(SHARE) for _ in found]), likeness=vectors @ vectors.T, sameness=np.abs(vectors @ vectors.T) * data.draw(SHARE)
+    )
+    check(renewed(found, details, compared, WEIGHTS), set(ids(best)))
 
 
 @given(any_candidates().flatmap(lambda known: st.tuples(st.just(known), st.permutations(known))))
@@ -422,15 +375,3 @@ def test_what_matches_better_never_ranks_lower_for_it(known: list[Given], data: 
 
     others_of_its_session = {one.id for one in known if one.session is not None and one.session == better.session}
     assert above(after) - others_of_its_session <= above(before)
-
-
-@given(st.lists(st.tuples(st.floats(0.1, 1), st.integers(0, 900)), min_size=1, max_size=COMPARED))
-def test_an_older_one_never_falls_further_than_right_below_what_is_newer(known: list[tuple[float, int]]) -> None:
-    ranked = ranking._ordered(Ranked(id=row, score=score, stages={"meaning": score}) for row, (score, _) in enumerate(known))
-    details = {row: Details(dated_us=day * DAY_US) for row, (_, day) in enumerate(known)}
-    found = ranking.renewed(ranked, details, np.ones(len(ranked)), np.full((len(ranked), len(ranked)), ALIKE), TIMELESS)
-    least = EPSILON * ranked[0].score
-    for one in found:
-        newer = [other.score for other in found if details[other.id].dated_us > details[one.id].dated_us]
-        assert one.score <= score_of(ranked, one.id) + 1e-12
-        assert one.score >= min([score_of(ranked, one.id), *(score - least for score in newer)]) - 1e-9

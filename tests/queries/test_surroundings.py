@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from omegad.queries import search
+from omegad.queries import gathering
 from omegad.queries.filters import where
 from omegad.queries.search import QueryMemory
 from omegad.queries.surroundings import Surroundings, selected, surroundings
@@ -97,7 +97,7 @@ def _values(filters: dict[str, Any]) -> tuple[object, ...]:
 
 
 def test_the_neighbours_of_a_memory_are_answers_too(views: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "CANDIDATES", 1)
+    monkeypatch.setattr(gathering, "CANDIDATES", 1)
     views.put("before", "and then she told us about it", session_id="s")
     views.put("found", "the zeppelin flies at noon", session_id="s")
     views.put("after", "that is all there was", session_id="s")

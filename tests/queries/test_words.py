@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.queries import words
+from omegad.queries import calibration, words
 from omegad.queries.filters import where
 from omegad.queries.search import QueryMemory
 from omegad.queries.words import Best, Filtered, Words
@@ -44,7 +44,12 @@ def asked(text: str) -> Words:
 
 def best(connection: Connection, text: str, limit: int = 100) -> Best:
     wanted = asked(text)
-    return words.best_of_all(connection, wanted, words.counts(connection, wanted), limit)
+    return words.best_of_all(connection, wanted, words.counts(connection, wanted), limit, START_US)
+
+
+def filtered(connection: Connection, text: str, among: Filtered, limit: int) -> Best:
+    wanted = asked(text)
+    return words.best_of_filtered(connection, wanted, words.counts(connection, wanted), limit, among)
 
 
 def scores(connection: Connection, text: str, found: Best) -> dict[int, float]:
@@ -101,17 +106,54 @@ def test_a_term_is_counted_up_to_a_bound(large: Searched) -> None:
 
 def test_filters_say_among_which_the_best_are(large: Searched) -> None:
     condition, values = where(QueryMemory(text="x", project="p"), START_US)
-    found = words.best_of_filtered(large.connection, asked("deploy canary"), Filtered(condition, values), 20)
+    found = filtered(large.connection, "deploy canary", Filtered(condition, values), 20)
     assert len(found.rows) == 20
     assert all(row % 2 == 0 for row in found.rows)
-    assert found.scores.keys() == set(found.rows)
 
 
 def test_the_best_of_those_that_have_not_expired_are_found(views: Searched) -> None:
     for number in range(20):
         views.store(f"m{number}", "alpha", ttl_seconds=1 if number < 15 else None)
     condition, values = where(QueryMemory(text="x"), START_US + 10**9)
-    assert words.best_of_filtered(views.connection, asked("alpha"), Filtered(condition, values), 10).rows == [16, 17, 18, 19, 20]
+    assert filtered(views.connection, "alpha", Filtered(condition, values), 10).rows == [16, 17, 18, 19, 20]
+
+
+def test_among_few_that_pass_a_filter_the_common_terms_choose_too(large: Searched) -> None:
+    """The rare term finds one that does not pass; the best that pass hold the common one."""
+    text = "deploy number7"
+    assert filtered(large.connection, text, Filtered("m.id = 8", ()), 20).rows == [8]
+    assert len(filtered(large.connection, text, Filtered("m.id % 2 = 0", ()), 20).rows) == 20
+
+
+def test_rare_terms_alone_choose_where_they_find_enough_that_pass(large: Searched) -> None:
+    wanted = asked("deploy canary")
+    looked: list[str] = []
+    large.connection.set_trace_callback(looked.append)
+    words.best_of_filtered(large.connection, wanted, words.counts(large.connection, wanted), 20, Filtered("m.id % 2 = 0", ()))
+    large.connection.set_trace_callback(None)
+    (asking,) = [sql for sql in looked if "CROSS JOIN" in sql]
+    assert "canary" in asking
+    assert "deploy" not in asking
+
+
+def test_where_the_rarest_terms_find_too_few_that_pass_more_terms_choose(views: Searched) -> None:
+    for number in range(300):
+        views.store(f"m{number}", f"alpha{' beta' if number % 2 else ''}{' gamma' if number % 10 == 1 else ''}")
+    wanted, few = asked("alpha beta gamma"), Filtered("m.id <= 100", ())
+    counts = {'"alpha"': 5_000, '"beta"': 2_000, '"gamma"': 30}
+    found = words.best_of_filtered(views.connection, wanted, counts, 60, few)
+    assert len(found.rows) == 60
+
+
+def test_one_that_is_overdue_changes_nothing_for_the_others(large: Searched) -> None:
+    wanted = asked("deploy canary")
+    counts = words.counts(large.connection, wanted)
+    before = words.best_of_all(large.connection, wanted, counts, 50, START_US)
+    large.connection.execute("BEGIN")
+    large.connection.execute("UPDATE memories SET expires_us = ? WHERE id = ?", (START_US - 1, before.rows[0]))
+    after = words.best_of_all(large.connection, wanted, counts, 50, START_US)
+    large.connection.execute("ROLLBACK")
+    assert after.rows[:49] == before.rows[1:]
 
 
 @pytest.mark.parametrize("text", ["", "?!", "\0"])
@@ -142,7 +184,9 @@ def check_that_full_text_drives(views: Searched, sql: str, *values: object) -> N
     loops = [row for row in plan if row[1] == asking[1] and row[3].startswith(("SCAN", "SEARCH"))]
     assert loops[0] == asking, plan
     assert "=" not in asking[3].partition("VIRTUAL TABLE")[2], "FTS5's mark of one lookup for each row"
-    assert [row[3] for row in plan if "CORRELATED" in row[3] and row[1] == asking[1]] == []
+    # To look for a tag within a memory is no search for it.
+    within = {row[0] for row in plan if "CORRELATED" in row[3] and row[1] == asking[1]}
+    assert [row[3] for row in plan if row[1] in within and "VIRTUAL TABLE" not in row[3]] == []
 
 
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
@@ -153,17 +197,21 @@ def test_full_text_drives_the_search_and_is_asked_once(views: Searched, filters:
     if is_analysed:
         views.connection.execute("ANALYZE")
     condition, values = where(QueryMemory(text="alpha", **filters), START_US)
-    check_that_full_text_drives(views, words.AMONG_ALL, "alpha", 10)
+    check_that_full_text_drives(views, words.AMONG_CURRENT, "alpha", 1, 10)
     check_that_full_text_drives(views, words.AMONG_ROWS, "alpha", "[1, 2]")
     check_that_full_text_drives(views, words.AMONG_FILTERED.format(condition=condition), "alpha", *values, 10)
+    check_that_full_text_drives(views, words.FEW_AMONG_FILTERED.format(condition=condition), "alpha", *values, 10)
 
 
 @pytest.mark.parametrize("question", ["which port is used now?", "why alpha.py and PaymentGateway?", "設定"])
 @pytest.mark.parametrize("filters", [{}, {"project": "p"}], ids=str)
-def test_no_statement_of_a_search_reads_a_table_from_end_to_end(views: Searched, question: str, filters: dict[str, Any]) -> None:
+def test_no_statement_of_a_search_reads_a_table_from_end_to_end(
+    views: Searched, question: str, filters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(60):
         views.put(f"m{number}", f"alpha.py {number} port 設定 payment gateway", session_id=f"s{number % 3}")
     views.show(contradicted("m3", "m4"))
+    monkeypatch.setattr(calibration, "FLOOR", 0.0)
     views.find(question)
     looked: list[str] = []
     views.connection.set_trace_callback(looked.append)
@@ -219,13 +267,34 @@ def test_what_no_memory_holds_is_unknown_by_its_rarity(views: Searched) -> None:
 def test_coverage_is_the_share_of_the_question_that_a_memory_holds_by_rarity(views: Searched) -> None:
     for number in range(20):
         views.store(f"m{number}", f"alpha number{number}")
-    rarities = words.rarities(words.counts(views.connection, asked("alpha number3 number4")), 20)
-    holding, other = (words.coverage(views.connection, rarities, row) for row in (4, 10))
+    counts = words.counts(views.connection, asked("alpha number3 number4"))
+    held = words.holders(views.connection, counts)
+    holding, other = (words.coverage(views.connection, words.rarities(counts, 20), held, row) for row in (4, 10))
     assert holding == pytest.approx(0.5, abs=0.05)
     assert 0.0 < other < 0.05
-    all_of_it = words.rarities(words.counts(views.connection, asked("alpha number3")), 20)
-    assert words.coverage(views.connection, all_of_it, 4) == pytest.approx(1.0)
-    assert words.coverage(views.connection, {}, 4) == 0.0
+    counts = words.counts(views.connection, asked("alpha number3"))
+    held = words.holders(views.connection, counts)
+    assert words.coverage(views.connection, words.rarities(counts, 20), held, 4) == pytest.approx(1.0)
+    assert words.coverage(views.connection, {}, {}, 4) == 0.0
+
+
+def test_a_term_that_most_hold_counts_in_coverage_as_any_other(large: Searched) -> None:
+    held = words.holders(large.connection, words.counts(large.connection, asked("deploy number7")))
+    rarities = {'"deploy"': 1.0, '"number7"': 1.0}
+    assert [words.coverage(large.connection, rarities, held, row) for row in (7, COMMON - 1)] == [1.0, 0.5]
+    assert words.rare_coverage(rarities, held, [7, COMMON - 1, 10**9]) == [0.5, 0.0, 0.0]
+
+
+def test_a_name_is_completed_where_nothing_else_has_it(views: Searched) -> None:
+    views.store("a", "the event evt_1PQrst failed")
+    views.store("b", "the event evt_2 passed")
+    for text, completed in (("evt_1PQ", '"evt_1pq" *'), ("evt_2", '"evt_2"'), ("evt_9", '"evt_9"')):
+        wanted = asked(text)
+        found, held = words.completed(views.connection, wanted, words.counts(views.connection, wanted), {text.lower()})
+        assert (found.expression, found.terms, tuple(held)) == (completed, (completed,), (completed,))
+        assert set(held.values()) == {0 if text == "evt_9" else 1}
+    wanted = asked("evt_1PQ")
+    assert words.completed(views.connection, wanted, words.counts(views.connection, wanted), set())[0] is wanted
 
 
 def test_what_is_hidden_is_counted_and_covers_nothing(views: Searched) -> None:
@@ -234,5 +303,5 @@ def test_what_is_hidden_is_counted_and_covers_nothing(views: Searched) -> None:
     views.show(deleted("a"))
     counts = words.counts(views.connection, asked("alpha beta"))
     assert counts == {'"alpha"': 0, '"beta"': 1}
-    assert words.coverage(views.connection, words.rarities(counts, 2), row) == 0.0
+    assert words.coverage(views.connection, words.rarities(counts, 2), words.holders(views.connection, counts), row) == 0.0
     assert rows(views.connection, "SELECT count(*) FROM memories_fts") == [(1,)]
