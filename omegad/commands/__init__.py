@@ -7,8 +7,9 @@ from omegad.commands.compaction import CompactMemories
 from omegad.commands.consolidation import ConsolidateMemories
 from omegad.commands.graph import LinkMemories, UnlinkMemories
 from omegad.commands.lifecycle import DeleteMemory, EditMemory, PromoteMemory, RateMemory, RestoreMemory, SupersedeMemory
-from omegad.commands.store import StoreMemory, UpsertMemory
+from omegad.commands.store import StoreMemory
 from omegad.commands.tool import RecordToolCall
+from omegad.commands.upsert import UpsertMemory
 
 Command = (
     StoreMemory

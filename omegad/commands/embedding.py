@@ -32,8 +32,7 @@ def embed(prepared: PreparedStore, embedded_key: str, guards: Guards, now_us: in
         elif guard.state == "active":
             # What it denied when it was stored stays as it is: somebody may have restored it since.
             undenied = [n for n in older if (other := guards.memory(n.memory_id)) and other.denied_by != guard.memory_id]
-            is_passing = guard.ttl_seconds is not None
-            denier = Denier(memory_id=guard.memory_id, said_at=guard.said_at, is_automatic=guard.probation, is_passing=is_passing)
+            denier = Denier(memory_id=guard.memory_id, said_at=guard.said_at, is_automatic=guard.probation, ends_at=guard.expires_at)
             facts.extend(denied(guards, denier, undenied))
     events = tuple(NewEvent(event=fact, cause=guard.stored_at) for fact in facts)
     return Decision(events=events, answer=Stored(memory_id=guard.memory_id, outcome="stored"))

@@ -14,16 +14,17 @@ DENIALS_MAX = 8  # in a row, of which each denied the one before
 
 
 class Denier(msgspec.Struct, frozen=True, kw_only=True):
-    """The memory that denies others: when it was said, in microseconds since 1970, whether unasked, and whether it has a time to live."""
+    """The memory that denies others: whether unasked, when it was said, and when it ends, in microseconds since 1970; None for never."""
 
     memory_id: str
     said_at: int
     is_automatic: bool = False
-    is_passing: bool = False
+    ends_at: int | None = None
 
     def may_replace(self, other: MemoryGuard) -> bool:
-        """Say whether it may take another's place: what was captured unasked not that of what a person told, what passes of what stays."""
-        return (other.probation or not self.is_automatic) and (other.ttl_seconds is not None or not self.is_passing)
+        """Say whether it may take another's place: what was captured unasked not what a person told, what ends not what outlives it."""
+        outlives = self.ends_at is None or (other.expires_at is not None and other.expires_at <= self.ends_at)
+        return outlives and (other.probation or not self.is_automatic)
 
 
 def denials(guards: Guards, said: MemoryGuard, denier: Denier, neighbours: Sequence[Neighbour], now_us: int) -> list[Fact]:

@@ -32,10 +32,11 @@ from omegad.times import parse_time
 
 EVENT_TYPE = "memory"  # where none is named
 TAG_CHARACTERS_MAX = 64
-AUTOMATIC_SOURCES = frozenset({"auto", "automatic", "autocapture", "captured", "capture", "hook", "hooks"})
+AUTOMATIC_SOURCES = frozenset("auto automated automatic automatically automation autocapture capture captured hook hooks".split())  # noqa: SIM905  words read as words
 """The first word of the source of what nobody asked to remember: `auto_capture`, `hook:Stop`."""
 
 _FIRST_WORD = re.compile(r"[^\W_]+")
+MICROSECONDS = 1_000_000
 ASKED_CONFIDENCE, AUTOMATIC_CONFIDENCE = 1.0, 0.5
 
 
@@ -65,18 +66,9 @@ class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
         first = _FIRST_WORD.match((self.source or "").casefold())
         return self.probation if self.probation is not None else first is not None and first.group() in AUTOMATIC_SOURCES
 
-
-class UpsertMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.upsert"):
-    """Remember something with its provenance, all of it; with a `memory_id`, replace what that memory says and is known by.
-
-    `timestamp` is when it was learned: the memory is as old as that. What is not given stays as it was; a memory's type, project,
-    entity and time to live cannot be replaced.
-    """
-
-    source: Name  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]  what a store may leave out is required here
-    timestamp: str
-    confidence: Annotated[float, Meta(ge=0, le=1)]  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
-    memory_id: Name | None = None
+    def learned_at(self) -> int | None:
+        """Return when this was learned, in microseconds since 1970; None for now."""
+        return None
 
 
 class Related(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +82,8 @@ class Related(msgspec.Struct, frozen=True, kw_only=True):
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a store: the memory that now holds the content, new or not.
 
-    `contradicts` are the memories that it denies, `superseded` those of them that it took the place of.
+    `contradicts` are the memories that it denies, `superseded` those of them that it took the place of; `ignored` names what was given and
+    is not kept, since an older memory holds the content.
     """
 
     memory_id: str
@@ -101,6 +94,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     superseded: tuple[str, ...] = ()
     redacted: tuple[str, ...] = ()
     auto_tags: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
     degraded: str | None = None
     status: Literal["active", "probation"] = "active"
 
@@ -147,7 +141,7 @@ def store(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, guard
     Raises `Outdated` when what was prepared does not hold any more, and it is not the last try.
     """
     key = content_key(prepared.content, command.event_type, command.project, command.entity_id, command.session_id)
-    said_at = now_us if (learned := _learned(command)) is None else learned
+    said_at = now_us if (learned := command.learned_at()) is None else learned
     neighbours = still_valid(prepared, guards, now_us)
     repeated = next((n for n in neighbours if n.duplicate), None)
     survivor = guards.holder(key, now_us)
@@ -156,14 +150,15 @@ def store(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, guard
         survivor, likeness = guards.memory(repeated.memory_id), repeated.duplicate
     if survivor is not None:
         repeated_fact = _repeated(command, prepared, survivor, likeness, _lasting(command, kind, survivor))
-        rebuttals = denials(guards, survivor, _denier(command, survivor.memory_id, survivor.ttl_seconds, said_at), neighbours, now_us)
+        rebuttals = denials(guards, survivor, _denier(command, survivor.memory_id, said_at, survivor.expires_at), neighbours, now_us)
         return _strengthened(command, prepared, survivor, [repeated_fact], rebuttals, outcome="duplicate")
     survivor = _growing(command, prepared, neighbours, guards)
     if survivor is not None and prepared.evolution is not None:
         facts = _evolved(command, prepared, survivor, prepared.evolution, _lasting(command, kind, survivor))
-        rebuttals = denials(guards, survivor, _denier(command, survivor.memory_id, survivor.ttl_seconds, said_at), neighbours, now_us)
+        rebuttals = denials(guards, survivor, _denier(command, survivor.memory_id, said_at, survivor.expires_at), neighbours, now_us)
         return _strengthened(command, prepared, survivor, facts, rebuttals, outcome="evolved")
-    denier = _denier(command, prepared.memory_id, _ttl_seconds(command, kind), said_at)
+    ttl_seconds = _ttl_seconds(command, kind)
+    denier = _denier(command, prepared.memory_id, said_at, None if ttl_seconds is None else said_at + ttl_seconds * MICROSECONDS)
     rebuttals = [] if command.event_type in EPISODIC_TYPES else denials_of_new(guards, denier, key, neighbours, now_us)
     return _new(command, prepared, kind, key, related=relations(neighbours), rebuttals=rebuttals)
 
@@ -186,28 +181,39 @@ def still_valid(prepared: PreparedStore, guards: Guards, now_us: int) -> tuple[N
     return tuple(current)
 
 
-def check_scope(command: UpsertMemory, guard: MemoryGuard) -> None:
-    """Refuse an upsert that gives a memory another type, project, entity or time to live than it has; raises `Refused`."""
-    given: dict[str, object] = {"project": command.project, "entity_id": command.entity_id, "ttl_seconds": command.ttl_seconds}
-    if command.event_type != EVENT_TYPE:
-        given["event_type"] = command.event_type
-    for name, value in given.items():
-        if value is not None and value != (known := getattr(guard, name)):
-            hint = "leave it out, or store another memory and let it supersede this one"
-            raise Refused(f"memory {guard.memory_id} has {name} {known!r}, and {value!r} cannot take its place", hint=hint)
-
-
 def _growing(command: StoreMemory, prepared: PreparedStore, neighbours: Sequence[Neighbour], guards: Guards) -> MemoryGuard | None:
     """Return the memory that what is stored is appended to, if there is one; what was captured unasked is not to what a person told."""
     evolution = prepared.evolution
     if evolution is None or len(evolution.content.encode()) > CONTENT_BYTES_MAX:
         return None
     survivor = guards.memory(evolution.memory_id) if any(n.memory_id == evolution.memory_id for n in neighbours) else None
-    return None if survivor is None or (command.is_automatic() and not survivor.probation) else survivor
+    return None if survivor is None or _is_lesser(command, survivor) else survivor
 
 
-def _denier(command: StoreMemory, memory_id: str, ttl_seconds: int | None, said_at: int) -> Denier:
-    return Denier(memory_id=memory_id, said_at=said_at, is_automatic=command.is_automatic(), is_passing=ttl_seconds is not None)
+def _is_lesser(command: StoreMemory, survivor: MemoryGuard) -> bool:
+    """Say whether what is stored was captured unasked, and what there is was told by a person."""
+    return command.is_automatic() and not survivor.probation
+
+
+def _tags(command: StoreMemory, survivor: MemoryGuard) -> tuple[str, ...]:
+    return () if _is_lesser(command, survivor) else tuple(dict.fromkeys(command.tags))
+
+
+def _ignored(command: StoreMemory, survivor: MemoryGuard) -> tuple[str, ...]:
+    """Return the names of what was given with a store and is not kept, since an older memory holds the content."""
+    given = {
+        "metadata": command.metadata or None,
+        "priority": command.priority,
+        "referenced_date": command.referenced_date,
+        "source": command.source,
+        "confidence": command.confidence,
+        "tags": command.tags if _is_lesser(command, survivor) else (),
+    }
+    return tuple(name for name, value in given.items() if value is not None and value != ())
+
+
+def _denier(command: StoreMemory, memory_id: str, said_at: int, ends_at: int | None) -> Denier:
+    return Denier(memory_id=memory_id, said_at=said_at, is_automatic=command.is_automatic(), ends_at=ends_at)
 
 
 def _ttl_seconds(command: StoreMemory, kind: MemoryType) -> int | None:
@@ -223,7 +229,7 @@ class _Lasting(msgspec.Struct, frozen=True, kw_only=True):
 
 def _lasting(command: StoreMemory, kind: MemoryType, survivor: MemoryGuard) -> _Lasting:
     asked = _ttl_seconds(command, kind)
-    if survivor.ttl_seconds is None:
+    if survivor.ttl_seconds is None or _is_lesser(command, survivor):
         return _Lasting()
     return _Lasting(ttl_seconds=asked if asked is not None and asked > survivor.ttl_seconds else None, is_permanent=asked is None)
 
@@ -237,7 +243,7 @@ def _repeated(
         likeness=how,
         similarity=round(similarity, 6),
         content=None if how == "exact" else prepared.content,
-        tags=tuple(dict.fromkeys(command.tags)),
+        tags=_tags(command, survivor),
         ttl_seconds=lasting.ttl_seconds,
         is_permanent=lasting.is_permanent,
     )
@@ -250,7 +256,7 @@ def _evolved(command: StoreMemory, prepared: PreparedStore, survivor: MemoryGuar
         content_key=content_key(evolution.content, survivor.event_type, survivor.project, survivor.entity_id, survivor.session_id),
         wording=prepared.content,
         similarity=round(evolution.similarity, 6),
-        tags=tuple(dict.fromkeys(command.tags)),
+        tags=_tags(command, survivor),
         auto_tags=prepared.auto_tags,
         ttl_seconds=lasting.ttl_seconds,
         is_permanent=lasting.is_permanent,
@@ -280,6 +286,7 @@ def _strengthened(
         contradicts=tuple(fact.memory_id for fact in rebuttals if isinstance(fact, MemoryContradicted)),
         superseded=tuple(fact.memory_id for fact in rebuttals if isinstance(fact, MemorySuperseded)),
         redacted=prepared.redacted,
+        ignored=_ignored(command, survivor),
         degraded=prepared.degraded,
         status="probation" if survivor.probation and not is_corroborated else "active",
     )
@@ -326,13 +333,9 @@ def _new(
     return Decision(events=_events(command, [*facts, *rebuttals]), answer=answer)
 
 
-def _learned(command: StoreMemory) -> int | None:
-    return parse_time(command.timestamp, "timestamp") if isinstance(command, UpsertMemory) else None
-
-
 def _events(command: StoreMemory, facts: Sequence[Fact]) -> tuple[NewEvent, ...]:
     """Address the events of one store: the first is what happened, and the cause of the others."""
-    occurred_at = _learned(command)
+    occurred_at = command.learned_at()
     return tuple(
         NewEvent(event=fact, session_id=command.session_id, project=command.project, occurred_at=occurred_at, follows=place > 0)
         for place, fact in enumerate(facts)

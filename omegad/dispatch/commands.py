@@ -13,8 +13,9 @@ from omegad.commands.compaction import CompactMemories
 from omegad.commands.consolidation import ConsolidateMemories
 from omegad.commands.graph import LinkMemories, UnlinkMemories
 from omegad.commands.lifecycle import DeleteMemory, EditMemory, PromoteMemory, RateMemory, RestoreMemory, SupersedeMemory
-from omegad.commands.store import Outdated, PreparedStore, StoreMemory, UpsertMemory
+from omegad.commands.store import Outdated, PreparedStore, StoreMemory
 from omegad.commands.tool import RecordToolCall
+from omegad.commands.upsert import UpsertMemory
 from omegad.dispatch.maintenance import Maintenance
 from omegad.dispatch.parts import Parts
 from omegad.dispatch.storing import Storing

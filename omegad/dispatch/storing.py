@@ -5,12 +5,13 @@ from functools import partial
 import anyio
 import msgspec
 
-from omegad.commands import embedding, lifecycle, relating, store
+from omegad.commands import embedding, lifecycle, relating, store, upsert
 from omegad.commands.command import known
 from omegad.commands.content import Clean, check_metadata, clean
 from omegad.commands.lifecycle import EditMemory, Given, PreparedEdit
 from omegad.commands.relating import Near, Neighbour, Scope
-from omegad.commands.store import TAG_CHARACTERS_MAX, Evolution, PreparedStore, StoreMemory, UpsertMemory
+from omegad.commands.store import TAG_CHARACTERS_MAX, Evolution, PreparedStore, StoreMemory
+from omegad.commands.upsert import UpsertMemory
 from omegad.dispatch.neighbourhood import Embedded
 from omegad.dispatch.parts import Parts
 from omegad.errors import Invalid, Refused, Unavailable
@@ -115,11 +116,15 @@ class Storing:
         edit = await self.decide_edit(EditMemory(memory_id=memory_id, content=command.content, ack=command.ack), given)
 
         def decide(guards: Guards, now_us: int) -> Decision:
-            store.check_scope(command, known(guards, memory_id))
+            guard = known(guards, memory_id)
+            upsert.check_scope(command, guard)
             decision = edit(guards, now_us)
             learned = parse_time(command.timestamp, "timestamp")
             events = (msgspec.structs.replace(new, occurred_at=learned, session_id=command.session_id) for new in decision.events)
-            answer = store.Stored(memory_id=memory_id, outcome="stored", redacted=prepared.redacted)
+            ignored = tuple(
+                name for name in ("session_id", "probation") if getattr(command, name) not in {None, getattr(known(guards, memory_id), name)}
+            )
+            answer = store.Stored(memory_id=memory_id, outcome="stored", redacted=prepared.redacted, ignored=ignored)
             return Decision(events=tuple(events), answer=answer)
 
         return decide

@@ -7,7 +7,8 @@ scales what is found. English; texts of other languages find no evidence. Questi
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice, pairwise
 from textwrap import shorten
 
@@ -18,7 +19,7 @@ from omegad.evidence.denials import Denial, denials
 from omegad.evidence.replacement import Replacement, completed, context, is_in_use, is_path, place
 from omegad.evidence.scope import is_case, narrowing
 from omegad.evidence.slots import are_of_a_kind, are_rivals, differing, has_one_value, is_one_channel, is_predicate
-from omegad.evidence.standing import undone
+from omegad.evidence.standing import WEAK, undone
 from omegad.evidence.wording import NEGATORS, OPPOSITES, all_words, content, stem, stems, terms
 
 CHARACTERS_MAX = 4_000
@@ -49,6 +50,9 @@ SHARED_MIN = 0.6
 
 CLAIM_TERMS_MIN = 2
 """How many terms a claim and its denial have at least in common, a pair of opposites counted once."""
+
+SHORT_TERMS = 4
+"""How many terms a claim has at most to be about the same as another with which it shares a single one."""
 
 CLAIMED_MIN = 0.8
 """The share of terms that a claim called wrong has in common with the older one."""
@@ -105,7 +109,7 @@ def contradiction(new: str, old: str, similarity: float | None) -> Contradiction
         for claim in ours
         if claim.terms not in said or claim.is_correction
         for other in theirs
-        for one in (_evidence(claim, other, are_apart=_are_apart((claim, ours), (other, theirs))) if _may_be_about(claim, other) else ())
+        for one in (_evidence(claim, other, are_apart=partial(_are_apart, (claim, ours), (other, theirs))) if _may_be_about(claim, other) else ())
         if (strength := one.strength * (0.5 + 0.5 * _nearness(claim, other, similarity))) >= STRENGTH_MIN
     ]
     found.extend(_denying(denial, old, similarity) for denial in denials(new, old, similarity))
@@ -129,7 +133,8 @@ def _nearness(new: Claim, old: Claim, similarity: float | None) -> float:
 
 
 def _may_be_about(new: Claim, old: Claim) -> bool:
-    return bool(new.replacements or new.content & old.content)
+    shared = len(new.content & old.content)
+    return bool(new.replacements) or shared >= CLAIM_TERMS_MIN or (shared > 0 and min(len(new.content), len(old.content)) <= SHORT_TERMS)
 
 
 def _are_apart(new: tuple[Claim, Sequence[Claim]], old: tuple[Claim, Sequence[Claim]]) -> bool:
@@ -138,9 +143,15 @@ def _are_apart(new: tuple[Claim, Sequence[Claim]], old: tuple[Claim, Sequence[Cl
     return bool(ours and theirs) and len(ours & theirs) < APART_MAX * min(len(ours), len(theirs))
 
 
-def _evidence(new: Claim, old: Claim, *, are_apart: bool) -> Iterator[Contradiction]:
-    if new.terms == old.terms or old.is_bygone or new.doubts - old.known:
+def _evidence(new: Claim, old: Claim, *, are_apart: Callable[[], bool]) -> Iterator[Contradiction]:
+    doubts = new.doubts - old.known
+    if new.terms == old.terms or old.is_bygone or doubts - WEAK:
         return
+    for found in _told(new, old, are_apart=are_apart):
+        yield msgspec.structs.replace(found, is_explicit=found.is_explicit and not doubts)
+
+
+def _told(new: Claim, old: Claim, *, are_apart: Callable[[], bool]) -> Iterator[Contradiction]:
     for replacement in new.replacements:
         yield from _replaced(new, old, replacement)
     yield from _declared_wrong(new, old)
@@ -149,9 +160,10 @@ def _evidence(new: Claim, old: Claim, *, are_apart: bool) -> Iterator[Contradict
     if not new.replacements and not old.replacements:
         yield from _denied(new, old)
         yield from _ended(new, old)
-    is_named = sum(term[0].isalpha() for term in (new.content & old.content) - _CONDITION - _IDLE) >= NAMED_MIN
-    if not new.is_added and (new.is_marked or is_named or not are_apart):
-        yield from _other_value(new, old)
+    for found in _other_value(new, old) if not new.is_added else ():
+        is_named = sum(term[0].isalpha() for term in (new.content & old.content) - _CONDITION - _IDLE) >= NAMED_MIN
+        if new.is_marked or is_named or not are_apart():
+            yield found
 
 
 def _found(what: str, new: Claim, old: Claim, strength: float, *, is_explicit: bool) -> Contradiction:

@@ -17,7 +17,7 @@ _MOVED = (
     r"switch(?:ed|ing|es)?|mov(?:ed|ing|es?)|migrat(?:ed|ing|es?)|chang(?:ed|ing|es?)|went|upgraded|downgraded|ported|converted|renamed|bumped"
     r"|raised|lowered|rewritten|rewrote|reverted"
 )
-_USING = r"use|using|uses|used|with|on|via|to|run|adopt|choose|chose|pick|picked|prefer|prefers|by|is|are|in"
+_USING = r"use|using|uses|used|with|on|via|to|run|adopt|choose|chose|pick|picked|prefer|prefers|want|wants|like|likes|favou?rs?|by|is|are|in"
 _DROPPED = (
     r"dropp(?:ed|ing)|deprecat(?:ed|ing)|abandon(?:ed|ing)|ditch(?:ed|ing)|remov(?:ed|ing)|retir(?:ed|ing)|got rid of|stopp(?:ed|ing) using"
     r"|phas(?:ed|ing) out|(?:mov|migrat)(?:ed|ing) (?:away from|off)"

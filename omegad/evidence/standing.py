@@ -22,8 +22,8 @@ _SUPPOSED = stems(
     hope hopefully wish wonder think thought doubt guess"""
 )
 _PLANNED = stems(
-    """will shall should want intend intention tomorrow soon someday eventually upcoming future roadmap backlog yet once until
-    temporarily"""
+    """will shall should want intend intention goal objective criterion criteria permitting pending provided tomorrow soon someday eventually
+    upcoming future roadmap backlog yet once until temporarily"""
 )
 _PROPOSED = stems(
     """propose proposal suggest suggestion recommend recommendation consider evaluate explore investigate discuss debate idea ask asked asking
@@ -38,6 +38,9 @@ _TOLD = stems(
     friend people facebook upstream fork example complain complaint allegedly apparently reportedly rumor"""
 )
 _BYGONE = stems("formerly previously ago")
+WEAK = stems("fail broke outage mistake typo customer people idea draft example discuss") | frozenset({"this week", "this sprint", "this time"})
+"""Doubts that as often belong to the story as to the statement: a change so told is marked, and hides nothing."""
+
 _WEIGHED = stems("try tried consider evaluate reject propose prototype")
 _DOUBTS = _SUPPOSED | _PLANNED | _PROPOSED | _UNDONE | _TOLD | _BYGONE
 
@@ -80,6 +83,9 @@ _PHRASES = tuple(
         "to be moved",
         "to be replaced",
         "for now",
+        "this week",
+        "this sprint",
+        "this time",
     )
 )
 _UNDONE_PHRASES = tuple(tuple(stem(word) for word in phrase.split()) for phrase in ("decided against", "on hold"))
@@ -144,7 +150,7 @@ def doubts(clause: str, sentence: str = "") -> frozenset[str]:
         found |= {"elsewhere"}
     if sentence:
         around = _told(sentence)
-        found |= _label(sentence) | (_OPENING & set(around[:1])) | (_UNDONE & set(around)) | _undone(sentence)
+        found |= _label(sentence) | (_OPENING & set(around[:1])) | ((_UNDONE | {"yet"}) & set(around)) | _undone(sentence)
     return frozenset(found)
 
 

@@ -117,7 +117,7 @@ def _paths(text: str, rules: TagRules) -> tuple[list[tuple[int, int, str]], list
 
 def _project(project: str | None) -> list[str]:
     name = re.split(r"[/\\:]", (project or "").strip().rstrip("/\\").removesuffix(".git"))[-1].strip()
-    return [name] if 0 < len(name) <= TAG_CHARACTERS_MAX else []
+    return [name] if "[REDACTED" not in (project or "") and 0 < len(name) <= TAG_CHARACTERS_MAX else []
 
 
 def _alternation(words: Iterable[str]) -> re.Pattern[str]:

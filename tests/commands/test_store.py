@@ -8,7 +8,8 @@ import pytest
 from omegad.commands import embedding, store
 from omegad.commands.content import content_key
 from omegad.commands.relating import Neighbour
-from omegad.commands.store import Evolution, Outdated, PreparedStore, StoreMemory, UpsertMemory
+from omegad.commands.store import Evolution, Outdated, PreparedStore, StoreMemory
+from omegad.commands.upsert import UpsertMemory
 from omegad.errors import Invalid
 from omegad.events.memory import (
     MemoryContradicted,
@@ -87,6 +88,7 @@ def test_a_new_memory_is_stored_with_its_vectors_and_its_relations() -> None:
         "superseded": [],
         "redacted": ["jwt"],
         "auto_tags": ["python"],
+        "ignored": [],
         "degraded": None,
         "status": "active",
     }
@@ -448,3 +450,23 @@ def test_what_was_denied_when_it_was_stored_is_not_denied_again_when_it_is_embed
 def test_to_be_embedded_is_not_to_be_said_again() -> None:
     older = guard("mem-new", at=3, pending=True, denied_by="n")
     assert [type(fact) for fact in facts(embed(prepared("c"), older, guard("n", at=5)))] == [MemoryEmbedded, MemoryRelated]
+
+
+def test_what_is_given_with_a_duplicate_and_not_kept_is_told() -> None:
+    given = {"tags": ("a",), "metadata": {"b": 1}, "priority": 5, "source": "me", "confidence": 0.5, "referenced_date": "2026-01-01"}
+    known = guard("mem-old", content_key=KEY)
+    assert answer(decide(plain(**given), prepared(), known))["ignored"] == ["metadata", "priority", "referenced_date", "source", "confidence"]
+    assert answer(decide(plain(tags=("a",)), prepared(), known))["ignored"] == []
+    captured = decide(plain(tags=("a",), source="auto"), prepared(), known)
+    assert answer(captured)["ignored"] == ["source", "tags"]
+    (repeated,) = (new.event for new in captured.events)
+    assert isinstance(repeated, MemoryRepeated)
+    assert repeated.tags == ()
+
+
+def test_what_was_captured_lengthens_no_life_that_a_person_gave() -> None:
+    known = guard("mem-old", content_key=KEY, ttl_seconds=60, expires_at=FUTURE_US)
+    for source, lasts in (("auto", False), ("me", True)):
+        (repeated,) = (new.event for new in decide(plain(source=source), prepared(), known).events)
+        assert isinstance(repeated, MemoryRepeated)
+        assert repeated.is_permanent is lasts
