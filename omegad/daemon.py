@@ -26,8 +26,8 @@ from omegad.dispatch.commands import CommandDispatch
 from omegad.dispatch.maintenance import Maintenance
 from omegad.dispatch.neighbourhood import Neighbourhood
 from omegad.dispatch.parts import Parts, Rules
-from omegad.dispatch.queries import QueryDispatch
 from omegad.dispatch.readings import ReadingDispatch
+from omegad.dispatch.searching import QueryDispatch
 from omegad.dispatch.service import Service
 from omegad.dispatch.system import SystemDispatch
 from omegad.embedding import cache

@@ -13,7 +13,7 @@ from omegad.embedding.cache import text_hash
 from omegad.embedding.embedder import Embedder
 from omegad.embedding.passages import passages
 from omegad.errors import ModelFailed, ModelMissing, Overloaded
-from omegad.queries.mirror import Mirror
+from omegad.queries.search.mirror import Mirror
 
 LATE_MAX = 256
 

@@ -18,8 +18,8 @@ from omegad.queries.history import History, MemoryHistory
 from omegad.queries.lessons import Lessons, LessonsAnswer
 from omegad.queries.log import told
 from omegad.queries.memory import Found, GetMemory, ListMemories, MemoryPage, Moment
-from omegad.queries.mirror import Mirror
 from omegad.queries.receipts import ListReceipts, ReceiptPage
+from omegad.queries.search.mirror import Mirror
 from omegad.queries.timeline import Timeline, TimelinePage
 from omegad.storage.driver import Connection
 

@@ -8,8 +8,8 @@ import msgspec
 from omegad import __version__
 from omegad.commands.command import Command
 from omegad.dispatch.commands import CommandDispatch, Origin, digest_of
-from omegad.dispatch.queries import QueryDispatch
 from omegad.dispatch.readings import ReadingDispatch
+from omegad.dispatch.searching import QueryDispatch
 from omegad.dispatch.system import SystemDispatch
 from omegad.errors import Invalid
 from omegad.log.decision import Outcome

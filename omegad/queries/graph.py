@@ -8,12 +8,12 @@ import msgspec
 from msgspec import Meta
 
 from omegad.events.memory import EdgeType
-from omegad.queries import terms
-from omegad.queries.columns import selection
 from omegad.queries.filters import Filters, where
 from omegad.queries.memory import COLUMNS, Moment, fields, require, standing
-from omegad.queries.mirror import Mirror
 from omegad.queries.query import Query
+from omegad.queries.search import terms
+from omegad.queries.search.columns import selection
+from omegad.queries.search.mirror import Mirror
 from omegad.storage.driver import Connection
 
 HOPS_MAX = 5

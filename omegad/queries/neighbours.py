@@ -2,10 +2,10 @@
 
 import msgspec
 
-from omegad.queries import words
-from omegad.queries.columns import Selection
-from omegad.queries.mirror import Mirror
-from omegad.queries.words import Filtered
+from omegad.queries.search import words
+from omegad.queries.search.columns import Selection
+from omegad.queries.search.mirror import Mirror
+from omegad.queries.search.words import Filtered
 from omegad.storage.driver import Connection
 
 COUNT = 10

@@ -31,7 +31,7 @@ def to_json(value: object) -> str:
     return _json.encode(value).decode()
 
 
-def united(column: str, given: str) -> str:
+def united(column: LiteralString, given: LiteralString) -> LiteralString:
     """Return the SQL of a JSON array: the distinct values of a column that holds one, then those of the parameter *given*, at most 32."""
     return f"""(
         SELECT json_group_array(value) FROM (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from omegad.queries import calibration
+from omegad.queries.search import calibration
 from tests.acceptance.conftest import Home, until
 
 MEMORIES = (

@@ -31,7 +31,7 @@ from omegad.events.memory import MemoryEmbedded, MemoryStored, Relation
 from omegad.log.decision import Decision, Proposal
 from omegad.log.event_log import EventLog
 from omegad.log.guards import Guards
-from omegad.queries import calibration
+from omegad.queries.search import calibration
 from omegad.rpc import endpoint
 from omegad.rpc.client import Client
 from tests.bench.texts import InstantModel, Note

@@ -12,8 +12,7 @@ import msgspec
 from omegad import daemon
 from omegad.commands.store import Stored
 from omegad.daemon import Daemon
-from omegad.queries import terms
-from omegad.queries.search import Answer
+from omegad.queries.search import Answer, terms
 from omegad.rpc.peer import Call, Peer
 from omegad.storage.database import open_reader
 from tests.bench import appends, homes, texts

@@ -453,7 +453,7 @@ def test_to_be_embedded_is_not_to_be_said_again() -> None:
 
 
 def test_what_is_given_with_a_duplicate_and_not_kept_is_told() -> None:
-    given = {"tags": ("a",), "metadata": {"b": 1}, "priority": 5, "source": "me", "confidence": 0.5, "referenced_date": "2026-01-01"}
+    given: dict[str, Any] = {"tags": ("a",), "metadata": {"b": 1}, "priority": 5, "source": "me", "confidence": 0.5, "referenced_date": "2026-01-01"}
     known = guard("mem-old", content_key=KEY)
     assert answer(decide(plain(**given), prepared(), known))["ignored"] == ["metadata", "priority", "referenced_date", "source", "confidence"]
     assert answer(decide(plain(tags=("a",)), prepared(), known))["ignored"] == []

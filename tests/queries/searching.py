@@ -5,8 +5,8 @@ from typing import Any, Literal, get_args
 
 from omegad.memory_types import MemoryTypes
 from omegad.queries import search
-from omegad.queries.mirror import Mirror
 from omegad.queries.search import Matches, QueryMemory, Result, Sources
+from omegad.queries.search.mirror import Mirror
 from tests.builders import EMBEDDER, START_US, stored, vector_of
 from tests.queries.shown import DAY_US as DAY_US  # noqa: PLC0414  an export
 from tests.queries.shown import Shown

@@ -13,7 +13,7 @@ from omegad.errors import Invalid, NotFound
 from omegad.events.memory import MemoryLinked
 from omegad.queries import graph
 from omegad.queries.graph import Graph, SimilarAnswer, SimilarMemories, TraverseMemories
-from omegad.queries.mirror import Mirror
+from omegad.queries.search.mirror import Mirror
 from omegad.rpc import methods
 from tests.builders import EMBEDDER, deleted, expired, linked, superseded, vector_of
 from tests.queries.shown import DAY_US, NOW_US, Shown

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.errors import Invalid, NotFound
-from omegad.queries import calibration, memory
+from omegad.queries import memory
 from omegad.queries.filters import Filters, where
 from omegad.queries.memory import GetMemory, ListMemories
 from omegad.queries.neighbours import neighbours
+from omegad.queries.search import calibration
 from tests.builders import START_US, deleted, related, relations, repeated, superseded, vector_of
 from tests.queries.searching import DAY_US, Searched, ids
 

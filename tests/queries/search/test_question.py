@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from omegad.queries.question import identifiers, understood
+from omegad.queries.search.question import identifiers, understood
 from omegad.times import EPOCH, MICROSECOND
 from tests.builders import at_most
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from omegad.queries.words import Filtered
+from omegad.queries.search.words import Filtered
 from omegad.storage.driver import Connection
 
 LINKS_MAX = 200  # the heaviest

@@ -8,10 +8,10 @@ import msgspec
 
 from omegad.lexemes import split_names
 from omegad.memory_types import MemoryTypes
-from omegad.queries.question import Question
-from omegad.queries.ranking import DAY_US, Details
-from omegad.queries.renewal import SHORT
-from omegad.queries.terms import STOP_WORDS, bare_version
+from omegad.queries.search.question import Question
+from omegad.queries.search.ranking import DAY_US, Details
+from omegad.queries.search.renewal import SHORT
+from omegad.queries.search.terms import STOP_WORDS, bare_version
 from omegad.storage.driver import Connection
 
 READ_CHARACTERS = 16_384  # of a content, when it is searched for identifiers

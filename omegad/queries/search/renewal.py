@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from omegad.lexemes import bigrams, split_names, unspaced_runs
-from omegad.queries.ranking import DAY_US, EPSILON, Details, Ranked, Weights, ordered, with_stage
-from omegad.queries.terms import STOP_WORDS
+from omegad.queries.search.ranking import DAY_US, EPSILON, Details, Ranked, Weights, ordered, with_stage
+from omegad.queries.search.terms import STOP_WORDS
 
 Array = npt.NDArray[np.float64]
 

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.memory_types import BUILT_IN, TTL_SECONDS_MAX, MemoryType, MemoryTypes
-from omegad.queries import calibration, gathering, ranking, search
-from omegad.queries.mirror import Mirror
-from omegad.queries.ranking import Candidates, Ranked, Weights
-from omegad.queries.renewal import COMPARED
+from omegad.queries import search
+from omegad.queries.search import calibration, gathering, ranking
+from omegad.queries.search.mirror import Mirror
+from omegad.queries.search.ranking import Candidates, Ranked, Weights
+from omegad.queries.search.renewal import COMPARED
 from tests.builders import EMBEDDER, START_US, contradicted, deleted, edited, linked, promoted, queried, rated, repeated, stored, superseded
 from tests.queries.searching import DAY_US, LATER_US, MODES, Searched, day, ids, stages_of
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.queries import ranking
-from omegad.queries.ranking import BY_ITSELF, DAY_US, NEGLECTED_DAYS, SUBSTANCE_CHARACTERS, Candidates, Details, Ranked, Weights
-from omegad.queries.renewal import Compared, renewed
+from omegad.queries.search import ranking
+from omegad.queries.search.ranking import BY_ITSELF, DAY_US, NEGLECTED_DAYS, SUBSTANCE_CHARACTERS, Candidates, Details, Ranked, Weights
+from omegad.queries.search.renewal import Compared, renewed
 
 WEIGHTS = Weights()
 PLAIN = Details()

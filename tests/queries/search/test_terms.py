@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from omegad.lexemes import lexemes
-from omegad.queries import terms
+from omegad.queries.search import terms
 from omegad.storage.driver import Connection
 from projections import fulltext
 from tests.builders import at_most, open_in_memory, rows

@@ -10,7 +10,7 @@ from itertools import chain
 
 import msgspec
 
-from omegad.queries import terms
+from omegad.queries.search import terms
 from omegad.storage.driver import Connection
 
 MATCHES_MAX = 1_000  # for the terms that choose, all together, unless fewer are found than are wanted

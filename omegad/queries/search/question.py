@@ -8,8 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from omegad.queries.periods import Period, period
-from omegad.queries.terms import STOP_WORDS, without_place
+from omegad.queries.search.periods import Period, period
+from omegad.queries.search.terms import STOP_WORDS, without_place
 
 IDENTIFIERS_MAX = 16
 ACRONYM_LETTERS_MAX = 4  # a longer word in capitals is a code, like SIGTERM; a shorter one a word, like DNS

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from omegad.queries.columns import SOURCE, Columns, Selection, grown
+from omegad.queries.search.columns import SOURCE, Columns, Selection, grown
 from omegad.storage.driver import Connection
 
 DIMENSIONS = 384

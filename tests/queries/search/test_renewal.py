@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.queries import ranking, renewal
-from omegad.queries.ranking import DAY_US, EPSILON, Details, Ranked, Weights
-from omegad.queries.renewal import COMPARED, SHORT, Compared, sameness
+from omegad.queries.search import ranking, renewal
+from omegad.queries.search.ranking import DAY_US, EPSILON, Details, Ranked, Weights
+from omegad.queries.search.renewal import COMPARED, SHORT, Compared, sameness
 
 WEIGHTS = Weights()
 ALIKE, UNLIKE = 0.95, 0.1

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.memory_types import BUILT_IN
-from omegad.queries.details import PART_OF_NAME, Asked, asked, details, statements
-from omegad.queries.question import understood
-from omegad.queries.ranking import DAY_US, Details
-from omegad.queries.renewal import SHORT
+from omegad.queries.search.details import PART_OF_NAME, Asked, asked, details, statements
+from omegad.queries.search.question import understood
+from omegad.queries.search.ranking import DAY_US, Details
+from omegad.queries.search.renewal import SHORT
 from tests.builders import START_US, at_most, contradicted, deleted, edited, promoted, queried, rated, repeated
 from tests.queries.searching import LATER_US, Searched, day
 

@@ -4,8 +4,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from omegad.queries import periods
-from omegad.queries.periods import Period
+from omegad.queries.search import periods
+from omegad.queries.search.periods import Period
 from omegad.times import EPOCH, MICROSECOND
 
 NOW = datetime(2026, 5, 20, 13, 30, tzinfo=UTC)  # a Wednesday

@@ -10,14 +10,14 @@ import msgspec
 import numpy as np
 
 from omegad.memory_types import MemoryTypes
-from omegad.queries import words
-from omegad.queries.columns import Selection, selection
 from omegad.queries.filters import Filters, where
-from omegad.queries.mirror import Mirror
-from omegad.queries.periods import Period
-from omegad.queries.ranking import Candidates
-from omegad.queries.surroundings import Surroundings, selected, surroundings
-from omegad.queries.words import Best, Filtered, Words
+from omegad.queries.search import words
+from omegad.queries.search.columns import Selection, selection
+from omegad.queries.search.mirror import Mirror
+from omegad.queries.search.periods import Period
+from omegad.queries.search.ranking import Candidates
+from omegad.queries.search.surroundings import Surroundings, selected, surroundings
+from omegad.queries.search.words import Best, Filtered, Words
 from omegad.storage.driver import Connection
 
 CANDIDATES = 80  # of each index, or as many as are asked for

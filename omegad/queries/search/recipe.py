@@ -1,8 +1,4 @@
-"""Find memories by meaning and by words: candidates from both indexes, both scores for each of them, one order.
-
-This file is the recipe. The formula is in `ranking`, `renewal` and `calibration`, what a question tells in `question`, what a candidate tells in
-`details`; candidates are collected in `gathering`, from full text in `words`, vectors in `mirror`, and sessions in `surroundings`.
-"""
+"""The recipe of a search: what is asked, step by step what is done about it, and what is answered."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -11,17 +7,16 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from omegad.queries import calibration, judging, ranking, words
-from omegad.queries.details import Asked, asked, details, statements
 from omegad.queries.filters import Filters, One
-from omegad.queries.gathering import Asking, gathered
-from omegad.queries.gathering import Sources as Sources  # noqa: PLC0414  an export
-from omegad.queries.judging import Judged
 from omegad.queries.memory import COLUMNS, fields
-from omegad.queries.question import understood
-from omegad.queries.ranking import Candidates, Details, Ranked, Weights
-from omegad.queries.renewal import COMPARED, Compared, renewed, sameness
-from omegad.queries.surroundings import linked, selected
+from omegad.queries.search import calibration, judging, ranking, words
+from omegad.queries.search.details import Asked, asked, details, statements
+from omegad.queries.search.gathering import Asking, Sources, gathered
+from omegad.queries.search.judging import Judged
+from omegad.queries.search.question import understood
+from omegad.queries.search.ranking import Candidates, Details, Ranked, Weights
+from omegad.queries.search.renewal import COMPARED, Compared, renewed, sameness
+from omegad.queries.search.surroundings import linked, selected
 from omegad.storage.driver import Connection
 
 VIEWS = ("memories", "vectors", "fulltext", "sessions")

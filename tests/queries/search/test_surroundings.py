@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from omegad.queries import gathering
 from omegad.queries.filters import where
-from omegad.queries.search import QueryMemory
-from omegad.queries.surroundings import Surroundings, selected, surroundings
-from omegad.queries.words import Filtered
+from omegad.queries.search import QueryMemory, gathering
+from omegad.queries.search.surroundings import Surroundings, selected, surroundings
+from omegad.queries.search.words import Filtered
 from tests.builders import START_US, deleted, expired, rows
 from tests.queries.searching import LATER_US, Searched
 

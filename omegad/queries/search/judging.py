@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from omegad.queries import calibration, terms, words
-from omegad.queries.calibration import Calibration, Signs, Store
-from omegad.queries.details import Asked
-from omegad.queries.gathering import Asking, Sources
-from omegad.queries.ranking import Candidates, Details, Ranked
+from omegad.queries.search import calibration, terms, words
+from omegad.queries.search.calibration import Calibration, Signs, Store
+from omegad.queries.search.details import Asked
+from omegad.queries.search.gathering import Asking, Sources
+from omegad.queries.search.ranking import Candidates, Details, Ranked
 from omegad.storage.driver import Connection
 
 JUDGED = 3  # of the best results, for whether any of them answers

@@ -17,8 +17,8 @@ from omegad.events.retrieval import MemoryQueried, Returned
 from omegad.log.decision import Decision, Proposal
 from omegad.log.guards import Guards
 from omegad.queries import memory, search
-from omegad.queries.ranking import RANKING_VERSION
 from omegad.queries.search import Answer, Matches, QueryMemory, Sources
+from omegad.queries.search.ranking import RANKING_VERSION
 from omegad.storage.driver import Connection
 
 _log = structlog.get_logger(__name__)

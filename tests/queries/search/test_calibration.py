@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.queries import calibration
-from omegad.queries.calibration import Calibration, Signs, Store
+from omegad.queries.search import calibration
+from omegad.queries.search.calibration import Calibration, Signs, Store
 from tests.queries.searching import Searched
 
 FITTED = Calibration()

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.queries import calibration, words
 from omegad.queries.filters import where
-from omegad.queries.search import QueryMemory
-from omegad.queries.words import Best, Filtered, Words
+from omegad.queries.search import QueryMemory, calibration, words
+from omegad.queries.search.words import Best, Filtered, Words
 from omegad.storage.driver import Connection
 from tests.builders import START_US, contradicted, deleted, rows
 from tests.queries.searching import Searched

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import projections
 from omegad.events.fact import Recorded
-from omegad.queries import mirror
-from omegad.queries.columns import Selection
-from omegad.queries.mirror import Mirror
+from omegad.queries.search import mirror
+from omegad.queries.search.columns import Selection
+from omegad.queries.search.mirror import Mirror
 from omegad.views.contract import Embedding
 from tests.builders import (
     DIMENSIONS,
