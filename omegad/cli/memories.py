@@ -25,7 +25,9 @@ def store(arguments: Namespace, place: Place) -> int:
         for related in answer["related"]:
             print(f"  {related['edge_type']} {related['memory_id']} ({related['similarity']:.2f})")
         for other in answer["contradicts"]:
-            print(f"  contradicts {other}")
+            print(f"  {'supersedes' if other in answer['superseded'] else 'contradicts'} {other}")
+    if answer["ignored"]:
+        warn(f"NOT KEPT, since an older memory says it already: {', '.join(answer['ignored'])}")
     if answer["redacted"]:
         warn(f"REDACTED before it was stored: {', '.join(answer['redacted'])}")
     if answer["degraded"]:
@@ -48,6 +50,8 @@ def query(arguments: Namespace, place: Place) -> int:
         write_table(header, [(f"{result['score']:.3f}", *cells(result)) for result in answer["results"]])
     if answer["degraded"]:
         warn(f"DEGRADED: searched by {answer['degraded']} alone; `omegad status` says why")
+    elif answer["unembedded"]:
+        warn(f"{answer['unembedded']} of what was looked at has no vectors yet, and was compared by its words alone")
     warn_if_stale(answer)
     return 0
 
