@@ -126,6 +126,14 @@ COMPONENTS = stems(
 """Words that tell one part from another, though two notes that share them need not be about the same."""
 
 
+_GOING = re.compile(
+    r"longer|any\s?more|retired|replac|switched|gone|drop|remov|decommission|shut|abandon|phased|disabled|unplugged|supersed|ditch|rid\sof|stopp|took\sover"
+    r"|mov|migrat|changed|went|ported|converted|upgraded|swapped|deprecated|instead|rather|in\splace",
+    re.IGNORECASE,
+)
+"""What every pattern of what is gone needs a part of; most sentences have none, and are spared the patterns."""
+
+
 class Gone(NamedTuple):
     """A thing that a sentence says is used no more: its name in lower case, and whether the sentence says so outright."""
 
@@ -233,6 +241,8 @@ def _sentence(text: str) -> Sentence:
 
 
 def _gone(text: str) -> Iterator[Gone]:
+    if _GOING.search(text) is None:
+        return
     comparing = () if is_told(text) else ((_COMPARING, False),)
     for pattern, is_outright in (*((pattern, True) for pattern in _OUTRIGHT), *comparing):
         for match in pattern.finditer(text):

@@ -55,6 +55,12 @@ RETURNING = tuple(
     )
 )
 
+_TELLING = re.compile(
+    r"switch|mov|migrat|chang|went|graded|ported|convert|renam|bump|rais|lower|rewr|revert|replac|supersed|took\sover|drop|deprecat|abandon|ditch|retir"
+    r"|got\srid|stopp|phas|instead|,\s(?:and\s)?(?:not|no\slonger)|->|=>|\u2192|back\sto|return|again"
+)
+"""What every pattern needs a part of; most clauses have none, and are spared the patterns."""
+
 _ORDERED = re.compile(r"(?:please\s|always\s|we\s|now\s)*(?:use|run|prefer|pick|choose|adopt)\b")
 _ROLES = stems("linter formatter library framework database tool package server broker runner editor")
 
@@ -95,6 +101,8 @@ class Replacement(NamedTuple):
 
 def replacements(text: str) -> Iterator[Replacement]:
     """Yield what a clause, in lower case, says was replaced."""
+    if _TELLING.search(text) is None:
+        return
     for patterns, is_outright in ((OUTRIGHT, True), (COMPARING, False), (RETURNING, True)):
         for pattern in patterns:
             for match in pattern.finditer(text):

@@ -232,8 +232,8 @@ def _modal(clause: str) -> frozenset[str]:
 
 def _label(sentence: str) -> frozenset[str]:
     head, colon, _ = sentence.partition(":")
-    named = terms(head)
-    return frozenset(_LABELS & set(named)) if colon and len(named) <= LABEL_WORDS else frozenset()
+    named = terms(head) if colon else []
+    return frozenset(_LABELS & set(named)) if len(named) <= LABEL_WORDS else frozenset()
 
 
 def _undone(text: str) -> frozenset[str]:

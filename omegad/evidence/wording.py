@@ -158,17 +158,19 @@ def polarity(all_terms: Iterable[str]) -> list[str]:
     return sorted(term for term in all_terms if term in TURNING)
 
 
-def _terms_of(token: str) -> Iterator[str]:
+@lru_cache(maxsize=STEMS_MAX)
+def _terms_of(token: str) -> tuple[str, ...]:
     if _has_sign(token):
-        yield token
+        return (token,)
+    return tuple(term for match in _WORD.finditer(token) for term in _terms_of_word(match.group()))
+
+
+def _terms_of_word(word: str) -> Iterator[str]:
+    if auxiliary := _NEGATED.get(word):
+        yield from (auxiliary, "not")
         return
-    for match in _WORD.finditer(token):
-        word = match.group()
-        if auxiliary := _NEGATED.get(word):
-            yield from (auxiliary, "not")
-            continue
-        ending = next((ending for ending in _CONTRACTED if word.endswith(ending)), "")
-        yield from (stem(part) for part in (word.removesuffix(ending), _CONTRACTED.get(ending, "")) if part)
+    ending = next((ending for ending in _CONTRACTED if word.endswith(ending)), "")
+    yield from (stem(part) for part in (word.removesuffix(ending), _CONTRACTED.get(ending, "")) if part)
 
 
 def _has_sign(token: str) -> bool:
