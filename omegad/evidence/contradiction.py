@@ -295,11 +295,14 @@ def _other_value(new: Claim, old: Claim) -> Iterator[Contradiction]:
     if has_one_value(start, (ours, theirs), end, is_marked=new.is_marked):
         yield _found("gives another value", new, old, OTHER_VALUE, is_explicit=new.is_marked)
     elif new.is_marked and not end:
-        are_alike = (set(ours) <= new.names and set(theirs) <= old.names) or (_are_many(ours, new) and _are_many(theirs, old))
+        are_names = bool(ours and theirs) and set(ours) <= new.names and set(theirs) <= old.names
+        are_alike = are_names or (_are_many(ours, new) and _are_many(theirs, old))
         is_rival = len(start) > 1 and len(ours) == len(theirs) == 1 and are_of_a_kind(ours[0], theirs[0])
         are_alike = are_alike or is_rival
         if is_rival or is_one_channel(start, (ours, theirs)) or (are_alike and is_predicate(start, (ours, theirs))):
             yield _found("gives another value", new, old, OTHER_VALUE, is_explicit=are_alike)
+        elif are_names and len(start) > 1 and start[-1] == "use":  # several can be used, so it only may be so
+            yield _found("may give another value", new, old, OTHER_VALUE, is_explicit=False)
 
 
 def _are_many(value: Sequence[str], claim: Claim) -> bool:

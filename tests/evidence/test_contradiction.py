@@ -368,3 +368,21 @@ def test_a_port_has_one_number_and_every_service_its_own(one: int, other: int, p
     found = contradiction(f"The cart port is {one}", f"The cart port is {other}", 0.8)
     assert (found is not None) == (one != other)
     assert contradiction(f"The {prefix}q port is {one}", f"The {prefix}k port is {other}", 0.8) is None
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("Authentication uses SAML now", "Authentication uses OAuth2"),
+        ("Payments now use Adyen", "Payments use Stripe"),
+    ],
+)
+def test_a_part_that_uses_another_thing_now_may_use_the_old_one_no_more(new: str, old: str) -> None:
+    found = contradiction(new, old, 0.6)
+    assert found
+    assert not found.is_explicit
+
+
+@pytest.mark.parametrize("new", ["Authentication uses SAML", "Authentication also uses SAML now", "We use SAML now", "Billing uses SAML now"])
+def test_what_is_not_said_to_be_new_or_of_the_same_part_is_no_contradiction(new: str) -> None:
+    assert contradiction(new, "Authentication uses OAuth2", 0.6) is None
