@@ -32,7 +32,9 @@ from omegad.times import parse_time
 
 EVENT_TYPE = "memory"  # where none is named
 TAG_CHARACTERS_MAX = 64
-AUTOMATIC_SOURCES = frozenset("auto automated automatic automatically automation autocapture capture captured hook hooks".split())  # noqa: SIM905  words read as words
+AUTOMATIC_SOURCES = frozenset(
+    {"auto", "automated", "automatic", "automatically", "automation", "autocapture", "capture", "captured", "hook", "hooks"}
+)
 """The first word of the source of what nobody asked to remember: `auto_capture`, `hook:Stop`."""
 
 _FIRST_WORD = re.compile(r"[^\W_]+")

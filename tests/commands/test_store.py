@@ -295,6 +295,7 @@ def test_types_have_their_time_to_live_and_priority_unless_others_are_given() ->
         ({"source": "capture"}, True),
         ({"source": "the hook"}, False),
         ({"source": "autonomous-agent"}, False),
+        ({"source": "automated capture"}, True),
         ({"source": "Autodesk manual"}, False),
         ({"source": "auto", "probation": False}, False),
         ({"probation": True}, True),
