@@ -314,7 +314,7 @@ def forbidden_outsiders(tree: Tree) -> Iterator[str]:
 def undeclared_dependencies(tree: Tree) -> Iterator[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
-    declared = {re.split(r"[^\w-]", requirement, maxsplit=1)[0].replace("-", "_") for requirement in wanted}
+    declared = {re.split(r"[^\w-]", requirement, maxsplit=1)[0].replace("-", "_").removeprefix("python_") for requirement in wanted}
     for found in tree.imports:
         top = found.target.partition(".")[0]
         if not is_ours(top) and top not in STDLIB | declared:

@@ -1,58 +1,59 @@
 """Which span of time a question names: "on 8 May 2023", "in March", "last week", "between June and August", "Q3 2025". Pure.
 
-English. A day begins and ends in UTC. Where a year is left out, the latest one that has begun is meant; what is told from now is read
-generously at both ends, as people tell it.
+English. Days begin and end in UTC; a season is three calendar months of the northern year. Where a year is left out, the latest one that has
+begun is meant. Two things are read generously: a week begins on a Monday or on a Sunday, so that it holds the days of both readings; and what
+is told as so long "ago" may be a quarter of that time off, and at least a day. What may be another word ("may", "dec") or a number is no time.
 """
 
 import re
+from calendar import monthrange
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
-from typing import NamedTuple
 
 import msgspec
+from dateutil.relativedelta import MO, SU, relativedelta, weekday
 
 from omegad.times import EPOCH, MICROSECOND
 
-MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-"""The month that each begins in, north of the equator."""
+_MONTHS = {name: place for place, name in enumerate(("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1)}
+_THREE_MONTHS = {"spr": 3, "sum": 6, "aut": 9, "fal": 9, "win": 12, "q1": 1, "q2": 4, "q3": 7, "q4": 10}  # the month that each begins in
+_WEEKDAYS = {"monday": 0, "tuesday": 1, "wednesday": 2, "thursday": 3, "friday": 4, "saturday": 5, "sunday": 6, "weekend": 5}
+_COUNTS = {"couple of": 2, "couple": 2, "an": 1, "a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "few": 4}
+_SHIFTS = {"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1}
+_DAY = relativedelta(days=1)
+_LENGTHS = {"day": _DAY, "night": _DAY, "week": _DAY * 7} | {
+    name: relativedelta(months=n) for name, n in (("month", 1), ("quarter", 3), ("year", 12))
+}
+_OPEN = frozenset({"since", "after", "before", "until", "till"})
+_LEADS = _OPEN | {"in", "during", "throughout", "from"}
+_MONTH_LEADS = _LEADS | {"of", "by", "around", "for"}
+_SEASON_LEADS = _LEADS - {"from", "after", "before"} | {"over"}
+_WEEKDAY_LEADS = frozenset({"on", "since", "from", "after", "over", "during"})
+_ANY_LEADS = _MONTH_LEADS | _SEASON_LEADS | _WEEKDAY_LEADS
 
-_UNIT_DAYS = {"day": 1, "night": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
-_NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "couple of": 2, "a couple of": 2, "few": 4, "a few": 4}
-_MONTH = "|".join(f"{name[:3]}(?:{name[3:]}|t)?" if name == "september" else f"{name[:3]}(?:{name[3:]})?" for name in MONTHS)
-_YEAR = r"(?:19|20)\d{2}"
-_COUNT = r"\d{1,3}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True))
-_UNIT = "(day|night|week|month|quarter|year)"
-_BEFORE_MONTH = "in|on|by|since|during|of|from|last|this|early|late|mid|after|until|till|before|around|end of|start of|beginning of"
-_BEFORE_SEASON = "last|this|previous|past|early|late|in the|over the|during the|since the|in|since|during"
+_A_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|(?-i:May)|may(?! [a-z])|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\b"
+)
+_MONTH, _DAY_NUMBER = rf"(?P<name>{_A_MONTH})", r"(?P<day>\d{1,2})(?:st|nd|rd|th)?\b"
+_YEAR = r"(?:of )?(?P<year>(?:19|20)\d\d\b(?![.:/]\d)|(?:last|this|next) year\b)"
+_WHICH = rf"\b(?:(?P<which>{'|'.join(_SHIFTS)}) )?"
+_COUNT, _UNIT = rf"(?P<count>\d{{1,3}}|{'|'.join(_COUNTS)})", rf"(?P<unit>{'|'.join(_LENGTHS)})"
+_PART = r"(?:\b(?:early|late|mid|(?:start|end|beginning|middle|half|rest|course) of)[ -])"
+_ALONE = r"(?<![\w.:/=#$-])"  # no part of a version, a path, a ratio or a file's name
+_NO_CODE = r"(?-i:(?<!\b(?!may)[a-z]{3})(?<!\b[A-Z]{3}))(?![\w-]|\.\w)"  # as dec, OCT and march.py are
 
 
 def _matching(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.ASCII)
 
 
-_ISO_DAY = _matching(r"\b(\d{4})-(\d{2})-(\d{2})\b")
-_ISO_MONTH = _matching(rf"\b({_YEAR})-(0[1-9]|1[0-2])\b(?![-\w])")
-_BETWEEN = _matching(rf"\b(?:between|from) ({_MONTH})\b\.?(?: ({_YEAR}))? (?:and|to|until|till|through) ({_MONTH})\b\.?(?: ({_YEAR}))?")
-_DAY_MONTH = _matching(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)?[ -]({_MONTH})\b\.?,?(?: ({_YEAR}))?")
-_MONTH_DAY = _matching(rf"\b({_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!:),?(?: ?({_YEAR}))?")
-_MONTH_YEAR = _matching(rf"\b({_MONTH})\.?,? ({_YEAR})\b")
-_IN_MONTH = _matching(rf"\b(?:{_BEFORE_MONTH})[ -](?:early |late |mid[ -]?)?({_MONTH})\b")
-_QUARTER = _matching(rf"\b(?:({_YEAR})[ -]?q([1-4])|q([1-4])(?:[ -/]?(?:of )?({_YEAR}))?)\b")
-_SEASON = _matching(rf"\b(?:{_BEFORE_SEASON}) ({'|'.join(SEASONS)})\b(?:(?: of)? ({_YEAR}))?|\b({'|'.join(SEASONS)})(?: of)? ({_YEAR})\b")
-_IN_YEAR = _matching(rf"\b(?:in|during|of|since|from|late|early|mid|throughout)[ -]({_YEAR})\b")
-_AGO = _matching(rf"\b({_COUNT}) {_UNIT}s? (?:ago|earlier|back)\b")
-_ROLLING = _matching(rf"\b(?:last|past|previous) ({_COUNT}) {_UNIT}s?\b")
-_LAST = _matching(rf"\b(last|past|previous|this) {_UNIT}\b")
-_NEXT = _matching(r"\b(?:(tomorrow)|(?:next|coming) (week|month))\b")
-_NEAR = _matching(r"\b(?:(the day before yesterday)|(yesterday)|(today|this morning|this afternoon|tonight))\b")
-_WEEKDAY = _matching(rf"\b(?:on|last|this|since|from) (?:last |past )?({'|'.join(WEEKDAYS)})\b")
-_WORD = re.compile(r"[^\W_]+")
-_A_MONTH = _matching(_MONTH)
-_SINCE = _matching(r"\b(?:since|after)\W+(?:(?:the|last|early|late|mid|start of|end of|beginning of) )?$")
-
-_DAYS_OF_MONTH, _DAYS_OF_SEASON, _DAYS_OF_YEAR = 31, 92, 366
+_LEAD = _matching(rf"(?:\b(?P<lead>{'|'.join(_ANY_LEADS)}) )?(?:the )?(?P<part>{_PART})?(?:the )?$")
+_BESIDE = _matching(rf"(?:\b{_COUNT} )?\b(?:{_UNIT}s?|{'|'.join(_WEEKDAYS)}) (?:before|after) (?:the )?$")
+_FROM, _TO = _matching(rf"\b(?:between|from) (?:the )?{_PART}?"), _matching(rf",? (?:and|to|until|till|through) (?:the )?{_PART}?")
+_ALSO_A_WORD = re.compile(r"\b(?:may|march|mar|dec|oct|sep|MAY|MARCH|MAR|DEC|OCT|SEP)\b")
+_WORD, _DATED = re.compile(r"[^\W_]+"), _matching(rf"\d.*|{_A_MONTH}")
 
 
 class Period(msgspec.Struct, frozen=True):
@@ -64,191 +65,156 @@ class Period(msgspec.Struct, frozen=True):
 
     def is_named_by(self, text: str) -> bool:
         """Say whether a text is a part of the period's name."""
-        return self.words.issuperset(_words(text))
+        return self.words.issuperset(_WORD.findall(text.lower()))
 
     @property
     def undated(self) -> frozenset[str]:
         """The words of its name that are in no date: of "last week" both."""
-        return frozenset(word for word in self.words if not word[0].isdigit() and not _A_MONTH.fullmatch(word))
-
-
-class _Span(NamedTuple):
-    first: date
-    days: int
-
-
-_Reader = Callable[[re.Match[str], datetime], _Span | None]
+        return frozenset(word for word in self.words if not _DATED.fullmatch(word))
 
 
 def period(text: str, now_us: int) -> Period | None:
-    """Return the time that a question asked at *now_us* names; None where it names none that a calendar has."""
-    now = EPOCH + now_us * MICROSECOND
-    for pattern, read in _READERS:
+    """Return the time that a question asked at *now_us* names; None where it names none that a calendar has.
+
+    What is before or until a time begins with the calendar; what is since or after one holds its first day, and today; a
+    week, or a Sunday, before a day reaches up to that day, on which it may be told.
+    """
+    today, text = (EPOCH + now_us * MICROSECOND).date(), " ".join(text.split())
+    text = "m" + text[1:] if text.startswith("May ") else text  # the verb, as the first word
+    impossible = suppress(ValueError, OverflowError)  # a day that no calendar has
+    for begun in _FROM.finditer(text):
+        with impossible:
+            if found := _between(text, begun, today):
+                return found
+    for pattern, read, leads in _READERS:
         for match in pattern.finditer(text):
-            span = read(match, now)
-            if span is not None:
-                return _period(span, match, now)
+            with impossible:
+                if found := _meant(read(match, today, today), match, leads, today):
+                    return found
     return None
 
 
-def _period(span: _Span, match: re.Match[str], now: datetime) -> Period:
-    start_us = (datetime(span.first.year, span.first.month, span.first.day, tzinfo=UTC) - EPOCH) // MICROSECOND
-    end_us = start_us + timedelta(days=span.days) // MICROSECOND
-    is_open = match.group().lower().startswith(("since ", "after ")) or _SINCE.search(match.string, 0, match.start())
-    tomorrow_us = (datetime(now.year, now.month, now.day, tzinfo=UTC) - EPOCH) // MICROSECOND + timedelta(days=1) // MICROSECOND
-    return Period(start_us, max(end_us, tomorrow_us) if is_open else end_us, _words(match.group()))
+def _between(text: str, begun: re.Match[str], today: date) -> Period | None:
+    """Return the time from what is named where a match ends to what is named after it; None where either is no time."""
+    start = _at(text, begun.end(), today, today)
+    joint = _TO.match(text, start[1]) if start else None
+    last = _at(text, joint.end(), today, today) if joint else None
+    start = _at(text, begun.end(), today, last[0][0]) if last else None
+    if start and last and start[0][0] < last[0][1]:
+        return _period((start[0][0], last[0][1]), text[begun.start() : last[1]])
+    return None
 
 
-def _iso_day(match: re.Match[str], now: datetime) -> _Span | None:
-    del now
-    return _spanned(int(match[1]), int(match[2]), int(match[3]), days=1)
+def _at(text: str, place: int, today: date, by: date) -> tuple[tuple[date, date], int] | None:
+    """Return the span that is named at a place of a text, and where its name ends."""
+    matches = ((pattern.match(text, place), read) for pattern, read, _ in _READERS)
+    return next(((read(match, today, by), match.end()) for match, read in matches if match), None)
 
 
-def _iso_month(match: re.Match[str], now: datetime) -> _Span | None:
-    del now
-    return _spanned(int(match[1]), int(match[2]), 1, days=_DAYS_OF_MONTH)
-
-
-def _between(match: re.Match[str], now: datetime) -> _Span | None:
-    first, last = _number_of(match[1]), _number_of(match[3])
-    end_year = int(match[4]) if match[4] else _latest_year(now, last, 1)
-    start_year = int(match[2]) if match[2] else end_year - (first > last)
-    months = (end_year - start_year) * 12 + last - first + 1
-    return _spanned(start_year, first, 1, days=months * _DAYS_OF_MONTH) if months > 0 else None
-
-
-def _day_month(match: re.Match[str], now: datetime) -> _Span | None:
-    return _one_day(_number_of(match[2]), int(match[1]), match[3], now)
-
-
-def _month_day(match: re.Match[str], now: datetime) -> _Span | None:
-    if _is_verb(match[1]) and not re.search(r"\b(?:on|by|of|since|until|before|after)\W+$", match.string[: match.start()], re.IGNORECASE):
+def _meant(span: tuple[date, date], match: re.Match[str], leads: frozenset[str] | None, today: date) -> Period | None:
+    """Return the time that a span and the words before it name; None where these do not make it one."""
+    before = match.string[max(0, match.start() - 40) : match.start()]
+    said = match.groupdict() | (leading.groupdict() if (leading := _LEAD.search(before)) else {})
+    lead = (said["lead"] or "").lower()
+    is_led = lead in (_ANY_LEADS if leads is None else leads) or said["part"] or said.get("which") or said.get("year")
+    if not is_led and (leads is not None or _ALSO_A_WORD.search(match.group())):
         return None
-    return _one_day(_number_of(match[1]), int(match[2]), match[3], now)
+    name = f"{lead} {match.group()}" if lead in _OPEN else match.group()
+    if beside := _BESIDE.search(before):
+        length = _so_long(beside)
+        span = (span[0] - length, span[1]) if lead == "before" else (span[0], span[1] + length)
+    elif lead in {"since", "after"}:
+        span = (span[0], max(span[1], today + _DAY))
+    elif lead in _OPEN:
+        span = (date.min, span[0] if lead == "before" else span[1])
+    return _period(span, name)
 
 
-def _month_year(match: re.Match[str], now: datetime) -> _Span | None:
-    del now
-    return _spanned(int(match[2]), _number_of(match[1]), 1, days=_DAYS_OF_MONTH)
+def _period(span: tuple[date, date], name: str) -> Period:
+    start_us, end_us = ((datetime(day.year, day.month, day.day, tzinfo=UTC) - EPOCH) // MICROSECOND for day in span)
+    return Period(start_us, end_us, frozenset(_WORD.findall(name.lower())))
 
 
-def _in_month(match: re.Match[str], now: datetime) -> _Span | None:
-    month = _number_of(match[1])
-    return _spanned(_latest_year(now, month, 1), month, 1, days=_DAYS_OF_MONTH)
+def _so_long(match: re.Match[str]) -> relativedelta:
+    count = (match["count"] or "one").lower()
+    return _LENGTHS[(match["unit"] or "week").lower()] * (_COUNTS.get(count) or int(count))
 
 
-def _quarter(match: re.Match[str], now: datetime) -> _Span | None:
-    month = int(match[2] or match[3]) * 3 - 2
-    year = match[1] or match[4]
-    return _spanned(int(year) if year else _latest_year(now, month, 1), month, 1, days=_DAYS_OF_SEASON)
+def _from(first: date, length: relativedelta) -> tuple[date, date]:
+    return (first, first + length)
 
 
-def _season(match: re.Match[str], now: datetime) -> _Span | None:
-    name, year = match[1] or match[3], match[2] or match[4]
-    if name == "Spring" and not year:  # the framework
-        return None
-    month = SEASONS[name.lower()]
-    return _spanned(int(year) if year else _latest_year(now, month, 1), month, 1, days=_DAYS_OF_SEASON)
+def _of_year(match: re.Match[str], today: date, by: date) -> tuple[date, date]:
+    """Return a day, month, quarter or season: of the year that is named, else the latest by a day, or as "last", "this" and "next" say."""
+    said, name = match.groupdict(), match["name"][:3].lower()
+    month, day = (_MONTHS | _THREE_MONTHS)[name], int(said.get("day") or 1)
+    length = _DAY if said.get("day") else _LENGTHS["month" if name in _MONTHS else "quarter"]
+    if year := said.get("year"):
+        return _from(date(int(year) if year.isdigit() else today.year + _SHIFTS[year.split()[0].lower()], month, day), length)
+    starts = [date(year, month, day) for year in range(by.year - 8, by.year + 3) if day <= monthrange(year, month)[1]]
+    shift = _SHIFTS.get((said.get("which") or "").lower())
+    if shift is None or shift < 0:
+        first = max(start for start in starts if (start if shift is None else start + length) <= by)
+    else:
+        first = min(start for start in starts if start > by or (shift == 0 and (start.year == by.year or start + length > by)))
+    return _from(first, length)
 
 
-def _in_year(match: re.Match[str], now: datetime) -> _Span | None:
-    del now
-    return _spanned(int(match[1]), 1, 1, days=_DAYS_OF_YEAR)
+def _told(match: re.Match[str], today: date, _by: date) -> tuple[date, date]:
+    """Return the days around that so long ago, or those of so long up to today."""
+    first = today - _so_long(match)
+    slack = timedelta(days=max(1, (today - first).days // 4))
+    return (first - slack, first + slack + _DAY) if match.groupdict().get("ago") else (first, today + _DAY)
 
 
-def _ago(match: re.Match[str], now: datetime) -> _Span | None:
-    days = _count_of(match[1]) * _UNIT_DAYS[match[2].lower()]
-    slack = max(1, days // 4)
-    return _back(now, days + slack, 2 * slack + 1)
+def _unit(match: re.Match[str], today: date, _by: date) -> tuple[date, date]:
+    shift, length = _SHIFTS[match["which"].lower()], _LENGTHS[match["unit"].lower()]
+    if match["unit"].lower() == "week":
+        starts = [today + relativedelta(weekday=day(-1)) for day in (MO, SU)]
+        return (min(starts) + length * shift, max(starts) + length * (shift + 1))
+    months = length.months or 12
+    return _from(date(today.year, (today.month - 1) // months * months + 1, 1) + length * shift, length)
 
 
-def _rolling(match: re.Match[str], now: datetime) -> _Span | None:
-    days = _count_of(match[1]) * _UNIT_DAYS[match[2].lower()]
-    return _back(now, days + max(1, days // 4), days + max(1, days // 4) + 1)
+def _weekday(match: re.Match[str], _today: date, by: date) -> tuple[date, date]:
+    name, shift = match["weekday"].lower(), _SHIFTS[(match["which"] or "last").lower()]
+    length = _DAY * 2 if name == "weekend" else _DAY
+    origin = {-1: by - length, 0: by + relativedelta(weekday=MO(-1)), 1: by + _DAY}[shift]
+    return _from(origin + relativedelta(weekday=weekday(_WEEKDAYS[name])(-1 if shift < 0 else 1)), length)
 
 
-def _last(match: re.Match[str], now: datetime) -> _Span | None:
-    is_this, unit = match[1].lower() == "this", match[2].lower()
-    if unit == "year":
-        return _spanned(now.year - (not is_this), 1, 1, days=_DAYS_OF_YEAR)
-    days = (1 if is_this else 2) * _UNIT_DAYS[unit]
-    return _back(now, days, days + 1)
-
-
-def _next(match: re.Match[str], now: datetime) -> _Span | None:
-    if match[1]:
-        return _ahead(now, 1, 1)
-    return _ahead(now, 1, 2 * _UNIT_DAYS[match[2].lower()])
-
-
-def _near(match: re.Match[str], now: datetime) -> _Span | None:
-    return _back(now, 2 if match[1] else 1 if match[2] else 0, 1)
-
-
-def _weekday(match: re.Match[str], now: datetime) -> _Span | None:
-    days = (now.weekday() - WEEKDAYS.index(match[1].lower())) % 7
-    return _back(now, days or 7, 1)
-
-
-_READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
-    (_ISO_DAY, _iso_day),
-    (_BETWEEN, _between),
-    (_DAY_MONTH, _day_month),
-    (_MONTH_DAY, _month_day),
-    (_ISO_MONTH, _iso_month),
-    (_MONTH_YEAR, _month_year),
-    (_IN_MONTH, _in_month),
-    (_QUARTER, _quarter),
-    (_SEASON, _season),
-    (_IN_YEAR, _in_year),
-    (_AGO, _ago),
-    (_ROLLING, _rolling),
-    (_WEEKDAY, _weekday),
-    (_LAST, _last),
-    (_NEXT, _next),
-    (_NEAR, _near),
+_Reader = Callable[[re.Match[str], date, date], tuple[date, date]]
+_READERS: tuple[tuple[re.Pattern[str], _Reader, frozenset[str] | None], ...] = (
+    (
+        _matching(rf"{_ALONE}(?P<iso>(?:19|20)\d\d-\d\d)(?P<day>-\d\d)?(?:(?=T\d)|(?![\w-]|\.\w))"),
+        lambda match, _today, _by: _from(date.fromisoformat(match["iso"] + (match["day"] or "-01")), _LENGTHS["day" if match["day"] else "month"]),
+        None,
+    ),
+    (_matching(rf"{_ALONE}{_DAY_NUMBER}(?: of)?[ -]{_MONTH}(?:\.?,?[ -]{_YEAR})?"), _of_year, None),
+    (_matching(rf"\b{_MONTH}\.? (?:the )?{_DAY_NUMBER}(?![.:/-]\d|%)(?:,? ?{_YEAR})?"), _of_year, None),
+    (_matching(rf"{_WHICH}{_MONTH}(?:\.?,? {_YEAR}|{_NO_CODE})"), _of_year, _MONTH_LEADS),
+    (_matching(rf"{_WHICH}(?P<name>(?-i:Q)[1-4])\b(?:[ /-]{_YEAR})?"), _of_year, _MONTH_LEADS),
+    (_matching(r"\b(?P<year>(?:19|20)\d\d)[ /-]?(?P<name>Q[1-4])\b"), _of_year, None),
+    (
+        _matching(
+            rf"{_WHICH}(?P<name>spring|summer|autumn|fall(?!(?<=this fall) [a-z])|winter)\b(?:,? {_YEAR}|(?-i:(?<!Spring))(?!-| of\b| boot\b))"
+        ),
+        _of_year,
+        _SEASON_LEADS,
+    ),
+    (
+        _matching(r"\b(?P<only>(?:19|20)\d\d)\b(?![%-]|[.:/,]\d| to (?!19|20)\d| (?!(?:was|is|as|does|has)\b)[a-z]+s\b)"),
+        lambda match, _today, _by: _from(date(int(match["only"]), 1, 1), _LENGTHS["year"]),
+        _LEADS,
+    ),
+    (_matching(rf"\b(?:a (?=few|couple))?{_COUNT} {_UNIT}s? (?P<ago>ago|back)\b"), _told, None),
+    (_matching(rf"\b(?:the last|past)(?: {_COUNT}|(?! day| night)) {_UNIT}s?\b(?! of\b)"), _told, None),
+    (_matching(rf"{_WHICH}(?P<weekday>{'|'.join(_WEEKDAYS)})\b"), _weekday, _WEEKDAY_LEADS),
+    (_matching(rf"\b(?P<which>{'|'.join(_SHIFTS)}) (?P<unit>week|month|quarter|year)\b(?! of\b)"), _unit, None),
+    (_matching(r"\bthe day before yesterday\b"), lambda _match, today, _by: _from(today - _DAY * 2, _DAY), None),
+    (_matching(r"\byesterday\b"), lambda _match, today, _by: _from(today - _DAY, _DAY), None),
+    (_matching(r"\blast night\b"), lambda _match, today, _by: _from(today - _DAY, _DAY * 2), None),
+    (_matching(r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b"), lambda _match, today, _by: _from(today, _DAY), None),
+    (_matching(r"\btomorrow\b"), lambda _match, today, _by: _from(today + _DAY, _DAY), None),
 )
-"""The most exact first."""
-
-
-def _one_day(month: int, number: int, year: str | None, now: datetime) -> _Span | None:
-    return _spanned(int(year) if year else _latest_year(now, month, number), month, number, days=1)
-
-
-def _spanned(year: int, month: int, number: int, *, days: int) -> _Span | None:
-    """Return a span from a day on; None for a day that no calendar has."""
-    try:
-        return _Span(date(year, month, number), days)
-    except ValueError:
-        return None
-
-
-def _back(now: datetime, days: int, span: int) -> _Span | None:
-    today = now.date()
-    return _Span(today - timedelta(days=days), span) if days < today.toordinal() else None
-
-
-def _ahead(now: datetime, days: int, span: int) -> _Span | None:
-    today = now.date()
-    return _Span(today + timedelta(days=days), span) if today.toordinal() + days <= date.max.toordinal() else None
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.lower()))
-
-
-def _count_of(word: str) -> int:
-    return int(word) if word.isdigit() else _NUMBERS[word.lower()]
-
-
-def _number_of(month: str) -> int:
-    return next(place for place, name in enumerate(MONTHS, 1) if name.startswith(month.lower()[:3]))
-
-
-def _is_verb(month: str) -> bool:
-    """Say whether a word may be `may` or `march`, and no month."""
-    return month in {"may", "march", "mar"}
-
-
-def _latest_year(now: datetime, month: int, number: int) -> int:
-    return now.year if (month, number) <= (now.month, now.day) else now.year - 1
+"""How each kind of name is written and read, the most exact first, and the words of which one makes it a time; None where it needs none."""
