@@ -37,6 +37,7 @@ _A_MONTH = (
     r"|nov(?:ember)?|dec(?:ember)?)\b"
 )
 _MONTH, _DAY_NUMBER = rf"(?P<name>{_A_MONTH})", r"(?P<day>\d{1,2})(?:st|nd|rd|th)?\b"
+_SINCE_DAY = r"(?:(?P<begin>\d{1,2})(?:st|nd|rd|th)?(?:-| to | and )(?:the )?)?"
 _YEAR = r"(?:of )?(?P<year>(?:19|20)\d\d\b(?![.:/]\d)|(?:last|this|next) year\b)"
 _WHICH = rf"\b(?:(?P<which>{'|'.join(_SHIFTS)}) )?"
 _COUNT, _UNIT = rf"(?P<count>\d{{1,3}}|{'|'.join(_COUNTS)})", rf"(?P<unit>{'|'.join(_LENGTHS)})"
@@ -149,15 +150,15 @@ def _of_year(match: re.Match[str], today: date, by: date) -> tuple[date, date]:
     said, name = match.groupdict(), match["name"][:3].lower()
     month, day = (_MONTHS | _THREE_MONTHS)[name], int(said.get("day") or 1)
     length = _DAY if said.get("day") else _LENGTHS["month" if name in _MONTHS else "quarter"]
-    if year := said.get("year"):
-        return _from(date(int(year) if year.isdigit() else today.year + _SHIFTS[year.split()[0].lower()], month, day), length)
     starts = [date(year, month, day) for year in range(by.year - 8, by.year + 3) if day <= monthrange(year, month)[1]]
     shift = _SHIFTS.get((said.get("which") or "").lower())
-    if shift is None or shift < 0:
+    if year := said.get("year"):
+        first = date(int(year) if year.isdigit() else today.year + _SHIFTS[year.split()[0].lower()], month, day)
+    elif shift is None or shift < 0:
         first = max(start for start in starts if (start if shift is None else start + length) <= by)
     else:
         first = min(start for start in starts if start > by or (shift == 0 and (start.year == by.year or start + length > by)))
-    return _from(first, length)
+    return min(first, first.replace(day=int(said.get("begin") or day))), first + length
 
 
 def _told(match: re.Match[str], today: date, _by: date) -> tuple[date, date]:
@@ -190,7 +191,7 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader, frozenset[str] | None], ...] = (
         lambda match, _today, _by: _from(date.fromisoformat(match["iso"] + (match["day"] or "-01")), _LENGTHS["day" if match["day"] else "month"]),
         None,
     ),
-    (_matching(rf"{_ALONE}{_DAY_NUMBER}(?: of)?[ -]{_MONTH}(?:\.?,?[ -]{_YEAR})?"), _of_year, None),
+    (_matching(rf"{_ALONE}{_SINCE_DAY}{_DAY_NUMBER}(?: of)?[ -]{_MONTH}(?:\.?,?[ -]{_YEAR})?"), _of_year, None),
     (_matching(rf"\b{_MONTH}\.? (?:the )?{_DAY_NUMBER}(?![.:/-]\d|%)(?:,? ?{_YEAR})?"), _of_year, None),
     (_matching(rf"{_WHICH}{_MONTH}(?:\.?,? {_YEAR}|{_NO_CODE})"), _of_year, _MONTH_LEADS),
     (_matching(rf"{_WHICH}(?P<name>(?-i:Q)[1-4])\b(?:[ /-]{_YEAR})?"), _of_year, _MONTH_LEADS),

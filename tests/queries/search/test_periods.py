@@ -29,6 +29,7 @@ last month = 2026-04-01 2026-04-30;             last quarter = 2026-01-01 2026-0
 3 days ago = 2026-05-16 2026-05-18;             two weeks ago = 2026-05-03 2026-05-09;          a couple of months ago = 2026-03-05 2026-04-04
 in the last 3 days = 2026-05-17 2026-05-20;     the past month = 2026-04-20 2026-05-20;         past few weeks = 2026-04-22 2026-05-20
 between March and May = 2026-03-01 2026-05-31;  from November to February = 2025-11-01 2026-02-28; from Monday to yesterday = 2026-05-18 2026-05-19
+between 5 and 9 May 2023 = 2023-05-05 2023-05-09; from the 10th to the 12th of March = 2026-03-10 2026-03-12; 5-9 May = 2026-05-05 2026-05-09
 between June and August 2024 = 2024-06-01 2024-08-31; from May 5 to May 9 = 2026-05-05 2026-05-09; from 2023 to 2025 = 2023-01-01 2025-12-31
 since March = 2026-03-01 2026-05-20;            after 2024 = 2024-01-01 2026-05-20;             since last summer = 2025-06-01 2026-05-20
 before March = 0001-01-01 2026-02-28;           until 8 May 2023 = 0001-01-01 2023-05-08;       last night = 2026-05-19 2026-05-20
