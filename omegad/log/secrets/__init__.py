@@ -1,8 +1,9 @@
-"""Finds secrets in text: by the shapes that their issuers publish, by what stands before them, and by looking random.
+"""Takes secrets out of text: by the shapes their issuers publish, by the names and places they are given to, and by looking random.
 
-A rule is a name and a pattern, and where the pattern alone cannot say, a judge of the value. A replacement is never found again, so
-that text that was searched once is left alone the next time. What engineers search for later (commits, digests, ids, paths, names)
-has to survive: where the two cannot be told apart, the text stays.
+Each is replaced by `[REDACTED:kind]`. A kind is an issuer's (`github_token`, `aws_access_key`, … in `issuers`), `private_key`,
+`assigned_secret` (given to a secret's name: `password=…`, `--token …`, "the password is …"), `url_password`, `authorization` (a header,
+or a configuration of one), `cookie`, `webhook`, `signed_url`, `password_file`, `sql_password`, `program_option`, or `high_entropy`.
+What engineers search for later (commits, digests, ids, paths, names) has to survive: where the two cannot be told apart, the text stays.
 """
 
 from omegad.log.secrets.redaction import redact, redact_name

@@ -1,46 +1,109 @@
-"""Takes the secrets out of a text, rule after rule, until none finds one."""
+"""Takes the secrets out of a text, pass after pass, until none is found."""
 
 import re
 import string
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from hashlib import sha256
 
-from omegad.log.secrets.issued import CHARACTERS_MIN, ISSUED, ISSUED_LONG
-from omegad.log.secrets.randomness import RANDOM, may_hold_random
-from omegad.log.secrets.rule import Rule, Span, stated
-from omegad.log.secrets.stated import STATED
+import msgspec
+
+from omegad.log.secrets import assignments, entropy, values
+from omegad.log.secrets.issuers import CHARACTERS_MIN, ISSUED, kind_of
 
 REMEMBERED_CHARACTERS = 8 * 1024
 REMEMBERED_TEXTS = 256
 PASSES_MAX = 8
 DIGEST_CHARACTERS = 8
 
-PRIVATE_KEY = stated(
-    "private_key",
-    "-----begin ",
-    r"-----begin [a-z ]{0,40}private key(?: block)?-----[\s\S]*?(?:-----end [a-z ]{0,40}private key(?: block)?-----|\Z)",
+Span = tuple[int, int]
+Judge = Callable[[str, re.Match[str]], Span | None]
+"""Takes the text and a match in it; returns where the secret is, None where there is none."""
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """Secrets that the place gives away: a pattern in lower case that begins with one of the needles."""
+
+    kind: str
+    needles: tuple[str, ...]
+    pattern: re.Pattern[str]
+    judge: Judge
+
+
+def _rule(kind: str, needles: str, pattern: str, is_secret: Callable[[str], bool] = bool) -> Rule:
+    """Return a rule for the group `secret`, if it is no stand-in."""
+
+    def judge(text: str, match: re.Match[str]) -> Span | None:
+        value = text[slice(*match.span("secret"))]
+        return match.span("secret") if not values.is_stand_in(value) and is_secret(value) else None
+
+    return Rule(kind, tuple(needles.split("|")), re.compile(pattern), judge)
+
+
+def _is_encoded_pair(value: str) -> bool:
+    """Say whether *value* is a user and a password, written as base64."""
+    return ":" in entropy.decoded(value)
+
+
+def _is_user_token(value: str) -> bool:
+    # Half of what a digest has is a public key in some addresses.
+    return entropy.is_random(value) or re.fullmatch(r"[0-9a-fA-F]{36,}", value) is not None
+
+
+_BASE64 = r"(?P<secret>[0-9a-z+/]{6,}={0,2})"
+RULES = (
+    _rule("webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>t\w{6,40}/[\w/]{24,})"),
+    _rule("webhook", "api/webhooks/", r"api/webhooks/[0-9]{15,20}/(?P<secret>[\w-]{60,})"),
+    _rule("webhook", "webhook.office.com", r"webhook\.office\.com/webhookb2/[\w@-]{70,80}/incomingwebhook/(?P<secret>[0-9a-f]{32}/[\w-]{36})"),
+    _rule("signed_url", "sig=", r"sig=(?P<secret>(?=[\w%+/-]{0,200}[0-9])[\w%+/-]{30,}={0,2})"),
+    _rule("url_password", "://", r"(?<=[a-z0-9])://[^\s:/@\[\]]{0,100}:(?P<secret>[^\s/@]{1,200})@"),
+    _rule("url_password", "://", r"(?<=[a-z0-9])://(?P<secret>[\w.~+=-]{20,200})@", _is_user_token),
+    _rule("authorization", "bearer", r"(?<![a-z0-9])bearer[ \t]{1,60}(?P<secret>(?=\S{0,200}[0-9])[0-9a-z._~+/=-]{16,})"),
+    _rule("authorization", "authorization", rf"authorization[\"'`]?[=:]?\s{{0,3}}[\"'`]?basic[ \t]{{1,60}}{_BASE64}", _is_encoded_pair),
+    _rule("authorization", "auth", rf"(?<![a-z0-9])auth(?:\\?[\"']:[ \t]{{0,3}}\\?|[ \t]?=[ \t]?)[\"']?{_BASE64}", _is_encoded_pair),
+    _rule(
+        "authorization",
+        "authorization",
+        r"authorization[\"'`]?[ \t]{0,3}[=:,][ \t]{0,3}[\"'`]?(?:(?:token|api-?key|key|apitoken)[ \t]{1,60}(?:token=)?[\"']?)?"
+        r"(?P<secret>(?=[^\s\"'`]{0,200}[0-9])[0-9a-z._~+/-]{16,2000}+={0,2})(?![\w(])",
+        lambda value: not values.has_word(value),
+    ),
+    _rule(
+        "cookie",
+        "cookie",
+        r"cookie[\"'`]?[ \t]{0,3}:[ \t]{0,3}[\"'`]?(?P<secret>(?:[\w.-]{1,64}=[^\s;\"'`]{0,400}+;[ ]?){0,20}"
+        r"[\w.-]{1,64}=(?=[^\s;\"'`]{0,400}[0-9])[^\s;\"'`]{16,4000}+(?:;[ ]?[\w.-]{1,64}=[^\s;\"'`]{0,4000}+){0,50})",
+    ),
+    _rule("password_file", "machine", r"machine[ \t]{1,60}\S{1,200}\s{1,60}login\s{1,60}\S{1,100}\s{1,60}password\s{1,60}(?P<secret>\S+)"),
+    _rule(
+        "password_file",  # of PostgreSQL: host, port, database, user
+        ":*:|:54|:6432:",
+        r"(?<=[\w*-]):(?:\*|54[0-9]{2}|6432):(?:\*|[a-z_][\w-]{0,63}):(?:\*|[a-z_][\w.@-]{0,63}):(?P<secret>(?:[^\s:\\\"'`]|\\.){3,128}+)(?![^\s\"'`])",
+    ),
+    _rule(
+        "sql_password",
+        "identified |create |alter ",
+        r"(?:identified (?:with \S{1,40} )?by|(?:create|alter) (?:user|role|login)\b[^\n;']{0,120}?(?:'[^'\n]{0,64}'[^\n;']{0,80}?)?\bpassword)"
+        r"[ \t]{0,3}=?[ \t]{0,3}'(?P<secret>[^'\n]{1,128})'",
+    ),
+    Rule("assigned_secret", ("pass", "pw", "secret", "token", "key"), re.compile(assignments.NAMED), assignments.named),
+    _rule(
+        "program_option",
+        "mysql|mariadb|sshpass|docker login|redis-cli|curl|-passin|-passout|requirepass|-storepass|-keypass",
+        r"(?:(?:mysql(?:dump|admin)?|mariadb)\b[^\n|;&]{0,100}?[ \t]-p(?=[^\s-])|sshpass\b[^\n|;&]{0,100}?[ \t]-p[ \t]?"
+        r"|docker login\b[^\n|;&]{0,100}?[ \t]-p[ \t]|redis-cli\b[^\n|;&]{0,100}?[ \t]-a[ \t]?|-pass(?:in|out)[ \t]{1,8}pass:"
+        r"|curl\b[^\n|;&]{0,200}?[ \t](?:-u|--user)[ =]?[\"']?[^\s:\"'$<]{1,64}:|(?:requirepass|-storepass|-keypass)[ \t]{1,8})"
+        r"[\"'`]?(?P<secret>(?!-)[^\s\"'`;|&()]{3,})",
+    ),
 )
-
-
-def _any_of(needles: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for any of *needles*. Their first letters part them, so that few are tried anywhere."""
-    groups: dict[str, list[str]] = {}
-    for needle in sorted(needles):
-        groups.setdefault(needle[0], []).append(re.escape(needle[1:]))
-    return re.compile("|".join(f"{re.escape(letter)}(?:{'|'.join(rests)})" for letter, rests in groups.items()))
-
-
-_ISSUED_NEEDLES = {needle for rule in ISSUED for needle in rule.needles}
-_ISSUED_NEEDLE = _any_of(_ISSUED_NEEDLES)
-_STATED_NEEDLES = tuple({needle for rule in (PRIVATE_KEY, *STATED) for needle in rule.needles})
-_LONG_NEEDLES = {needle for rule in (*ISSUED_LONG, RANDOM) for needle in rule.needles}
+_NEEDLES = tuple({needle for rule in RULES for needle in rule.needles})
 _DIGIT_OR_CAPITAL = re.compile(r"[0-9A-Z]")
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)")
 _LOWER_CASE = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return *text* with each secret replaced by `[REDACTED:rule]`, and the names of the rules that found one."""
+    """Return *text* with each secret replaced by `[REDACTED:kind]`, and the kinds that were found."""
     return _redact_remembered(text) if len(text) <= REMEMBERED_CHARACTERS else _redact(text)
 
 
@@ -60,11 +123,11 @@ def redact_name(name: str) -> str:
 def _redact(text: str, *, is_name: bool = False) -> tuple[str, tuple[str, ...]]:
     found: dict[str, None] = {}
     passes = 0
-    while names := (passed := _redact_once(text, is_name=is_name))[1]:
+    while (passed := _redact_once(text, is_name=is_name))[1]:
         # Once more: a secret may only show when the one that it was glued to is gone.
         passes += 1
         text = passed[0] if passes <= PASSES_MAX else _cut(text, *passed)
-        found |= dict.fromkeys(names)
+        found |= dict.fromkeys(passed[1])
     return text, tuple(found)
 
 
@@ -72,28 +135,31 @@ def _redact(text: str, *, is_name: bool = False) -> tuple[str, tuple[str, ...]]:
 _redact_remembered = lru_cache(maxsize=REMEMBERED_TEXTS)(_redact)
 
 
-def _cut(text: str, clean: str, names: list[str]) -> str:
+def _cut(text: str, clean: str, kinds: list[str]) -> str:
     """Return *text* up to the first secret found in it: where every pass uncovers another, somebody made it to be searched for ever."""
     same = next((at for at, (before, after) in enumerate(zip(text, clean, strict=False)) if before != after), 0)
-    return f"{text[:same]}[REDACTED:{names[0]}]"
+    return f"{text[:same]}[REDACTED:{kinds[0]}]"
 
 
 def _redact_once(text: str, *, is_name: bool) -> tuple[str, list[str]]:
-    folded = _folded(text)
     found: list[str] = []
-    # A substring is found many times faster than a pattern fails.
-    stated_here = {needle for needle in _STATED_NEEDLES if needle in folded}
+
+    def mark(match: re.Match[str]) -> str:
+        found.append(kind_of(match) if match.re is ISSUED else "private_key")
+        return f"[REDACTED:{found[-1]}]"
+
+    if "-----BEGIN " in text:
+        text = _PRIVATE_KEY.sub(mark, text)
     words = [word for word in text.split() if len(word) >= CHARACTERS_MIN and _DIGIT_OR_CAPITAL.search(word)]
-    if stated_here:
-        text = _apply((PRIVATE_KEY,), text, stated_here, found)
-    if words:
-        joined = " ".join(words)
-        if _ISSUED_NEEDLE.search(joined):
-            text = _apply(ISSUED, text, {needle for needle in _ISSUED_NEEDLES if needle in joined}, found)
-    if stated_here:
-        text = _apply(STATED, text, stated_here, found)
-    if not is_name and any(map(may_hold_random, words)):
-        text = _apply((*ISSUED_LONG, RANDOM), text, _LONG_NEEDLES, found)
+    if words and ISSUED.search(" ".join(words)):
+        text = ISSUED.sub(mark, text)
+    folded = _folded(text)
+    if here := {needle for needle in _NEEDLES if needle in folded}:
+        for rule in RULES:
+            if not here.isdisjoint(rule.needles):
+                text = _without(text, _spans(rule, text, _folded(text)), rule.kind, found)
+    if not is_name and any(map(entropy.is_mixed, words)):
+        text = _without(text, [span for match in entropy.RANDOM.finditer(text) if (span := entropy.random_token(text, match))], "high_entropy", found)
     return text, found
 
 
@@ -103,23 +169,29 @@ def _folded(text: str) -> str:
     return folded if len(folded) == len(text) else text.translate(_LOWER_CASE)
 
 
-def _apply(rules: Iterable[Rule], text: str, needles: set[str], found: list[str]) -> str:
-    """Return *text* without what those of *rules* find that have one of *needles*, and add their names to *found*."""
-    folded = ""
-    for rule in rules:
-        if needles.isdisjoint(rule.needles):
-            continue
-        if rule.is_folded:
-            folded = folded or _folded(text)
-        if spans := rule.spans(text, folded):
-            text, folded = _without(text, spans, f"[REDACTED:{rule.name}]"), ""
-            found.append(rule.name)
-    return text
+def _spans(rule: Rule, text: str, folded: str) -> list[Span]:
+    # To find a substring takes a tenth of the time of a pattern that begins with it.
+    places = sorted(at for needle in rule.needles for at in _places(folded, needle))
+    spans: list[Span] = []
+    for at in places:
+        # What begins within a secret is a part of it, whatever it looks like.
+        if (not spans or at >= spans[-1][1]) and (match := rule.pattern.match(folded, at)) and (span := rule.judge(text, match)):
+            spans.append(span)
+    return spans
 
 
-def _without(text: str, spans: list[Span], mark: str) -> str:
-    pieces, end = [], 0
-    for first, last in spans:
-        pieces += [text[end:first], mark]
-        end = last
-    return "".join((*pieces, text[end:]))
+def _places(text: str, needle: str) -> Iterator[int]:
+    at = text.find(needle)
+    while at >= 0:
+        yield at
+        at = text.find(needle, at + len(needle))
+
+
+def _without(text: str, spans: list[Span], kind: str, found: list[str]) -> str:
+    """Return *text* with *kind* for what is in *spans*, and add it to *found*."""
+    if not spans:
+        return text
+    found.append(kind)
+    ends = [0, *(last for _, last in spans)]
+    kept = [text[end:first] for end, first in zip(ends, [*(first for first, _ in spans), len(text)], strict=True)]
+    return f"[REDACTED:{kind}]".join(kept)
