@@ -88,7 +88,8 @@ def named(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     given = Given(kind, name, value, before, text[last : last + AFTER_CHARACTERS])
     if len(value) < kind or values.is_stand_in(value) or (not name.isupper() and value.lower() in name.lower()):
         return None
-    if not _is_secret(given, match, is_closed=closed is not None):
+    is_word = values.is_word(value) and not (name.isupper() and values.looks_chosen(value))
+    if is_word or not _is_secret(given, match, is_closed=closed is not None):
         return None
     rest = _REST.match(text, last) if is_long else None
     return first, rest.end() if rest else last

@@ -35,7 +35,7 @@ def _rule(kind: str, needles: str, pattern: str, is_secret: Callable[[str], bool
 
     def judge(text: str, match: re.Match[str]) -> Span | None:
         value = text[slice(*match.span("secret"))]
-        return match.span("secret") if not values.is_stand_in(value) and is_secret(value) else None
+        return match.span("secret") if is_secret(value) and not values.is_stand_in(value) else None
 
     return Rule(kind, tuple(needles.split("|")), re.compile(pattern), judge)
 
@@ -156,8 +156,9 @@ def _redact_once(text: str, *, is_name: bool) -> tuple[str, list[str]]:
     folded = _folded(text)
     if here := {needle for needle in _NEEDLES if needle in folded}:
         for rule in RULES:
-            if not here.isdisjoint(rule.needles):
-                text = _without(text, _spans(rule, text, _folded(text)), rule.kind, found)
+            if not here.isdisjoint(rule.needles) and (spans := _spans(rule, text, folded)):
+                text = _without(text, spans, rule.kind, found)
+                folded = _folded(text)
     if not is_name and any(map(entropy.is_mixed, words)):
         text = _without(text, [span for match in entropy.RANDOM.finditer(text) if (span := entropy.random_token(text, match))], "high_entropy", found)
     return text, found

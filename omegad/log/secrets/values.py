@@ -2,8 +2,7 @@
 
 import re
 
-# Words with which a sentence goes on, types and checks of fields, names of fields, and stand-ins. `changeme` is one: whoever kept it
-# has no secret.
+# Words with which a sentence goes on, types and checks of fields, and short names.
 _WORDS_TEXT = """
 a an the this that my your our their its his her is are was were be been being has have had do does did can could will would shall should
 may might must to of in on at by for from with without via per as if when where while until unless and or but not only also then than so it
@@ -16,11 +15,16 @@ long short too same different again here there now later never always still alre
 default generate login auth authentication authorization 1password bitwarden lastpass keepass auth0 oauth2 2fa mfa totp otp sso k8s ec2 s3
 sops lost found kept sent held given taken known shown written stolen broken forgotten bytes characters digits letters days hours docs
 str string int integer bool boolean char varchar number any object void float double uuid date array list map secretstr id ids count
+tok val arg args input config settings x s p v k
+"""
+# `changeme` is one: whoever kept it has no secret.
+_PLACEHOLDERS_TEXT = """
 password passwords passwd passphrase passcode pass pwd pw secret secrets token tokens key keys apikey credential credentials user username
 none null nil true false undefined yes no off n/a na empty todo tbd example placeholder dummy hidden masked removed omitted unset self
-changeme changethis changeit id_rsa id_dsa id_ecdsa id_ed25519 tok val arg args input config settings x s p v k
+changeme changethis changeit id_rsa id_dsa id_ecdsa id_ed25519
 """
-_WORDS = frozenset(_WORDS_TEXT.split())
+_PLACEHOLDERS = frozenset(_PLACEHOLDERS_TEXT.split())
+_WORDS = _PLACEHOLDERS.union(_WORDS_TEXT.split())
 _STAND_IN = re.compile(
     r"\[?redacted.*|[\[<].*|\$(?:[({].*|\w+)|\{[\w.:!{-]*(?:\}.*)?|.*(?:\.\.\.|…).*|%\w+%|(?:%\(?\w*\)?[sdr]?[:@/]?)+|/\^.*|[`#].*"
     r"|[x*.:·•…_?-]+|your[ _-]?.+|(?:please[ _-]?)?change[ _-]?(?:me|this|it)\W*|.*[ _-]here|(?:id|src|type)=.*"
@@ -57,9 +61,14 @@ has_digit_and_letter = re.compile(r"(?=[^0-9]*[0-9])[^A-Za-z]*[A-Za-z]").match
 
 
 def is_stand_in(value: str) -> bool:
-    """Say whether *value* only marks the place of one, says where it is kept, or is a word of a sentence, a type or a field's name."""
+    """Say whether *value* only marks the place of one, or says where it is kept."""
+    return not value or value.lower() in _PLACEHOLDERS or _STAND_IN.fullmatch(value.lower()) is not None
+
+
+def is_word(value: str) -> bool:
+    """Say whether *value* is a word of a sentence, a type or a field's name."""
     word = value.lower().strip(".,:;!?()'\"`")
-    return not word or word in _WORDS or _STAND_IN.fullmatch(value.lower()) is not None or _FIELD.fullmatch(value) is not None
+    return not word or word in _WORDS or _FIELD.fullmatch(value) is not None
 
 
 def is_prose(value: str) -> bool:
