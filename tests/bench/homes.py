@@ -67,13 +67,13 @@ def paths_of(home: Path) -> Paths:
     return config.find_paths(environment(home, "none"))
 
 
-def tool_call(number: int, session_id: str) -> RecordToolCall:
-    """Return a tool call of ordinary size: a command of 150 bytes, and 600 bytes of output."""
+def tool_call(number: int, session_id: str, length: int = 1) -> RecordToolCall:
+    """Return a tool call: a command of 150 bytes, and 600 bytes of output, which stands there *length* times."""
     return RecordToolCall(
         session_id=session_id,
         tool_name="Bash",
         tool_input={"command": f"pytest -q tests/part_{number % 97} --maxfail=3 " + "-k 'not slow' " * 6, "description": "Run the tests of a part"},
-        result=f"collected {number % 300} items\n" + "tests/part/test_something.py ........................ [ 42%]\n" * 10,
+        result=f"collected {number % 300} items\n" + "tests/part/test_something.py ........................ [ 42%]\n" * 10 * length,
         tool_use_id=f"{session_id}-{number}",
         duration_ms=1234.5,
         project="atlas",
