@@ -32,9 +32,9 @@ def humps(name: str) -> tuple[str, ...]:
 
 def camel_names(text: str) -> Iterator[str]:
     """Yield the CamelCase names in a text, as they are written."""
-    for match in _NAME.finditer(text[:TEXT_CHARACTERS_MAX]):
-        if _is_camel(match.group()):
-            yield match.group()
+    for name in _NAME.findall(text[:TEXT_CHARACTERS_MAX]):
+        if not name.islower() and _is_camel(name):
+            yield name
 
 
 def split_names(text: str) -> str:

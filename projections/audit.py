@@ -29,7 +29,8 @@ CREATE TABLE coord_audit (
     project        TEXT,
     created_at     TEXT NOT NULL
 ) STRICT;
-
+"""
+INDEXES = """
 CREATE INDEX coord_audit_by_session ON coord_audit (session_id, call_index);
 """
 

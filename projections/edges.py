@@ -30,7 +30,8 @@ CREATE TABLE edges (
     created_at TEXT NOT NULL,
     UNIQUE (source_id, target_id, edge_type)
 ) STRICT;
-
+"""
+INDEXES = """
 CREATE INDEX edges_by_target ON edges (target_id);
 """
 

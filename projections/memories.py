@@ -24,7 +24,7 @@ from omegad.traits import traits
 from omegad.views.contract import Statement, to_json, united
 
 NAME = "memories"
-VERSION = 2
+VERSION = 3
 EVENTS = (
     MemoryStored,
     MemoryRepeated,
@@ -72,8 +72,6 @@ CREATE TABLE memories (
     created_at       TEXT NOT NULL,
     edited_at        TEXT,
     referenced_date  TEXT,
-    last_accessed    TEXT,
-    access_count     INTEGER NOT NULL DEFAULT 0,
     repeated         INTEGER NOT NULL DEFAULT 0,
     superseded_by    TEXT,
     pending          INTEGER NOT NULL,    -- 1 until its relations are decided
@@ -85,6 +83,14 @@ CREATE TABLE memories (
     metadata         TEXT NOT NULL        -- JSON object
 ) STRICT;
 
+-- Apart, because every query counts its results, and SQLite writes a row as a whole.
+CREATE TABLE memory_uses (
+    id            INTEGER PRIMARY KEY, -- of the memory, once a query has returned it
+    access_count  INTEGER NOT NULL,
+    last_accessed TEXT NOT NULL
+) STRICT;
+"""
+INDEXES = """
 CREATE INDEX memories_by_project ON memories (project, status, expires_us, created_us);
 CREATE INDEX memories_by_day ON memories (coalesce(referenced_us, created_us));
 CREATE INDEX memories_by_session ON memories (session_id);
@@ -92,7 +98,7 @@ CREATE INDEX memories_by_change ON memories (changed_position);
 CREATE INDEX memories_by_expiry ON memories (expires_us) WHERE expires_us IS NOT NULL AND status = 'active';
 """
 
-CANONICAL = ("SELECT * FROM memories ORDER BY id",)
+CANONICAL = ("SELECT * FROM memories ORDER BY id", "SELECT * FROM memory_uses ORDER BY id")
 
 _INSERT = """
 INSERT INTO memories (id, node_id, status, event_type, project, session_id, entity_id, ttl_seconds, expires_us, created_us, said_us,
@@ -112,6 +118,10 @@ _GIVE = """
 UPDATE memories SET auto_tags = ?, redacted = ?, tags = coalesce(?, tags), priority = coalesce(?, priority), metadata = coalesce(?, metadata),
                     referenced_us = coalesce(?, referenced_us), referenced_date = coalesce(?, referenced_date),
                     source = coalesce(?, source), confidence = coalesce(?, confidence) WHERE node_id = ?
+"""
+_USE = """
+INSERT INTO memory_uses SELECT m.id, 1, ?2 FROM json_each(?1) AS returned CROSS JOIN memories AS m ON m.node_id = returned.value WHERE TRUE
+ON CONFLICT (id) DO UPDATE SET access_count = access_count + 1, last_accessed = excluded.last_accessed
 """
 _LAST = """
 UPDATE memories SET ttl_seconds = iif(?1, NULL, max(ttl_seconds, coalesce(?2, 0))), expires_us = iif(?1, NULL, expires_us) WHERE node_id = ?3
@@ -138,9 +148,7 @@ def project(recorded: Recorded) -> Iterator[Statement]:
             yield Statement(_REWORD, (*values, *_read_off(new.content)))
             yield _known_by(new)
         case MemoryQueried(results=results, at=at):
-            sql = "UPDATE memories SET access_count = access_count + 1, last_accessed = ? WHERE node_id = ?"
-            for result in results:
-                yield Statement(sql, (rfc3339(at), result.memory_id))
+            yield Statement(_USE, (to_json([result.memory_id for result in results]), rfc3339(at)))
         case MemoryRelated() | MemoryRated() | MemoryPromoted() | MemoryContradicted() | MemoryUnlinked() as event:
             yield from _standing(event)
         case Fact() as event:

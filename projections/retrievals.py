@@ -38,7 +38,8 @@ CREATE TABLE retrievals (
     score      REAL NOT NULL,
     at         TEXT NOT NULL
 ) STRICT;
-
+"""
+INDEXES = """
 CREATE INDEX retrievals_by_memory ON retrievals (memory_id);
 CREATE INDEX retrievals_by_session ON retrievals (session_id);
 """

@@ -52,7 +52,7 @@ from omegad.log.event_log import EventLog
 from omegad.rpc.peer import Call, Peer
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
-from omegad.views.contract import Embedding, Projection
+from omegad.views.contract import Embedding, Projection, schema
 
 START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 EMBEDDER = "paper-1"
@@ -413,7 +413,7 @@ def at_most(seconds: float) -> Iterator[None]:
 def show(projection: Projection, events: Sequence[Recorded]) -> Connection:
     """Show events in one projection, in a database of its own."""
     connection = open_in_memory()
-    connection.executescript(projection.SCHEMA)
+    connection.executescript(schema(projection))
     for one in events:
         if isinstance(one.event, projection.EVENTS):
             for sql, values in projection.project(one):

@@ -4,6 +4,7 @@ Runs on the thread of the views' writer. A projection that fails is rolled back 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import cast
 
 import msgspec
 
@@ -19,6 +20,7 @@ from omegad.views.contract import Embedding, Projection, Value
 
 Lookup = Callable[[Embedding], bytes | None]
 Bound = str | int | float | bytes | None
+Advance = Callable[[Connection, Projection, Checkpoint, Sequence[Recorded], Lookup], Checkpoint]
 States = Mapping[str, tuple[Projection, Checkpoint]]
 
 _DEFER = "INSERT OR IGNORE INTO deferred VALUES (?, ?)"
@@ -33,12 +35,21 @@ def apply(connection: Connection, batch: Sequence[Recorded], states: States, loo
 
     Raises storage errors, and then nothing has changed.
     """
+    try:
+        return _apply(connection, batch, states, lookup, _advance)
+    except OmegadError:
+        raise
+    except Exception:  # noqa: BLE001  whatever a projection raises is its own failure, found again and named in the second attempt
+        return _apply(connection, batch, states, lookup, _advance_to_failure)
+
+
+def _apply(connection: Connection, batch: Sequence[Recorded], states: States, lookup: Lookup, advance: Advance) -> dict[str, Checkpoint]:
     after: dict[str, Checkpoint] = {}
-    with writing(connection):
+    with translated(), writing(connection):
         for name, (projection, before) in states.items():
             events = [recorded for recorded in batch if recorded.position > before.position]
             if events:
-                after[name] = _advance(connection, projection, before, events, lookup)
+                after[name] = advance(connection, projection, before, events, lookup)
                 checkpoints.save(connection, after[name])
     return after
 
@@ -59,17 +70,13 @@ def fill(connection: Connection, projection: Projection, recorded: Recorded, loo
 
 
 def _advance(connection: Connection, projection: Projection, before: Checkpoint, events: Sequence[Recorded], lookup: Lookup) -> Checkpoint:
-    try:
-        with savepoint(connection), translated():
-            _show(connection, projection, events, lookup)
-    except OmegadError:
-        raise
-    except Exception:  # noqa: BLE001  whatever a projection raises is its own failure, found again and named below
-        return _advance_to_failure(connection, projection, before, events, lookup)
+    """Show all events, or raise; SQLite does without the pages that a savepoint would keep."""
+    _show(connection, projection, events, lookup)
     return msgspec.structs.replace(before, position=events[-1].position, chain=events[-1].chain)
 
 
 def _advance_to_failure(connection: Connection, projection: Projection, before: Checkpoint, events: Sequence[Recorded], lookup: Lookup) -> Checkpoint:
+    """Show events one by one, up to the one that the projection fails on, if it does."""
     for recorded in events:
         try:
             with savepoint(connection), translated():
@@ -84,7 +91,7 @@ def _advance_to_failure(connection: Connection, projection: Projection, before: 
 
 def _show(connection: Connection, projection: Projection, events: Sequence[Recorded], lookup: Lookup) -> None:
     """Run the statements in their order; a run of the same SQL goes to SQLite at once."""
-    run, rows = "", list[list[Bound]]()
+    run, rows = "", list[Sequence[Bound]]()
     for sql, values in _statements(projection, events, lookup):
         if sql != run:
             if rows:
@@ -95,7 +102,7 @@ def _show(connection: Connection, projection: Projection, events: Sequence[Recor
         connection.executemany(run, rows)
 
 
-def _statements(projection: Projection, events: Sequence[Recorded], lookup: Lookup) -> Iterator[tuple[str, list[Bound]]]:
+def _statements(projection: Projection, events: Sequence[Recorded], lookup: Lookup) -> Iterator[tuple[str, Sequence[Bound]]]:
     for recorded in events:
         if isinstance(recorded.event, projection.EVENTS):
             for sql, values in projection.project(recorded):
@@ -113,7 +120,9 @@ def _check_readable(projection: Projection, recorded: Recorded, event: Unknown) 
         raise UnreadableEvent(f"{recorded.tag} cannot be read by this version of omegad ({reason}); install a newer one")
 
 
-def _bound(values: Sequence[Value], lookup: Lookup) -> list[Bound] | None:
+def _bound(values: Sequence[Value], lookup: Lookup) -> Sequence[Bound] | None:
+    if Embedding not in map(type, values):
+        return cast("Sequence[Bound]", values)
     bound: list[Bound] = []
     for value in values:
         if isinstance(value, Embedding):

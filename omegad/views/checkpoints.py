@@ -8,7 +8,7 @@ import msgspec
 from omegad.events.fact import Position
 from omegad.log.chain import GENESIS
 from omegad.storage.driver import Connection
-from omegad.views.contract import Projection
+from omegad.views.contract import Projection, schema
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -30,7 +30,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 def schema_digest(projection: Projection) -> str:
     """Identify a projection's schema."""
-    return sha256(projection.SCHEMA.encode()).hexdigest()[:16]
+    return sha256(schema(projection).encode()).hexdigest()[:16]
 
 
 def start_of(projection: Projection) -> Checkpoint:

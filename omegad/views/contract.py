@@ -51,6 +51,16 @@ class Statement(NamedTuple):
     values: Sequence[Value] = ()
 
 
+def indexes(projection: "Projection") -> str:
+    """Return the SQL of the indexes that only readers need."""
+    return getattr(projection, "INDEXES", "")
+
+
+def schema(projection: "Projection") -> str:
+    """Return the SQL of all that a projection makes."""
+    return projection.SCHEMA + indexes(projection)
+
+
 class Projection(Protocol):
     """The shape of a projection's module.
 
@@ -58,8 +68,9 @@ class Projection(Protocol):
     again. `SCHEMA` makes its tables. `EVENTS` are the events it shows. `CANONICAL` are the SELECTs, each with its ORDER BY, whose rows
     define what the view says: two views are equal when these are.
 
-    A module may also have `INTEGRITY`, statements that fail, or return rows, where an index of its own is damaged, and
-    `APPROXIMATE`, SELECTs of a key and a float32 vector in the order of the keys, whose vectors are equal when they differ by at most 1e-4.
+    A module may also have `INDEXES`, the SQL of indexes that `project` does without, which a rebuild makes when it has shown everything;
+    `INTEGRITY`, statements that fail, or return rows, where an index of its own is damaged; and `APPROXIMATE`, SELECTs of a key and a
+    float32 vector in the order of the keys, whose vectors are equal when they differ by at most 1e-4.
     """
 
     @property

@@ -140,6 +140,8 @@ class Views:
             driver = Driver(self._log, fresh, self._projections, self._lookup)
             await driver.catch_up(progress)
             await self._check(driver)
+            built = [projection for projection in self._projections if projection.NAME in self.rebuilding]
+            await fresh.writer.run(lambda connection: generation.finished(connection, built, LIVE_CACHE_KIB))
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await (fresh.discard() if fresh else to_thread.run_sync(generation.remove, path))
@@ -153,8 +155,8 @@ class Views:
         if set(self.rebuilding) != set(self.names):
             await self.driver.generation.writer.run(lambda connection: generation.copy_to(connection, path))
         fresh = await self._open(path)
-        await fresh.writer.run(lambda connection: connection.execute(f"PRAGMA cache_size=-{REBUILD_CACHE_KIB}"))
-        fresh.checkpoints = await fresh.writer.run(lambda connection: generation.reset(connection, self.rebuilding, self._projections))
+        await fresh.writer.run(lambda connection: generation.being_built(connection, REBUILD_CACHE_KIB))
+        fresh.checkpoints = await fresh.writer.run(lambda connection: generation.reset(connection, self.rebuilding, self._projections, bare=True))
         return fresh
 
     def _note_damage(self, target: Generation, error: StorageCorrupt) -> None:
@@ -173,7 +175,6 @@ class Views:
 
     async def _swap(self, driver: Driver) -> None:
         old = self.driver
-        await driver.generation.writer.run(lambda connection: connection.execute(f"PRAGMA cache_size=-{LIVE_CACHE_KIB}"))
         generation.point_at(driver.generation.path)
         self.driver = driver
         self._serving.cancel()

@@ -7,6 +7,9 @@ import msgspec
 from omegad.storage.driver import Connection
 from omegad.views.contract import Projection
 
+ROWS_AT_ONCE = 500
+_encode = msgspec.msgpack.Encoder().encode
+
 
 class Digest(msgspec.Struct, frozen=True):
     """How many canonical rows a view has, and their hash (hex)."""
@@ -20,7 +23,8 @@ def digest(connection: Connection, projection: Projection) -> Digest:
     rows, running = 0, blake2b(digest_size=16)
     for select in projection.CANONICAL:
         running.update(b"select")
-        for row in connection.execute(select):
-            running.update(msgspec.msgpack.encode(row))
-            rows += 1
+        found = connection.execute(select)
+        while part := found.fetchmany(ROWS_AT_ONCE):
+            running.update(b"".join(map(_encode, part)))
+            rows += len(part)
     return Digest(rows, running.hexdigest())

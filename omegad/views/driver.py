@@ -6,12 +6,13 @@ it never holds them back, and joins them when it has.
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 
 import anyio
 import structlog
 
 from omegad.errors import LogBroken, StorageCorrupt, Unavailable
-from omegad.events.fact import Position
+from omegad.events.fact import Position, Recorded
 from omegad.log.event_log import EventLog
 from omegad.storage.checkpointer import checkpoint_quietly
 from omegad.storage.driver import Connection
@@ -22,6 +23,7 @@ from omegad.views.contract import Projection
 from omegad.views.generation import Generation
 
 BATCH_EVENTS = 500
+CATCH_UP_EVENTS = 2_000  # where nobody waits for the latest: larger batches write fewer pages twice
 RETRY_SECONDS = 1.0
 
 _log = structlog.get_logger(__name__)
@@ -40,6 +42,7 @@ class Driver:
         self._moved = asyncio.Event()
         self._filled_to: Position = 0
         self._is_retired = False
+        self._ahead: tuple[Position, list[Recorded]] = (0, [])
 
     @property
     def checkpoints(self) -> dict[str, Checkpoint]:
@@ -66,7 +69,7 @@ class Driver:
         """Show everything up to the present head, and return."""
         target = self._log.head
         while self._healthy() and self.position() < target:
-            await self.step()
+            await self.step(CATCH_UP_EVENTS)
             progress(self.position(), target)
 
     async def moved(self) -> None:
@@ -82,16 +85,16 @@ class Driver:
         self._moved.set()
         self._moved = asyncio.Event()
 
-    async def step(self) -> None:
+    async def step(self, limit: int = BATCH_EVENTS) -> None:
         """Take one batch forward in the projections at the front, and one in those that lag."""
         front = self._front()
         leading = {name: c for name, c in self._healthy().items() if c.position == front}
         lagging = self._lagging()
         if leading and self._log.head > front:
-            await self._apply(front, BATCH_EVENTS, leading)
+            await self._apply(front, limit, leading)
         if lagging:
             last = min(c.position for c in lagging.values())
-            await self._apply(last, min(BATCH_EVENTS, front - last), lagging)
+            await self._apply(last, min(limit, front - last), lagging)
 
     async def fill_deferred(self, limit: int) -> int:
         """Run the statements of up to *limit* deferred events, those that were not tried lately; return how many events are complete."""
@@ -129,7 +132,8 @@ class Driver:
             await anyio.sleep(RETRY_SECONDS)
 
     async def _apply(self, after: Position, limit: int, states: Mapping[str, Checkpoint]) -> None:
-        batch = await self._log.read(after, limit)
+        ahead, batch = self._ahead
+        batch = batch[:limit] if batch and ahead == after else await self._log.read(after, limit)
         work = {name: (self._projections[name], checkpoint) for name, checkpoint in states.items()}
 
         def on_thread(connection: Connection) -> dict[str, Checkpoint]:
@@ -137,12 +141,19 @@ class Driver:
             checkpoint_quietly(self.generation.checkpointer, connection)
             return changed
 
-        changed = await self.generation.writer.run(on_thread)
+        self._ahead = (0, [])
+        applied = self.generation.writer.run(on_thread)
+        # Where there is more to come, it is read meanwhile.
+        changed = await applied if len(batch) < limit else (await asyncio.gather(applied, self._read_ahead(batch[-1].position, limit)))[0]
         self.generation.checkpoints.update(changed)
         for name, checkpoint in changed.items():
             if checkpoint.failed_position is not None:
                 _log.error("views.projection_failed", view=name, position=checkpoint.failed_position, error=checkpoint.error)
         self._announce()
+
+    async def _read_ahead(self, after: Position, limit: int) -> None:
+        with suppress(Unavailable):  # it is read again when its turn comes
+            self._ahead = (after, await self._log.read(after, limit))
 
     def _healthy(self) -> dict[str, Checkpoint]:
         return {name: checkpoint for name, checkpoint in self.checkpoints.items() if checkpoint.failed_position is None}

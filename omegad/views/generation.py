@@ -19,7 +19,7 @@ from omegad.storage.readers import Readers
 from omegad.storage.transaction import run_script, writing
 from omegad.views import checkpoints
 from omegad.views.checkpoints import Checkpoint
-from omegad.views.contract import Projection
+from omegad.views.contract import Projection, indexes, schema
 
 POINTER = "views.db"
 
@@ -100,6 +100,24 @@ def next_path(home: Path, latest: Path | None) -> Path:
     return path_of(home, max(numbers, default=0) + 1)
 
 
+def being_built(connection: Connection, cache_kib: int) -> None:
+    """Let the disk wait, and keep more pages: a file that nothing points at yet is removed when the building of it is broken off."""
+    connection.execute("PRAGMA synchronous=OFF")
+    connection.execute(f"PRAGMA cache_size=-{cache_kib}")
+
+
+def finished(connection: Connection, built: Collection[Projection], cache_kib: int) -> None:
+    """Make the indexes of what was built, and see to it that the file is on the disk."""
+    connection.execute("PRAGMA synchronous=FULL")
+    with writing(connection):
+        connection.execute("PRAGMA user_version=1")  # a checkpoint waits for the disk only where it moves something
+        for projection in built:
+            run_script(connection, indexes(projection))
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute(f"PRAGMA cache_size=-{cache_kib}")
+
+
 def remove_others(home: Path, keep: Path) -> None:
     """Remove the generations that an interrupted rebuild or swap left behind."""
     for path in home.glob("views-*.db"):
@@ -123,9 +141,9 @@ def _prepare(connection: Connection, projections: Sequence[Projection]) -> dict[
     return found
 
 
-def _create(connection: Connection, projection: Projection) -> Checkpoint:
+def _create(connection: Connection, projection: Projection, *, bare: bool = False) -> Checkpoint:
     before = _tables(connection)
-    run_script(connection, projection.SCHEMA)
+    run_script(connection, projection.SCHEMA if bare else schema(projection))
     checkpoint = msgspec.structs.replace(checkpoints.start_of(projection), tables=tuple(sorted(_tables(connection) - before)))
     checkpoints.save(connection, checkpoint)
     return checkpoint
@@ -141,8 +159,8 @@ def copy_to(connection: Connection, target: Path) -> None:
     connection.execute("VACUUM INTO ?", (os.fspath(target),))
 
 
-def reset(connection: Connection, names: Collection[str], projections: Sequence[Projection]) -> dict[str, Checkpoint]:
-    """Empty the projections named: drop their tables and make them anew, to be shown every event again."""
+def reset(connection: Connection, names: Collection[str], projections: Sequence[Projection], *, bare: bool = False) -> dict[str, Checkpoint]:
+    """Empty the projections named: drop their tables and make them anew, to be shown every event again; *bare*, without their `INDEXES`."""
     with writing(connection):
         found = checkpoints.load(connection)
         for name in names:
@@ -153,5 +171,5 @@ def reset(connection: Connection, names: Collection[str], projections: Sequence[
             del found[name]
         for projection in projections:
             if projection.NAME not in found:
-                found[projection.NAME] = _create(connection, projection)
+                found[projection.NAME] = _create(connection, projection, bare=bare)
     return found

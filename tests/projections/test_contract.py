@@ -18,7 +18,7 @@ from omegad.memory_types import TTL_SECONDS_MAX
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script
 from omegad.views import applying, checkpoints
-from omegad.views.contract import Embedding, Projection
+from omegad.views.contract import Embedding, Projection, schema
 from omegad.views.digest import digest
 from tests.builders import edited, embedded, evolved, look_up, open_in_memory, recorded, rows, show, stored
 from tests.histories import STEPS, Step, history
@@ -50,7 +50,7 @@ class Views:
         run_script(self.connection, CHECKPOINTS)
         self.states = {projection.NAME: checkpoints.start_of(projection) for projection in projections.ALL}
         for projection in projections.ALL:
-            run_script(self.connection, projection.SCHEMA)
+            run_script(self.connection, schema(projection))
 
     def apply(self, batch: Sequence[Recorded]) -> None:
         work = {projection.NAME: (projection, self.states[projection.NAME]) for projection in projections.ALL}

@@ -37,7 +37,7 @@ SECOND = 1_000_000
 
 def memory(*events: Fact, node_id: str = "mem-1") -> dict[str, Any]:
     connection = show(memories, [recorded(event, position) for position, event in enumerate(events, 1)])
-    cursor = connection.execute("SELECT * FROM memories WHERE node_id = ?", (node_id,))
+    cursor = connection.execute("SELECT * FROM memories LEFT JOIN memory_uses USING (id) WHERE node_id = ?", (node_id,))
     row = dict(zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True))
     connection.close()
     return row
@@ -66,7 +66,7 @@ def test_a_stored_memory_is_a_row() -> None:
         "metadata": '{"a":{"c":3,"d":2},"b":1}',
         "created_at": "2026-01-01T00:00:01.000000Z",
         "last_accessed": None,
-        "access_count": 0,
+        "access_count": None,
         "ttl_seconds": 60,
         "session_id": "session-1",
         "event_type": "decision",

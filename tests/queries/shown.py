@@ -7,7 +7,7 @@ from omegad.embedding.cache import text_hash
 from omegad.events.fact import Fact
 from omegad.queries.memory import Moment
 from omegad.storage.transaction import run_script
-from omegad.views.contract import Embedding
+from omegad.views.contract import Embedding, schema
 from tests.builders import EMBEDDER, START_US, embedded, open_in_memory, recorded, stored, vector_of
 
 DAY_US = 86_400_000_000
@@ -22,7 +22,7 @@ class Shown:
         self.position = 0
         self._vectors: dict[str, bytes] = {}
         for projection in projections.ALL:
-            run_script(self.connection, projection.SCHEMA)
+            run_script(self.connection, schema(projection))
 
     def show(self, *events: Fact, **changes: Any) -> int:
         """Show events one after another; return the position of the last."""

@@ -8,6 +8,7 @@ import msgspec
 
 from omegad.lexemes import split_names
 from omegad.memory_types import MemoryTypes
+from omegad.queries.memory import ACCESS_COUNT
 from omegad.queries.search.question import Question
 from omegad.queries.search.ranking import DAY_US, Details
 from omegad.queries.search.renewal import SHORT
@@ -18,9 +19,9 @@ READ_CHARACTERS = 16_384  # of a content, when it is searched for identifiers
 PART_OF_NAME = 0.6  # what an identifier counts that is held as a part of another, or split in another way
 OVERLAP_MAX = 2  # words in common with tags and project, beyond which more say nothing
 
-_ROWS = """
+_ROWS = f"""
 SELECT m.id, m.event_type, m.project, m.expires_us, m.created_us, m.said_us, m.referenced_us, m.on_probation, m.rating, m.priority, m.characters,
-       m.author, m.is_question, m.gives_reason, m.announces_change, m.tags, m.auto_tags, m.access_count, m.repeated,
+       m.author, m.is_question, m.gives_reason, m.announces_change, m.tags, m.auto_tags, {ACCESS_COUNT}, m.repeated,
        (SELECT n.id FROM memories AS n WHERE n.node_id = m.contradicted_by AND n.status = 'active' AND n.on_probation <= m.on_probation)
 FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))
 """
