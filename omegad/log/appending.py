@@ -48,13 +48,13 @@ def load_head(connection: Connection) -> Head:
     return Head(*row) if row else Head(0, chain.GENESIS, 0, 0)
 
 
-def commit(connection: Connection, proposals: Sequence[Proposal], origin: str, clock: Clock, checkpointer: Checkpointer) -> Committed:
-    """Decide and append *proposals* in one transaction, each after the ones before it.
+def commit(connection: Connection, proposals: Sequence[Proposal], head: Head, origin: str, clock: Clock, checkpointer: Checkpointer) -> Committed:
+    """Decide and append *proposals* in one transaction, each after the ones before it, the first after *head*, where the log ends.
 
     One whose decision fails writes nothing and leaves the others alone; a failure of the storage undoes all and is raised.
     """
     with writing(connection):
-        append = _Append(connection, load_head(connection), origin, clock)
+        append = _Append(connection, head, origin, clock)
         outcomes = [append.settle(proposal) for proposal in proposals]
         append.write_rows()
     checkpoint_quietly(checkpointer, connection)

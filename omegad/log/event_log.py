@@ -171,7 +171,7 @@ class EventLog:
         proposals = [proposal for proposal, _ in batch]
         try:
             committed = await self._writer.run(
-                lambda connection: appending.commit(connection, proposals, self.origin, self._clock, self._checkpointer)
+                lambda connection: appending.commit(connection, proposals, self._head, self.origin, self._clock, self._checkpointer)
             )
         except Exception as error:  # noqa: BLE001  whoever waits is told, whatever it was
             await self._commit_failed(batch, error)

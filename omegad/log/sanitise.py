@@ -48,8 +48,12 @@ def without_credentials(request: StructT) -> StructT:
 
 
 def _clean_names(struct: msgspec.Struct) -> dict[str, object]:
-    found = ((name, getattr(struct, name)) for name in _named_fields(type(struct)))
-    return {name: clean for name, value in found if isinstance(value, str) and (clean := redact_name(value)) != value}
+    changes: dict[str, object] = {}
+    for name in _named_fields(type(struct)):
+        value = getattr(struct, name)
+        if isinstance(value, str) and (clean := redact_name(value)) != value:
+            changes[name] = clean
+    return changes
 
 
 def excerpt(text: str) -> Excerpt:
