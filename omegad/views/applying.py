@@ -50,7 +50,7 @@ def _apply(connection: Connection, batch: Sequence[Recorded], states: States, lo
             events = [recorded for recorded in batch if recorded.position > before.position]
             if events:
                 after[name] = advance(connection, projection, before, events, lookup)
-                checkpoints.save(connection, after[name])
+        checkpoints.move(connection, after.values())
     return after
 
 

@@ -1,5 +1,6 @@
 """How far each projection has come, kept in the file of its rows."""
 
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
 
@@ -45,10 +46,16 @@ def load(connection: Connection) -> dict[str, Checkpoint]:
 
 
 def save(connection: Connection, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint, in the transaction of the rows that it describes."""
+    """Write the checkpoint of a projection whose tables were made, in the same transaction."""
     name, version, digest, tables, *rest = msgspec.structs.astuple(checkpoint)
     row = (name, version, digest, msgspec.json.encode(tables).decode(), *rest)
-    connection.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    connection.execute("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def move(connection: Connection, reached: Iterable[Checkpoint]) -> None:
+    """Write how far projections have come whose checkpoints are there, in the transaction of the rows."""
+    rows = [(one.position, one.chain, one.failed_position, one.error, one.name) for one in reached]
+    connection.executemany("UPDATE checkpoints SET position = ?, chain = ?, failed_position = ?, error = ? WHERE name = ?", rows)
 
 
 def _from_row(name: str, version: int, digest: str, tables: str, *rest: Any) -> Checkpoint:  # noqa: ANN401  columns of a STRICT table

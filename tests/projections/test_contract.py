@@ -51,6 +51,7 @@ class Views:
         self.states = {projection.NAME: checkpoints.start_of(projection) for projection in projections.ALL}
         for projection in projections.ALL:
             run_script(self.connection, schema(projection))
+            checkpoints.save(self.connection, self.states[projection.NAME])
 
     def apply(self, batch: Sequence[Recorded]) -> None:
         work = {projection.NAME: (projection, self.states[projection.NAME]) for projection in projections.ALL}
@@ -58,7 +59,7 @@ class Views:
 
     def say(self) -> dict[str, object]:
         assert [state for state in self.states.values() if state.error] == []
-        assert checkpoints.load(self.connection) == {name: state for name, state in self.states.items() if state.position}
+        assert checkpoints.load(self.connection) == self.states
         for projection in projections.ALL:
             for statement in getattr(projection, "INTEGRITY", ()):
                 assert rows(self.connection, statement) == []

@@ -1,7 +1,7 @@
 """Keeping projections in step: all together, none held back by another, nothing half done."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -217,14 +217,14 @@ async def test_rows_and_checkpoint_are_committed_together_or_not_at_all(tmp_path
 async def test_a_checkpoint_that_cannot_be_written_takes_its_rows_back(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("omegad.views.driver.RETRY_SECONDS", 0.02)
     async with views_of(tmp_path, clock, [counter("a"), counter("b")]) as (log, views):
-        genuine, fails = checkpoints.save, [True]
+        genuine, fails = checkpoints.move, [True]
 
-        def save(connection: Connection, checkpoint: Checkpoint) -> None:
-            if checkpoint.name == "b" and fails:
+        def move(connection: Connection, reached: Iterable[Checkpoint]) -> None:
+            if fails:
                 raise StorageFull
-            genuine(connection, checkpoint)
+            genuine(connection, reached)
 
-        monkeypatch.setattr(checkpoints, "save", save)
+        monkeypatch.setattr(checkpoints, "move", move)
         await append(log, queried(), queried())
         await until(lambda: views.driver.trouble)
         assert await ids(views, "a") == await ids(views, "b") == []
