@@ -186,8 +186,25 @@ async def test_views_ahead_of_their_log_are_refused(tmp_path: Path, clock: FakeC
         assert await ids(views, "a") == []
 
 
+@pytest.mark.parametrize("names", [(), ("retrievals",)], ids=["all", "one"])
+async def test_a_rebuilt_file_has_every_index_and_waits_for_the_disk_again(tmp_path: Path, clock: FakeClock, names: tuple[str, ...]) -> None:
+    async with views_of(tmp_path, clock, projections.ALL) as (log, views):
+        await fill(log, 10)
+
+        async def shape() -> list[list[tuple[object, ...]]]:
+            asked = ("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name", "PRAGMA synchronous", "PRAGMA cache_size")
+            return await views.driver.generation.writer.run(lambda connection: [connection.execute(sql).fetchall() for sql in asked])
+
+        before = await shape()
+        await views.rebuild(names, nothing)
+        assert await shape() == before
+
+
 @pytest.mark.parametrize("names", [(), ("edges",), ("vectors", "fulltext")], ids=["all", "one", "two"])
-async def test_a_rebuild_gives_the_same_rows_while_appends_go_on(tmp_path: Path, clock: FakeClock, names: tuple[str, ...]) -> None:
+async def test_a_rebuild_gives_the_same_rows_while_appends_go_on(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("omegad.views.driver.CATCH_UP_EVENTS", 16)
     async with views_of(tmp_path, clock, projections.ALL) as (log, views), anyio.create_task_group() as tasks:
         await fill(log, 150)
 
