@@ -14,7 +14,6 @@ from omegad.events.fact import NewEvent, Position, Recorded
 from omegad.log import chain, codec, guards
 from omegad.log.decision import Decision, Outcome, Proposal, RequestKey
 from omegad.log.sanitise import check_size, sanitise, without_credentials
-from omegad.storage.checkpointer import Checkpointer, checkpoint_quietly
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
 
@@ -48,7 +47,7 @@ def load_head(connection: Connection) -> Head:
     return Head(*row) if row else Head(0, chain.GENESIS, 0, 0)
 
 
-def commit(connection: Connection, proposals: Sequence[Proposal], head: Head, origin: str, clock: Clock, checkpointer: Checkpointer) -> Committed:
+def commit(connection: Connection, proposals: Sequence[Proposal], head: Head, origin: str, clock: Clock) -> Committed:
     """Decide and append *proposals* in one transaction, each after the ones before it, the first after *head*, where the log ends.
 
     One whose decision fails writes nothing and leaves the others alone; a failure of the storage undoes all and is raised.
@@ -57,7 +56,6 @@ def commit(connection: Connection, proposals: Sequence[Proposal], head: Head, or
         append = _Append(connection, head, origin, clock)
         outcomes = [append.settle(proposal) for proposal in proposals]
         append.write_rows()
-    checkpoint_quietly(checkpointer, connection)
     return Committed(outcomes, append.events, append.head)
 
 

@@ -26,7 +26,7 @@ from omegad.log.guards import Guards
 from omegad.log.tail import Tail
 from omegad.log.verifying import Erasures, LogReport, verify_part
 from omegad.storage import readers
-from omegad.storage.checkpointer import Checkpointer
+from omegad.storage.checkpointer import Checkpointer, checkpoint_quietly
 from omegad.storage.database import Database
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
@@ -169,10 +169,14 @@ class EventLog:
 
     async def _commit(self, batch: list[tuple[Proposal, asyncio.Future[Outcome]]]) -> None:
         proposals = [proposal for proposal, _ in batch]
+
+        def on_thread(connection: Connection) -> Committed:
+            done = appending.commit(connection, proposals, self._head, self.origin, self._clock)
+            checkpoint_quietly(self._checkpointer, connection)
+            return done
+
         try:
-            committed = await self._writer.run(
-                lambda connection: appending.commit(connection, proposals, self._head, self.origin, self._clock, self._checkpointer)
-            )
+            committed = await self._writer.run(on_thread)
         except Exception as error:  # noqa: BLE001  whoever waits is told, whatever it was
             await self._commit_failed(batch, error)
             return
