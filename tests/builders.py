@@ -21,7 +21,7 @@ from omegad.config import Config, Paths
 from omegad.daemon import Daemon
 from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
-from omegad.embedding.catalogue import MINILM, FileRecord, Manifest
+from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, FileRecord, Manifest
 from omegad.events.erasure import PayloadErased
 from omegad.events.fact import Erased, Excerpt, Fact, NewEvent, Position, Recorded, Unknown
 from omegad.events.memory import (
@@ -288,8 +288,8 @@ def put_model(models_dir: Path, embedder_id: str = EMBEDDER) -> None:
         tokens_max=256,
         query_prefix="",
         dimensions=DIMENSIONS,
-        precision="float32",
-        builder_version=1,
+        precision="int8",
+        builder_version=BUILDER_VERSION,
         files={catalogue.GRAPH: FileRecord("", 5)},
         source=MINILM.source,
         verified=True,

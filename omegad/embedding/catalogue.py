@@ -12,11 +12,11 @@ import msgspec
 
 Pooling = Literal["mean", "cls"]
 
-BUILDER_VERSION = 1
+BUILDER_VERSION = 2
 """Bumped when graphs or pooling change so that the same text gives another vector."""
 DIMENSIONS = 384
 VECTOR_BYTES = DIMENSIONS * 4  # little-endian float32
-PRECISION = "float32"
+PRECISION = "int8"
 
 GRAPH = "model.onnx"
 WEIGHTS = "model.safetensors"

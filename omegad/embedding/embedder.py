@@ -16,7 +16,7 @@ import structlog
 from omegad import allocator
 from omegad.embedding.breaker import Breaker
 from omegad.embedding.cache import VectorCache, canonical, text_hash
-from omegad.embedding.catalogue import VECTOR_BYTES, Manifest, folder_of, installed
+from omegad.embedding.catalogue import BUILDER_VERSION, VECTOR_BYTES, Manifest, folder_of, installed
 from omegad.embedding.jobs import Job, JobQueue, Urgency
 from omegad.errors import ModelFailed, ModelMissing, OmegadError, ShuttingDown
 
@@ -78,6 +78,7 @@ class Embedder:
         self._monotonic = monotonic
         self._manifest: Manifest | None = None
         self._look_again_at = -float("inf")
+        self._is_renewed = False
         self._breaker = Breaker(monotonic)
         self._queue = JobQueue()
         self._session: LoadedModel | None = None
@@ -133,6 +134,7 @@ class Embedder:
         """Embed what is asked for until cancelled; who still waits then gets `ShuttingDown`."""
         limiter = anyio.CapacityLimiter(1)
         try:
+            await anyio.to_thread.run_sync(self._renew, limiter=limiter)
             while True:
                 job = await self._next_job(limiter)
                 with job.certain_to_finish():
@@ -241,11 +243,27 @@ class Embedder:
         return manifest
 
     def _find(self) -> Manifest | None:
-        """Look for a model, on disk at most once in `LOOK_AGAIN_S`, so that a running daemon notices an installation."""
+        """Look for a model, on disk at most once in `LOOK_AGAIN_S`, so that a running daemon notices an installation.
+
+        One that an earlier version installed is passed over until it is renewed, or cannot be and serves as it is.
+        """
         if self._manifest is None and self._monotonic() >= self._look_again_at:
             self._look_again_at = self._monotonic() + LOOK_AGAIN_S
-            self._manifest = installed(self._models_dir, self._choice)
+            manifest = installed(self._models_dir, self._choice)
+            if manifest and (self._is_renewed or manifest.builder_version >= BUILDER_VERSION):
+                self._manifest = manifest
         return self._manifest
+
+    def _renew(self) -> None:
+        manifest = installed(self._models_dir, self._choice)
+        if manifest and manifest.builder_version < BUILDER_VERSION:
+            from omegad.embedding.install import renew  # noqa: PLC0415  what it needs stays out of a daemon that has nothing to renew
+
+            try:
+                renew(manifest, self._models_dir)
+            except OmegadError as error:
+                log.warning("embedding.not_renewed", model=manifest.name, error=str(error))
+        self._is_renewed = True
 
 
 def _load_session(folder: Path, manifest: Manifest) -> LoadedModel:

@@ -26,6 +26,7 @@ from omegad.embedding.catalogue import (
     PRECISION,
     PUBLISHED,
     FileRecord,
+    Folder,
     Manifest,
     Model,
     Source,
@@ -67,6 +68,8 @@ def install(
 ) -> Installation:
     """Install *model* from its usual source, or from *source*; what is whole already is left alone unless *force*.
 
+    What another version of omegad installed is made anew from the published files that it has.
+
     Blocks, for minutes on a slow network. Raises `Unavailable` (source or disk), `StorageFull`, `ModelFailed` (a hash, the conversion) or
     `Invalid` (files that are no model omegad can use); what was installed before then still is.
     """
@@ -74,21 +77,29 @@ def install(
     with _disk_errors_translated(models_dir):
         models_dir.mkdir(parents=True, exist_ok=True)
         with _alone(models_dir, model.name, progress):
-            if not force and (manifest := _whole(target)):
+            there = None if force else _whole(target)
+            if there and there.builder_version == BUILDER_VERSION:
                 progress(f"{model.name} is installed already", 1.0)
-                return Installation(manifest, was_there=True)
+                return Installation(there, was_there=True)
             _remove_leftovers(models_dir, model.name)
             with tempfile.TemporaryDirectory(dir=models_dir, prefix=_prefix(model.name)) as name:
                 fresh = Path(name) / model.name
                 fresh.mkdir()
-                manifest = _prepare(model, source or model.source, fresh, progress)
+                origin = source or (there.source if there else model.source)
+                fetch(Folder(str(target)) if there and not source else origin, fresh, lambda message, done: progress(message, done * FETCHED))
+                manifest = _prepare(model, origin, fresh, progress)
                 _put_in_place(fresh, target, Path(name) / "replaced")
     progress(f"{model.name} is installed", 1.0)
     return Installation(manifest, was_there=False)
 
 
+def renew(manifest: Manifest, models_dir: Path) -> None:
+    """Make an installed model anew where an earlier version made it and its files are whole, without any network; raises as `install` does."""
+    if manifest.builder_version < BUILDER_VERSION and _whole(folder_of(models_dir, manifest.name)):
+        install(known(manifest.name), models_dir)
+
+
 def _prepare(model: Model, source: Source, folder: Path, progress: Progress) -> Manifest:
-    fetch(source, folder, lambda message, done: progress(message, done * FETCHED))
     progress("verifying", FETCHED)
     files = {name: _record(folder / name) for name in PUBLISHED}
     _verify(model, files)
@@ -171,11 +182,9 @@ def _sync(path: Path) -> None:
 
 
 def _whole(folder: Path) -> Manifest | None:
-    """Return the manifest where this version made the folder and every file still has its hash."""
+    """Return the manifest where every file still has its hash."""
     manifest = read_manifest(folder)
-    if manifest is None or manifest.builder_version != BUILDER_VERSION:
-        return None
-    intact = all(sha256_of(folder / name) == record.sha256 for name, record in manifest.files.items())
+    intact = manifest is not None and all(sha256_of(folder / name) == record.sha256 for name, record in manifest.files.items())
     return manifest if intact else None
 
 

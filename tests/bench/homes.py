@@ -24,7 +24,7 @@ from omegad.commands.tool import RecordToolCall
 from omegad.config import Paths
 from omegad.daemon import Daemon
 from omegad.embedding.cache import text_hash
-from omegad.embedding.catalogue import GRAPH, MANIFEST, MINILM, FileRecord, Manifest, folder_of
+from omegad.embedding.catalogue import BUILDER_VERSION, GRAPH, MANIFEST, MINILM, FileRecord, Manifest, folder_of
 from omegad.errors import NoDaemon
 from omegad.events.fact import NewEvent
 from omegad.events.memory import MemoryEmbedded, MemoryStored, Relation
@@ -145,8 +145,8 @@ def put_instant_model(paths: Paths, embedder_id: str) -> None:
         tokens_max=MINILM.tokens_max,
         query_prefix="",
         dimensions=384,
-        precision="float32",
-        builder_version=1,
+        precision="int8",
+        builder_version=BUILDER_VERSION,
         files={GRAPH: FileRecord("", 5)},
         source=MINILM.source,
         verified=False,

