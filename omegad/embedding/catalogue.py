@@ -1,6 +1,6 @@
 """The models that omegad knows, and which of them lie ready on disk.
 
-A model is a folder `<models_dir>/<name>/`: a small graph that points into the published weights, the tokenizer, and a manifest.
+A model is a folder `<models_dir>/<name>/`: the published files, the graph that was made of them, and a manifest.
 Cheap to ask: reading a manifest costs one small file and a stat for each file it names.
 """
 

@@ -159,7 +159,7 @@ def _run_apart(module: str, folder: Path, failure: str) -> None:
 
 
 def _put_in_place(fresh: Path, target: Path, replaced: Path) -> None:
-    """Swap the folders. What is replaced stays readable to a daemon that has it mapped, until that lets go."""
+    """Swap the folders. What is replaced stays readable to a daemon that has it open, until that lets go."""
     for path in [*fresh.iterdir(), fresh]:
         _sync(path)
     if target.exists():

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from omegad.embedding.catalogue import GRAPH, TOKENIZER, Manifest
 
 LOG_ERRORS_ONLY = 3
-THREADS_MAX = 2  # more gain nothing on one short text
+THREADS_MAX = 2  # each costs processor time for waking it
 CHARACTERS_PER_TOKEN_MAX = 64  # no prose or code comes near; the tokenizer would read all of a long text only to cut it
 
 
