@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.times": {"omegad.errors"},
     "omegad.memory_types": {"omegad.errors"},
     "omegad.lexemes": set(),  # a view is built with it and a question is taken apart with it, so it belongs to neither
+    "omegad.stems": set(),  # for every text that is compared, built into a view or asked
     "omegad.traits": set(),  # what a view notes of a text and a ranking weighs
     "omegad.config": {"omegad.errors", "omegad.memory_types"},  # types are declared in the configuration
     "omegad.telemetry": {"omegad.errors"},
@@ -40,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.log": {"omegad.events", "omegad.storage", *LEAVES},
     "omegad.views": {"omegad.events", "omegad.log", "omegad.storage", "omegad.embedding.cache", *LEAVES},
     "omegad.views.contract": {"omegad.events"},
-    "omegad.evidence": set(),
+    "omegad.evidence": {"omegad.stems"},
     "omegad.commands": {
         "omegad.evidence",
         "omegad.events",
@@ -127,6 +128,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     },  # how a time is written, not what time it is
 }
 
+MODULE_OF = {"PyStemmer": "Stemmer", "python-dateutil": "dateutil"}
+"""The module of a dependency, where the two have different names."""
+
 STDLIB = set(sys.stdlib_module_names)
 PURE = {
     *("__future__", "abc", "bisect", "collections", "copy", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools"),
@@ -141,6 +145,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.times": PURE | {"msgspec"},
     "omegad.memory_types": PURE | {"msgspec"},
     "omegad.lexemes": PURE,
+    "omegad.stems": PURE | {"Stemmer", "threading"},
     "omegad.traits": PURE | {"msgspec"},
     "omegad.config": STDLIB | {"msgspec"},
     "omegad.telemetry": STDLIB | {"msgspec", "structlog"},
@@ -314,7 +319,8 @@ def forbidden_outsiders(tree: Tree) -> Iterator[str]:
 def undeclared_dependencies(tree: Tree) -> Iterator[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
-    declared = {re.split(r"[^\w-]", requirement, maxsplit=1)[0].replace("-", "_").removeprefix("python_") for requirement in wanted}
+    names = (re.split(r"[^\w-]", requirement, maxsplit=1)[0] for requirement in wanted)
+    declared = {MODULE_OF.get(name, name.replace("-", "_")) for name in names}
     for found in tree.imports:
         top = found.target.partition(".")[0]
         if not is_ours(top) and top not in STDLIB | declared:

@@ -97,6 +97,7 @@ def _add_store(verbs: "Verbs") -> None:
     store.add_argument("--ttl-seconds", metavar="N", type=int, help="after how long it is found no more")
     store.add_argument("--source", metavar="NAME", help="where it comes from")
     store.add_argument("--confidence", metavar="P", type=float, help="how sure it is, 0 to 1")
+    store.add_argument("--supersedes", metavar="ID", action="append", help="a memory whose place it takes; may be repeated")
     store.add_argument("--request-id", metavar="ID", help="makes it safe to send again: the same id gives the first answer")
     store.add_argument("--ack", choices=("related", "durable"), help="how much to wait for: durable is answered as soon as it is on the disk")
 

@@ -11,7 +11,7 @@ from omegad.cli.printing import cut, moment, one_line, painted, safe, warn, warn
 
 LISTS = ("tags", "auto_tags", "redacted")
 PREVIEW_COLUMNS = 48  # of a content beside what explains its score
-STORED = ("event_type", "tags", "priority", "referenced_date", "ttl_seconds", "source", "confidence", "request_id", "ack")
+STORED = ("event_type", "tags", "priority", "referenced_date", "ttl_seconds", "source", "confidence", "supersedes", "request_id", "ack")
 
 
 def store(arguments: Namespace, place: Place) -> int:
@@ -24,8 +24,12 @@ def store(arguments: Namespace, place: Place) -> int:
         print(f"{painted(answer['outcome'], 'green')} {answer['memory_id']}")
         for related in answer["related"]:
             print(f"  {related['edge_type']} {related['memory_id']} ({related['similarity']:.2f})")
-        for other in answer["contradicts"]:
-            print(f"  {'supersedes' if other in answer['superseded'] else 'contradicts'} {other}")
+        for kind, others in (("contradicts", answer["contradicts"]), ("supersedes", answer["superseded"])):
+            for other in others:
+                print(f"  {kind} {other}")
+        for other in answer["may_replace"]:
+            print(f"  may replace {other['memory_id']} ({other['cosine']:.2f}): {cut(one_line(other['content']), PREVIEW_COLUMNS)}")
+            print(f"    if so: omegad memory supersede {other['memory_id']} {answer['memory_id']}")
     if answer["ignored"]:
         warn(f"NOT KEPT, since an older memory says it already: {', '.join(answer['ignored'])}")
     if answer["redacted"]:

@@ -33,8 +33,8 @@ RATING_MAX = 0
 class CompactMemories(Command, frozen=True, kw_only=True, tag="memory.compact"):
     """Let a summary stand for each cluster of at least `min_cluster` like memories of one type, project and entity.
 
-    `threshold` is the share of words that any two of them have in common. What differs in numbers, versions, paths, identifiers or
-    polarity, contradicts another, is rated above 0 or has priority 5 is left as it is. A dry run says what would be done.
+    `threshold` is the share of words that any two of them have in common. The summary keeps what each adds. What is opposite in polarity,
+    rated above 0 or has priority 5 is left as it is. A dry run says what would be done.
     """
 
     project: Name | None = None

@@ -1,7 +1,7 @@
 """What follows once a memory that was stored without its vectors has been embedded: the vectors, and its relations if they are to come."""
 
-from omegad.commands.rebuttal import Denier, denied
 from omegad.commands.relating import relations
+from omegad.commands.replacing import effects
 from omegad.commands.store import PreparedStore, Stored, still_valid
 from omegad.events.fact import Fact, NewEvent
 from omegad.events.memory import MemoryEmbedded, MemoryRelated, MemorySuperseded
@@ -32,7 +32,6 @@ def embed(prepared: PreparedStore, embedded_key: str, guards: Guards, now_us: in
         elif guard.state == "active":
             # What it denied when it was stored stays as it is: somebody may have restored it since.
             undenied = [n for n in older if (other := guards.memory(n.memory_id)) and other.denied_by != guard.memory_id]
-            denier = Denier(memory_id=guard.memory_id, said_at=guard.said_at, is_automatic=guard.probation, ends_at=guard.expires_at)
-            facts.extend(denied(guards, denier, undenied))
+            facts.extend(new.event for new in effects(guard.memory_id, guard.said_at, undenied, (), guards).events)
     events = tuple(NewEvent(event=fact, cause=guard.stored_at) for fact in facts)
     return Decision(events=events, answer=Stored(memory_id=guard.memory_id, outcome="stored"))

@@ -1,33 +1,31 @@
 """Remember something: what a store may say, and the decision what it comes to."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-from omegad.commands.command import Command, Name, Text
+from omegad.commands.command import Command, Name, Text, findable
 from omegad.commands.content import content_key
-from omegad.commands.rebuttal import Denier, denials, denials_of_new
 from omegad.commands.relating import Neighbour, relations
+from omegad.commands.replacing import Effects, Replaceable, effects
 from omegad.errors import Refused
 from omegad.events.fact import Fact, NewEvent, Position
 from omegad.events.memory import (
     Likeness,
-    MemoryContradicted,
     MemoryEmbedded,
     MemoryEvolved,
     MemoryPromoted,
     MemoryRepeated,
     MemoryStored,
-    MemorySuperseded,
     Relation,
 )
 from omegad.log.decision import Decision
 from omegad.log.guards import Guards, MemoryGuard
-from omegad.log.sanitise import CONTENT_BYTES_MAX, TAGS_MAX
-from omegad.memory_types import EPISODIC_TYPES, TTL_SECONDS_MAX, MemoryType
+from omegad.log.sanitise import TAGS_MAX
+from omegad.memory_types import TTL_SECONDS_MAX, MemoryType
 from omegad.times import parse_time
 
 EVENT_TYPE = "memory"  # where none is named
@@ -38,7 +36,7 @@ AUTOMATIC_SOURCES = frozenset(
 """The first word of the source of what nobody asked to remember: `auto_capture`, `hook:Stop`."""
 
 _FIRST_WORD = re.compile(r"[^\W_]+")
-MICROSECONDS = 1_000_000
+SUPERSEDES_MAX = 16
 ASKED_CONFIDENCE, AUTOMATIC_CONFIDENCE = 1.0, 0.5
 
 
@@ -46,7 +44,7 @@ class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
     """Remember something. Content is at most 256 KiB, metadata 16 KiB, tags 32 of 64 characters.
 
     Time to live and priority are the type's where they are not given. What a `source` like `auto_capture` or `hook:…` stores is on
-    probation until it is promoted; `probation` says otherwise.
+    probation until it is promoted; `probation` says otherwise. `supersedes` names memories whose place it takes, at most 16.
     """
 
     content: Text
@@ -62,6 +60,7 @@ class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
     source: Name | None = None
     confidence: Annotated[float, Meta(ge=0, le=1)] | None = None
     probation: bool | None = None
+    supersedes: Annotated[tuple[Name, ...], Meta(max_length=SUPERSEDES_MAX)] = ()
 
     def is_automatic(self) -> bool:
         """Say whether nobody asked for this to be remembered."""
@@ -84,8 +83,9 @@ class Related(msgspec.Struct, frozen=True, kw_only=True):
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a store: the memory that now holds the content, new or not.
 
-    `contradicts` are the memories that it denies, `superseded` those of them that it took the place of; `ignored` names what was given and
-    is not kept, since an older memory holds the content.
+    `contradicts` are the memories that it reverts, `superseded` those that it took the place of as it was asked to; `may_replace` are
+    others whose place it may be meant to take, which `memory.supersede` or a store with `supersedes` settles. `ignored` names what was
+    given and is not kept, since an older memory holds the content.
     """
 
     memory_id: str
@@ -94,20 +94,12 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     related: tuple[Related, ...] = ()
     contradicts: tuple[str, ...] = ()
     superseded: tuple[str, ...] = ()
+    may_replace: tuple[Replaceable, ...] = ()
     redacted: tuple[str, ...] = ()
     auto_tags: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     degraded: str | None = None
     status: Literal["active", "probation"] = "active"
-
-
-class Evolution(msgspec.Struct, frozen=True, kw_only=True):
-    """A neighbour's content with what the new text adds, and the hashes of its passages where they could be embedded."""
-
-    memory_id: str
-    content: str
-    similarity: float
-    text_hashes: tuple[str, ...] = ()
 
 
 class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +116,6 @@ class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
     auto_tags: tuple[str, ...] = ()
     client: str | None = None
     neighbours: tuple[Neighbour, ...] = ()
-    evolution: Evolution | None = None
     embedder_id: str | None = None
     text_hashes: tuple[str, ...] = ()
     degraded: str | None = None
@@ -140,29 +131,36 @@ class Outdated(Refused):
 def store(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, guards: Guards, now_us: int) -> Decision:
     """Decide a store: a duplicate of what is there, exactly or nearly; an addition to it; or a new memory with its relations.
 
-    Raises `Outdated` when what was prepared does not hold any more, and it is not the last try.
+    Raises `NotFound` and `Refused` for what it is to supersede, as `memory.supersede` does, and `Outdated` when what was prepared does not
+    hold any more, and it is not the last try.
     """
     key = content_key(prepared.content, command.event_type, command.project, command.entity_id, command.session_id)
-    said_at = now_us if (learned := command.learned_at()) is None else learned
     neighbours = still_valid(prepared, guards, now_us)
-    repeated = next((n for n in neighbours if n.duplicate), None)
+    open_to_growth = [neighbour for neighbour in neighbours if neighbour.memory_id not in command.supersedes]
+    repeated = next((n for n in open_to_growth if n.duplicate), None)
     survivor = guards.holder(key, now_us)
     likeness: tuple[Likeness, float] = ("exact", 1.0)
     if survivor is None and repeated is not None and repeated.duplicate:
         survivor, likeness = guards.memory(repeated.memory_id), repeated.duplicate
     if survivor is not None:
-        repeated_fact = _repeated(command, prepared, survivor, likeness, _lasting(command, kind, survivor))
-        rebuttals = denials(guards, survivor, _denier(command, survivor.memory_id, said_at, survivor.expires_at), neighbours, now_us)
-        return _strengthened(command, prepared, survivor, [repeated_fact], rebuttals, outcome="duplicate")
-    survivor = _growing(command, prepared, neighbours, guards)
-    if survivor is not None and prepared.evolution is not None:
-        facts = _evolved(command, prepared, survivor, prepared.evolution, _lasting(command, kind, survivor))
-        rebuttals = denials(guards, survivor, _denier(command, survivor.memory_id, said_at, survivor.expires_at), neighbours, now_us)
-        return _strengthened(command, prepared, survivor, facts, rebuttals, outcome="evolved")
-    ttl_seconds = _ttl_seconds(command, kind)
-    denier = _denier(command, prepared.memory_id, said_at, None if ttl_seconds is None else said_at + ttl_seconds * MICROSECONDS)
-    rebuttals = [] if command.event_type in EPISODIC_TYPES else denials_of_new(guards, denier, key, neighbours, now_us)
-    return _new(command, prepared, kind, key, related=relations(neighbours), rebuttals=rebuttals)
+        facts: list[Fact] = [_repeated(command, prepared, survivor, likeness, _lasting(command, kind, survivor))]
+        done = effects_of(command, survivor.memory_id, neighbours, guards, now_us)
+        return _strengthened(command, prepared, survivor, facts, done, outcome="duplicate")
+    grown = next((n for n in open_to_growth if n.evolution), None)
+    survivor = guards.memory(grown.memory_id) if grown else None
+    if survivor is not None and grown is not None and grown.evolution and not _is_lesser(command, survivor):
+        facts = _evolved(command, prepared, survivor, grown.evolution, _lasting(command, kind, survivor))
+        done = effects_of(command, survivor.memory_id, neighbours, guards, now_us)
+        return _strengthened(command, prepared, survivor, facts, done, outcome="evolved")
+    done = effects_of(command, prepared.memory_id, neighbours, guards, now_us)
+    return _new(command, prepared, kind, key, related=relations(neighbours), done=done)
+
+
+def effects_of(command: StoreMemory, memory_id: str, neighbours: Sequence[Neighbour], guards: Guards, now_us: int) -> Effects:
+    """Return what a store whose content a memory holds does to others; raises `NotFound`, and `Refused` where it names a hidden one."""
+    named = [findable(guards, other, now_us) for other in command.supersedes]
+    said_at = now_us if (learned := command.learned_at()) is None else learned
+    return effects(memory_id, said_at, neighbours, named, guards)
 
 
 def still_valid(prepared: PreparedStore, guards: Guards, now_us: int) -> tuple[Neighbour, ...]:
@@ -181,15 +179,6 @@ def still_valid(prepared: PreparedStore, guards: Guards, now_us: int) -> tuple[N
     if is_outdated and not prepared.is_last_try:
         raise Outdated
     return tuple(current)
-
-
-def _growing(command: StoreMemory, prepared: PreparedStore, neighbours: Sequence[Neighbour], guards: Guards) -> MemoryGuard | None:
-    """Return the memory that what is stored is appended to, if there is one; what was captured unasked is not to what a person told."""
-    evolution = prepared.evolution
-    if evolution is None or len(evolution.content.encode()) > CONTENT_BYTES_MAX:
-        return None
-    survivor = guards.memory(evolution.memory_id) if any(n.memory_id == evolution.memory_id for n in neighbours) else None
-    return None if survivor is None or _is_lesser(command, survivor) else survivor
 
 
 def _is_lesser(command: StoreMemory, survivor: MemoryGuard) -> bool:
@@ -212,10 +201,6 @@ def _ignored(command: StoreMemory, survivor: MemoryGuard) -> tuple[str, ...]:
         "tags": command.tags if _is_lesser(command, survivor) else (),
     }
     return tuple(name for name, value in given.items() if value is not None and value != ())
-
-
-def _denier(command: StoreMemory, memory_id: str, said_at: int, ends_at: int | None) -> Denier:
-    return Denier(memory_id=memory_id, said_at=said_at, is_automatic=command.is_automatic(), ends_at=ends_at)
 
 
 def _ttl_seconds(command: StoreMemory, kind: MemoryType) -> int | None:
@@ -251,22 +236,23 @@ def _repeated(
     )
 
 
-def _evolved(command: StoreMemory, prepared: PreparedStore, survivor: MemoryGuard, evolution: Evolution, lasting: _Lasting) -> list[Fact]:
+def _evolved(command: StoreMemory, prepared: PreparedStore, survivor: MemoryGuard, similarity: float, lasting: _Lasting) -> list[Fact]:
+    """Return that a memory says what was stored, which restates all that it said."""
     grown = MemoryEvolved(
         memory_id=survivor.memory_id,
-        content=evolution.content,
-        content_key=content_key(evolution.content, survivor.event_type, survivor.project, survivor.entity_id, survivor.session_id),
+        content=prepared.content,
+        content_key=content_key(prepared.content, survivor.event_type, survivor.project, survivor.entity_id, survivor.session_id),
         wording=prepared.content,
-        similarity=round(evolution.similarity, 6),
+        similarity=round(similarity, 6),
         tags=_tags(command, survivor),
         auto_tags=prepared.auto_tags,
         ttl_seconds=lasting.ttl_seconds,
         is_permanent=lasting.is_permanent,
     )
     # What is still pending gets its vectors together with its relations.
-    if prepared.embedder_id is None or not evolution.text_hashes or survivor.pending:
+    if prepared.embedder_id is None or survivor.pending:
         return [grown]
-    return [grown, MemoryEmbedded(memory_id=survivor.memory_id, embedder_id=prepared.embedder_id, text_hashes=evolution.text_hashes)]
+    return [grown, MemoryEmbedded(memory_id=survivor.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes)]
 
 
 def _strengthened(
@@ -274,7 +260,7 @@ def _strengthened(
     prepared: PreparedStore,
     survivor: MemoryGuard,
     facts: list[Fact],
-    rebuttals: list[Fact],
+    done: Effects,
     *,
     outcome: Literal["duplicate", "evolved"],
 ) -> Decision:
@@ -285,19 +271,18 @@ def _strengthened(
     answer = Stored(
         memory_id=survivor.memory_id,
         outcome=outcome,
-        contradicts=tuple(fact.memory_id for fact in rebuttals if isinstance(fact, MemoryContradicted)),
-        superseded=tuple(fact.memory_id for fact in rebuttals if isinstance(fact, MemorySuperseded)),
+        contradicts=done.contradicts,
+        superseded=done.superseded,
+        may_replace=done.may_replace,
         redacted=prepared.redacted,
         ignored=_ignored(command, survivor),
         degraded=prepared.degraded,
         status="probation" if survivor.probation and not is_corroborated else "active",
     )
-    return Decision(events=_events(command, [*facts, *rebuttals]), answer=answer)
+    return Decision(events=_events(command, facts, done), answer=answer)
 
 
-def _new(
-    command: StoreMemory, prepared: PreparedStore, kind: MemoryType, key: str, *, related: tuple[Relation, ...], rebuttals: list[Fact]
-) -> Decision:
+def _new(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, key: str, *, related: tuple[Relation, ...], done: Effects) -> Decision:
     is_automatic = command.is_automatic()
     stored = MemoryStored(
         memory_id=prepared.memory_id,
@@ -325,20 +310,21 @@ def _new(
         memory_id=stored.memory_id,
         outcome="stored",
         related=tuple(Related(memory_id=r.memory_id, similarity=r.similarity, edge_type=r.edge_type) for r in related),
-        contradicts=tuple(fact.memory_id for fact in rebuttals if isinstance(fact, MemoryContradicted)),
-        superseded=tuple(fact.memory_id for fact in rebuttals if isinstance(fact, MemorySuperseded)),
+        contradicts=done.contradicts,
+        superseded=done.superseded,
+        may_replace=done.may_replace,
         redacted=prepared.redacted,
         auto_tags=prepared.auto_tags,
         degraded=prepared.degraded,
         status="probation" if is_automatic else "active",
     )
-    return Decision(events=_events(command, [*facts, *rebuttals]), answer=answer)
+    return Decision(events=_events(command, facts, done), answer=answer)
 
 
-def _events(command: StoreMemory, facts: Sequence[Fact]) -> tuple[NewEvent, ...]:
+def _events(command: StoreMemory, facts: Iterable[Fact], done: Effects) -> tuple[NewEvent, ...]:
     """Address the events of one store: the first is what happened, and the cause of the others."""
     occurred_at = command.learned_at()
+    events = (*(NewEvent(event=fact, project=command.project) for fact in facts), *done.events)
     return tuple(
-        NewEvent(event=fact, session_id=command.session_id, project=command.project, occurred_at=occurred_at, follows=place > 0)
-        for place, fact in enumerate(facts)
+        msgspec.structs.replace(new, session_id=command.session_id, occurred_at=occurred_at, follows=place > 0) for place, new in enumerate(events)
     )

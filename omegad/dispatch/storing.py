@@ -10,7 +10,7 @@ from omegad.commands.command import known
 from omegad.commands.content import Clean, check_metadata, clean
 from omegad.commands.lifecycle import EditMemory, Given, PreparedEdit
 from omegad.commands.relating import Near, Neighbour, Scope
-from omegad.commands.store import TAG_CHARACTERS_MAX, Evolution, PreparedStore, StoreMemory
+from omegad.commands.store import TAG_CHARACTERS_MAX, PreparedStore, StoreMemory
 from omegad.commands.upsert import UpsertMemory
 from omegad.dispatch.neighbourhood import Embedded
 from omegad.dispatch.parts import Parts
@@ -81,7 +81,7 @@ class Storing:
                 text_hashes=embedded.text_hashes,
                 arrived=partial(self._near.late.near, command.project, embedded.vector),
             )
-        return msgspec.structs.replace(ready, evolution=await self._evolution(found, embedded))
+        return ready
 
     def decide_store(self, command: StoreMemory, prepared: PreparedStore, embedded: Embedded | None) -> Decide:
         """Return the decision of a store."""
@@ -118,14 +118,15 @@ class Storing:
         def decide(guards: Guards, now_us: int) -> Decision:
             guard = known(guards, memory_id)
             upsert.check_scope(command, guard)
-            decision = edit(guards, now_us)
+            done = store.effects_of(command, memory_id, (), guards, now_us)
             learned = parse_time(command.timestamp, "timestamp")
-            events = (msgspec.structs.replace(new, occurred_at=learned, session_id=command.session_id) for new in decision.events)
-            ignored = tuple(
-                name for name in ("session_id", "probation") if getattr(command, name) not in {None, getattr(known(guards, memory_id), name)}
+            facts = (*edit(guards, now_us).events, *done.events)
+            events = tuple(
+                msgspec.structs.replace(new, occurred_at=learned, session_id=command.session_id, follows=place > 0) for place, new in enumerate(facts)
             )
-            answer = store.Stored(memory_id=memory_id, outcome="stored", redacted=prepared.redacted, ignored=ignored)
-            return Decision(events=tuple(events), answer=answer)
+            ignored = upsert.ignored(command, guard)
+            answer = store.Stored(memory_id=memory_id, outcome="stored", superseded=done.superseded, redacted=prepared.redacted, ignored=ignored)
+            return Decision(events=events, answer=answer)
 
         return decide
 
@@ -163,15 +164,6 @@ class Storing:
     def _auto_tags(self, content: str, project: str | None) -> tuple[str, ...]:
         return tuple(tag for tag in tags_of(content, project, self._rules.tags) if len(tag) <= TAG_CHARACTERS_MAX)
 
-    async def _evolution(self, found: tuple[Neighbour, ...], embedded: Embedded | None) -> Evolution | None:
-        grown = next(((n.memory_id, *n.evolution) for n in found if n.evolution), None)
-        if grown is None or any(n.duplicate for n in found):
-            return None
-        memory_id, content, similarity = grown
-        vectors = None if embedded is None else await self._near.embed(content)
-        hashes = () if vectors is None else vectors.text_hashes
-        return Evolution(memory_id=memory_id, content=content, similarity=similarity, text_hashes=hashes)
-
     async def _look_around(self, command: StoreMemory, base: PreparedStore, embedded: Embedded | None) -> tuple[tuple[Neighbour, ...], int]:
         mirror = self._near.mirror(self._views.file)
         now_us = self._clock.now_us()
@@ -180,13 +172,9 @@ class Storing:
         is_whole = embedded is not None and embedded.is_whole
         scope = Scope(event_type=command.event_type, entity_id=command.entity_id, session_id=command.session_id)
 
-        def compare(near: Near) -> Neighbour:
-            near = msgspec.structs.replace(near, is_comparable=is_whole)
-            return relating.compare(base.content, scope, near, jaccard_min)
-
         def read(connection: Connection) -> tuple[tuple[Neighbour, ...], int]:
             rows = neighbours(connection, base.content, command.project, searched, now_us=now_us, leave_out=base.memory_id)
-            found = tuple(compare(Near(**msgspec.structs.asdict(row))) for row in rows)
-            return found, search.position(connection, search.VIEWS)
+            near = [Near(**msgspec.structs.asdict(row), is_comparable=is_whole) for row in rows]
+            return relating.compare(base.content, scope, near, jaccard_min), search.position(connection, search.VIEWS)
 
         return await self._views.read(read)

@@ -1,4 +1,1 @@
-"""What two texts say of each other: the same, more, or something that cannot be true as well.
-
-Boundary: pure functions of texts; imports nothing else of omegad. English first, and harmless elsewhere: what is not understood proves nothing.
-"""
+"""What two texts have to do with each other, read from their words alone. Pure, and linear in their length."""

@@ -100,14 +100,6 @@ class Guards:
             (content_key, now_us),
         )
 
-    def replaced(self, content_key: str) -> MemoryGuard | None:
-        """Return the memory with exactly this content in this scope that another one denied and took the place of, the latest such."""
-        return self._memory(
-            f"SELECT {_COLUMNS} FROM memory_guards WHERE content_key = ? AND state = 'superseded' AND denied_by IS NOT NULL"
-            " ORDER BY changed_at DESC LIMIT 1",
-            (content_key,),
-        )
-
     def is_embedded(self, memory_id: str, embedder_id: str) -> bool:
         """Say whether an embedding of the memory by this embedder was recorded."""
         sql = "SELECT 1 FROM embedding_guards WHERE memory_id = ? AND embedder_id = ?"

@@ -26,10 +26,6 @@ class FakeGuards:
     def holder(self, content_key: str, now_us: int) -> MemoryGuard | None:
         return next((guard for guard in self._known.values() if guard.content_key == content_key and guard.is_active(now_us)), None)
 
-    def replaced(self, content_key: str) -> MemoryGuard | None:
-        known = self._known.values()
-        return next((guard for guard in known if guard.content_key == content_key and guard.state == "superseded" and guard.denied_by), None)
-
     def is_embedded(self, memory_id: str, _embedder_id: str) -> bool:
         return memory_id in self._embedded
 

@@ -10,13 +10,19 @@ from hypothesis import strategies as st
 
 from omegad.commands import clusters as made
 from omegad.commands.clusters import Member, clusters, summary
-from omegad.evidence.likeness import differ_in_detail, jaccard
+from omegad.evidence.text import is_opposite
+from omegad.evidence.text import words as words_of
 
 NOTES = (
     "The exporter is slow because it fetches one row alone",
     "The exporter is slow because it fetches one record alone",
     "The exporter is slow because it fetches one order alone",
 )
+
+
+def jaccard(one: str, other: str) -> float:
+    ours, theirs = set(words_of(one)), set(words_of(other))
+    return len(ours & theirs) / len(ours | theirs)
 
 
 def member(memory_id: str, content: str, **changes: Any) -> Member:
@@ -47,17 +53,23 @@ def test_what_is_of_another_type_project_or_entity_stays_apart(changes: dict[str
     assert found([first, second, member("m2", NOTES[2], **changes)]) == []
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        "The exporter is slow because it fetches 500 rows alone",
-        "The exporter is slow because fetch_all fetches one row alone",
-        "The exporter is never slow because it fetches one row alone",
-        "The exporter is slow because v2.1 fetches one row alone",
-        "The exporter is slow because src/rows.py fetches one row alone",
-    ],
+WEEKLY = tuple(
+    f"Weekly review: the {module} module had {count} flaky tests, most of them in {topic}, and reruns hide them from the team"
+    for module, count, topic in (("billing", 4, "retries"), ("search", 11, "paging"), ("import", 7, "encoding"), ("auth", 3, "tokens"))
 )
-def test_what_differs_in_detail_or_polarity_stays_apart(other: str) -> None:
+
+
+def test_what_differs_in_names_counts_and_topics_is_a_cluster_whose_summary_keeps_them_all() -> None:
+    assert 0.6 <= min(jaccard(one, other) for one, other in combinations(WEEKLY, 2)) < 0.75
+    (cluster,) = clusters(members(*WEEKLY), 0.6, 3, 50)
+    said = summary(cluster)
+    assert all(insight in said for insight in WEEKLY)
+
+
+@pytest.mark.parametrize(
+    "other", ["The exporter is never slow because it fetches one row alone", "The exporter isn't slow because it fetches one row alone"]
+)
+def test_what_is_opposite_in_polarity_stays_apart(other: str) -> None:
     assert jaccard(NOTES[0], other) >= 0.6
     assert found(members(*NOTES[:2], other)) == []
     assert found(members(*NOTES, other)) == [["m0", "m1", "m2"]]
@@ -80,17 +92,6 @@ def test_what_is_like_the_first_of_a_cluster_and_not_like_the_others_stays_out()
     assert found(members(first, left, right), size_min=2) == [["m0", "m1"]]
 
 
-def test_memories_that_contradict_each_other_are_all_left_alone() -> None:
-    common = "The nightly exporter of the billing service is slow because it fetches one row alone"
-    one, other = f"{common}. Its default database is postgres.", f"{common}. Its default database is mysql."
-    agreeing = [f"{common}. It logs {word}." for word in ("plainly", "barely", "merely")]
-    assert found(members(one, *agreeing)) == [["m0", "m1", "m2", "m3"]]
-    for contents in ([one, *agreeing, other], [other, *agreeing, one]):
-        assert found(members(*contents)) == [["m1", "m2", "m3"]]
-    assert found(members(one, other, agreeing[0])) == []
-    assert found(members(one, other, agreeing[0], *NOTES), limit=1) == [["m3", "m4", "m5"]]  # and do not stand in others' way
-
-
 def test_the_largest_clusters_come_first_and_no_more_than_asked_for() -> None:
     small, large = NOTES, [f"Payments retry {word} because the gateway drops idle connections" for word in ("often", "twice", "again", "slowly")]
     everything = members(*small, *large)
@@ -98,11 +99,9 @@ def test_the_largest_clusters_come_first_and_no_more_than_asked_for() -> None:
     assert found(everything, limit=1) == [["m3", "m4", "m5", "m6"]]
 
 
-def test_a_cluster_is_bounded_in_members_and_in_sentences() -> None:
+def test_a_cluster_is_bounded_in_members() -> None:
     notes = members(*(f"The exporter is slow because it fetches one row alone {word}" for word in words(40)))
     assert [len(cluster) for cluster in found(notes)] == [16, 16, 8]
-    long = "\n".join(f"Sentence about the matter {word}" for word in words(20))
-    assert [len(cluster) for cluster in found(members(*(f"{long}\nIt also said {word}" for word in words(4))))] == [3]
 
 
 def test_a_document_is_no_member() -> None:
@@ -129,7 +128,7 @@ def test_any_two_of_a_cluster_are_alike_and_none_is_in_two(contents: list[str], 
         assert [int(one.memory_id[1:]) for one in cluster] == sorted(int(one.memory_id[1:]) for one in cluster)
         for one, other in combinations(cluster, 2):
             assert jaccard(one.content, other.content) >= threshold - 1e-6
-            assert not differ_in_detail(one.content, other.content)
+            assert not is_opposite(frozenset(words_of(one.content)), frozenset(words_of(other.content)))
 
 
 @given(
@@ -137,10 +136,11 @@ def test_any_two_of_a_cluster_are_alike_and_none_is_in_two(contents: list[str], 
     threshold=st.sampled_from([0.4, 0.6, 0.7, 1]),
 )
 def test_the_index_overlooks_no_memory_that_has_a_likeness(contents: list[str], threshold: float) -> None:
-    """Of what is left alone, no two are alike: one of them would have led the other, but for contradictions."""
+    """Of what is left alone, no two are alike: one of them would have led the other, but for their polarity."""
     groups = made._alike(members(*contents), threshold)
     alone = [group[0] for group in groups if len(group) == 1]
-    assert not [(one, other) for one, other in combinations(alone, 2) if jaccard(one.content, other.content) >= threshold]
+    bags = [frozenset(words_of(one.content)) for one in alone]
+    assert not [pair for pair in combinations(bags, 2) if len(pair[0] & pair[1]) / len(pair[0] | pair[1]) >= threshold and not is_opposite(*pair)]
 
 
 def test_a_likeness_that_is_just_reached_is_seen() -> None:

@@ -4,7 +4,19 @@ from typing import Any
 
 import pytest
 
-from omegad.commands.relating import COMPARED_CHARACTERS, RELATED_COSINE, Near, Neighbour, Scope, compare, relations
+from omegad.commands.relating import (
+    EXCERPT_CHARACTERS,
+    OVERRIDDEN_COSINE,
+    RELATED_COSINE,
+    REPLACEABLE_COSINE,
+    UNDONE_TYPE,
+    Near,
+    Neighbour,
+    Scope,
+    compare,
+    relations,
+)
+from omegad.evidence.text import COMPARED_CHARACTERS
 from omegad.memory_types import EPISODIC_TYPES
 
 BLUE_GREEN = "deploys go through blue-green"
@@ -16,7 +28,8 @@ def near(content: str, cosine: float | None = 0.9, **changes: Any) -> Near:
 
 
 def compared(content: str, found: Near, event_type: str = "memory", jaccard_min: float = 0.9) -> Neighbour:
-    return compare(content, Scope(event_type=event_type), found, jaccard_min)
+    (neighbour,) = compare(content, Scope(event_type=event_type), [found], jaccard_min)
+    return neighbour
 
 
 @pytest.mark.parametrize(
@@ -27,7 +40,7 @@ def compared(content: str, found: Near, event_type: str = "memory", jaccard_min:
         (BLUE_GREEN, near("Deploys go via blue-green", 0.9499), None),
         (BLUE_GREEN, near("deploys go through blue-green in the cloud", 0.99), None),
         (BLUE_GREEN, near(f"{BLUE_GREEN}\nrollbacks take an hour", 0.3), "jaccard"),
-        (BLUE_GREEN, near(f"{BLUE_GREEN}, and rollbacks take an hour", 0.95), "cosine"),
+        (BLUE_GREEN, near(f"{BLUE_GREEN}, and rollbacks take an hour", 0.95), None),
         ("rollbacks take an hour", near(f"{BLUE_GREEN}\nrollbacks take an hour", None), "jaccard"),
         ("rollbacks take an hour", near(f"{BLUE_GREEN}\nrollbacks take 2 hours", 0.99), None),
         ("Our API is slow", near("Their API is slow", 0.99), None),
@@ -53,7 +66,9 @@ def test_a_near_duplicate_is_one_only_when_kind_and_details_agree(content: str, 
 def test_texts_too_long_to_compare_are_just_near(*, is_other: bool) -> None:
     long = "deploys go through blue-green. " * (COMPARED_CHARACTERS // 31 + 1)
     content, other = (BLUE_GREEN, long) if is_other else (long, BLUE_GREEN)
-    assert compared(content, near(other, 0.97)) == Neighbour(memory_id="n", cosine=0.97)
+    found = compared(content, near(other, 0.97))
+    assert (found.cosine, found.duplicate, found.evolution, found.contradiction) == (0.97, None, None, None)
+    assert found.replaceable == (f"{long[: EXCERPT_CHARACTERS - 1].rstrip()}…" if is_other else BLUE_GREEN)
 
 
 def test_how_alike_words_must_be_depends_on_the_type() -> None:
@@ -65,7 +80,7 @@ def test_how_alike_words_must_be_depends_on_the_type() -> None:
 
 def test_a_text_that_restates_a_memory_and_adds_to_it_makes_it_grow() -> None:
     grown = compared("deploys go through blue-green in the cloud; rollbacks too", near("deploys go through blue-green in the cloud", 0.8))
-    assert (grown.evolution, grown.duplicate) == (("deploys go through blue-green in the cloud\nrollbacks too", 0.8), None)
+    assert (grown.evolution, grown.duplicate) == (0.8, None)
 
 
 @pytest.mark.parametrize(
@@ -94,24 +109,44 @@ def test_a_memory_does_not_grow_by_what_is_of_another_kind_differs_or_says_much_
     assert compared(content, found, event_type).evolution is None
 
 
-ASIDE = "the billing service now runs on port 9090"
-BEFORE = "the billing service runs on port 8080"
+TITLE = "Cache the rendered pages for an hour (#12)"
+REVERT = f'Revert "{TITLE}" (#15)\nThis reverts commit 575938d.'
 
 
-def test_a_text_that_gives_another_value_denies_across_types_but_not_across_entities() -> None:
-    for event_type in ("memory", "decision"):
-        found = compared(ASIDE, near(BEFORE, 0.95, event_type=event_type)).contradiction
-        assert found is not None
-        assert found.strength > 0.4
-    assert compared(ASIDE, near(BEFORE, 0.95, entity_id="shop")).contradiction is None
+def test_a_revert_denies_what_it_names_across_types_but_not_across_entities() -> None:
+    for event_type in ("memory", "decision", UNDONE_TYPE):
+        assert compared(REVERT, near(f"{TITLE}\nSaves a second.", None, event_type=event_type)).contradiction == "reverted"
+    assert compared(REVERT, near(TITLE, 0.95, entity_id="shop")).contradiction is None
 
 
 @pytest.mark.parametrize("event_type", sorted(EPISODIC_TYPES))
-def test_what_happened_neither_denies_nor_is_denied(event_type: str) -> None:
-    assert compared(ASIDE, near(BEFORE, 0.95, event_type=event_type)).contradiction is None
-    assert compared(ASIDE, near(BEFORE, 0.95), event_type).contradiction is None
+def test_what_happened_neither_denies_nor_is_replaced(event_type: str) -> None:
+    changed, before = "the billing service runs on port 9090", "the billing service runs on port 8080"
+    for found in (compared(changed, near(before, 0.95, event_type=event_type)), compared(changed, near(before, 0.95), event_type)):
+        assert (found.contradiction, found.replaceable) == (None, None)
+    assert compared(REVERT, near(TITLE, 0.95), event_type).contradiction is None
+    undone = compared(REVERT, near(TITLE, 0.95, event_type=event_type))
+    assert (undone.contradiction is not None, undone.replaceable is not None) == (event_type == UNDONE_TYPE, event_type == UNDONE_TYPE)
     same = compared(BLUE_GREEN, near("deploys go through Blue-green!", 0.9, event_type=event_type), event_type)
     assert same.duplicate == ("jaccard", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("content", "cosine", "is_offered"),
+    [
+        ("the api listens on port 9090", REPLACEABLE_COSINE, True),
+        ("the api listens on port 9090", REPLACEABLE_COSINE - 0.01, False),
+        ("the api no longer listens on port 8080", OVERRIDDEN_COSINE, True),
+        ("the api no longer listens on port 8080", OVERRIDDEN_COSINE - 0.01, False),
+        ("the api listens on port 9090", None, False),
+    ],
+)
+def test_a_memory_may_be_replaced_from_a_likeness_on_that_depends_on_what_the_text_says(
+    content: str, cosine: float | None, *, is_offered: bool
+) -> None:
+    old = "the api listens on port 8080"
+    assert compared(content, near(old, cosine)).replaceable == (old if is_offered else None)
+    assert compared(content, near(old, cosine, entity_id="shop")).replaceable is None
 
 
 def test_relations_are_the_three_nearest_from_045_on() -> None:

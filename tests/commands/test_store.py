@@ -8,9 +8,9 @@ import pytest
 from omegad.commands import embedding, store
 from omegad.commands.content import content_key
 from omegad.commands.relating import Neighbour
-from omegad.commands.store import Evolution, Outdated, PreparedStore, StoreMemory
+from omegad.commands.store import Outdated, PreparedStore, StoreMemory
 from omegad.commands.upsert import UpsertMemory
-from omegad.errors import Invalid
+from omegad.errors import Invalid, NotFound, Refused
 from omegad.events.memory import (
     MemoryContradicted,
     MemoryEmbedded,
@@ -21,10 +21,8 @@ from omegad.events.memory import (
     MemoryStored,
     MemorySuperseded,
 )
-from omegad.evidence.contradiction import Contradiction
 from omegad.log.decision import Decision
 from omegad.log.guards import MemoryGuard
-from omegad.log.sanitise import CONTENT_BYTES_MAX
 from omegad.memory_types import BUILT_IN, DAY_SECONDS, MemoryType
 from omegad.rpc import methods
 from tests.builders import START_US
@@ -62,10 +60,6 @@ def the_memory(decision: Decision) -> MemoryStored:
     return first
 
 
-def denial(strength: float = 0.8, *, is_explicit: bool = False) -> Contradiction:
-    return Contradiction(strength=strength, is_explicit=is_explicit, reason="no longer so")
-
-
 def test_a_new_memory_is_stored_with_its_vectors_and_its_relations() -> None:
     command = plain(session_id="s", project="p", entity_id="e", tags=("b", "a", "b"), metadata={"k": 1}, referenced_date="2026-01-01")
     decision = decide(command, prepared("c", Neighbour(memory_id="mem-1", cosine=0.7), redacted=("jwt",), auto_tags=("python",)))
@@ -86,6 +80,7 @@ def test_a_new_memory_is_stored_with_its_vectors_and_its_relations() -> None:
         "related": [{"memory_id": "mem-1", "similarity": 0.7, "edge_type": "related"}],
         "contradicts": [],
         "superseded": [],
+        "may_replace": [],
         "redacted": ["jwt"],
         "auto_tags": ["python"],
         "ignored": [],
@@ -132,40 +127,29 @@ def test_what_is_the_same_to_the_letter_wins_over_what_is_nearly_so() -> None:
 
 
 def evolving(*neighbours: Neighbour, **changes: Any) -> PreparedStore:
-    fields: dict[str, Any] = {"memory_id": "n", "content": "c\nd", "similarity": 0.61234567, "text_hashes": ("grown",)}
-    found = neighbours or (Neighbour(memory_id="n", cosine=0.9, evolution=("c\nd", 0.6)),)
-    return prepared("c and d", *found, evolution=Evolution(**fields | changes))
+    return prepared("c and d", *(neighbours or (Neighbour(memory_id="n", cosine=0.9, evolution=0.61234567),)), **changes)
 
 
-def test_what_adds_to_a_memory_is_appended_to_it_in_the_memorys_own_scope() -> None:
+def test_what_restates_a_memory_and_adds_to_it_is_what_it_says_from_then_on_in_its_own_scope() -> None:
     known = guard("n", event_type="decision", project="p", entity_id="e")
     decision = decide(plain("c and d", event_type="decision"), evolving(), known)
+    key = content_key("c and d", "decision", "p", "e")
     assert facts(decision) == [
-        MemoryEvolved(memory_id="n", content="c\nd", content_key=content_key("c\nd", "decision", "p", "e"), wording="c and d", similarity=0.612346),
-        MemoryEmbedded(memory_id="n", embedder_id="paper-1", text_hashes=("grown",)),
+        MemoryEvolved(memory_id="n", content="c and d", content_key=key, wording="c and d", similarity=0.612346),
+        MemoryEmbedded(memory_id="n", embedder_id="paper-1", text_hashes=("hash",)),
     ]
     assert [new.follows for new in decision.events] == [False, True]
     assert (answer(decision)["outcome"], answer(decision)["memory_id"], answer(decision)["related"]) == ("evolved", "n", [])
 
 
-@pytest.mark.parametrize(
-    "ready",
-    [evolving(text_hashes=()), msgspec.structs.replace(evolving(), embedder_id=None, text_hashes=(), degraded="embedding")],
-    ids=["the whole could not be embedded", "nothing could be embedded"],
-)
-def test_an_addition_without_vectors_leaves_them_to_follow(ready: PreparedStore) -> None:
+def test_an_addition_without_vectors_leaves_them_to_follow() -> None:
+    ready = evolving(embedder_id=None, text_hashes=(), degraded="embedding")
     assert [type(fact) for fact in facts(decide(plain("c and d"), ready))] == [MemoryEvolved]
-
-
-def test_a_memory_that_would_grow_too_large_is_left_and_another_is_stored() -> None:
-    for size, outcome in ((CONTENT_BYTES_MAX, "evolved"), (CONTENT_BYTES_MAX + 1, "stored")):
-        ready = evolving(content="é" * (size // 2) + "x" * (size % 2))
-        assert answer(decide(plain("c and d"), ready))["outcome"] == outcome
 
 
 def test_a_duplicate_is_one_before_anything_can_grow() -> None:
     same = Neighbour(memory_id="same", duplicate=("jaccard", 0.95))
-    decision = decide(plain("c and d"), evolving(Neighbour(memory_id="n", evolution=("c\nd", 0.6)), same))
+    decision = decide(plain("c and d"), evolving(Neighbour(memory_id="n", evolution=0.6), same))
     assert (answer(decision)["outcome"], answer(decision)["memory_id"]) == ("duplicate", "same")
 
 
@@ -205,51 +189,65 @@ def test_what_is_not_on_probation_needs_no_promotion() -> None:
     assert len(facts(decide(plain(), prepared(), guard("n", content_key=KEY)))) == 1
 
 
-@pytest.mark.parametrize("is_explicit", [False, True])
-def test_what_a_new_memory_denies_is_flagged_and_replaced_only_where_it_says_so(*, is_explicit: bool) -> None:
-    ready = prepared("c", Neighbour(memory_id="n", cosine=0.7, contradiction=denial(0.81234567, is_explicit=is_explicit)), Neighbour(memory_id="m"))
-    decision = decide(plain(), ready)
-    assert facts(decision)[2:] == [
-        MemoryContradicted(memory_id="n", contradicted_by="mem-new", strength=0.812346, reason="no longer so"),
-        *([MemorySuperseded(memory_id="n", superseded_by="mem-new", reason="no longer so")] if is_explicit else []),
+HELD = {
+    "new": ("mem-new", prepared("c")),
+    "exact": ("a", prepared("c")),
+    "near": ("a", prepared("c!", Neighbour(memory_id="a", duplicate=("cosine", 0.97)))),
+    "grown": ("a", evolving(Neighbour(memory_id="a", evolution=0.6))),
+}
+
+
+@pytest.mark.parametrize("how", HELD)
+def test_what_a_store_reverts_is_flagged_and_what_it_is_to_supersede_is_by_whoever_holds_the_content(how: str) -> None:
+    holder, ready = HELD[how]
+    denied = Neighbour(memory_id="b", contradiction="reverted")
+    ready = msgspec.structs.replace(ready, neighbours=(denied, *ready.neighbours))
+    known = (guard("a", content_key=KEY if how == "exact" else ""), guard("b"), guard("old", project="elsewhere"))
+    decision = decide(plain(ready.content, session_id="s", supersedes=("old", "old")), ready, *known)
+    assert facts(decision)[-2:] == [
+        MemoryContradicted(memory_id="b", contradicted_by=holder, strength=1.0, reason="reverted"),
+        MemorySuperseded(memory_id="old", superseded_by=holder, reason="asked for"),
     ]
-    assert (answer(decision)["contradicts"], answer(decision)["superseded"]) == (["n"], ["n"] if is_explicit else [])
+    assert [(new.project, new.session_id, new.follows) for new in decision.events[-2:]] == [(None, "s", True), ("elsewhere", "s", True)]
+    told = answer(decision)
+    assert (told["memory_id"], told["contradicts"], told["superseded"]) == (holder, ["b"], ["old"])
 
 
-@pytest.mark.parametrize("event_type", ["session_summary", "checkpoint", "handoff", "task_completion", "reminder"])
-def test_what_merely_tells_of_a_moment_denies_nothing(event_type: str) -> None:
-    ready = prepared("c", Neighbour(memory_id="n", contradiction=denial(is_explicit=True)))
-    decision = decide(plain(event_type=event_type), ready)
-    assert [type(fact) for fact in facts(decision)] == [MemoryStored, MemoryEmbedded]
-    assert answer(decision)["contradicts"] == []
+def test_what_is_named_is_neither_a_near_duplicate_nor_grown_and_nothing_supersedes_itself() -> None:
+    for near in (Neighbour(memory_id="a", duplicate=("cosine", 0.97)), Neighbour(memory_id="a", evolution=0.6)):
+        told = answer(decide(plain("c!", supersedes=("a",)), prepared("c!", near)))
+        assert (told["outcome"], told["memory_id"], told["superseded"]) == ("stored", "mem-new", ["a"])
+    told = answer(decide(plain(supersedes=("a",)), prepared(), guard("a", content_key=KEY)))
+    assert (told["outcome"], told["memory_id"], told["superseded"]) == ("duplicate", "a", [])
 
 
-@pytest.mark.parametrize("is_explicit", [False, True])
-@pytest.mark.parametrize("how", ["exact", "near", "grown"])
-def test_what_was_said_first_denied_since_and_said_again_denies_in_its_turn(how: str, *, is_explicit: bool) -> None:
-    """A, then B against A, then A: what holds is A."""
-    denied = Neighbour(memory_id="b", contradiction=denial(is_explicit=is_explicit))
-    same = Neighbour(memory_id="a", duplicate=("cosine", 0.97), contradiction=denial(is_explicit=True))
-    ready = {
-        "exact": prepared("c", denied),
-        "near": prepared("c!", same, denied),
-        "grown": evolving(Neighbour(memory_id="a", evolution=("c\nd", 0.6), contradiction=denial(is_explicit=True)), denied, memory_id="a"),
-    }[how]
-    decision = decide(plain(ready.content), ready, guard("a", content_key=KEY if how == "exact" else ""), guard("b", at=2))
-    denials = [fact for fact in facts(decision) if isinstance(fact, MemoryContradicted | MemorySuperseded)]
-    assert denials == [
-        MemoryContradicted(memory_id="b", contradicted_by="a", strength=0.8, reason="no longer so"),
-        *([MemorySuperseded(memory_id="b", superseded_by="a", reason="no longer so")] if is_explicit else []),
+def test_nothing_is_stored_that_is_to_supersede_what_is_unknown_or_hidden() -> None:
+    with pytest.raises(NotFound, match="there is no memory nobody"):
+        decide(plain(supersedes=("nobody",)), prepared())
+    with pytest.raises(Refused, match="memory a is deleted"):
+        decide(plain(supersedes=("a",)), prepared(), guard("a", state="deleted"))
+
+
+def offered(decision: Decision) -> list[str]:
+    return [one["memory_id"] for one in answer(decision)["may_replace"]]
+
+
+def test_the_three_nearest_that_may_be_replaced_are_offered_but_for_the_holder_and_the_settled() -> None:
+    found = [
+        Neighbour(memory_id=name, cosine=cosine, replaceable=f"says {name}") for name, cosine in zip("edcba", (0.7, 0.8, 0.81, 0.9, 0.9), strict=True)
     ]
-    assert (answer(decision)["memory_id"], answer(decision)["contradicts"]) == ("a", ["b"])
-    assert answer(decision)["superseded"] == (["b"] if is_explicit else [])
+    decision = decide(plain(), prepared("c", *found, Neighbour(memory_id="far", cosine=0.95)))
+    assert answer(decision)["may_replace"][0] == {"memory_id": "a", "content": "says a", "cosine": 0.9}
+    assert offered(decision) == ["a", "b", "c"]
+    assert offered(decide(plain(supersedes=("a",)), prepared("c", *found), guard("b", content_key=KEY))) == ["c", "d", "e"]
+    assert offered(decide(plain(), prepared("c", *found), guard("a", said_at=FUTURE_US))) == ["b", "c", "d"]  # was said later
 
 
 @pytest.mark.parametrize(
     "hidden", [{"state": "deleted"}, {"state": "superseded"}, {"state": "expired"}, {"expires_at": PAST_US}, {"changed_at": 11}, None]
 )
 def test_neighbours_that_have_changed_ask_for_another_look(hidden: dict[str, Any] | None) -> None:
-    ready = prepared("c", Neighbour(memory_id="gone", cosine=0.99, duplicate=("cosine", 0.99), contradiction=denial(is_explicit=True)))
+    ready = prepared("c", Neighbour(memory_id="gone", cosine=0.99, duplicate=("cosine", 0.99), contradiction="reverted", replaceable="x"))
     known = () if hidden is None else (guard("gone", **hidden),)
     with pytest.raises(Outdated):
         store.store(plain(), ready, PLAIN, guards(*known), NOW_US)
@@ -317,7 +315,7 @@ def test_every_memory_says_who_it_is_from() -> None:
 
 def test_an_upsert_has_its_provenance_and_is_as_old_as_it_says() -> None:
     known = guard("n", said_at=1_706_933_106_000_000)
-    decision = decide(upsert(tags=("a",)), prepared("c", Neighbour(memory_id="n", contradiction=denial())), known)
+    decision = decide(upsert(tags=("a",)), prepared("c", Neighbour(memory_id="n", contradiction="reverted")), known)
     first = the_memory(decision)
     assert (first.source, first.confidence, first.tags) == ("import", 0.75, ("a",))
     assert {new.occurred_at for new in decision.events} == {1_706_933_106_000_000}
@@ -344,7 +342,7 @@ def test_a_memory_embedded_later_gets_its_vectors_and_its_relations_from_the_eve
 
 
 def test_a_memory_embedded_by_another_model_gets_its_vectors_alone() -> None:
-    ready = prepared("c", Neighbour(memory_id="n", cosine=0.6, contradiction=denial(is_explicit=True)))
+    ready = prepared("c", Neighbour(memory_id="n", cosine=0.6, contradiction="reverted", replaceable="x"))
     assert facts(embed(ready, guard("mem-new"), guard("n"))) == [VECTORS]
 
 
@@ -390,17 +388,18 @@ def test_the_older_of_two_that_say_the_same_is_kept() -> None:
 @pytest.mark.parametrize("state", ["deleted", "superseded", "expired"])
 def test_a_hidden_memory_that_is_embedded_stays_as_it_is(state: str) -> None:
     same = Neighbour(memory_id="n", duplicate=("cosine", 0.99))
-    denied = Neighbour(memory_id="o", contradiction=denial(is_explicit=True))
+    denied = Neighbour(memory_id="o", contradiction="reverted", replaceable="x")
     for neighbour in (same, denied):
         found = facts(embed(prepared("c", neighbour), guard("mem-new", at=3, pending=True, state=state), guard(neighbour.memory_id)))
         assert [type(fact) for fact in found] == [MemoryEmbedded, MemoryRelated]
 
 
 def test_a_memory_embedded_later_denies_only_what_is_older_than_itself() -> None:
-    ready = prepared("c", Neighbour(memory_id="old", contradiction=denial(is_explicit=True)), Neighbour(memory_id="young", contradiction=denial()))
+    ready = prepared(
+        "c", Neighbour(memory_id="old", contradiction="reverted", replaceable="x"), Neighbour(memory_id="young", contradiction="reverted")
+    )
     assert facts(embed(ready, PENDING, guard("old", at=1), guard("young", at=9)))[2:] == [
-        MemoryContradicted(memory_id="old", contradicted_by="mem-new", strength=0.8, reason="no longer so"),
-        MemorySuperseded(memory_id="old", superseded_by="mem-new", reason="no longer so"),
+        MemoryContradicted(memory_id="old", contradicted_by="mem-new", strength=1.0, reason="reverted")
     ]
 
 
@@ -442,10 +441,10 @@ def test_an_upsert_without_its_provenance_is_refused(missing: str) -> None:
 
 def test_what_was_denied_when_it_was_stored_is_not_denied_again_when_it_is_embedded() -> None:
     """Between the two somebody may have restored the older one."""
-    ready = prepared("c", Neighbour(memory_id="n", contradiction=denial(is_explicit=True)))
+    ready = prepared("c", Neighbour(memory_id="n", contradiction="reverted", replaceable="x"))
     restored = guard("n", at=1, denied_by="mem-new")
     assert [type(fact) for fact in facts(embed(ready, PENDING, restored))] == [MemoryEmbedded, MemoryRelated]
-    assert MemorySuperseded in [type(fact) for fact in facts(embed(ready, PENDING, guard("n", at=1)))]
+    assert MemoryContradicted in [type(fact) for fact in facts(embed(ready, PENDING, guard("n", at=1)))]
 
 
 def test_to_be_embedded_is_not_to_be_said_again() -> None:

@@ -39,52 +39,69 @@ async def shown(it: Served, sql: str) -> list[tuple[Any, ...]]:
 
 
 ON_POSTGRES = "Billing runs on PostgreSQL 16"
-ON_COCKROACH = "Billing switched from PostgreSQL 16 to CockroachDB"
-BACK_ON_POSTGRES = "Billing switched back from CockroachDB to PostgreSQL 16"
+ON_COCKROACH = "Billing runs on CockroachDB"
+TITLE = "Cache the rendered pages for an hour"
+REVERT = f'Revert "{TITLE}"'
 
 
-async def test_what_was_said_first_replaced_and_returned_to_is_what_holds(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+async def test_what_takes_the_place_of_another_is_offered_it_and_takes_it_when_told_to(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
     async with served(paths, clock) as it:
-        first = await store(it, ON_POSTGRES, event_type="decision", project="shop")
-        second = await store(it, ON_COCKROACH, event_type="decision", project="shop")
-        assert (second["contradicts"], second["superseded"]) == ([first["memory_id"]], [first["memory_id"]])
-        assert (await get(it, first["memory_id"]))["superseded_by"] == second["memory_id"]
-        third = await store(it, BACK_ON_POSTGRES, event_type="decision", project="shop")
-        assert (third["outcome"], third["superseded"]) == ("stored", [second["memory_id"]])
-        assert await listed(it) == await found(it, "Billing PostgreSQL CockroachDB") == [third["memory_id"]]
-        assert (await get(it, first["memory_id"]))["content"] == ON_POSTGRES
+        first = (await store(it, ON_POSTGRES, project="shop"))["memory_id"]
+        other = (await store(it, "Staging runs on PostgreSQL 15", project="shop"))["memory_id"]
+        second = await store(it, ON_COCKROACH, project="shop", supersedes=[first, other])
+        assert (second["outcome"], second["superseded"], second["contradicts"]) == ("stored", [first, other], [])
+        assert [(await get(it, one))["superseded_by"] for one in (first, other)] == [second["memory_id"]] * 2
+        assert await listed(it) == [second["memory_id"]]
+        again = await store(it, ON_POSTGRES, project="shop")
+        assert (again["outcome"], again["superseded"]) == ("stored", []), "what is said again is stored again, and hides nothing"
+        settled = await store(it, ON_POSTGRES, project="shop", supersedes=[second["memory_id"]])
+        assert (settled["outcome"], settled["memory_id"], settled["superseded"]) == ("duplicate", again["memory_id"], [second["memory_id"]])
+        assert await listed(it) == [again["memory_id"]]
+        assert (await it.caller.call("views.verify"))["ok"]
     assert model.texts
 
 
-async def test_what_was_replaced_and_is_said_again_denies_what_replaced_it(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+async def test_nothing_is_stored_where_what_it_is_to_replace_is_not_there(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        gone = (await store(it, "alpha"))["memory_id"]
+        await it.caller.call("memory.delete", memory_id=gone)
+        head = it.daemon.parts.log.head
+        for names, error in ((["mem-nobody"], NotFound), ([gone], Refused), (["x"] * 17, Invalid), ([""], Invalid)):
+            for ack in ("related", "durable"):
+                with pytest.raises(error):
+                    await store(it, "beta", supersedes=names, ack=ack)
+        assert it.daemon.parts.log.head == head
+
+
+async def test_what_an_upsert_edits_takes_the_place_of_what_it_names_but_not_its_own(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        one, other = [(await store(it, content))["memory_id"] for content in ("alpha", "beta")]
+        told = {"content": "gamma", "source": "me", "timestamp": "2025-06-01", "confidence": 1.0, "memory_id": one}
+        answer = await it.caller.call("memory.upsert", **told, supersedes=[one, other])
+        assert (answer["memory_id"], answer["superseded"]) == (one, [other])
+        assert await listed(it) == [one]
+
+
+@pytest.mark.parametrize("content", [ON_COCKROACH, "Billing switched from PostgreSQL 16 to MySQL", "Billing no longer runs on PostgreSQL 16"])
+async def test_what_the_text_alone_seems_to_replace_is_left_as_it_is(content: str, paths: Paths, clock: FakeClock, model: FakeModel) -> None:
     async with served(paths, clock) as it:
-        await store(it, ON_POSTGRES, event_type="decision", project="shop")
-        second = await store(it, ON_COCKROACH, event_type="decision", project="shop")
-        third = await store(it, ON_POSTGRES, event_type="decision", project="shop")
-        assert (await get(it, third["memory_id"]))["status"] == "active"
-        assert second["memory_id"] in third["contradicts"]
+        first = (await store(it, ON_POSTGRES))["memory_id"]
+        second = await store(it, content)
+        assert (second["outcome"], second["superseded"]) == ("stored", [])
+        assert (await get(it, first))["status"] == "active"
     assert model.texts
 
 
-async def test_a_contradiction_that_is_not_explicit_is_flagged_and_hides_nothing(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+async def test_a_revert_is_stored_beside_what_it_reverts_and_flags_it(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
     async with served(paths, clock) as it:
-        first = await store(it, "the port of the api is 8080")
-        second = await store(it, "the port of the api is 9090")
+        first = await store(it, TITLE)
+        second = await store(it, REVERT)
         assert (second["outcome"], second["contradicts"], second["superseded"]) == ("stored", [first["memory_id"]], [])
         older = await get(it, first["memory_id"])
-        assert (older["status"], older["contradicted_by"]) == ("active", second["memory_id"])
+        assert (older["content"], older["status"], older["contradicted_by"]) == (TITLE, "active", second["memory_id"])
         assert (second["memory_id"], "contradicts", "in") in [(edge["memory_id"], edge["edge_type"], edge["direction"]) for edge in older["edges"]]
-        again = await store(it, "the port of the api is 8080")
-        assert (again["outcome"], again["memory_id"], again["contradicts"]) == ("duplicate", first["memory_id"], [second["memory_id"]])
-        assert (await get(it, second["memory_id"]))["contradicted_by"] == first["memory_id"]
-    assert model.texts
-
-
-async def test_what_is_said_again_after_it_was_denied_is_denied_no_more(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
-    async with served(paths, clock) as it:
-        first = await store(it, "the port of the api is 8080")
-        await store(it, "the port of the api is 9090")
-        await store(it, "the port of the api is 8080")
+        again = await store(it, TITLE)
+        assert (again["outcome"], again["memory_id"], again["contradicts"]) == ("duplicate", first["memory_id"], [])
         assert (await get(it, first["memory_id"]))["contradicted_by"] is None
     assert model.texts
 
@@ -244,7 +261,7 @@ async def test_a_memory_that_is_said_again_with_more_grows_and_keeps_its_id(
         more = await store(it, SAID_MORE, session_id="s2")
         assert (more["outcome"], more["memory_id"]) == ("evolved", one["memory_id"])
         memory = await get(it, one["memory_id"])
-        assert memory["content"] == f"{SAID}\nrollbacks too"
+        assert memory["content"] == SAID_MORE
         assert await found(it, "rollbacks") == [one["memory_id"]]
         (event,) = [recorded for recorded in await everything(it.daemon.parts.log) if isinstance(recorded.event, MemoryEvolved)]
         assert isinstance(event.event, MemoryEvolved)
