@@ -30,23 +30,26 @@ def _listed(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-EMPTY = _listed("a an the is are very really just quite rather please now currently also too so then well ok okay yes via through")
+EMPTY = _listed("a an the is are and but very really just quite rather please now currently also too so then well ok okay yes via through")
 """Words that say nothing of their own: articles, the copula in the present, fillers."""
+
+_SAME = {"each": "every"}
 
 _NEGATORS = _listed("""not no never none nothing nobody neither nor without cannot hardly rarely avoid kein keine nicht nie ohne pas jamais sans nunca
     sin n\u00e3o nem sem non mai senza niet geen nooit zonder \u043d\u0435 \u043d\u0435\u0442 \u0431\u0435\u0437""")
-_OPPOSITES = """enable/disable enabled/disabled allow/deny allow/forbid allowed/forbidden allow/block accept/reject on/off required/optional
-    works/fails pass/fail true/false synchronous/asynchronous sync/async public/private open/closed start/stop include/exclude
-    add/remove added/removed increase/decrease more/less up/down before/after above/below first/last left/right safe/unsafe
-    valid/invalid supported/unsupported mutable/immutable blocking/nonblocking strict/lenient fast/slow faster/slower prefer/avoid
-    use/avoid with/without always/never manual/automatic manually/automatically local/remote keep/drop keep/remove keep/delete"""
+_OPPOSITES = """enable/disable enables/disables enabled/disabled allow/deny allow/forbid allowed/forbidden allow/block accept/reject on/off
+    required/optional works/fails pass/fail passes/fails true/false include/exclude add/remove adds/removes added/removed
+    open/closed start/stop keep/drop keep/remove keep/delete use/avoid prefer/avoid always/never safe/unsafe valid/invalid
+    supported/unsupported possible/impossible"""
 _PAIRS = tuple((one, other) for pair in _OPPOSITES.split() for one, other in [pair.split("/")])
 _TURNING = _NEGATORS | {word for pair in _PAIRS for word in pair} | _listed("only except unless until if when must may all some any instead but")
-_OVERRIDING = _listed("""revert reverts reverted reverting undo undoes undone undoing undid instead formerly previously outdated obsolete wrong incorrect
-    untrue mistake mistaken deprecate deprecates deprecated replace replaces replaced replacing replacement supersede supersedes superseded switch
-    switches switched switching migrate migrates migrated migrating migration rename renames renamed renaming drop drops dropped dropping remove
-    removes removed removing abandon abandons abandoned correction rejected declined postponed cancelled canceled forbidden restore restores
-    restored restoring actually update anymore rollback""")
+_AUXILIARIES = _listed("do does did")
+_OVERRIDING = _listed("""revert reverts reverted reverting undo undoes undone undoing undid instead formerly previously outdated obsolete wrong
+    incorrect untrue mistake mistaken deprecate deprecates deprecated replace replaces replaced replacing replacement
+    supersede supersedes superseded switch switches switched switching migrate migrates migrated migrating migration rename
+    renames renamed renaming drop drops dropped dropping remove removes removed removing abandon abandons abandoned
+    correction rejected declined postponed cancelled canceled forbidden restore restores restored restoring actually update
+    anymore rollback""")
 _OVERRIDING_PHRASES = (
     "no longer",
     "any more",
@@ -103,6 +106,11 @@ def turning(said: Iterable[str]) -> list[str]:
     return sorted(word for word in said if word in _TURNING)
 
 
+def unturned(said: Iterable[str]) -> list[str]:
+    """Return the words that say something whichever way a statement turns, in order."""
+    return [word for word in said if word not in _TURNING and word not in EMPTY and word not in _AUXILIARIES]
+
+
 def is_opposite(one: frozenset[str], other: frozenset[str]) -> bool:
     """Say whether of two sets of words just one denies something, or each has a word whose opposite the other one has."""
     if one.isdisjoint(_NEGATORS) != other.isdisjoint(_NEGATORS):
@@ -136,5 +144,6 @@ def _term(token: str) -> str:
     word = bare.casefold()
     if word in EMPTY:
         return ""
+    word = _SAME.get(word, word)
     root = stem(word)
     return root if len(word) - len(root) <= ENDING_MAX and not word.endswith("ed") else word

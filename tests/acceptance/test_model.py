@@ -74,14 +74,31 @@ def test_what_differs_in_a_detail_is_another_memory_however_alike(model_daemon: 
     assert model_daemon.call("memory.get", memory_id=first["memory_id"])["status"] == "active"
 
 
-def test_what_is_turned_into_its_opposite_is_replaced_and_can_be_restored(model_daemon: Home) -> None:
+def test_what_is_turned_into_its_opposite_is_flagged_and_offered_and_replaced_when_told_to(model_daemon: Home) -> None:
     first = _store(model_daemon, "Always run the linter before a commit")
     second = _store(model_daemon, "Never run the linter before a commit")
-    assert (second["outcome"], second["contradicts"], second["superseded"]) == ("stored", [first["memory_id"]], [first["memory_id"]])
+    assert (second["outcome"], second["contradicts"], second["superseded"]) == ("stored", [first["memory_id"]], [])
+    assert [one["memory_id"] for one in second["may_replace"]] == [first["memory_id"]]
+    again = _store(model_daemon, "Never run the linter before a commit", supersedes=[first["memory_id"]])
+    assert (again["outcome"], again["memory_id"], again["superseded"]) == ("duplicate", second["memory_id"], [first["memory_id"]])
     found = model_daemon.call("memory.get", memory_id=first["memory_id"])
     assert (found["status"], found["superseded_by"]) == ("superseded", second["memory_id"])
-    model_daemon.call("memory.restore", memory_id=first["memory_id"])
-    assert model_daemon.call("memory.get", memory_id=first["memory_id"])["status"] == "active"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The invoice service runs on PostgreSQL 15", "The invoice service runs on CockroachDB"),
+        ("Deploys go out on Tuesdays", "We no longer deploy on Tuesdays, but on Mondays"),
+        ("The search index is rebuilt every night by cron", "The search index is rebuilt on each write by a trigger"),
+        ("Sessions are kept in Redis", "Sessions moved from Redis to signed cookies"),
+    ],
+)
+def test_what_another_memory_may_replace_is_offered_and_what_has_nothing_to_do_with_it_is_not(model_daemon: Home, older: str, newer: str) -> None:
+    _store(model_daemon, "The office coffee machine prefers oat milk")
+    first = _store(model_daemon, older)
+    assert first["may_replace"] == []
+    assert [one["memory_id"] for one in _store(model_daemon, newer)["may_replace"]] == [first["memory_id"]]
 
 
 def test_what_is_near_is_related_and_what_is_not_is_not(model_daemon: Home) -> None:

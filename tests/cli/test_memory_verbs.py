@@ -3,7 +3,7 @@ from typing import get_args
 import pytest
 
 from omegad import commands
-from omegad.cli import connection, main
+from omegad.cli import connection, main, memories
 from tests.cli.conftest import Command
 
 STORE = ("store", "Deploys are blue-green since May", "--event-type", "decision", "--project", "shop")
@@ -38,6 +38,27 @@ def test_every_parameter_of_a_store_can_be_given(served: Command) -> None:
     memory = served.json("get", stored["memory_id"])
     assert {name: memory[name] for name in given} == given
     assert memory["metadata"] == {"a": [1, 2]}
+
+
+def test_a_store_takes_the_places_that_it_is_told_to(served: Command) -> None:
+    ids = [served.store(content, project="moves") for content in ("Billing runs on PostgreSQL", "Billing keys lie in the vault")]
+    flags = [text for memory_id in ids for text in ("--supersedes", memory_id)]
+    told = served("store", "Billing is gone", "--project", "moves", *flags).stdout.splitlines()
+    assert told[1:] == [f"  supersedes {memory_id}" for memory_id in ids]
+    assert served.json("get", ids[0])["superseded_by"] == told[0].split()[1]
+
+
+def test_what_may_be_replaced_is_shown_with_the_command_that_does_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    offered = {"memory_id": "mem-old", "content": "Billing runs on\nPostgreSQL", "cosine": 0.8125}
+    answer = {"outcome": "stored", "memory_id": "mem-new", "related": [], "contradicts": ["mem-old"], "superseded": [], "may_replace": [offered]}
+    monkeypatch.setattr(memories, "ask", lambda *_given, **_params: answer | {"ignored": [], "redacted": [], "degraded": None})
+    assert main(["store", "Billing runs on CockroachDB"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "stored mem-new",
+        "  contradicts mem-old",
+        "  may replace mem-old (0.81): Billing runs on PostgreSQL",
+        "    if so: omegad memory supersede mem-old mem-new",
+    ]
 
 
 def test_content_comes_from_standard_input_too(served: Command) -> None:
