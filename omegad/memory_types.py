@@ -52,7 +52,8 @@ BUILT_IN: Mapping[str, MemoryType] = MappingProxyType(
 EPISODIC_TYPES = frozenset({"session_summary", "checkpoint", "handoff", "task_completion", "reminder"})
 """What happened stays true when things change, and what a session left behind belongs to that session.
 
-Memories of these types are neither denied nor grow, and only what the same session says again is a duplicate of them.
+Memories of these types do not grow, and only what the same session says again is a duplicate of them. Of others, none is denied or offered for
+replacement but a completed task, which can be undone.
 """
 
 

@@ -14,11 +14,14 @@ EVOLUTION_JACCARD = 0.55
 RELATED_COSINE = 0.45
 RELATED_MAX = 3
 
-REPLACEABLE_COSINE = 0.65
+REPLACEABLE_COSINE = 0.7
 """From here on two texts speak of one subject, so that the newer may be meant for the older one's place."""
 
+REPLACEABLE_JACCARD, ALIKE_COSINE = 0.3, 0.45
+"""The same for two that share so many of their words, as short notes do in which one value has changed."""
+
 OVERRIDDEN_COSINE = 0.5
-"""The same where the newer text speaks of replacing something or taking it back. Measured on the histories of public repositories."""
+"""The same where the newer text speaks of replacing something or taking it back. All are chosen on the histories of public repositories."""
 
 UNDONE_TYPE = "task_completion"
 """Of what happened, the one type that a text which speaks of taking something back may be about."""
@@ -78,31 +81,32 @@ def _compared(new: Text, scope: Scope, near: Near, jaccard_min: float) -> Neighb
     base = Neighbour(memory_id=near.memory_id, cosine=near.cosine)
     if near.entity_id != scope.entity_id:
         return base
-    base = _with_likeness(base, new, scope, near, jaccard_min)
+    old = Text(near.content)
+    shared = overlap(new, old)
+    is_of_session = scope.event_type not in EPISODIC_TYPES or near.session_id == scope.session_id
+    if near.event_type == scope.event_type and is_of_session and new.is_comparable and old.is_comparable:
+        is_growing = scope.event_type not in EPISODIC_TYPES and EVOLUTION_JACCARD <= shared < jaccard_min and restates(new, old)
+        duplicate, evolution = _duplicate(new, old, near, shared, jaccard_min), shared if is_growing else None
+        base = msgspec.structs.replace(base, duplicate=duplicate, evolution=None if duplicate else evolution)
     if scope.event_type in EPISODIC_TYPES or (near.event_type in EPISODIC_TYPES and not (near.event_type == UNDONE_TYPE and new.is_overriding)):
         return base
-    return msgspec.structs.replace(base, contradiction=contradiction(new.content, near.content), replaceable=_replaceable(new, near))
+    replaceable = _excerpt(near.content) if _may_replace(near.cosine, shared, new) else None
+    return msgspec.structs.replace(base, contradiction=contradiction(new.content, near.content), replaceable=replaceable)
 
 
-def _with_likeness(base: Neighbour, new: Text, scope: Scope, near: Near, jaccard_min: float) -> Neighbour:
-    """Say whether a text is a duplicate of a near memory or restates it: of the same type, and where that is episodic, session."""
-    old = Text(near.content)
-    is_of_session = scope.event_type not in EPISODIC_TYPES or near.session_id == scope.session_id
-    if near.event_type != scope.event_type or not (is_of_session and new.is_comparable and old.is_comparable):
-        return base
-    shared = overlap(new, old)
+def _duplicate(new: Text, old: Text, near: Near, shared: float, jaccard_min: float) -> tuple[Likeness, float] | None:
     is_close = near.is_comparable and near.cosine is not None and near.cosine >= DUPLICATE_COSINE
-    is_same = (is_close or shared >= jaccard_min) and are_same(new, old)
-    if is_same or restates(old, new):
-        how: tuple[Likeness, float] = ("cosine", near.cosine) if is_close and near.cosine is not None else ("jaccard", shared)
-        return msgspec.structs.replace(base, duplicate=how)
-    is_grown = scope.event_type not in EPISODIC_TYPES and EVOLUTION_JACCARD <= shared < jaccard_min and restates(new, old)
-    return msgspec.structs.replace(base, evolution=shared) if is_grown else base
+    how: tuple[Likeness, float] = ("cosine", near.cosine) if is_close and near.cosine is not None else ("jaccard", shared)
+    is_likely = is_close or shared >= jaccard_min
+    return how if (is_likely and are_same(new, old)) or restates(old, new) else None
 
 
-def _replaceable(new: Text, near: Near) -> str | None:
-    enough = OVERRIDDEN_COSINE if new.is_overriding else REPLACEABLE_COSINE
-    if near.cosine is None or near.cosine < enough:
-        return None
-    is_long = len(near.content) > EXCERPT_CHARACTERS
-    return f"{near.content[: EXCERPT_CHARACTERS - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}" if is_long else near.content
+def _may_replace(cosine: float | None, shared: float, new: Text) -> bool:
+    if cosine is None:
+        return False
+    is_alike = shared >= REPLACEABLE_JACCARD and cosine >= ALIKE_COSINE
+    return is_alike or cosine >= (OVERRIDDEN_COSINE if new.is_overriding else REPLACEABLE_COSINE)
+
+
+def _excerpt(content: str) -> str:
+    return content if len(content) <= EXCERPT_CHARACTERS else f"{content[: EXCERPT_CHARACTERS - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
