@@ -2,20 +2,18 @@
 
 import re
 
+PHRASE_WORDS_MIN = 4
+
 # Words with which a sentence goes on, types and checks of fields, and short names.
 _WORDS_TEXT = """
-a an the this that my your our their its his her is are was were be been being has have had do does did can could will would shall should
-may might must to of in on at by for from with without via per as if when where while until unless and or but not only also then than so it
-we you they he she i who what which how why see ask use uses get gets set sets keep store read try check add rotate reset change changes
-save send flag flags option options argument arguments parameter parameters requires needs takes means expects accepts enter confirm forgot
-current please min minimum max maximum new old instead itself cannot can't don't isn't doesn't prompt field file entry value name type
-length policy manager hash format header bearer basic digest oauth jwt saml ldap vault env keyring keychain plaintext plain text optional
-mandatory missing valid invalid incorrect wrong bad good weak strong ok unknown sensitive private public secure insecure available visible
-long short too same different again here there now later never always still already below above everywhere inherit external internal
-default generate login auth authentication authorization 1password bitwarden lastpass keepass auth0 oauth2 2fa mfa totp otp sso k8s ec2 s3
-sops lost found kept sent held given taken known shown written stolen broken forgotten bytes characters digits letters days hours docs
-str string int integer bool boolean char varchar number any object void float double uuid date array list map secretstr id ids count
-tok val arg args input config settings x s p v k
+a an the this that my your our their its is are was were be being has have do does can will would should may must to of in on at by for from with
+without via per as if when where until unless and or but not only also it you they i who what how use uses get set sets read try check rotate reset
+change sent flag option options argument parameter requires needs takes means expects accepts enter confirm forgot current please new old instead
+cannot can't don't isn't prompt field file entry value name type length policy manager hash format header bearer basic digest oauth jwt vault env
+keyring keychain plaintext plain text optional missing valid invalid incorrect wrong unknown sensitive private public secure available visible long
+short different again here there now later always below above external internal incomplete default generate login auth authentication authorization
+1password auth0 oauth2 2fa k8s lost found kept held given known characters bytes days str string int integer bool boolean char varchar number any
+object void float double uuid date array list map secretstr ids count val arg args input config settings
 """
 # `changeme` is one: whoever kept it has no secret.
 _PLACEHOLDERS_TEXT = """
@@ -43,21 +41,15 @@ _PROSE = re.compile(
 _CODE = re.compile(
     r"[\w.:$]+[(\[].*|[A-Za-z_]\w*(?:[+*/|&%]|\|\||&&|\+\+)[A-Za-z_]\w*|\^.*[\[(].*|[@:!&*|>][A-Za-z_]*|(?:\[\]|[&*])\w+"
     r"|(?:\w+::)+\w*|[\w.:]+<.*|\w+\||[A-Za-z]+[!?;]+|[A-Z]+[0-9]{0,2}(?:_(?:[A-Z]+[0-9]{0,2}|[0-9]{1,2}))+"
+    r"|(?![sbr]\.\w{24})[&*!@]{0,2}[A-Za-z_$][\w$]*[!?]?(?:(?:\?\.|\.|->|::)[A-Za-z_]\w*)+[.:!?]?"
 )
-_NAMES = re.compile(r"[&*!@]{0,2}[A-Za-z_$][\w$]*[!?]?(?:(?:\?\.|\.|->|::)[A-Za-z_]\w*)+[.:!?]?")
-_RANDOM_PART = re.compile(r"(?:\A|\.)(?:(?=[A-Za-z_]{0,15}[0-9]+[A-Za-z_]+[0-9])\w{16}|(?<=[sbr]\.)\w{24,})")
 
+# Whether a value is of letters alone, but for what joins words; whether a part of it, between hyphens and the like, is of letters alone, which
+# what is drawn or computed seldom has; whether it has a letter and a digit or a sign, as people are made to put in passwords; both of the former.
 is_letters = re.compile(r"[A-Za-z]+(?:[-_/.'][A-Za-z]+)*").fullmatch
-"""Finds whether a value is of letters alone, but for what joins words."""
-
 has_word = re.compile(r"(?:^|[-_/.+])(?![A-Fa-f]+(?:[-_/.+]|$))(?:[A-Z]?[a-z]{2,}|[A-Z]{3,})(?=[-_/.+]|$)").search
-"""Finds whether a part of a value, between hyphens and the like, is of letters alone: what is drawn or computed seldom has one."""
-
 looks_chosen = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?:[^0-9]*[0-9]|[^!@#$%^&*+~?=|]*[!@#$%^&*+~?=|].)").match
-"""Finds whether a value has what people are made to put in passwords: a letter with a digit or a sign."""
-
 has_digit_and_letter = re.compile(r"(?=[^0-9]*[0-9])[^A-Za-z]*[A-Za-z]").match
-"""Finds whether a value has both."""
 
 
 def is_stand_in(value: str) -> bool:
@@ -78,12 +70,10 @@ def is_prose(value: str) -> bool:
 
 def is_code(value: str, after: str) -> bool:
     """Say whether what is written without quotes, with *after* behind it, is an expression, a type or a constant's name."""
-    if (after[:1] in {"(", "["} and value.isidentifier()) or _CODE.fullmatch(value):
-        return True
-    return _NAMES.fullmatch(value) is not None and not _RANDOM_PART.search(value)
+    return (after[:1] in {"(", "["} and value.isidentifier()) or _CODE.fullmatch(value) is not None
 
 
-def is_phrase(value: str, words_min: int = 4) -> bool:
-    """Say whether several words are a passphrase, and no label or message: *words_min* of them, or fewer with a digit or sign."""
+def is_phrase(value: str) -> bool:
+    """Say whether several words are a passphrase, and no label or message: four of them, or fewer with a digit or sign."""
     words = [word.lower().strip(".,:;!?") for word in value.split()]
-    return _WORDS.isdisjoint(words) and (len(words) >= words_min or looks_chosen(value) is not None)
+    return _WORDS.isdisjoint(words) and (len(words) >= PHRASE_WORDS_MIN or looks_chosen(value) is not None)
