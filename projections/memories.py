@@ -62,16 +62,16 @@ CREATE TABLE memories (
     contradicted_by  TEXT,                -- the latest memory that denies it
     rating           INTEGER NOT NULL DEFAULT 0,
     priority         INTEGER NOT NULL,
-    characters       INTEGER NOT NULL,    -- of the content, which these four are read off
+    characters       INTEGER NOT NULL,    -- of the content, which these two are read off
     author           TEXT,                -- who speaks in it, in lower case
     is_question      INTEGER NOT NULL,
-    gives_reason     INTEGER NOT NULL,
-    announces_change INTEGER NOT NULL,
     tags             TEXT NOT NULL,       -- JSON array
     auto_tags        TEXT NOT NULL,       -- JSON array of tags found by rule
     created_at       TEXT NOT NULL,
     edited_at        TEXT,
     referenced_date  TEXT,
+    last_accessed    TEXT,
+    access_count     INTEGER NOT NULL DEFAULT 0,
     repeated         INTEGER NOT NULL DEFAULT 0,
     superseded_by    TEXT,
     pending          INTEGER NOT NULL,    -- 1 until its relations are decided
@@ -82,13 +82,6 @@ CREATE TABLE memories (
     content          TEXT NOT NULL,
     metadata         TEXT NOT NULL        -- JSON object
 ) STRICT;
-
--- Apart, because every query counts its results, and SQLite writes a row as a whole.
-CREATE TABLE memory_uses (
-    id            INTEGER PRIMARY KEY, -- of the memory, once a query has returned it
-    access_count  INTEGER NOT NULL,
-    last_accessed TEXT NOT NULL
-) STRICT;
 """
 INDEXES = """
 CREATE INDEX memories_by_project ON memories (project, status, expires_us, created_us);
@@ -98,20 +91,19 @@ CREATE INDEX memories_by_change ON memories (changed_position);
 CREATE INDEX memories_by_expiry ON memories (expires_us) WHERE expires_us IS NOT NULL AND status = 'active';
 """
 
-CANONICAL = ("SELECT * FROM memories ORDER BY id", "SELECT * FROM memory_uses ORDER BY id")
+CANONICAL = ("SELECT * FROM memories ORDER BY id",)
 
 _INSERT = """
 INSERT INTO memories (id, node_id, status, event_type, project, session_id, entity_id, ttl_seconds, expires_us, created_us, said_us,
                       referenced_us, changed_position, on_probation, priority, characters, author, is_question,
-                      gives_reason, announces_change, tags, auto_tags, created_at, referenced_date, pending,
-                      source, confidence, content_hash, redacted, content, metadata)
-VALUES (?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                      tags, auto_tags, created_at, referenced_date, pending, source, confidence, content_hash, redacted, content, metadata)
+VALUES (?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _SAID = "said_us = max(said_us, ?1), expires_us = max(expires_us, ?1 + ttl_seconds * 1000000), changed_position = ?2, contradicted_by = NULL"
 _REPEAT = f"UPDATE memories SET repeated = repeated + 1, {_SAID} WHERE node_id = ?3"
 _REWORD = f"""
 UPDATE memories SET {_SAID}, content = ?4, content_hash = ?5, edited_at = ?6,
-                    (characters, author, is_question, gives_reason, announces_change) = (?7, ?8, ?9, ?10, ?11) WHERE node_id = ?3
+                    (characters, author, is_question) = (?7, ?8, ?9) WHERE node_id = ?3
 """
 _TAG = f"UPDATE memories SET tags = {united('tags', '?1')}, auto_tags = {united('auto_tags', '?2')} WHERE node_id = ?3"
 _GIVE = """
@@ -120,8 +112,7 @@ UPDATE memories SET auto_tags = ?, redacted = ?, tags = coalesce(?, tags), prior
                     source = coalesce(?, source), confidence = coalesce(?, confidence) WHERE node_id = ?
 """
 _USE = """
-INSERT INTO memory_uses SELECT m.id, 1, ?2 FROM json_each(?1) AS returned CROSS JOIN memories AS m ON m.node_id = returned.value WHERE TRUE
-ON CONFLICT (id) DO UPDATE SET access_count = access_count + 1, last_accessed = excluded.last_accessed
+UPDATE memories SET access_count = access_count + 1, last_accessed = ?2 WHERE node_id IN (SELECT value FROM json_each(?1))
 """
 _LAST = """
 UPDATE memories SET ttl_seconds = iif(?1, NULL, max(ttl_seconds, coalesce(?2, 0))), expires_us = iif(?1, NULL, expires_us) WHERE node_id = ?3
@@ -243,6 +234,6 @@ def _insert(recorded: Recorded, stored: MemoryStored) -> Statement:
     )
 
 
-def _read_off(content: str) -> tuple[int, str | None, bool, bool, bool]:
+def _read_off(content: str) -> tuple[int, str | None, bool]:
     found = traits(content)
-    return len(content), found.author, found.is_question, found.gives_reason, found.announces_change
+    return len(content), found.author, found.is_question

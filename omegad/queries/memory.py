@@ -11,11 +11,9 @@ from omegad.queries.query import Query
 from omegad.storage.driver import Connection
 from omegad.times import LAST_US, rfc3339
 
-ACCESS_COUNT = "coalesce((SELECT access_count FROM memory_uses AS u WHERE u.id = m.id), 0)"
-LAST_ACCESSED = "(SELECT last_accessed FROM memory_uses AS u WHERE u.id = m.id)"
-COLUMNS = f"""
+COLUMNS = """
 m.id, m.node_id, m.content, m.event_type, m.created_at, m.referenced_date, m.session_id, m.project, m.entity_id, m.tags, m.priority, m.metadata,
-m.source, m.confidence, m.status, m.superseded_by, m.ttl_seconds, m.repeated, {ACCESS_COUNT}, {LAST_ACCESSED}, m.pending, m.redacted,
+m.source, m.confidence, m.status, m.superseded_by, m.ttl_seconds, m.repeated, m.access_count, m.last_accessed, m.pending, m.redacted,
 m.auto_tags, m.on_probation, m.contradicted_by, m.rating, m.edited_at, m.expires_us
 """
 

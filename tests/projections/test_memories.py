@@ -37,7 +37,7 @@ SECOND = 1_000_000
 
 def memory(*events: Fact, node_id: str = "mem-1") -> dict[str, Any]:
     connection = show(memories, [recorded(event, position) for position, event in enumerate(events, 1)])
-    cursor = connection.execute("SELECT * FROM memories LEFT JOIN memory_uses USING (id) WHERE node_id = ?", (node_id,))
+    cursor = connection.execute("SELECT * FROM memories WHERE node_id = ?", (node_id,))
     row = dict(zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True))
     connection.close()
     return row
@@ -66,7 +66,7 @@ def test_a_stored_memory_is_a_row() -> None:
         "metadata": '{"a":{"c":3,"d":2},"b":1}',
         "created_at": "2026-01-01T00:00:01.000000Z",
         "last_accessed": None,
-        "access_count": None,
+        "access_count": 0,
         "ttl_seconds": 60,
         "session_id": "session-1",
         "event_type": "decision",
@@ -96,8 +96,6 @@ def test_a_stored_memory_is_a_row() -> None:
         "characters": 4,
         "author": None,
         "is_question": 0,
-        "gives_reason": 0,
-        "announces_change": 0,
     }
 
 
@@ -138,12 +136,12 @@ def test_a_memory_that_is_reworded_keeps_its_id_and_birth_and_says_when(event: F
 def test_a_memory_has_the_traits_of_what_it_says_now() -> None:
     def traits_of(*events: Fact) -> tuple[object, ...]:
         row = memory(*events)
-        return row["characters"], row["author"], row["is_question"], row["gives_reason"], row["announces_change"]
+        return row["characters"], row["author"], row["is_question"]
 
-    asked = "Ada: why was the retry removed, because of the timeout?"
-    assert traits_of(stored(content=asked)) == (len(asked), "ada", 1, 1, 1)
-    assert traits_of(stored(content=asked), edited(content="plain")) == (5, None, 0, 0, 0)
-    assert traits_of(stored(content="plain"), evolved(content=asked)) == (len(asked), "ada", 1, 1, 1)
+    asked = "Ada: why was the retry removed?"
+    assert traits_of(stored(content=asked)) == (len(asked), "ada", 1)
+    assert traits_of(stored(content=asked), edited(content="plain")) == (5, None, 0)
+    assert traits_of(stored(content="plain"), evolved(content=asked)) == (len(asked), "ada", 1)
 
 
 def test_points_add_up() -> None:

@@ -54,7 +54,7 @@ LOG: tuple[Fact, ...] = (
 )
 
 PINNED: dict[str, tuple[int, str]] = {
-    "memories": (3, "b8afe4ed090cd4db61141da99b775a38"),
+    "memories": (3, "c25e26aa371cc3d88bb4afc77d8c39c1"),
     "edges": (2, "a5abc4e2d04f4605adf55adf533ff902"),
     "vectors": (2, "98396640ac9eb54260b51ed7f900ab0f"),
     "fulltext": (2, "6039a90f0aa178e96fb90cf1b1345da5"),
