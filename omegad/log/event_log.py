@@ -34,7 +34,7 @@ from omegad.storage.transaction import writing
 FORMAT = 2
 WAITING_MAX = 10_000
 BATCH_MAX = 512
-LATER_S = 0.02
+LATER_S = 0.2
 VERIFY_CHUNK = 5_000
 TAIL_VERIFIED_AT_START = 200
 FOLLOW_CHUNK = 500
@@ -54,6 +54,7 @@ class EventLog:
         self._checkpointer = Checkpointer(path)
         self._waiting: deque[tuple[Proposal, asyncio.Future[Outcome]]] = deque()
         self._work = asyncio.Event()
+        self._later: asyncio.TimerHandle | None = None
         self._grown = asyncio.Event()
         self._drained = asyncio.Event()
         self._tail = Tail()
@@ -91,7 +92,12 @@ class EventLog:
         Nobody waits for it, so it shares a commit and a step of the views with whatever comes meanwhile. Raises `Overloaded`, `ShuttingDown`.
         """
         self._enqueue(proposal).add_done_callback(_log_failure)
-        asyncio.get_running_loop().call_later(LATER_S, self._work.set)
+        if self._later is None:
+            self._later = asyncio.get_running_loop().call_later(LATER_S, self._begin)
+
+    def _begin(self) -> None:
+        self._later = None
+        self._work.set()
 
     def _enqueue(self, proposal: Proposal) -> asyncio.Future[Outcome]:
         if self._closing:
