@@ -37,11 +37,6 @@ def camel_names(text: str) -> Iterator[str]:
             yield name
 
 
-def split_names(text: str) -> str:
-    """Return a text in which every CamelCase name stands in its parts."""
-    return _NAME.sub(lambda match: " ".join(humps(match.group())) if _is_camel(match.group()) else match.group(), text)
-
-
 def _is_camel(name: str) -> bool:
     return len(name) <= NAME_CHARACTERS_MAX and _CAMEL.search(name) is not None
 

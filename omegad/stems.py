@@ -1,7 +1,6 @@
 """Words without their inflection, by the Snowball stemmer for English (Porter 2001)."""
 
 import threading
-from collections.abc import Sequence
 from functools import lru_cache
 
 import Stemmer
@@ -26,11 +25,6 @@ _OF_THREAD = _OfThread()
 def stem(word: str) -> str:
     """Return the stem of a case-folded word: `retries`, `retried` and `retry` are `retri`."""
     return word if len(word) > LETTERS_MAX else _stem(word)
-
-
-def stems(words: Sequence[str]) -> list[str]:
-    """Return the stems of case-folded words, in order."""
-    return [stem(word) for word in words]
 
 
 @lru_cache(maxsize=STEMS_MAX)

@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.times": {"omegad.errors"},
     "omegad.memory_types": {"omegad.errors"},
     "omegad.lexemes": set(),  # a view is built with it and a question is taken apart with it, so it belongs to neither
-    "omegad.stems": set(),  # for every text that is compared, built into a view or asked
+    "omegad.stems": set(),  # for the texts that evidence compares and those that a ranking does
     "omegad.traits": set(),  # what a view notes of a text and a ranking weighs
     "omegad.config": {"omegad.errors", "omegad.memory_types"},  # types are declared in the configuration
     "omegad.telemetry": {"omegad.errors"},
@@ -54,13 +54,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.events",
         "omegad.lexemes",
         "omegad.memory_types",
+        "omegad.stems",
         "omegad.storage",
-        "omegad.traits",
         *LEAVES,
     },  # a type has a weight in a ranking
-    "omegad.queries.search.ranking": set(),
-    "omegad.queries.search.renewal": {"omegad.lexemes", "omegad.queries.search.ranking", "omegad.queries.search.terms"},
-    "omegad.queries.search.calibration": set(),
+    "omegad.queries.search.model": set(),
+    "omegad.queries.search.ranking": {"omegad.queries.search.model"},
     "omegad.reactions": {"omegad.events", "omegad.commands", "omegad.queries", *LEAVES},
     "omegad.dispatch": {
         "omegad",
@@ -154,6 +153,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.evidence": PURE | {"msgspec"},
     "omegad.commands": PURE | {"msgspec"},
     "omegad.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
+    "omegad.queries.search.model": PURE | {"importlib", "msgspec", "numpy"},  # reads its weights from a file beside it
     "omegad.queries.search.ranking": PURE | {"msgspec", "numpy"},
     "omegad.rpc.protocol": STDLIB | {"msgspec"},
     "omegad.rpc.endpoint": STDLIB,

@@ -62,10 +62,10 @@ def query(arguments: Namespace, place: Place) -> int:
 
 def _explained(result: Answer) -> tuple[object, ...]:
     why = result["explanation"]
-    cosine = "-" if why["cosine"] is None else f"{why['cosine']:.3f}"
     stages = sorted(why["stages"].items(), key=lambda stage: -abs(stage[1]))
     told = ", ".join(f"{name} {share:+.3f}" for name, share in stages if f"{share:.3f}".strip("-") != "0.000")
-    return f"{result['score']:.3f}", cosine, f"{why['bm25']:.3g}", result["memory_id"], cut(one_line(result["content"]), PREVIEW_COLUMNS), told
+    content = cut(one_line(result["content"]), PREVIEW_COLUMNS)
+    return f"{result['score']:.3f}", f"{why['cosine']:.3f}", f"{why['bm25']:.3g}", result["memory_id"], content, told
 
 
 def cells(memory: Answer) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ import msgspec
 from omegad.queries.search import words
 from omegad.queries.search.columns import Selection
 from omegad.queries.search.mirror import Mirror
-from omegad.queries.search.words import Filtered
+from omegad.queries.search.scope import Filtered
 from omegad.storage.driver import Connection
 
 COUNT = 10
@@ -45,4 +45,4 @@ def _by_words(connection: Connection, content: str, project: str | None, now_us:
     if wanted is None:
         return []
     filtered = Filtered("m.project IS ? AND m.status = 'active' AND (m.expires_us IS NULL OR m.expires_us > ?)", (project, now_us))
-    return words.best_of_filtered(connection, wanted, words.counts(connection, wanted), COUNT + 1, filtered).rows
+    return words.best(connection, wanted, words.counts(connection, wanted), COUNT + 1, filtered).rows

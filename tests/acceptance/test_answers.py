@@ -2,7 +2,7 @@
 
 import pytest
 
-from omegad.queries.search import calibration
+from omegad.queries.search.model import fitted
 from tests.acceptance.conftest import Home, until
 
 MEMORIES = (
@@ -43,11 +43,11 @@ def test_a_question_on_topic_is_answered_and_one_far_off_is_not(model_daemon: Ho
         answer = model_daemon.call("memory.query", text=question)
         assert answer["results"][0]["content"] == MEMORIES[number], question
         assert not answer["abstained"]
-        assert answer["confidence"] >= calibration.FLOOR
+        assert answer["confidence"] >= fitted().floor
     for question in FAR_OFF:
         answer = model_daemon.call("memory.query", text=question)
         assert (answer["results"], answer["abstained"]) == ([], True), question
-        assert answer["confidence"] < calibration.FLOOR
+        assert answer["confidence"] < fitted().floor
     until(lambda: _abstained(model_daemon) == [False] * len(ON_TOPIC) + [True] * len(FAR_OFF))
     by_words = model_daemon.call("memory.query", text="the boiling point of refunds in winter", mode="keyword")
     assert [one["content"] for one in by_words["results"]] == [MEMORIES[1]]

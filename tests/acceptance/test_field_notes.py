@@ -10,7 +10,7 @@
    tests/events/test_golden.py::test_a_released_payload_decodes_to_its_event
    tests/projections/test_contract.py::test_a_projection_shows_every_event_that_was_ever_released
 3. File names cannot be found.
-   tests/queries/search/test_details.py::test_a_thing_is_found_by_its_name
+   tests/queries/search/test_features.py::test_a_thing_is_found_by_its_name
    tests/acceptance/test_field_notes.py::test_a_thing_is_found_by_its_name
    tests/acceptance/test_field_notes.py::test_a_thing_is_found_by_its_name_with_the_model
 4. A store of 10 MB blocks for half a minute, and is embedded before its size is looked at.

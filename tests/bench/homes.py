@@ -23,6 +23,7 @@ from omegad.commands import tool
 from omegad.commands.tool import RecordToolCall
 from omegad.config import Paths
 from omegad.daemon import Daemon
+from omegad.dispatch import searching
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, GRAPH, MANIFEST, MINILM, FileRecord, Manifest, folder_of
 from omegad.errors import NoDaemon
@@ -31,7 +32,8 @@ from omegad.events.memory import MemoryEmbedded, MemoryStored, Relation
 from omegad.log.decision import Decision, Proposal
 from omegad.log.event_log import EventLog
 from omegad.log.guards import Guards
-from omegad.queries.search import calibration
+from omegad.queries.search import Sources
+from omegad.queries.search.model import fitted
 from omegad.rpc import endpoint
 from omegad.rpc.client import Client
 from tests.bench.texts import InstantModel, Note
@@ -168,7 +170,8 @@ async def served_here(home: Path, model: InstantModel, embedder_id: str = INSTAN
         service.parts.near.embedder._load = lambda _folder, _manifest: model  # the only place where a model enters
         for part in (service.parts.log, service.parts.views, service.parts.near.embedder, service.backlog, service.expiry):
             tasks.start_soon(part.run)
-        with patch.object(calibration, "FLOOR", 0.0):
+        never = msgspec.structs.replace(fitted(), floor=0.0)
+        with patch.object(searching, "Sources", partial(Sources, model=never)):
             yield service
         await service.parts.log.drain()
         tasks.cancel_scope.cancel()

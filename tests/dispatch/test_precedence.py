@@ -32,22 +32,6 @@ async def is_rebuilt_equal(it: Served) -> bool:
     return bool((await it.caller.call("views.verify"))["ok"])
 
 
-async def test_what_was_captured_takes_no_place_in_a_ranking_until_it_is_promoted(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
-    async with served(paths, clock) as it:
-        older = (await store(it, TITLE))["memory_id"]
-        newer = (await store(it, REVERT, **CAPTURED))["memory_id"]
-
-        async def succeeds() -> bool:
-            results = (await it.caller.call("memory.query", text="for how long are rendered pages cached?", explain=True))["results"]
-            return any("succeeds" in one["explanation"]["stages"] or "contradicted" in one["explanation"]["stages"] for one in results)
-
-        assert (await get(it, older))["contradicted_by"] == newer
-        assert not await succeeds()
-        await it.caller.call("memory.promote", memory_id=newer)
-        assert await succeeds()
-    assert model.texts
-
-
 async def test_what_was_captured_is_not_appended_to_what_a_person_told(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
     base, grown = "deploys go through blue-green in the cloud", "deploys go through blue-green in the cloud; rollbacks too"
     async with served(paths, clock) as it:

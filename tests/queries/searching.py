@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
+import msgspec
+
 from omegad.memory_types import MemoryTypes
 from omegad.queries import search
 from omegad.queries.search import Matches, QueryMemory, Result, Sources
 from omegad.queries.search.mirror import Mirror
+from omegad.queries.search.model import fitted
 from tests.builders import EMBEDDER, START_US, stored, vector_of
 from tests.queries.shown import DAY_US as DAY_US  # noqa: PLC0414  an export
 from tests.queries.shown import Shown
@@ -17,12 +20,16 @@ LATER_US = START_US + DAY_US
 
 
 class Searched(Shown):
-    """Every view of one history, searched with one mirror, as long as nobody asks for a new one."""
+    """Every view of one history, searched with one mirror, as long as nobody asks for a new one.
+
+    What would else be abstained from is answered, so that the tests see its order.
+    """
 
     def __init__(self, types: MemoryTypes | None = None) -> None:
         super().__init__()
         self.mirror = Mirror(EMBEDDER)
         self.types = types or MemoryTypes({})
+        self.model = msgspec.structs.replace(fitted(), floor=0.0)
 
     def put(
         self, memory_id: str, *texts: str, at: int | None = None, project: str | None = "p", session_id: str | None = None, **changes: Any
@@ -35,7 +42,7 @@ class Searched(Shown):
 
     def sources(self, query: QueryMemory) -> Sources:
         vector = None if query.mode in {"keyword", "phrase"} else vector_of(query.text)
-        return Sources(vector, self.mirror if vector else None, self.types)
+        return Sources(vector, self.mirror if vector else None, self.types, self.model)
 
     def matches(self, text: str, now_us: int = LATER_US, **changes: Any) -> Matches:
         query = QueryMemory(text=text, **changes)

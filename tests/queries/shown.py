@@ -4,10 +4,10 @@ from typing import Any
 
 import projections
 from omegad.embedding.cache import text_hash
-from omegad.events.fact import Fact
+from omegad.events.fact import Fact, Recorded
 from omegad.queries.memory import Moment
 from omegad.storage.transaction import run_script
-from omegad.views.contract import Embedding, schema
+from omegad.views.contract import Embedding, Projection, schema
 from tests.builders import EMBEDDER, START_US, embedded, open_in_memory, recorded, stored, vector_of
 
 DAY_US = 86_400_000_000
@@ -20,7 +20,8 @@ class Shown:
     def __init__(self) -> None:
         self.connection = open_in_memory()
         self.position = 0
-        self._vectors: dict[str, bytes] = {}
+        self.history: list[Recorded] = []
+        self.vectors: dict[str, bytes] = {}
         for projection in projections.ALL:
             run_script(self.connection, schema(projection))
 
@@ -28,21 +29,35 @@ class Shown:
         """Show events one after another; return the position of the last."""
         for event in events:
             self.position += 1
-            one = recorded(event, self.position, **changes)
+            self.history.append(recorded(event, self.position, **changes))
             for projection in projections.ALL:
-                if isinstance(event, projection.EVENTS):
-                    for sql, values in projection.project(one):
-                        self.connection.execute(sql, [self._vectors[v.text_hash] if isinstance(v, Embedding) else v for v in values])
+                self.apply(projection, self.history[-1])
         return self.position
 
-    def store(self, memory_id: str, content: str = "", *, at: int | None = None, project: str | None = "p", **changes: Any) -> int:
+    def apply(self, projection: Projection, *events: Recorded) -> None:
+        """Show events in one view alone."""
+        for one in events:
+            if isinstance(one.event, projection.EVENTS):
+                for sql, values in projection.project(one):
+                    self.connection.execute(sql, [self.vectors[v.text_hash] if isinstance(v, Embedding) else v for v in values])
+
+    def store(
+        self,
+        memory_id: str,
+        content: str = "",
+        *,
+        at: int | None = None,
+        project: str | None = "p",
+        session_id: str | None = "session-1",
+        **changes: Any,
+    ) -> int:
         """Store a memory without vectors; return its row."""
-        where_from: dict[str, Any] = {"project": project} | ({} if at is None else {"occurred_at": at})
+        where_from: dict[str, Any] = {"project": project, "session_id": session_id} | ({} if at is None else {"occurred_at": at})
         return self.show(stored(memory_id, content or f"about {memory_id}", **changes), **where_from)
 
     def embed(self, memory_id: str, *texts: str, embedder_id: str = EMBEDDER) -> None:
         """Give a memory the vectors of some passages."""
-        self._vectors |= {text_hash(text): vector_of(text) for text in texts}
+        self.vectors |= {text_hash(text): vector_of(text) for text in texts}
         self.show(embedded(memory_id, *texts, embedder_id=embedder_id))
 
     def moment(self, now_us: int = NOW_US) -> Moment:

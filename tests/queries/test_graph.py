@@ -1,6 +1,5 @@
 """How memories relate: what edges lead to, hop by hop, and what is most like one."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -17,13 +16,6 @@ from omegad.queries.search.mirror import Mirror
 from omegad.rpc import methods
 from tests.builders import EMBEDDER, deleted, expired, linked, superseded, vector_of
 from tests.queries.shown import DAY_US, NOW_US, Shown
-
-
-@pytest.fixture
-def views() -> Iterator[Shown]:
-    made = Shown()
-    yield made
-    made.connection.close()
 
 
 def draw(views: Shown, *edges: tuple[str, str, float]) -> None:

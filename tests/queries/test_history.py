@@ -1,7 +1,5 @@
 """A memory's life, read back: which events are about it, in order, page by page."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from omegad.errors import NotFound
@@ -11,13 +9,6 @@ from omegad.queries.history import History, MemoryHistory
 from omegad.queries.log import told
 from tests.builders import contradicted, deleted, edited, evolved, linked, promoted, rated, recorded, repeated, restored, stored, superseded, unlinked
 from tests.queries.shown import Shown
-
-
-@pytest.fixture
-def views() -> Iterator[Shown]:
-    made = Shown()
-    yield made
-    made.connection.close()
 
 
 def places(views: Shown, memory_id: str, limit: int = 200, cursor: str | None = None) -> history.Places:

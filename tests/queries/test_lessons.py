@@ -1,21 +1,11 @@
 """What was learned, by the evidence that there is for it."""
 
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from omegad.queries import lessons
 from omegad.queries.lessons import Lessons
 from tests.builders import deleted, expired, queried, rated, repeated, superseded
 from tests.queries.shown import Shown
-
-
-@pytest.fixture
-def views() -> Iterator[Shown]:
-    made = Shown()
-    yield made
-    made.connection.close()
 
 
 def learn(views: Shown, *memory_ids: str, event_type: str = "lesson_learned", **changes: Any) -> None:

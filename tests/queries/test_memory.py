@@ -1,6 +1,5 @@
 """Reading memories by filters, by id and by likeness to a new text, over views that real events have filled."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -14,17 +13,8 @@ from omegad.queries import memory
 from omegad.queries.filters import Filters, where
 from omegad.queries.memory import GetMemory, ListMemories
 from omegad.queries.neighbours import neighbours
-from omegad.queries.search import calibration
 from tests.builders import START_US, deleted, related, relations, repeated, superseded, vector_of
 from tests.queries.searching import DAY_US, Searched, ids
-
-
-@pytest.fixture
-def views() -> Iterator[Searched]:
-    made = Searched()
-    yield made
-    made.connection.close()
-
 
 FILTERS: list[dict[str, Any]] = [
     {},
@@ -46,8 +36,7 @@ FILTERS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
-def test_a_filter_means_the_same_to_words_to_vectors_and_to_lists(views: Searched, filters: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration, "FLOOR", 0.0)
+def test_a_filter_means_the_same_to_words_to_vectors_and_to_lists(views: Searched, filters: dict[str, Any]) -> None:
     known: dict[str, dict[str, Any]] = {}
     for number in range(24):
         one: dict[str, Any] = {

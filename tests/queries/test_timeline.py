@@ -1,6 +1,5 @@
 """What was remembered lately, day by day."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,13 +9,6 @@ from omegad.queries import timeline
 from omegad.queries.timeline import Timeline, TimelinePage
 from tests.builders import START_US, deleted
 from tests.queries.shown import DAY_US, NOW_US, Shown
-
-
-@pytest.fixture
-def views() -> Iterator[Shown]:
-    made = Shown()
-    yield made
-    made.connection.close()
 
 
 def look(views: Shown, now_us: int = NOW_US, **changes: Any) -> TimelinePage:

@@ -1,6 +1,5 @@
 """Which memories are over, proven, rated badly, or to be compacted."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,13 +11,6 @@ from tests.builders import START_US, contradicted, deleted, promoted, queried, r
 from tests.queries.shown import DAY_US, NOW_US, Shown
 
 MINUTE_US = 60_000_000
-
-
-@pytest.fixture
-def views() -> Iterator[Shown]:
-    made = Shown()
-    yield made
-    made.connection.close()
 
 
 def test_what_is_over_is_found_from_its_moment_on_the_longest_over_first(views: Shown) -> None:

@@ -1,12 +1,11 @@
 """How memories are found: candidates from meaning and words, both scores for each of them, one order, and how sure the answer is.
 
-`recipe` names the steps, and is the place to start. What a question tells is in `question`, the time it names in `periods`. Candidates
-are put together in `gathering`, from `words` (full text, whose language is `terms`), `mirror` and `columns` (vectors) and `surroundings`
-(sessions and edges); `details` is what is known of each. The formulas, pure, are in `ranking`, `renewal` and `calibration`; `judging` reads
-what the last of them asks for.
+`pipeline` names the steps, and is the place to start. What a question tells is in `question`, the time it names in `periods`. `scope` says
+which memories it is about; `candidates` puts together those that may answer, from `words` (full text, whose language is `terms`), `mirror`
+and `columns` (vectors) and the sessions. What each shows is in `features`, what that weighs in `model` (fitted, with its numbers in
+`model.json`), what follows in `ranking` and `confidence`.
 """
 
-from omegad.queries.search.gathering import Sources
-from omegad.queries.search.recipe import VIEWS, Answer, Explanation, Matches, QueryMemory, Result, position, search
+from omegad.queries.search.pipeline import VIEWS, Answer, Explanation, Matches, QueryMemory, Result, Sources, position, search
 
 __all__ = ["VIEWS", "Answer", "Explanation", "Matches", "QueryMemory", "Result", "Sources", "position", "search"]

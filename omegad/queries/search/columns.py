@@ -93,9 +93,9 @@ class Columns:
         self._arrays["active"][: self.count][of_row] = current[of_row] if is_active else False
         self._arrays["expires"][: self.count][of_row] = NEVER if expires_us is None else expires_us
 
-    def chosen(self, wanted: Selection, among: npt.NDArray[np.intp] | None = None) -> npt.NDArray[np.intp]:
-        """Return the indices of the vectors whose memories are selected, active and not expired; of those *among* some, or of all."""
-        part: slice | npt.NDArray[np.intp] = slice(0, self.count) if among is None else among
+    def chosen(self, wanted: Selection) -> npt.NDArray[np.intp]:
+        """Return the indices of the vectors whose memories are selected, active and not expired."""
+        part = slice(0, self.count)
         mask = self._arrays["active"][part] & (self._arrays["expires"][part] > wanted.now_us)
         for name, values in wanted.named.items():
             codes = [code for value in values if (code := self._codes[name].get(value)) is not None]
@@ -107,7 +107,7 @@ class Columns:
             mask &= self._arrays["created"][part] <= wanted.until_us
         if wanted.among is not None:
             mask &= np.isin(self._arrays["memory"][part], list(wanted.among))
-        return np.flatnonzero(mask) if among is None else among[mask]
+        return np.flatnonzero(mask)
 
 
 def grown(array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:

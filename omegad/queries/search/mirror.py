@@ -67,22 +67,24 @@ class Mirror:
             chosen = self._columns.chosen(wanted)
             if len(chosen) > RESCORED:
                 chosen = chosen[np.argpartition(self._differing(vector, chosen), RESCORED)[:RESCORED]]
-            best = self._rescored(connection, vector, chosen)
-        return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+            return self._rescored(connection, vector, chosen)[:limit]
 
-    def among(self, wanted: Selection, memory_rows: Sequence[int]) -> set[int]:
-        """Return those of the memory rows that are selected; rows without vectors are not."""
+    def sync(self, connection: Connection) -> None:
+        """Bring it up to the connection's moment."""
         with self._lock:
-            places = np.flatnonzero(np.isin(self._columns.memory, memory_rows))
-            found: set[int] = set(self._columns.memory[self._columns.chosen(wanted, places)].tolist())
-        return found
+            self._sync(connection)
 
-    def without(self, memory_rows: Sequence[int]) -> list[int]:
+    def selected(self, wanted: Selection) -> npt.NDArray[np.int64]:
+        """Return the memory rows that are selected, in ascending order; rows without vectors are not."""
+        with self._lock:
+            return np.unique(self._columns.memory[self._columns.chosen(wanted)])
+
+    def without(self, memory_rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return those of the memory rows that it holds no vector of."""
-        if not memory_rows:
-            return []
+        if not len(memory_rows):
+            return memory_rows
         with self._lock:
-            return [row for row, is_held in zip(memory_rows, np.isin(memory_rows, self._columns.memory), strict=True) if not is_held]
+            return memory_rows[~np.isin(memory_rows, self._columns.memory)]
 
     def cosines_of(self, connection: Connection, vector: bytes, memory_rows: Sequence[int]) -> dict[int, float]:
         """Return, by memory row, the cosine of its nearest passage; rows without vectors are left out."""
@@ -94,7 +96,7 @@ class Mirror:
             rows = np.array(memory_rows, np.int64)
             whole = rows[~np.isin(rows, self._columns.memory[known:])]
             chosen = np.isin(self._columns.memory[:known], whole) & self._columns.active[:known]
-            best = self._rescored(connection, vector, np.flatnonzero(chosen))
+            best = dict(self._rescored(connection, vector, np.flatnonzero(chosen)))
         return cosines_of_memories(connection, vector, self.embedder_id, [row for row in memory_rows if row not in best]) | best
 
     def vectors_of(self, connection: Connection, memory_rows: Sequence[int]) -> npt.NDArray[np.float64]:
@@ -125,16 +127,17 @@ class Mirror:
             differing += np.bitwise_count(of_chosen ^ asked)
         return differing
 
-    def _rescored(self, connection: Connection, vector: bytes, chosen: npt.NDArray[np.intp]) -> dict[int, float]:
+    def _rescored(self, connection: Connection, vector: bytes, chosen: npt.NDArray[np.intp]) -> list[tuple[int, float]]:
+        """Return (memory row, exact cosine) of the chosen vectors, nearest first, equals by row, each memory once with its nearest."""
         kept, read = chosen[chosen < EXACT_MAX], chosen[chosen >= EXACT_MAX]
-        found = list(zip(self._columns.memory[kept].tolist(), _products(self._exact[kept], vector), strict=True))
+        rows, found = self._columns.memory[kept], np.array(_products(self._exact[kept], vector))
         if len(read):
-            memory_of = dict(zip(self._ids[read].tolist(), self._columns.memory[read].tolist(), strict=True))
-            found += [(memory_of[vector_id], cosine) for vector_id, cosine in cosines(connection, vector, list(memory_of)).items()]
-        best: dict[int, float] = {}
-        for row, cosine in found:
-            best[row] = max(cosine, best.get(row, -1.0))
-        return best
+            known = cosines(connection, vector, self._ids[read].tolist())
+            read = read[np.isin(self._ids[read], list(known))]
+            rows, found = np.append(rows, self._columns.memory[read]), np.append(found, [known[row] for row in self._ids[read].tolist()])
+        order = np.lexsort((rows, -found))
+        first = np.sort(np.unique(rows[order], return_index=True)[1])
+        return list(zip(rows[order][first].tolist(), found[order][first].tolist(), strict=True))
 
     def _sync(self, connection: Connection) -> None:
         if self._last_change is None:

@@ -8,13 +8,17 @@ import re
 from collections.abc import Iterator
 
 from omegad.lexemes import bigrams, camel_names, humps, unspaced_runs
+from omegad.stems import stem
 
 TERMS_MAX = 64
+STEMS_MAX = 32_768
 BEGINNING_MIN = 4  # characters of a name that say which it is
 
 _PART = re.compile(r"\S+")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 _WORD = re.compile(r"[^\W_]")
+_RUN = re.compile(r"[^\W_]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PLACE = re.compile(r"(.*\w\.[A-Za-z]\w*):\d+(?::\d+)?")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+(?:[-+.]?\w+)*)", re.IGNORECASE | re.ASCII)
 
@@ -23,8 +27,21 @@ STOP_WORDS = frozenset(
     """a about all am an and any are as at be been being but by can could did do does doing for from had has have having he her hers him his how
     i if in into is it its just many me might more most much my of on or our ours shall she should so some such tell than that the their theirs
     them then there these they this those to too us very was we were what when where which while who whom whose why will with would you your
-    yours""".split()  # noqa: SIM905  words read as words
+    yours now currently nowadays still""".split()  # noqa: SIM905  words read as words
 )
+
+
+class _Stems(dict[str, str]):
+    """The stem of each word met so far, empty for a stop word: a look-up in a dictionary costs a tenth of a call."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= STEMS_MAX:
+            self.clear()
+        found = self[word] = "" if word in STOP_WORDS else stem(word)
+        return found
+
+
+_STEMS = _Stems()
 
 
 def telling(text: str) -> tuple[str, ...]:
@@ -33,6 +50,17 @@ def telling(text: str) -> tuple[str, ...]:
     found = [term for term in terms if term.casefold() not in STOP_WORDS] or terms
     expressions = dict.fromkeys(expression for term in found for expression in _expressions(term))
     return tuple(expressions)[:TERMS_MAX]
+
+
+def stemmed(text: str) -> list[str]:
+    """Return the telling words of *text* as stems, in order: names in their parts, and unspaced characters two by two at the end."""
+    found = [word for word in map(_STEMS.__getitem__, _RUN.findall(_HUMP.sub(" ", text).lower())) if word]
+    return found if text.isascii() else [*found, *(pair for run in unspaced_runs(text) for pair in bigrams(run))]
+
+
+def words_in_a_row(text: str) -> str:
+    """Return the words of *text* in lower case, names in their parts, each between spaces."""
+    return f" {' '.join(_RUN.findall(_HUMP.sub(' ', text).lower()))} "
 
 
 def text_of(expression: str) -> str:

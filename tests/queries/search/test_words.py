@@ -1,21 +1,21 @@
-"""Which terms choose candidates, that all of them count in the scores, and that full text is asked once."""
+"""Which terms choose candidates, what the memories know of the words of a question, and that full text is asked once."""
 
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from omegad.queries.filters import where
-from omegad.queries.search import QueryMemory, calibration, words
-from omegad.queries.search.words import Best, Filtered, Words
-from omegad.storage.driver import Connection
-from tests.builders import START_US, contradicted, deleted, rows
-from tests.queries.searching import Searched
+from omegad.queries.filters import Filters, where
+from omegad.queries.search import QueryMemory, words
+from omegad.queries.search.periods import period
+from omegad.queries.search.scope import COUNTED_MAX, Filtered, Scope
+from omegad.queries.search.words import Best, Vocabulary, Words
+from tests.builders import START_US, deleted
+from tests.queries.searching import LATER_US, Searched
 
 COMMON = words.MATCHES_MAX + 200
+EVERYTHING = Filtered("m.status = 'active' AND (m.expires_us IS NULL OR m.expires_us > ?)", (START_US,), is_everything=True)
 
 
 @pytest.fixture(scope="module")
@@ -28,152 +28,103 @@ def large() -> Iterator[Searched]:
     made.connection.close()
 
 
-@pytest.fixture
-def views() -> Iterator[Searched]:
-    made = Searched()
-    yield made
-    made.connection.close()
-
-
 def asked(text: str) -> Words:
     found = words.of_question(text)
     assert found
     return found
 
 
-def best(connection: Connection, text: str, limit: int = 100) -> Best:
+def best(views: Searched, text: str, limit: int = 100, among: Filtered = EVERYTHING) -> Best:
+    """Return the best, with the scores of all of them."""
     wanted = asked(text)
-    return words.best_of_all(connection, wanted, words.counts(connection, wanted), limit, START_US)
+    found = words.best(views.connection, wanted, words.counts(views.connection, wanted), limit, among)
+    return Best(found.rows, words.of_rows(views.connection, wanted, found.rows))
 
 
-def filtered(connection: Connection, text: str, among: Filtered, limit: int) -> Best:
-    wanted = asked(text)
-    return words.best_of_filtered(connection, wanted, words.counts(connection, wanted), limit, among)
+def vocabulary(views: Searched, text: str, **filters: Any) -> Vocabulary:
+    return words.vocabulary(views.connection, asked(text), Scope(views.connection, Filters(**filters), LATER_US, None), period(text, LATER_US))
 
 
-def scores(connection: Connection, text: str, found: Best) -> dict[int, float]:
-    """Return the score of every row found, read where it is not known yet."""
-    return found.scores | words.of_rows(connection, asked(text), [row for row in found.rows if row not in found.scores])
-
-
-def test_a_term_of_thousands_chooses_nobody_where_rarer_ones_find_enough(large: Searched) -> None:
-    wanted = asked("deploy canary")
-    assert words._rarest(words.counts(large.connection, wanted), 100) == ['"canary"']
-    found = best(large.connection, "deploy canary")
+def test_a_term_of_thousands_chooses_nobody_where_rarer_ones_find_enough_and_counts_all_the_same(large: Searched) -> None:
+    found = best(large, "deploy canary number16")
     assert len(found.rows) == 100
     assert all(row % 8 == 0 for row in found.rows)
+    assert found.rows[0] == 16
+    assert found.scores[24] > words.of_rows(large.connection, asked("canary"), [24])[24]
 
 
-def test_every_term_counts_in_the_scores(large: Searched) -> None:
-    text = "deploy canary number16"
-    found = best(large.connection, text)
-    known = scores(large.connection, text, found)
-    assert known == words.of_rows(large.connection, asked(text), found.rows)
-    assert max(known, key=lambda row: known[row]) == 16
+@pytest.mark.parametrize("among", [EVERYTHING, Filtered("m.id % 2 = 1", ())], ids=["of all", "of some"])
+def test_where_rare_terms_find_too_few_the_common_one_chooses_too(large: Searched, among: Filtered) -> None:
+    for text in ("deploy", "deploy number7"):
+        assert len(best(large, text, 20, among).rows) == 20
+    assert best(large, "deploy number7", 20, among).rows[0] == 7
+    assert best(large, "deploy number7", 20, Filtered("m.id = 8", ())).rows == [8]
 
 
-def test_scores_that_are_known_are_those_of_all_terms(views: Searched) -> None:
-    for number in range(30):
-        views.store(f"m{number}", f"alpha {'beta' if number % 2 else 'gamma'}")
-    found = best(views.connection, "alpha beta")
-    assert found.scores == words.of_rows(views.connection, asked("alpha beta"), found.rows)
-    assert found.rows == sorted(found.rows, key=lambda row: (-found.scores[row], row))
+@pytest.mark.parametrize(("text", "completed"), [("evt_1PQ", '"evt_1pq" *'), ("evt_2", '"evt_2"'), ("evt_9", '"evt_9"')])
+def test_a_name_is_completed_where_nothing_else_has_it(views: Searched, text: str, completed: str) -> None:
+    views.store("a", "the event evt_1PQrst failed")
+    views.store("b", "the event evt_2 passed")
+    assert words.completed(views.connection, asked(text), {text.lower()}).terms == (completed,)
+    assert words.completed(views.connection, asked(text), set()) == asked(text)
 
 
-def test_a_common_term_alone_still_finds(large: Searched) -> None:
-    assert len(best(large.connection, "deploy").rows) == 100
+# --- what the memories know ---------------------------------------------------------------------------------------------------------------
 
 
-def test_where_rare_terms_find_too_few_the_common_one_chooses_too(large: Searched) -> None:
-    text = "deploy number7"
-    assert words._rarest(words.counts(large.connection, asked(text)), 100) == ['"deploy"', '"number7"']
-    found = best(large.connection, text, 10)
-    assert len(found.rows) == 10
-    assert found.rows[0] == 7
+def test_a_term_is_counted_up_to_a_bound_and_the_rarer_it_is_the_more_it_tells(large: Searched) -> None:
+    known = vocabulary(large, "deploy canary number5 zeppelin")
+    assert known.counts == {'"deploy"': words.MATCHES_MAX + 1, '"canary"': COMMON // 8, '"number5"': 1, '"zeppelin"': 0}
+    rarity = [known.rarity[f'"{term}"'] for term in ("deploy", "canary", "number5")]
+    assert 0 < rarity[0] < rarity[1] < rarity[2] < -known.rarity['"zeppelin"']
+    assert known.holders.keys() == {'"canary"', '"number5"', '"zeppelin"'}
 
 
-def test_a_small_store_is_asked_for_every_term(views: Searched) -> None:
-    for number in range(30):
-        views.store(f"m{number}", f"alpha {'beta' if number % 2 else 'gamma'}")
-    assert len(best(views.connection, "alpha beta gamma").rows) == 30
-
-
-def test_a_term_is_counted_up_to_a_bound(large: Searched) -> None:
-    found = words.counts(large.connection, asked("deploy canary number5 zeppelin"))
-    assert found == {'"deploy"': words.MATCHES_MAX + 1, '"canary"': COMMON // 8, '"number5"': 1, '"zeppelin"': 0}
-
-
-def test_filters_say_among_which_the_best_are(large: Searched) -> None:
-    condition, values = where(QueryMemory(text="x", project="p"), START_US)
-    found = filtered(large.connection, "deploy canary", Filtered(condition, values), 20)
-    assert len(found.rows) == 20
-    assert all(row % 2 == 0 for row in found.rows)
-
-
-def test_the_best_of_those_that_have_not_expired_are_found(views: Searched) -> None:
+def test_a_word_of_another_project_is_unknown(views: Searched) -> None:
     for number in range(20):
-        views.store(f"m{number}", "alpha", ttl_seconds=1 if number < 15 else None)
-    condition, values = where(QueryMemory(text="x"), START_US + 10**9)
-    assert filtered(views.connection, "alpha", Filtered(condition, values), 10).rows == [16, 17, 18, 19, 20]
+        views.store(f"m{number}", f"alpha number{number} " + ("zeppelin" if number % 2 else "kite"), project="pq"[number % 2])
+    assert vocabulary(views, "alpha zeppelin").unknown() == vocabulary(views, "alpha zeppelin", project="q").unknown() == 0.0
+    there, nowhere = (vocabulary(views, f"alpha {word}", project="p") for word in ("zeppelin", "dirigible"))
+    assert there.unknown() == nowhere.unknown() > 0.5
+    assert there.unknown({"zeppelin"}) == there.unknown()
+    assert there.unknown({"alpha"}) == vocabulary(views, "alpha in September 1999").unknown() == 0.0, "a time is no word that anybody knows"
+    assert there.holders['"zeppelin"'] == frozenset()
 
 
-def test_among_few_that_pass_a_filter_the_common_terms_choose_too(large: Searched) -> None:
-    """The rare term finds one that does not pass; the best that pass hold the common one."""
-    text = "deploy number7"
-    assert filtered(large.connection, text, Filtered("m.id = 8", ()), 20).rows == [8]
-    assert len(filtered(large.connection, text, Filtered("m.id % 2 = 0", ()), 20).rows) == 20
+def test_a_memory_covers_the_share_of_the_question_that_it_holds_by_rarity(views: Searched) -> None:
+    for number in range(20):
+        views.store(f"m{number}", f"alpha number{number}")
+    known = vocabulary(views, "alpha number3 number4")
+    assert [known.coverage(row, views.connection) for row in (4, 10)] == pytest.approx([0.5, 0.0], abs=0.1)
+    assert known.rare_coverage([4, 10, 999]) == pytest.approx([known.coverage(row, views.connection) for row in (4, 10, 999)])
+    assert vocabulary(views, "alpha number3").coverage(4, views.connection) == pytest.approx(1.0)
+    assert vocabulary(views, "alpha number3 zeppelin").coverage(4, views.connection) < 0.6
+    views.show(deleted("m3"))
+    assert vocabulary(views, "number3").coverage(4, views.connection) == 0.0
 
 
-def test_rare_terms_alone_choose_where_they_find_enough_that_pass(large: Searched) -> None:
-    wanted = asked("deploy canary")
-    looked: list[str] = []
-    large.connection.set_trace_callback(looked.append)
-    words.best_of_filtered(large.connection, wanted, words.counts(large.connection, wanted), 20, Filtered("m.id % 2 = 0", ()))
-    large.connection.set_trace_callback(None)
-    (asking,) = [sql for sql in looked if "CROSS JOIN" in sql]
-    assert "canary" in asking
-    assert "deploy" not in asking
-
-
-def test_where_the_rarest_terms_find_too_few_that_pass_more_terms_choose(views: Searched) -> None:
-    for number in range(300):
-        views.store(f"m{number}", f"alpha{' beta' if number % 2 else ''}{' gamma' if number % 10 == 1 else ''}")
-    wanted, few = asked("alpha beta gamma"), Filtered("m.id <= 100", ())
-    counts = {'"alpha"': 5_000, '"beta"': 2_000, '"gamma"': 30}
-    found = words.best_of_filtered(views.connection, wanted, counts, 60, few)
-    assert len(found.rows) == 60
-
-
-def test_one_that_is_overdue_changes_nothing_for_the_others(large: Searched) -> None:
-    wanted = asked("deploy canary")
-    counts = words.counts(large.connection, wanted)
-    before = words.best_of_all(large.connection, wanted, counts, 50, START_US)
-    large.connection.execute("BEGIN")
-    large.connection.execute("UPDATE memories SET expires_us = ? WHERE id = ?", (START_US - 1, before.rows[0]))
-    after = words.best_of_all(large.connection, wanted, counts, 50, START_US)
-    large.connection.execute("ROLLBACK")
-    assert after.rows[:49] == before.rows[1:]
-
-
-@pytest.mark.parametrize("text", ["", "?!", "\0"])
-def test_what_has_no_word_asks_nothing(text: str) -> None:
-    assert words.of_question(text) is None
-    assert words.of_phrase(text) is None
+@pytest.mark.parametrize("has_vectors", [True, False])
+def test_a_scope_is_what_can_be_found_and_passes_the_filters(views: Searched, *, has_vectors: bool) -> None:
+    put = views.put if has_vectors else views.store
+    rows = [put(f"m{number}", f"alpha {number}", project="pq"[number % 2], tags=("t",) * (number % 3), ttl_seconds=99) for number in range(12)]
+    rows.append(views.store("waiting", "alpha", project="p", tags=("t",)))
+    views.show(deleted("m4"))
+    wanted: list[tuple[dict[str, Any], set[int]]] = [
+        ({"tags": ("t",)}, {1, 2, 5, 7, 8, 10, 11, 12}),
+        ({"project": "p"}, {0, 2, 6, 8, 10, 12}),
+        ({}, {*range(13)} - {4}),
+    ]
+    for filters, left in wanted:
+        scope = Scope(views.connection, Filters(**filters), START_US, views.mirror)
+        assert scope.among([*rows, 999]) == {rows[number] for number in left}
+        assert scope.count == len(left)
+    assert Scope(views.connection, Filters(), START_US + 900_000_000, views.mirror).among(rows) == {rows[-1]}
 
 
 # --- plans --------------------------------------------------------------------------------------------------------------------------------
 
-EVERY_FILTER: dict[str, Any] = {
-    "project": "p",
-    "entity_id": "e",
-    "session_id": "s",
-    "event_types": ("memory",),
-    "tags": ("t",),
-    "since": "2026-01-01",
-    "until": "2027-01-01",
-}
+EVERY_FILTER: dict[str, Any] = {"project": "p", "session_id": "s", "event_types": ("memory",), "tags": ("t",), "since": "2026-01-01"}
 OF_A_TABLE = re.compile(r"SCAN (?!CONSTANT|\(subquery|.* VIRTUAL TABLE)")
-FILTERS: list[dict[str, Any]] = [{}, *({name: value} for name, value in EVERY_FILTER.items()), EVERY_FILTER]
 
 
 def check_that_full_text_drives(views: Searched, sql: str, *values: object) -> None:
@@ -188,7 +139,7 @@ def check_that_full_text_drives(views: Searched, sql: str, *values: object) -> N
     assert [row[3] for row in plan if row[1] in within and "VIRTUAL TABLE" not in row[3]] == []
 
 
-@pytest.mark.parametrize("filters", FILTERS, ids=str)
+@pytest.mark.parametrize("filters", [{}, *({name: value} for name, value in EVERY_FILTER.items()), EVERY_FILTER], ids=str)
 @pytest.mark.parametrize("is_analysed", [False, True])
 def test_full_text_drives_the_search_and_is_asked_once(views: Searched, filters: dict[str, Any], *, is_analysed: bool) -> None:
     for number in range(30):
@@ -198,109 +149,24 @@ def test_full_text_drives_the_search_and_is_asked_once(views: Searched, filters:
     condition, values = where(QueryMemory(text="alpha", **filters), START_US)
     check_that_full_text_drives(views, words.AMONG_CURRENT, "alpha", 1, 10)
     check_that_full_text_drives(views, words.AMONG_ROWS, "alpha", "[1, 2]")
-    check_that_full_text_drives(views, words.AMONG_FILTERED.format(condition=condition), "alpha", *values, 10)
-    check_that_full_text_drives(views, words.FEW_AMONG_FILTERED.format(condition=condition), "alpha", *values, 10)
+    for sql in (words.AMONG_FILTERED, words.FEW_AMONG_FILTERED):
+        check_that_full_text_drives(views, sql.format(condition=condition), "alpha", *values, 10)
 
 
-@pytest.mark.parametrize("question", ["which port is used now?", "why alpha.py and PaymentGateway?", "設定"])
+@pytest.mark.parametrize("question", ["which port is used?", "why alpha.py and PaymentGateway?", "設定 of last week"])
 @pytest.mark.parametrize("filters", [{}, {"project": "p"}], ids=str)
-def test_no_statement_of_a_search_reads_a_table_from_end_to_end(
-    views: Searched, question: str, filters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_statement_of_a_search_reads_a_table_from_end_to_end(views: Searched, question: str, filters: dict[str, Any]) -> None:
     for number in range(60):
-        views.put(f"m{number}", f"alpha.py {number} port 設定 payment gateway", session_id=f"s{number % 3}")
-    views.show(contradicted("m3", "m4"))
-    monkeypatch.setattr(calibration, "FLOOR", 0.0)
+        views.put(f"m{number}", f"alpha.py {number} port 設定 payment gateway", session_id=f"s{number % 3}", at=START_US)
     views.find(question)
     looked: list[str] = []
     views.connection.set_trace_callback(looked.append)
-    views.find(question, explain=True, **filters)
+    views.find(question, explain=True, widen=True, **filters)
     views.connection.set_trace_callback(None)
-    asked = [sql for sql in looked if sql.lstrip().startswith("SELECT")]
-    for needed in ("session_memories", "announces_change", "m.metadata", "MATCH"):
-        assert any(needed in sql for sql in asked), needed
-    for sql in asked:
+    statements = [sql for sql in looked if sql.lstrip().startswith("SELECT")]
+    for needed in ("session_memories", "edges", "rating", "m.metadata", "MATCH"):
+        assert any(needed in sql for sql in statements), needed
+    # How many memories there are is counted up to a bound.
+    for sql in statements:
         scans = [row[3] for row in views.plans(sql) if OF_A_TABLE.match(row[3])]
-        assert scans == [], sql
-
-
-# --- rarity -------------------------------------------------------------------------------------------------------------------------------
-
-
-def test_the_rarer_a_term_the_more_it_tells_and_one_of_no_memory_is_marked() -> None:
-    found = words.rarities({"none": 0, "one": 1, "some": 10, "most": 90, "all": 100}, 100)
-    assert found["one"] > found["some"] > found["most"] >= found["all"] > 0
-    assert found["none"] < -found["one"]
-
-
-@given(st.dictionaries(st.text(min_size=1, max_size=3), st.integers(0, 2_000), max_size=8), st.integers(0, 3_000))
-def test_rarities_are_never_nought_and_shares_are_shares(counts: dict[str, int], memories: int) -> None:
-    found = words.rarities(counts, memories)
-    assert found.keys() == counts.keys()
-    assert all((rarity < 0) is (counts[term] == 0) and rarity != 0 for term, rarity in found.items())
-    assert 0.0 <= words.unknown(found, anything) <= 1.0
-    assert (words.unknown(found, anything) > 0) is any(count == 0 for count in counts.values())
-
-
-def anything(_text: str) -> bool:
-    return True
-
-
-def test_only_what_is_among_those_asked_about_is_unknown() -> None:
-    rarities = {'"zeppelin"': -2.0, '("HotAir" OR "hot air")': -1.0, '"alpha"': 1.0}
-    assert words.unknown(rarities, {"zeppelin"}.__contains__) == 0.5
-    assert words.unknown(rarities, {"hotair"}.__contains__) == 0.25
-
-
-def test_what_no_memory_holds_is_unknown_by_its_rarity(views: Searched) -> None:
-    for number in range(20):
-        views.store(f"m{number}", f"alpha number{number}")
-    known, half, nothing = (
-        words.unknown(words.rarities(words.counts(views.connection, asked(text)), 20), anything)
-        for text in ("number3", "number3 zeppelin", "zeppelin")
-    )
-    assert known == 0.0 < half < nothing == 1.0
-    assert words.unknown({}, anything) == 0.0
-
-
-def test_coverage_is_the_share_of_the_question_that_a_memory_holds_by_rarity(views: Searched) -> None:
-    for number in range(20):
-        views.store(f"m{number}", f"alpha number{number}")
-    counts = words.counts(views.connection, asked("alpha number3 number4"))
-    held = words.holders(views.connection, counts)
-    holding, other = (words.coverage(views.connection, words.rarities(counts, 20), held, row) for row in (4, 10))
-    assert holding == pytest.approx(0.5, abs=0.05)
-    assert 0.0 < other < 0.05
-    counts = words.counts(views.connection, asked("alpha number3"))
-    held = words.holders(views.connection, counts)
-    assert words.coverage(views.connection, words.rarities(counts, 20), held, 4) == pytest.approx(1.0)
-    assert words.coverage(views.connection, {}, {}, 4) == 0.0
-
-
-def test_a_term_that_most_hold_counts_in_coverage_as_any_other(large: Searched) -> None:
-    held = words.holders(large.connection, words.counts(large.connection, asked("deploy number7")))
-    rarities = {'"deploy"': 1.0, '"number7"': 1.0}
-    assert [words.coverage(large.connection, rarities, held, row) for row in (7, COMMON - 1)] == [1.0, 0.5]
-    assert words.rare_coverage(rarities, held, [7, COMMON - 1, 10**9]) == [0.5, 0.0, 0.0]
-
-
-def test_a_name_is_completed_where_nothing_else_has_it(views: Searched) -> None:
-    views.store("a", "the event evt_1PQrst failed")
-    views.store("b", "the event evt_2 passed")
-    for text, completed in (("evt_1PQ", '"evt_1pq" *'), ("evt_2", '"evt_2"'), ("evt_9", '"evt_9"')):
-        wanted = asked(text)
-        found, held = words.completed(views.connection, wanted, words.counts(views.connection, wanted), {text.lower()})
-        assert (found.expression, found.terms, tuple(held)) == (completed, (completed,), (completed,))
-        assert set(held.values()) == {0 if text == "evt_9" else 1}
-    wanted = asked("evt_1PQ")
-    assert words.completed(views.connection, wanted, words.counts(views.connection, wanted), set())[0] is wanted
-
-
-def test_what_is_hidden_is_counted_and_covers_nothing(views: Searched) -> None:
-    row = views.store("a", "alpha beta")
-    views.store("b", "beta")
-    views.show(deleted("a"))
-    counts = words.counts(views.connection, asked("alpha beta"))
-    assert counts == {'"alpha"': 0, '"beta"': 1}
-    assert words.coverage(views.connection, words.rarities(counts, 2), words.holders(views.connection, counts), row) == 0.0
-    assert rows(views.connection, "SELECT count(*) FROM memories_fts") == [(1,)]
+        assert scans == [] or str(COUNTED_MAX) in sql, sql

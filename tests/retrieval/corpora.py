@@ -1,0 +1,225 @@
+"""Memories and questions of several kinds, put into views as a daemon would, with real vectors, for a model to be fitted to.
+
+The project's own set is there always. Others are files on the machine of whoever fits, which the project does not hold.
+"""
+
+import json
+import pickle
+import random
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+
+import msgspec
+
+from omegad.embedding import catalogue
+from omegad.embedding.cache import text_hash
+from omegad.embedding.passages import passages
+from omegad.embedding.session import Session
+from omegad.ingestion import tagging
+from omegad.memory_types import MemoryTypes
+from omegad.queries.search import QueryMemory, Sources, pipeline
+from omegad.queries.search.mirror import Mirror
+from omegad.queries.search.model import Model
+from omegad.times import parse_time
+from tests.builders import EMBEDDER, START_US, embedded, stored
+from tests.queries.shown import Shown
+from tests.retrieval.dataset import load_memories, load_questions
+
+MINUTE_US = 60_000_000
+CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
+FEW = (1, 3, 10, 30)  # memories of the small stores that questions are asked of as well
+
+Embed = Callable[[str], bytes]
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory to store."""
+
+    key: str
+    content: str
+    event_type: str = "memory"
+    session_id: str | None = None
+    referenced_at: int | None = None
+    tags: tuple[str, ...] = ()
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A question, the keys of what answers it, and of what did so once."""
+
+    text: str
+    kind: str
+    gold: frozenset[str]
+    stale: frozenset[str] = frozenset()
+
+
+class Corpus(msgspec.Struct, frozen=True, kw_only=True):
+    """What one project holds and is asked, and the kind of texts it is made of."""
+
+    domain: str
+    name: str
+    memories: Sequence[Memory]
+    questions: Sequence[Question]
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A question asked in a project, whose own it is or another's: what the search looked at, and the rows of its answers."""
+
+    corpus: Corpus
+    question: Question
+    seen: pipeline.Observed
+    gold: frozenset[int]
+    stale: frozenset[int]
+
+
+def own() -> Iterator[Corpus]:
+    """Yield the project's own set, by project."""
+    memories, questions = load_memories(), [question for question in load_questions() if question.mode == "hybrid"]
+    for project in sorted({memory.project for memory in memories if memory.project}):
+        inside = [memory for memory in memories if memory.project == project]
+        keys = {memory.key for memory in inside}
+        yield Corpus(
+            domain="notes",
+            name=project,
+            memories=[
+                Memory(
+                    key=memory.key,
+                    content=memory.content,
+                    event_type=memory.event_type,
+                    session_id=memory.session_id,
+                    referenced_at=parse_time(f"{memory.referenced_date[:10]}T00:00:00Z", "date") if memory.referenced_date else None,
+                    tags=memory.tags,
+                )
+                for memory in inside
+            ],
+            questions=[
+                Question(text=one.text, kind=one.kind, gold=frozenset(one.gold), stale=frozenset([one.stale] if one.stale else []))
+                for one in questions
+                if one.project == project and keys.issuperset(one.gold)
+            ],
+        )
+
+
+def sets(path: Path, domain: str) -> Iterator[Corpus]:
+    """Yield the sets of a file: each a project, its memories (id, content, event_type, session_id) and its questions (text, kind, gold, stale)."""
+    for one in json.loads(path.read_text())["sets"]:
+        memories = [Memory(key=m["id"], content=m["content"], event_type=m["event_type"], session_id=m.get("session_id")) for m in one["memories"]]
+        told = (question for question in one["questions"] if not question.get("near"))
+        questions = [Question(text=q["text"], kind=q["kind"], gold=frozenset(q["gold"]), stale=frozenset(q["stale"])) for q in told]
+        yield Corpus(domain=domain, name=one["project"], memories=memories, questions=questions)
+
+
+def locomo(path: Path, domain: str) -> Iterator[Corpus]:
+    """Yield the conversations of a file in the form of LoCoMo: one memory a turn, dated by its session; categories 1 to 4."""
+    for number, sample in enumerate(json.loads(path.read_text())):
+        talk, memories = sample["conversation"], []
+        for session in sorted((key for key in talk if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])):
+            said = datetime.strptime(talk[f"{session}_date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+            for turn in talk[session]:
+                caption = f" [{turn['blip_caption']}]" if turn.get("blip_caption") else ""
+                memories.append(
+                    Memory(
+                        key=turn["dia_id"],
+                        content=f"{turn['speaker']}: {turn['text']}{caption}",
+                        session_id=f"{number}-{session}",
+                        referenced_at=int(said.timestamp()) * 1_000_000,
+                    )
+                )
+        known = {memory.key for memory in memories}
+        questions = []
+        for one in sample["qa"]:
+            gold = {f"D{int(a)}:{int(b)}" for evidence in one["evidence"] for a, b in re.findall(r"D:?(\d+):(\d+)", evidence)} & known
+            if one["category"] in CATEGORIES and gold:
+                questions.append(Question(text=one["question"], kind=CATEGORIES[one["category"]], gold=frozenset(gold)))
+        yield Corpus(domain=domain, name=f"locomo-{number}", memories=memories, questions=questions)
+
+
+def embedder(models: Path, cache: Path | None) -> tuple[Embed, Callable[[], None]]:
+    """Return what embeds a text by the installed model, and what writes the vectors to *cache*; raises `FileNotFoundError` without a model."""
+    manifest = catalogue.installed(models, "auto")
+    if manifest is None:
+        raise FileNotFoundError(f"no embedding model in {models}; `omegad model install` fetches one")
+    session = Session(models / manifest.name, manifest)
+    known: dict[str, bytes] = pickle.loads(cache.read_bytes()) if cache and cache.exists() else {}  # noqa: S301  whoever fits wrote it
+
+    def embed(text: str) -> bytes:
+        key = f"{manifest.embedder_id} {text_hash(text)}"
+        if key not in known:
+            known[key] = session.embed(text)
+        return known[key]
+
+    def save() -> None:
+        if cache:
+            cache.write_bytes(pickle.dumps(known))
+
+    return embed, save
+
+
+class Library:
+    """Corpora in one file of views, each as a project, to ask questions of."""
+
+    def __init__(self, corpora: Sequence[Corpus], embed: Embed) -> None:
+        """Store all memories in order, a minute apart."""
+        self.corpora = corpora
+        self._embed = embed
+        self._views = Shown()
+        self._mirror = Mirror(EMBEDDER)
+        self._rows: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        self._minutes = count()
+        self._tag_rules = tagging.load()
+        for corpus in corpora:
+            self._put(corpus.name, corpus.memories)
+
+    def ask(self, corpus: Corpus, question: Question, model: Model, project: str | None = None) -> Asked:
+        """Ask a question of its own corpus, or of another *project*."""
+        asked_of = project or corpus.name
+        rows = self._rows[asked_of]
+        now_us = START_US + (next(self._minutes) + 1_440) * MINUTE_US
+        query = QueryMemory(text=question.text, project=asked_of)
+        sources = Sources(self._embed(question.text), self._mirror, MemoryTypes({}), model)
+        seen = pipeline.observed(self._views.connection, query, sources, now_us)
+        known = (frozenset(rows[key] for key in keys if key in rows) for keys in (question.gold, question.stale))
+        return Asked(corpus=corpus, question=question, seen=seen, **dict(zip(("gold", "stale"), known, strict=True)))
+
+    def rank(self, asked: Asked, model: Model) -> list[int]:
+        """Return the rows that were seen as a model ranks them, best first."""
+        return [one.id for one in pipeline.ordered(self._views.connection, asked.seen, model)]
+
+    def signs(self, asked: Asked, model: Model) -> dict[str, float]:
+        """Return what the confidence in a model's ranking is read from."""
+        return pipeline.signs(self._views.connection, pipeline.ordered(self._views.connection, asked.seen, model), asked.seen)
+
+    def few(self, corpus: Corpus, question: Question, model: Model, size: int, chance: random.Random, *, is_answerable: bool) -> Asked:
+        """Ask a question of a store of so many memories of its corpus, one of which answers it or none."""
+        project = f"{corpus.name} {size} {next(self._minutes)}"
+        others = [memory for memory in corpus.memories if memory.key not in question.gold]
+        chosen = chance.sample(others, min(len(others), size - is_answerable))
+        if is_answerable:
+            chosen.append(next(memory for memory in corpus.memories if memory.key in question.gold))
+        self._put(project, chosen)
+        return self.ask(corpus, question, model, project)
+
+    def _put(self, project: str, memories: Sequence[Memory]) -> None:
+        for memory in memories:
+            content = memory.content.strip()
+            row = self._views.show(
+                stored(
+                    memory_id := f"{project} {memory.key}",
+                    content,
+                    event_type=memory.event_type,
+                    priority=MemoryTypes({}).of(memory.event_type).priority,
+                    tags=memory.tags,
+                    auto_tags=tagging.tags_of(content, project, self._tag_rules),
+                    referenced_at=memory.referenced_at,
+                ),
+                project=project,
+                session_id=memory.session_id and f"{project} {memory.session_id}",
+                occurred_at=START_US + next(self._minutes) * MINUTE_US,
+            )
+            self._rows[project][memory.key] = row
+            texts = passages(content)
+            self._views.vectors |= {text_hash(text): self._embed(text) for text in texts}
+            self._views.show(embedded(memory_id, *texts), project=project)

@@ -1,0 +1,243 @@
+"""`python -m tests.retrieval.fit --sets histories=FILE … --locomo conversations=FILE … [--write]`: fit the ranking and its confidence.
+
+Each kind of texts (a domain) weighs the same. Printed are the figures of every domain by a model that was fitted without it, and by the one
+that is fitted to all; `--write` makes that the model in force, with its provenance. The project's own set is one of the domains.
+"""
+
+import argparse
+import random
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import chain, product
+from pathlib import Path
+from statistics import fmean
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from omegad.config import find_paths
+from omegad.queries.search import model as models
+from omegad.queries.search.features import FEATURES, MATCHING, PRIOR
+from omegad.queries.search.model import Model, Newness, Weight
+from tests.retrieval.corpora import FEW, Asked, Library, embedder, locomo, own, sets
+
+Array = npt.NDArray[np.float64]
+
+TARGET = Path(models.__file__).with_name("model.json")
+BY_LENGTH = ("words", "coverage", "brief")
+"""The features whose weight depends on how long the texts are."""
+PRIOR_MOST = 16.0  # either way
+NEWEST = 0.1  # of a point of MRR is what a point of the newest above the stale is worth
+PRIORS = {"type": 0.1, "priority": 0.05, "rating": 0.5, "strength": 0.2, "probation": -0.7}
+"""Set, not fitted: the data has neither ratings nor age, and its types follow its domains."""
+SIGNS = ("intercept", "cosine", "covered", "unknown_words", "unknown_names", "lacks_names", "in_period", "log10_memories")
+RIDGE, RIDGE_OF_CONFIDENCE = 0.01, 1e-4
+ROUNDS = 2
+FOREIGN = 1  # questions of other projects of the domain that each project is asked, for each one of its own
+SMALL = 60  # questions that stores of each size in `FEW` are asked, half of which they can answer, in each domain
+ANSWERED = 0.975  # share of what is answered whose confidence is above the floor, in the domain where it is least
+FITTED = tuple(name for name in FEATURES if name not in PRIOR)
+
+Domains = dict[str, list[Asked]]
+
+
+def main() -> int:
+    """Fit and print; return 0, or 2 where a file or the model is missing."""
+    options = _options()
+    try:
+        embed, save = embedder(find_paths().models, options.cache)
+        corpora = list(chain(own(), *(read(path, domain) for read, domain, path in options.files)))
+    except FileNotFoundError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    library = Library(corpora, embed)
+    start = _model({name: Weight(1.0, 1.0, 0.0, 1.0) for name in MATCHING})
+    for _ in range(ROUNDS):  # the shortlist is chosen by the weights that are fitted to it
+        asked = _by_domain(library.ask(corpus, question, start) for corpus in corpora for question in corpus.questions if question.gold)
+        fitted_to = {domain: some for domain, some in asked.items() if domain not in options.aside}
+        start = _ranking(fitted_to)
+    for domain in fitted_to:
+        others = {name: some for name, some in fitted_to.items() if name != domain}
+        _print(f"without {domain}", domain, asked[domain], partial(library.rank, model=_ranking(others)))
+    newness = _newness(library, fitted_to, start)
+    fitted = msgspec.structs.replace(start, newness=newness, provenance=_provenance(fitted_to))
+    fitted = _confidence(library, fitted, fitted_to)
+    for domain, some in asked.items():
+        _print("fitted to all" if domain in fitted_to else "kept aside", domain, some, partial(library.rank, model=fitted))
+    save()
+    if options.write:
+        TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(_rounded(fitted)), indent=2) + b"\n")
+    return 0
+
+
+def _by_domain(asked: Iterable[Asked]) -> Domains:
+    found: Domains = defaultdict(list)
+    for one in asked:
+        found[one.corpus.domain].append(one)
+    return dict(found)
+
+
+def _ranking(domains: Domains) -> Model:
+    """Return the model of the ranking alone: of a softmax over each question's shortlist, that of the greatest likelihood of its answers."""
+    tables, golds, shares, given, lengths = [], [], [], [], []
+    place = [FITTED.index(name) for name in BY_LENGTH]
+    for some in domains.values():
+        for one in some:
+            gold = np.isin(one.seen.rows, list(one.gold))
+            if gold.any():
+                features = one.seen.features[:, : len(FITTED)]
+                tables.append(np.hstack([features, one.seen.length * features[:, place]]))
+                given.append(one.seen.features[:, len(FITTED) :] @ np.array([PRIORS[name] for name in PRIOR]))
+                golds.append(gold / gold.sum())
+                lengths.append(one.seen.length)
+                shares.append(1 / len(some))
+    whole, wanted, offset = np.concatenate(tables), np.concatenate(golds), np.concatenate(given)
+    starts = np.cumsum([0, *map(len, golds)])[:-1]
+    which = np.repeat(np.arange(len(golds)), [len(gold) for gold in golds])
+    weight, spread = np.array(shares), whole.std(axis=0) + 1e-6
+    scaled = whole / spread
+
+    def loss(weights: Array) -> tuple[float, Array]:
+        scores = scaled @ weights + offset
+        scores -= np.maximum.reduceat(scores, starts)[which]
+        odds = np.exp(scores)
+        total = np.add.reduceat(odds, starts)
+        missed = -float(weight @ np.add.reduceat(wanted * (scores - np.log(total)[which]), starts))
+        slope = scaled.T @ (weight[which] * (odds / total[which] - wanted))
+        return missed + RIDGE * float(weights @ weights), slope + 2 * RIDGE * weights
+
+    found = minimize(loss, np.zeros(whole.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 1_000}).x / spread
+    slopes = dict(zip(BY_LENGTH, found[len(FITTED) :], strict=True))
+    weights = {
+        name: Weight(value, value + float(slopes.get(name, 0.0)), float(seen.min()), float(seen.max()))
+        for name, value, seen in zip(FITTED, found[: len(FITTED)].tolist(), whole.T, strict=False)
+    }
+    return _model(weights, (float(min(lengths)), float(max(lengths))))
+
+
+def _newness(library: Library, domains: Domains, start: Model) -> Newness:
+    """Return the reach and likeness that put the answers first, and the newest of them, in the domains whose answers become outdated."""
+    some = [one for asked in domains.values() if any(one.stale for one in asked) for one in asked]
+    found: list[tuple[float, Newness]] = []
+    for reach, low in product((0.0, 2.0, 3.0, 4.0, 5.0), (0.4, 0.5)):
+        newness = Newness(reach=reach, same=(low, low + 0.3))
+        model = msgspec.structs.replace(start, newness=newness)
+        figures = _figures(some, partial(library.rank, model=model))
+        found.append((figures["MRR"] + NEWEST * figures["newest above stale"], newness))
+        sys.stdout.write(f"newness {reach} from {low}: {_told(figures)}\n")
+    return max(found, key=lambda pair: pair[0])[1]
+
+
+def _confidence(library: Library, model: Model, domains: Domains) -> Model:
+    """Return the model with logistic regressions of whether one of the best results answers; what answers and what does not weigh the same."""
+    chance = random.Random(1)  # noqa: S311  a sample, not a secret
+    signs: list[tuple[str, dict[str, float], bool]] = []
+    for domain, some in domains.items():
+        corpora = [corpus for corpus in library.corpora if corpus.domain == domain]
+        everyone = [(corpus, question) for corpus in corpora for question in corpus.questions]
+        asked = [*some, *(library.ask(corpus, question, model) for corpus, question in everyone if not question.gold)]
+        for corpus in corpora:
+            strangers = [(other, question) for other, question in everyone if other is not corpus]
+            for other, question in chance.sample(strangers, min(len(strangers), FOREIGN * len(corpus.questions))):
+                asked.append(library.ask(other, question, model, corpus.name))
+        answerable = [(corpus, question) for corpus, question in everyone if question.gold]
+        for size in FEW:
+            for number, (corpus, question) in enumerate(chance.sample(answerable, min(len(answerable), SMALL))):
+                asked.append(library.few(corpus, question, model, size, chance, is_answerable=number % 2 == 0))
+        for one in asked:
+            best = library.rank(one, model)[:3]
+            signs.append((domain, library.signs(one, model), not one.gold.isdisjoint(best)))
+    by_meaning = _logistic(signs, SIGNS)
+    by_words = _logistic(signs, tuple(name for name in SIGNS if name != "cosine"))
+    fitted = msgspec.structs.replace(model, confidence=by_meaning, confidence_by_words=by_words)
+    sure = [(domain, models.probability(by_meaning, found), answers) for domain, found, answers in signs if "cosine" in found]
+    floor = min(float(np.quantile([value for name, value, answers in sure if answers and name == domain], 1 - ANSWERED)) for domain in domains)
+    for domain, is_answer in product(domains, (True, False)):
+        below = [value < floor for name, value, answers in sure if name == domain and answers == is_answer]
+        sys.stdout.write(f"below the floor of {floor:.3f}, {domain}, {'answered' if is_answer else 'not answered'}: {100 * fmean(below):.1f} %\n")
+    return msgspec.structs.replace(fitted, floor=floor)
+
+
+def _logistic(signs: Sequence[tuple[str, dict[str, float], bool]], names: tuple[str, ...]) -> dict[str, float]:
+    known = [(domain, found, answers) for domain, found, answers in signs if "cosine" in found or "cosine" not in names]
+    table = np.array([[found[name] for name in names] for _, found, _ in known])
+    answers = np.array([answers for *_, answers in known], np.float64)
+    counts = defaultdict[tuple[str, bool], int](int)
+    for domain, _, answer in known:
+        counts[domain, answer] += 1
+    weight = np.array([1 / counts[domain, answer] for domain, _, answer in known])
+
+    def loss(weights: Array) -> tuple[float, Array]:
+        sure = expit(table @ weights)
+        missed = -float(weight @ (answers * np.log(sure + 1e-12) + (1 - answers) * np.log(1 - sure + 1e-12)))
+        slope = table.T @ (weight * (sure - answers))
+        return missed + RIDGE_OF_CONFIDENCE * float(weights @ weights), slope + 2 * RIDGE_OF_CONFIDENCE * weights
+
+    found = minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B", options={"maxiter": 1_000}).x
+    return {name: float(value) for name, value in zip(names, found, strict=True)}
+
+
+def _model(weights: dict[str, Weight], lengths: tuple[float, float] = (0.0, 0.0)) -> Model:
+    priors = {name: Weight(value, value, -PRIOR_MOST, PRIOR_MOST) for name, value in PRIORS.items()}
+    none = Newness(reach=0.0, same=(0.5, 0.8))
+    return Model(provenance="", ranking=weights | priors, lengths=lengths, newness=none, confidence={}, confidence_by_words={}, floor=0.0)
+
+
+def _figures(asked: Sequence[Asked], rank: Callable[[Asked], list[int]]) -> dict[str, float]:
+    rows = defaultdict[str, list[float]](list)
+    for one in asked:
+        order = rank(one)
+        places = sorted(order.index(row) if row in order else len(order) + 100 for row in one.gold)
+        rows["R@5"].append(sum(place < 5 for place in places) / len(places))
+        rows["R@10"].append(sum(place < 10 for place in places) / len(places))
+        rows["MRR"].append(1 / (places[0] + 1) if places[0] < 10 else 0.0)
+        if one.stale:
+            rows["newest above stale"].append(places[0] < min(order.index(row) if row in order else 100 for row in one.stale))
+    return {name: 100 * fmean(values) for name, values in rows.items()}
+
+
+def _told(figures: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.1f}" for name, value in figures.items())
+
+
+def _print(label: str, domain: str, some: Sequence[Asked], rank: Callable[[Asked], list[int]]) -> None:
+    sys.stdout.write(f"{label:24} {domain:14} {len(some):5} questions: {_told(_figures(some, rank))}\n")
+    sys.stdout.flush()
+
+
+def _provenance(domains: Domains) -> str:
+    counts = ", ".join(f"{domain} ({len({one.corpus.name for one in some})} projects, {len(some)} questions)" for domain, some in domains.items())
+    return f"python -m tests.retrieval.fit; all-MiniLM-L6-v2; domains of equal weight: {counts}"
+
+
+def _rounded(fitted: Model) -> Model:
+    return msgspec.structs.replace(
+        fitted,
+        ranking={name: Weight(*(round(value, 3) for value in msgspec.structs.astuple(weight))) for name, weight in fitted.ranking.items()},
+        lengths=(round(fitted.lengths[0], 3), round(fitted.lengths[1], 3)),
+        confidence={name: round(value, 3) for name, value in fitted.confidence.items()},
+        confidence_by_words={name: round(value, 3) for name, value in fitted.confidence_by_words.items()},
+        floor=round(fitted.floor, 3),
+    )
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.retrieval.fit", description=(__doc__ or "").split("\n\n", 1)[1])
+    parser.add_argument("--sets", nargs="*", default=[], metavar="DOMAIN=FILE", help="files of sets of memories and questions")
+    parser.add_argument("--locomo", nargs="*", default=[], metavar="DOMAIN=FILE", help="files of conversations in the form of LoCoMo")
+    parser.add_argument("--aside", nargs="*", default=[], metavar="DOMAIN", help="domains to print figures of, and not to fit to")
+    parser.add_argument("--cache", type=Path, metavar="FILE", help="where vectors are kept from one fit to the next")
+    parser.add_argument("--write", action="store_true", help="make the fitted model the one in force")
+    options = parser.parse_args()
+    pairs = [(read, *one.split("=", 1)) for read, given in ((sets, options.sets), (locomo, options.locomo)) for one in given]
+    options.files = [(lambda path, domain, read=read: read(Path(path), domain), domain, path) for read, domain, path in pairs]
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())
