@@ -69,6 +69,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """A question asked in a project, whose own it is or another's: what the search looked at, and the rows of its answers."""
 
     corpus: Corpus
+    project: str
     question: Question
     seen: pipeline.Observed
     gold: frozenset[int]
@@ -159,14 +160,14 @@ def embedder(models: Path, cache: Path | None) -> tuple[Embed, Callable[[], None
 
 
 class Library:
-    """Corpora in one file of views, each as a project, to ask questions of."""
+    """Corpora, each as the project of a home of its own, to ask questions of."""
 
     def __init__(self, corpora: Sequence[Corpus], embed: Embed) -> None:
         """Store all memories in order, a minute apart."""
         self.corpora = corpora
         self._embed = embed
-        self._views = Shown()
-        self._mirror = Mirror(EMBEDDER)
+        self._views: defaultdict[str, Shown] = defaultdict(Shown)
+        self._mirrors: defaultdict[str, Mirror] = defaultdict(lambda: Mirror(EMBEDDER))
         self._rows: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._minutes = count()
         self._tag_rules = tagging.load()
@@ -179,18 +180,19 @@ class Library:
         rows = self._rows[asked_of]
         now_us = START_US + (next(self._minutes) + 1_440) * MINUTE_US
         query = QueryMemory(text=question.text, project=asked_of)
-        sources = Sources(self._embed(question.text), self._mirror, MemoryTypes({}), model)
-        seen = pipeline.observed(self._views.connection, query, sources, now_us)
+        sources = Sources(self._embed(question.text), self._mirrors[asked_of], MemoryTypes({}), model)
+        seen = pipeline.observed(self._views[asked_of].connection, query, sources, now_us)
         known = (frozenset(rows[key] for key in keys if key in rows) for keys in (question.gold, question.stale))
-        return Asked(corpus=corpus, question=question, seen=seen, **dict(zip(("gold", "stale"), known, strict=True)))
+        return Asked(corpus=corpus, project=asked_of, question=question, seen=seen, **dict(zip(("gold", "stale"), known, strict=True)))
 
     def rank(self, asked: Asked, model: Model) -> list[int]:
         """Return the rows that were seen as a model ranks them, best first."""
-        return [one.id for one in pipeline.ordered(self._views.connection, asked.seen, model)]
+        return [one.id for one in pipeline.ordered(self._views[asked.project].connection, asked.seen, model)]
 
     def signs(self, asked: Asked, model: Model) -> dict[str, float]:
         """Return what the confidence in a model's ranking is read from."""
-        return pipeline.signs(self._views.connection, pipeline.ordered(self._views.connection, asked.seen, model), asked.seen)
+        connection = self._views[asked.project].connection
+        return pipeline.signs(connection, pipeline.ordered(connection, asked.seen, model), asked.seen)
 
     def few(self, corpus: Corpus, question: Question, model: Model, size: int, chance: random.Random, *, is_answerable: bool) -> Asked:
         """Ask a question of a store of so many memories of its corpus, one of which answers it or none."""
@@ -203,9 +205,10 @@ class Library:
         return self.ask(corpus, question, model, project)
 
     def _put(self, project: str, memories: Sequence[Memory]) -> None:
+        views = self._views[project]
         for memory in memories:
             content = memory.content.strip()
-            row = self._views.show(
+            row = views.show(
                 stored(
                     memory_id := f"{project} {memory.key}",
                     content,
@@ -221,5 +224,5 @@ class Library:
             )
             self._rows[project][memory.key] = row
             texts = passages(content)
-            self._views.vectors |= {text_hash(text): self._embed(text) for text in texts}
-            self._views.show(embedded(memory_id, *texts), project=project)
+            views.vectors |= {text_hash(text): self._embed(text) for text in texts}
+            views.show(embedded(memory_id, *texts), project=project)

@@ -32,7 +32,7 @@ TARGET = Path(models.__file__).with_name("model.json")
 BY_LENGTH = ("words", "coverage", "brief")
 """The features whose weight depends on how long the texts are."""
 PRIOR_MOST = 16.0  # either way
-NEWEST = 0.1  # of a point of MRR is what a point of the newest above the stale is worth
+NEWEST = 0.05  # of a point of MRR is what a point of the newest above the stale is worth
 PRIORS = {"type": 0.1, "priority": 0.05, "rating": 0.5, "strength": 0.2, "probation": -0.7}
 """Set, not fitted: the data has neither ratings nor age, and its types follow its domains."""
 SIGNS = ("intercept", "cosine", "covered", "unknown_words", "unknown_names", "lacks_names", "in_period", "log10_memories")
@@ -40,7 +40,7 @@ RIDGE, RIDGE_OF_CONFIDENCE = 0.01, 1e-4
 ROUNDS = 2
 FOREIGN = 1  # questions of other projects of the domain that each project is asked, for each one of its own
 SMALL = 60  # questions that stores of each size in `FEW` are asked, half of which they can answer, in each domain
-ANSWERED = 0.975  # share of what is answered whose confidence is above the floor, in the domain where it is least
+ANSWERED = 0.985  # share of what is answered whose confidence is above the floor, in the domain where it is least
 FITTED = tuple(name for name in FEATURES if name not in PRIOR)
 
 Domains = dict[str, list[Asked]]
