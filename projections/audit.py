@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from omegad.events.fact import Excerpt, Recorded
 from omegad.events.tool import ToolCalled
+from omegad.log.event import Excerpt, RecordedEvent
 from omegad.times import rfc3339
 from omegad.views.contract import Statement
 
@@ -37,7 +37,7 @@ CREATE INDEX coord_audit_by_session ON coord_audit (session_id, call_index);
 CANONICAL = ("SELECT * FROM coord_audit ORDER BY id",)
 
 
-def project(recorded: Recorded) -> Iterator[Statement]:
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case ToolCalled() as call:
             yield Statement(

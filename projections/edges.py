@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from omegad.events.fact import Recorded
 from omegad.events.memory import (
     MemoryContradicted,
     MemoryLinked,
@@ -12,6 +11,7 @@ from omegad.events.memory import (
     MemorySuperseded,
     MemoryUnlinked,
 )
+from omegad.log.event import RecordedEvent
 from omegad.times import rfc3339
 from omegad.views.contract import Statement, to_json
 
@@ -43,7 +43,7 @@ ON CONFLICT (source_id, target_id, edge_type) DO UPDATE SET weight = excluded.we
 """
 
 
-def project(recorded: Recorded) -> Iterator[Statement]:
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case MemoryStored(memory_id=source, related=related) | MemoryRelated(memory_id=source, related=related):
             for place, edge in enumerate(related):
@@ -63,7 +63,7 @@ def project(recorded: Recorded) -> Iterator[Statement]:
             pass
 
 
-def _edge(recorded: Recorded, ends: tuple[str, str], edge_type: str, weight: float, *, place: int = 0, reason: str | None = None) -> Statement:
+def _edge(recorded: RecordedEvent, ends: tuple[str, str], edge_type: str, weight: float, *, place: int = 0, reason: str | None = None) -> Statement:
     metadata = None if reason is None else to_json({"reason": reason})
     created_at = rfc3339(recorded.occurred_at)
     bounded = min(1.0, max(0.0, weight))

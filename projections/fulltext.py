@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from omegad.events.fact import Recorded
 from omegad.events.memory import (
     MemoryDeleted,
     MemoryEdited,
@@ -14,6 +13,7 @@ from omegad.events.memory import (
     MemorySuperseded,
 )
 from omegad.lexemes import lexemes
+from omegad.log.event import RecordedEvent
 from omegad.times import day
 from omegad.views.contract import Statement, to_json, united
 
@@ -72,7 +72,7 @@ _GIVE = "UPDATE fulltext_rows SET auto_tags = ?2, tags = coalesce(?3, tags), day
 _RETAG = f"UPDATE memories_fts SET tags = (SELECT {_WORDS} FROM fulltext_rows AS r WHERE r.memory_id = ?1) WHERE rowid = {_ROW}"
 
 
-def project(recorded: Recorded) -> Iterator[Statement]:
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case MemoryStored() as stored:
             yield from _stored(recorded, stored)
@@ -93,7 +93,7 @@ def project(recorded: Recorded) -> Iterator[Statement]:
             pass
 
 
-def _stored(recorded: Recorded, stored: MemoryStored) -> Iterator[Statement]:
+def _stored(recorded: RecordedEvent, stored: MemoryStored) -> Iterator[Statement]:
     spoken_of = None if stored.referenced_at is None else day(stored.referenced_at)
     row = (stored.memory_id, recorded.position, to_json(stored.tags), to_json(stored.auto_tags), spoken_of)
     yield Statement("INSERT INTO fulltext_rows (memory_id, id, tags, auto_tags, day) VALUES (?, ?, ?, ?, ?)", row)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from omegad.events.fact import Fact, Recorded
 from omegad.events.memory import (
     MemoryContradicted,
     MemoryDeleted,
@@ -20,6 +19,7 @@ from omegad.events.memory import (
     MemorySuperseded,
     MemoryUnlinked,
 )
+from omegad.log.event import Event, RecordedEvent
 from omegad.views.contract import Statement
 
 NAME = "histories"
@@ -53,14 +53,14 @@ CREATE TABLE memory_history (
 CANONICAL = ("SELECT * FROM memory_history ORDER BY memory_id, position",)
 
 
-def project(recorded: Recorded) -> Iterator[Statement]:
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
     for memory_id in dict.fromkeys(_named(recorded.event)):
         yield Statement("INSERT INTO memory_history VALUES (?, ?)", (memory_id, recorded.position))
 
 
 def _named(event: object) -> Iterator[str]:
     """Yield the memory that an event is about, and the other one that it is also about, where there is one."""
-    if isinstance(event, Fact):
+    if isinstance(event, Event):
         for name in ("memory_id", "superseded_by", "contradicted_by", "target_id"):
             if memory_id := getattr(event, name, None):
                 yield memory_id

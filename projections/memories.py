@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from omegad.events.fact import Fact, Recorded
 from omegad.events.memory import (
     MemoryContradicted,
     MemoryDeleted,
@@ -19,6 +18,7 @@ from omegad.events.memory import (
     MemoryUnlinked,
 )
 from omegad.events.retrieval import MemoryQueried
+from omegad.log.event import Event, RecordedEvent
 from omegad.times import rfc3339
 from omegad.traits import traits
 from omegad.views.contract import Statement, to_json, united
@@ -123,7 +123,7 @@ UPDATE memories SET status = 'active', superseded_by = NULL, contradicted_by = N
 """
 
 
-def project(recorded: Recorded) -> Iterator[Statement]:
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case MemoryStored() as stored:
             yield _insert(recorded, stored)
@@ -142,7 +142,7 @@ def project(recorded: Recorded) -> Iterator[Statement]:
             yield Statement(_USE, (to_json([result.memory_id for result in results]), rfc3339(at)))
         case MemoryRelated() | MemoryRated() | MemoryPromoted() | MemoryContradicted() | MemoryUnlinked() as event:
             yield from _standing(event)
-        case Fact() as event:
+        case Event() as event:
             yield from _state(recorded, event)
         case _:
             pass
@@ -168,7 +168,7 @@ def _known_by(new: MemoryEvolved | MemoryEdited) -> Statement:
     return Statement(_GIVE, (to_json(new.auto_tags), to_json(new.redacted), *given, new.memory_id))
 
 
-def _standing(event: Fact) -> Iterator[Statement]:
+def _standing(event: Event) -> Iterator[Statement]:
     match event:
         case MemoryRelated(memory_id=memory_id):
             yield Statement("UPDATE memories SET pending = 0 WHERE node_id = ?", (memory_id,))
@@ -184,7 +184,7 @@ def _standing(event: Fact) -> Iterator[Statement]:
             pass
 
 
-def _state(recorded: Recorded, event: Fact) -> Iterator[Statement]:
+def _state(recorded: RecordedEvent, event: Event) -> Iterator[Statement]:
     change = "UPDATE memories SET status = ?, superseded_by = ?, changed_position = ? WHERE node_id = ?"
     match event:
         case MemorySuperseded(memory_id=memory_id, superseded_by=by):
@@ -199,7 +199,7 @@ def _state(recorded: Recorded, event: Fact) -> Iterator[Statement]:
             pass
 
 
-def _insert(recorded: Recorded, stored: MemoryStored) -> Statement:
+def _insert(recorded: RecordedEvent, stored: MemoryStored) -> Statement:
     said_us = recorded.occurred_at
     return Statement(
         _INSERT,

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from omegad.events.fact import Recorded
 from omegad.events.retrieval import MemoryQueried
+from omegad.log.event import RecordedEvent
 from omegad.times import rfc3339
 from omegad.views.contract import Statement, to_json
 
@@ -47,7 +47,7 @@ CREATE INDEX retrievals_by_session ON retrievals (session_id);
 CANONICAL = ("SELECT * FROM retrieval_queries ORDER BY id", "SELECT * FROM retrievals ORDER BY id")
 
 
-def project(recorded: Recorded) -> Iterator[Statement]:
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case MemoryQueried() as query:
             at = rfc3339(query.at)

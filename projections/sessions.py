@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from omegad.events.fact import Recorded
 from omegad.events.memory import MemoryStored
+from omegad.log.event import RecordedEvent
 from omegad.views.contract import Statement
 
 NAME = "sessions"
@@ -31,7 +31,7 @@ VALUES (?1, ?2, ?3, (SELECT max(id) FROM session_memories WHERE session_id = ?2)
 _FOLLOW = "UPDATE session_memories SET next_id = ?1 WHERE id = (SELECT previous_id FROM session_memories WHERE id = ?1)"
 
 
-def project(recorded: Recorded) -> Iterator[Statement]:
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case MemoryStored(memory_id=memory_id) if recorded.session_id is not None:
             yield Statement(_INSERT, (recorded.position, recorded.session_id, memory_id))

@@ -5,8 +5,8 @@ Which texts were embedded is what the events say; the bytes come from the cache 
 
 from collections.abc import Iterator
 
-from omegad.events.fact import Recorded
 from omegad.events.memory import MemoryEdited, MemoryEmbedded, MemoryEvolved
+from omegad.log.event import RecordedEvent
 from omegad.views.contract import Embedding, Statement
 
 NAME = "vectors"
@@ -43,7 +43,7 @@ SELECT id, ?, embedder_id FROM memory_vectors WHERE id = ? AND text_hash = ? AND
 """
 
 
-def project(recorded: Recorded) -> Iterator[Statement]:
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case MemoryEmbedded(memory_id=memory_id, embedder_id=embedder_id, text_hashes=text_hashes):
             for chunk, text_hash in enumerate(text_hashes):

@@ -22,8 +22,6 @@ from omegad.daemon import Daemon
 from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, FileRecord, Manifest
-from omegad.events.erasure import PayloadErased
-from omegad.events.fact import Erased, Excerpt, Fact, NewEvent, Position, Recorded, Unknown
 from omegad.events.memory import (
     EdgeType,
     MemoryContradicted,
@@ -48,6 +46,8 @@ from omegad.events.tool import ToolCalled
 from omegad.log import event_log
 from omegad.log.codec import tag_of
 from omegad.log.decision import Decision, Outcome, Proposal
+from omegad.log.erasure import PayloadErased
+from omegad.log.event import Erased, Event, Excerpt, NewEvent, Position, RecordedEvent, Unknown
 from omegad.log.event_log import EventLog
 from omegad.rpc.peer import Call, Peer
 from omegad.storage.database import open_reader
@@ -184,7 +184,7 @@ def erased(*positions: Position, reason: str = "asked for") -> PayloadErased:
     return PayloadErased(positions=positions, reason=reason)
 
 
-def recorded(event: Fact | Unknown | Erased, position: Position = 1, **changes: Any) -> Recorded:
+def recorded(event: Event | Unknown | Erased, position: Position = 1, **changes: Any) -> RecordedEvent:
     """Give an event the place in a log that it would have, were the log nothing but such events."""
     at = START_US + position * 1_000_000
     tag = event.tag if isinstance(event, Unknown | Erased) else tag_of(type(event))
@@ -205,7 +205,7 @@ def recorded(event: Fact | Unknown | Erased, position: Position = 1, **changes: 
         "chain": blake2b(position.to_bytes(8, "big"), digest_size=32).digest(),
         "event": event,
     }
-    return Recorded(**fields | changes)
+    return RecordedEvent(**fields | changes)
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
@@ -215,7 +215,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     word: str = ""
 
 
-def proposal(*events: Fact | NewEvent, session_id: str | None = "session-1", word: str = "", **changes: Any) -> Proposal:
+def proposal(*events: Event | NewEvent, session_id: str | None = "session-1", word: str = "", **changes: Any) -> Proposal:
     """Propose *events* as they are, whatever the guards say."""
     new = tuple(one if isinstance(one, NewEvent) else NewEvent(event=one, session_id=session_id) for one in events)
     return Proposal(decide=lambda _guards, _now_us: Decision(events=new, answer=Written(word=word)), **changes)
@@ -230,13 +230,13 @@ async def running_log(path: Path, clock: Clock | None = None) -> AsyncIterator[E
         await log.drain()
 
 
-async def append(log: EventLog, *events: Fact | NewEvent, **changes: Any) -> Outcome:
+async def append(log: EventLog, *events: Event | NewEvent, **changes: Any) -> Outcome:
     return await log.append(proposal(*events, **changes))
 
 
-async def everything(log: EventLog) -> list[Recorded]:
+async def everything(log: EventLog) -> list[RecordedEvent]:
     """Read the whole log."""
-    found: list[Recorded] = []
+    found: list[RecordedEvent] = []
     while part := await log.read(len(found), 1_000):
         found += part
     return found
@@ -410,7 +410,7 @@ def at_most(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def show(projection: Projection, events: Sequence[Recorded]) -> Connection:
+def show(projection: Projection, events: Sequence[RecordedEvent]) -> Connection:
     """Show events in one projection, in a database of its own."""
     connection = open_in_memory()
     connection.executescript(schema(projection))

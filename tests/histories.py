@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
-from omegad.events.fact import Fact
+from omegad.log.event import Event
 from tests.builders import (
     contradicted,
     deleted,
@@ -35,7 +35,7 @@ class History:
     """What has happened so far, and what of it later events must agree with."""
 
     def __init__(self) -> None:
-        self.events: list[Fact] = []
+        self.events: list[Event] = []
         self._states: dict[str, str] = {}
         self._embedded: set[tuple[str, str]] = set()
         self._text: dict[str, str] = {}
@@ -150,7 +150,7 @@ _KINDS: tuple[Callable[[History, int, int], None], ...] = (
 STEPS = st.lists(st.tuples(st.integers(0, len(_KINDS) - 1), st.integers(0, 9), st.integers(0, 9)), max_size=40)
 
 
-def history(steps: Sequence[Step]) -> list[Fact]:
+def history(steps: Sequence[Step]) -> list[Event]:
     """Turn numbers into the events of a log."""
     made = History()
     for step in steps:

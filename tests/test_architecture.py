@@ -36,13 +36,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.supervisor": set(),
     "omegad.allocator": set(),
     "omegad.__main__": {"omegad.cli"},
-    "omegad.events": set(),
+    "omegad.events": {"omegad.log.event", "omegad.log.erasure"},
     "omegad.storage": {"omegad.errors"},
-    "omegad.log": {"omegad.events", "omegad.storage", *LEAVES},
+    "omegad.log": {"omegad.events", "omegad.redaction", "omegad.state", "omegad.storage", *LEAVES},
+    "omegad.redaction": {"omegad.log.event", "omegad.errors"},
+    "omegad.state": {"omegad.events", "omegad.log", "omegad.storage"},
     "omegad.views": {"omegad.events", "omegad.log", "omegad.storage", "omegad.embedding.cache", *LEAVES},
-    "omegad.views.contract": {"omegad.events"},
+    "omegad.views.contract": {"omegad.events", "omegad.log.event"},
     "omegad.evidence": {"omegad.stems"},
     "omegad.commands": {
+        "omegad.redaction",
+        "omegad.state",
         "omegad.evidence",
         "omegad.events",
         "omegad.log",
@@ -51,6 +55,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     },  # of the log the types of guards and decisions, no file
     "omegad.ingestion": {"omegad.errors"},  # rules over text, which know nothing of where it goes
     "omegad.queries": {
+        "omegad.log.event",
+        "omegad.redaction",
         "omegad.events",
         "omegad.lexemes",
         "omegad.memory_types",
@@ -62,6 +68,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.queries.search.ranking": {"omegad.queries.search.model"},
     "omegad.reactions": {"omegad.events", "omegad.commands", "omegad.queries", *LEAVES},
     "omegad.dispatch": {
+        "omegad.redaction",
+        "omegad.state",
         "omegad",
         "omegad.commands",
         "omegad.config",
@@ -86,6 +94,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.rpc.client": {"omegad.errors", "omegad.rpc.answers", "omegad.rpc.endpoint", "omegad.rpc.protocol"},
     "omegad.rpc.methods": {"omegad.commands", "omegad.queries", "omegad.errors", "omegad.rpc.protocol"},
     "omegad.daemon": {
+        "omegad.log.event",
+        "omegad.redaction",
         "omegad",
         "omegad.allocator",
         "omegad.commands",
@@ -119,6 +129,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "projections": {"omegad.views.contract"},
     "projections.*": {
+        "omegad.log.event",
         "omegad.events",
         "omegad.lexemes",
         "omegad.times",

@@ -1,6 +1,6 @@
 """What may be asked to happen: a Struct for each command and, beside it, the pure decision what it comes to.
 
-Boundary: knows events, the log's guards and decisions, and errors; opens no file, and knows no socket, model or clock.
+Boundary: knows events, the decision state and decisions, and errors; opens no file, and knows no socket, model or clock.
 """
 
 from omegad.commands.compaction import CompactMemories

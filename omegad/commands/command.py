@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from omegad.errors import NotFound, Refused
-from omegad.events.fact import Position
-from omegad.log.guards import Guards, MemoryGuard
+from omegad.log.event import Position
+from omegad.state import DecisionState, MemoryState
 
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 Text = Annotated[str, Meta(min_length=1)]
@@ -32,18 +32,18 @@ class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
     position: Position = 0
 
 
-def known(guards: Guards, memory_id: str) -> MemoryGuard:
+def known(state: DecisionState, memory_id: str) -> MemoryState:
     """Return what the log knows of a memory; raises `NotFound`."""
-    guard = guards.memory(memory_id)
-    if guard is None:
+    memory = state.memory(memory_id)
+    if memory is None:
         raise NotFound(f"there is no memory {memory_id[:80]}")
-    return guard
+    return memory
 
 
-def findable(guards: Guards, memory_id: str, now_us: int) -> MemoryGuard:
+def findable(state: DecisionState, memory_id: str, now_us: int) -> MemoryState:
     """Return what the log knows of a memory that a search may find; raises `NotFound`, or `Refused` for one that is hidden."""
-    guard = known(guards, memory_id)
-    if not guard.is_active(now_us):
-        state = "expired" if guard.state == "active" else guard.state
-        raise Refused(f"memory {memory_id} is {state}", hint="memory.restore brings it back")
-    return guard
+    memory = known(state, memory_id)
+    if not memory.is_active(now_us):
+        shown = "expired" if memory.state == "active" else memory.state
+        raise Refused(f"memory {memory_id} is {shown}", hint="memory.restore brings it back")
+    return memory

@@ -9,11 +9,11 @@ from msgspec import Meta
 from omegad.commands.clusters import CLUSTER_MAX, Member, clusters, summary
 from omegad.commands.command import Command, Name
 from omegad.commands.content import content_key
-from omegad.events.fact import Fact, NewEvent, Position
 from omegad.events.memory import MemoryEmbedded, MemoryStored, MemorySuperseded
 from omegad.log.decision import Decision
-from omegad.log.guards import Guards, MemoryGuard
-from omegad.log.sanitise import TAGS_MAX
+from omegad.log.event import Event, NewEvent, Position
+from omegad.redaction.sanitise import TAGS_MAX
+from omegad.state import DecisionState, MemoryState
 
 COMPACTED_TYPES = ("advisor_insight", "session_summary")
 """What is compacted where nothing else is asked for: notes that accumulate by themselves and that nobody wrote to be kept word by word.
@@ -93,9 +93,9 @@ def drafts(members: Sequence[Member], command: CompactMemories) -> list[Draft]:
     return [Draft(members=cluster, content=summary(cluster)) for cluster in found]
 
 
-def compact(command: CompactMemories, prepared: PreparedCompaction, guards: Guards, now_us: int) -> Decision:
+def compact(command: CompactMemories, prepared: PreparedCompaction, state: DecisionState, now_us: int) -> Decision:
     """Decide a compaction: all clusters at once. What changed since it was prepared is left out; nothing is refused."""
-    events, compaction = compacted(prepared, guards, now_us)
+    events, compaction = compacted(prepared, state, now_us)
     answer = Compacted(
         dry_run=command.dry_run,
         clusters=tuple(map(without_id, compaction.clusters)) if command.dry_run else compaction.clusters,
@@ -105,17 +105,19 @@ def compact(command: CompactMemories, prepared: PreparedCompaction, guards: Guar
     return Decision(events=() if command.dry_run else events, answer=answer)
 
 
-def compacted(prepared: PreparedCompaction, guards: Guards, now_us: int, promoted: Collection[str] = ()) -> tuple[tuple[NewEvent, ...], Compaction]:
+def compacted(
+    prepared: PreparedCompaction, state: DecisionState, now_us: int, promoted: Collection[str] = ()
+) -> tuple[tuple[NewEvent, ...], Compaction]:
     """Return the events that a compaction comes to, and its account. *promoted* are memories whose probation ends in the same append."""
     events: list[NewEvent] = []
     found: list[Cluster] = []
     for draft in prepared.drafts:
-        current = {m.memory_id: guard for m in draft.members if (guard := _unchanged(m, prepared, guards, now_us))}
+        current = {m.memory_id: memory for m in draft.members if (memory := _unchanged(m, prepared, state, now_us))}
         if len(current) < prepared.size_min:
             continue
         left = _narrowed(draft, current)
         stored = _stored(left, list(current.values()), promoted)
-        holder = guards.holder(stored.content_key, now_us)
+        holder = state.holder(stored.content_key, now_us)
         if holder is not None and holder.memory_id not in current:
             continue
         events.extend(_events(left, stored))
@@ -128,11 +130,11 @@ def without_id(cluster: Cluster) -> Cluster:
     return msgspec.structs.replace(cluster, memory_id=None)
 
 
-def _unchanged(member: Member, prepared: PreparedCompaction, guards: Guards, now_us: int) -> MemoryGuard | None:
-    guard = guards.memory(member.memory_id)
-    if guard is None or not guard.is_active(now_us) or guard.changed_at > prepared.read_position or guard.rating > RATING_MAX:
+def _unchanged(member: Member, prepared: PreparedCompaction, state: DecisionState, now_us: int) -> MemoryState | None:
+    memory = state.memory(member.memory_id)
+    if memory is None or not memory.is_active(now_us) or memory.changed_at > prepared.read_position or memory.rating > RATING_MAX:
         return None
-    return guard
+    return memory
 
 
 def _narrowed(draft: Draft, current: Collection[str]) -> Draft:
@@ -141,9 +143,9 @@ def _narrowed(draft: Draft, current: Collection[str]) -> Draft:
     return draft if len(members) == len(draft.members) else Draft(members=members, content=summary(members), memory_id=draft.memory_id)
 
 
-def _stored(draft: Draft, guards: Sequence[MemoryGuard], promoted: Collection[str]) -> MemoryStored:
+def _stored(draft: Draft, memories: Sequence[MemoryState], promoted: Collection[str]) -> MemoryStored:
     first = draft.members[0]
-    ttls = [guard.ttl_seconds for guard in guards if guard.ttl_seconds is not None]
+    ttls = [memory.ttl_seconds for memory in memories if memory.ttl_seconds is not None]
     moments = {member.referenced_at for member in draft.members}
     tags = _united(member.tags for member in draft.members)[:TAGS_MAX]
     auto_tags = [tag for tag in _united(member.auto_tags for member in draft.members) if tag not in tags]
@@ -158,10 +160,10 @@ def _stored(draft: Draft, guards: Sequence[MemoryGuard], promoted: Collection[st
         priority=max(member.priority for member in draft.members),
         metadata={"compacted": [member.memory_id for member in draft.members]},
         referenced_at=moments.pop() if len(moments) == 1 else None,
-        ttl_seconds=max(ttls) if len(ttls) == len(guards) else None,
+        ttl_seconds=max(ttls) if len(ttls) == len(memories) else None,
         source=SOURCE,
         confidence=min((member.confidence for member in draft.members if member.confidence is not None), default=None),
-        on_probation=all(guard.probation and guard.memory_id not in promoted for guard in guards),
+        on_probation=all(memory.probation and memory.memory_id not in promoted for memory in memories),
     )
 
 
@@ -170,7 +172,7 @@ def _united(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _events(draft: Draft, stored: MemoryStored) -> tuple[NewEvent, ...]:
-    facts: list[Fact] = [stored]
+    facts: list[Event] = [stored]
     if draft.embedder_id is not None:
         facts.append(MemoryEmbedded(memory_id=stored.memory_id, embedder_id=draft.embedder_id, text_hashes=draft.text_hashes))
     facts.extend(MemorySuperseded(memory_id=m.memory_id, superseded_by=stored.memory_id, reason=REASON) for m in draft.members)

@@ -8,10 +8,10 @@ import msgspec
 from omegad.commands import lifecycle
 from omegad.commands.command import Command
 from omegad.commands.compaction import Compaction, PreparedCompaction, compacted, without_id
-from omegad.events.fact import NewEvent, Position
 from omegad.events.memory import MemoryExpired, MemoryPromoted
 from omegad.log.decision import Decision
-from omegad.log.guards import Guards, MemoryGuard
+from omegad.log.event import NewEvent, Position
+from omegad.state import DecisionState, MemoryState
 
 FLAGGED_RATING_MAX = -3
 """The sum of ratings from which a memory is named as one to be looked at."""
@@ -46,13 +46,13 @@ class PreparedConsolidation(msgspec.Struct, frozen=True, kw_only=True):
     compaction: PreparedCompaction = PreparedCompaction()
 
 
-def consolidate(command: ConsolidateMemories, prepared: PreparedConsolidation, guards: Guards, now_us: int) -> Decision:
+def consolidate(command: ConsolidateMemories, prepared: PreparedConsolidation, state: DecisionState, now_us: int) -> Decision:
     """Decide a consolidation, all of it at once; what has changed since it was prepared is left out."""
-    expired = lifecycle.expire(prepared.due, guards, now_us).events
-    promoted = [guard for guard in _active(prepared.proven, guards, now_us) if guard.probation]
-    promotions = tuple(NewEvent(event=MemoryPromoted(memory_id=guard.memory_id, evidence="use"), project=guard.project) for guard in promoted)
-    promoted_ids = tuple(guard.memory_id for guard in promoted)
-    compactions, account = compacted(prepared.compaction, guards, now_us, promoted_ids)
+    expired = lifecycle.expire(prepared.due, state, now_us).events
+    promoted = [memory for memory in _active(prepared.proven, state, now_us) if memory.probation]
+    promotions = tuple(NewEvent(event=MemoryPromoted(memory_id=memory.memory_id, evidence="use"), project=memory.project) for memory in promoted)
+    promoted_ids = tuple(memory.memory_id for memory in promoted)
+    compactions, account = compacted(prepared.compaction, state, now_us, promoted_ids)
     if command.dry_run:
         account = Compaction(clusters=tuple(map(without_id, account.clusters)), superseded=account.superseded)
     events = () if command.dry_run else (*expired, *promotions, *compactions)
@@ -61,12 +61,12 @@ def consolidate(command: ConsolidateMemories, prepared: PreparedConsolidation, g
         expired=tuple(new.event.memory_id for new in expired if isinstance(new.event, MemoryExpired)),
         promoted=promoted_ids,
         compacted=account,
-        flagged=tuple(guard.memory_id for guard in _active(prepared.flagged, guards, now_us) if guard.rating <= FLAGGED_RATING_MAX),
+        flagged=tuple(memory.memory_id for memory in _active(prepared.flagged, state, now_us) if memory.rating <= FLAGGED_RATING_MAX),
         position=0 if events else prepared.compaction.read_position,
     )
     return Decision(events=events, answer=answer)
 
 
-def _active(memory_ids: tuple[str, ...], guards: Guards, now_us: int) -> list[MemoryGuard]:
-    found = (guards.memory(memory_id) for memory_id in memory_ids)
-    return [guard for guard in found if guard is not None and guard.is_active(now_us)]
+def _active(memory_ids: tuple[str, ...], state: DecisionState, now_us: int) -> list[MemoryState]:
+    found = (state.memory(memory_id) for memory_id in memory_ids)
+    return [memory for memory in found if memory is not None and memory.is_active(now_us)]

@@ -6,9 +6,9 @@ from hashlib import sha256
 import msgspec
 
 from omegad.errors import Invalid
-from omegad.log.sanitise import CONTENT_BYTES_MAX, METADATA_BYTES_MAX
-from omegad.log.secrets import redact
 from omegad.memory_types import EPISODIC_TYPES
+from omegad.redaction import redact
+from omegad.redaction.sanitise import CONTENT_BYTES_MAX, METADATA_BYTES_MAX
 
 
 class Clean(msgspec.Struct, frozen=True):

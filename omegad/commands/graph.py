@@ -6,10 +6,10 @@ from msgspec import Meta
 
 from omegad.commands.command import Acknowledged, Command, Name, known
 from omegad.errors import NotFound, Refused
-from omegad.events.fact import NewEvent
 from omegad.events.memory import EdgeType, MemoryLinked, MemoryUnlinked
 from omegad.log.decision import Decision
-from omegad.log.guards import Guards
+from omegad.log.event import NewEvent
+from omegad.state import DecisionState
 
 
 class LinkMemories(Command, frozen=True, kw_only=True, tag="memory.link"):
@@ -29,24 +29,24 @@ class UnlinkMemories(Command, frozen=True, kw_only=True, tag="memory.unlink"):
     edge_type: EdgeType | None = None
 
 
-def link(command: LinkMemories, guards: Guards, now_us: int) -> Decision:
+def link(command: LinkMemories, state: DecisionState, now_us: int) -> Decision:
     """Decide an edge; raises `NotFound` for an id that was never stored, `Refused` for an edge to itself."""
     del now_us
     if command.memory_id == command.target_id:
         raise Refused("a memory cannot be linked to itself")
-    guard = known(guards, command.memory_id)
-    known(guards, command.target_id)
+    memory = known(state, command.memory_id)
+    known(state, command.target_id)
     event = MemoryLinked(memory_id=command.memory_id, target_id=command.target_id, edge_type=command.edge_type, weight=command.weight)
-    return Decision(events=(NewEvent(event=event, project=guard.project),), answer=Acknowledged())
+    return Decision(events=(NewEvent(event=event, project=memory.project),), answer=Acknowledged())
 
 
-def unlink(command: UnlinkMemories, edge_types: tuple[EdgeType, ...], guards: Guards, now_us: int) -> Decision:
+def unlink(command: UnlinkMemories, edge_types: tuple[EdgeType, ...], state: DecisionState, now_us: int) -> Decision:
     """Decide to take away the edges of *edge_types*, those that there are of the ones asked for; raises `NotFound` where there is none."""
     del now_us
-    guard = known(guards, command.memory_id)
-    known(guards, command.target_id)
+    memory = known(state, command.memory_id)
+    known(state, command.target_id)
     if not edge_types:
         kind = f"{command.edge_type} " if command.edge_type else ""
         raise NotFound(f"there is no {kind}edge from {command.memory_id} to {command.target_id}")
     event = MemoryUnlinked(memory_id=command.memory_id, target_id=command.target_id, edge_types=edge_types)
-    return Decision(events=(NewEvent(event=event, project=guard.project),), answer=Acknowledged())
+    return Decision(events=(NewEvent(event=event, project=memory.project),), answer=Acknowledged())

@@ -8,7 +8,6 @@ import msgspec
 from omegad.commands.command import Acknowledged, Command, Name, Reason, Text, findable, known
 from omegad.commands.content import content_key
 from omegad.errors import Conflict, Refused
-from omegad.events.fact import Fact, NewEvent, Position
 from omegad.events.memory import (
     MemoryDeleted,
     MemoryEdited,
@@ -21,7 +20,8 @@ from omegad.events.memory import (
     Rating,
 )
 from omegad.log.decision import Decision
-from omegad.log.guards import Guards, MemoryGuard
+from omegad.log.event import Event, NewEvent, Position
+from omegad.state import DecisionState, MemoryState
 
 POINTS: dict[Rating, int] = {"helpful": 1, "unhelpful": -1, "outdated": -2}
 
@@ -122,98 +122,98 @@ class PreparedEdit(msgspec.Struct, frozen=True, kw_only=True):
     given: Given | None = None
 
 
-def edit(command: EditMemory, prepared: PreparedEdit, guards: Guards, now_us: int) -> Decision:
+def edit(command: EditMemory, prepared: PreparedEdit, state: DecisionState, now_us: int) -> Decision:
     """Decide an edit; one that gives nothing but what is there already is answered without an event.
 
     Raises `NotFound`, `Refused` for a memory that is hidden, and `Conflict` where another one says exactly that.
     """
-    guard = findable(guards, command.memory_id, now_us)
-    key = content_key(prepared.content, guard.event_type, guard.project, guard.entity_id, guard.session_id)
-    if key == guard.content_key and prepared.given is None:
-        return Decision(answer=Edited(position=guard.changed_at, redacted=prepared.redacted))
-    _check_free(guards, key, guard, now_us)
+    memory = findable(state, command.memory_id, now_us)
+    key = content_key(prepared.content, memory.event_type, memory.project, memory.entity_id, memory.session_id)
+    if key == memory.content_key and prepared.given is None:
+        return Decision(answer=Edited(position=memory.changed_at, redacted=prepared.redacted))
+    _check_free(state, key, memory, now_us)
     edited = MemoryEdited(
-        memory_id=guard.memory_id,
+        memory_id=memory.memory_id,
         content=prepared.content,
         content_key=key,
         reason=command.reason,
-        auto_tags=prepared.auto_tags(guard.project),
+        auto_tags=prepared.auto_tags(memory.project),
         redacted=prepared.redacted,
         **msgspec.structs.asdict(prepared.given or Given()),
     )
-    facts: list[Fact] = [edited]
+    facts: list[Event] = [edited]
     # What is still pending gets its vectors together with its relations.
-    if prepared.embedder_id is not None and not guard.pending:
-        facts.append(MemoryEmbedded(memory_id=guard.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes))
-    return _decided(guard, *facts, answer=Edited(redacted=prepared.redacted))
+    if prepared.embedder_id is not None and not memory.pending:
+        facts.append(MemoryEmbedded(memory_id=memory.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes))
+    return _decided(memory, *facts, answer=Edited(redacted=prepared.redacted))
 
 
-def delete(command: DeleteMemory, replaced: tuple[str, ...], guards: Guards, now_us: int) -> Decision:
+def delete(command: DeleteMemory, replaced: tuple[str, ...], state: DecisionState, now_us: int) -> Decision:
     """Decide a deletion; *replaced* are the memories it may have taken the place of. Raises `NotFound`, `Refused` where it is deleted already."""
     del now_us
-    guard = known(guards, command.memory_id)
-    if guard.state == "deleted":
+    memory = known(state, command.memory_id)
+    if memory.state == "deleted":
         raise Refused(f"memory {command.memory_id} is deleted already")
-    superseded = tuple(name for name in replaced if (other := guards.memory(name)) is not None and other.state == "superseded")
-    return _decided(guard, MemoryDeleted(memory_id=command.memory_id, reason=command.reason), answer=Deleted(superseded=superseded))
+    superseded = tuple(name for name in replaced if (other := state.memory(name)) is not None and other.state == "superseded")
+    return _decided(memory, MemoryDeleted(memory_id=command.memory_id, reason=command.reason), answer=Deleted(superseded=superseded))
 
 
-def supersede(command: SupersedeMemory, guards: Guards, now_us: int) -> Decision:
+def supersede(command: SupersedeMemory, state: DecisionState, now_us: int) -> Decision:
     """Decide a supersession; raises `NotFound`, and `Refused` where either is hidden or both are the same."""
     if command.memory_id == command.superseded_by:
         raise Refused("a memory cannot supersede itself")
-    guard = findable(guards, command.memory_id, now_us)
-    findable(guards, command.superseded_by, now_us)
+    memory = findable(state, command.memory_id, now_us)
+    findable(state, command.superseded_by, now_us)
     reason = command.reason or "asked for"
-    return _decided(guard, MemorySuperseded(memory_id=command.memory_id, superseded_by=command.superseded_by, reason=reason))
+    return _decided(memory, MemorySuperseded(memory_id=command.memory_id, superseded_by=command.superseded_by, reason=reason))
 
 
-def restore(command: RestoreMemory, guards: Guards, now_us: int) -> Decision:
+def restore(command: RestoreMemory, state: DecisionState, now_us: int) -> Decision:
     """Decide a restoration; raises `NotFound`, `Refused` for a memory that is not hidden, `Conflict` where another says exactly that now."""
-    guard = known(guards, command.memory_id)
-    if guard.is_active(now_us):
+    memory = known(state, command.memory_id)
+    if memory.is_active(now_us):
         raise Refused(f"memory {command.memory_id} is not deleted, superseded or expired")
-    _check_free(guards, guard.content_key, guard, now_us)
-    is_over = guard.expires_at is not None and guard.expires_at <= now_us
-    return _decided(guard, MemoryRestored(memory_id=command.memory_id, reason=command.reason, is_permanent=is_over))
+    _check_free(state, memory.content_key, memory, now_us)
+    is_over = memory.expires_at is not None and memory.expires_at <= now_us
+    return _decided(memory, MemoryRestored(memory_id=command.memory_id, reason=command.reason, is_permanent=is_over))
 
 
-def rate(command: RateMemory, guards: Guards, now_us: int) -> Decision:
+def rate(command: RateMemory, state: DecisionState, now_us: int) -> Decision:
     """Decide a rating, whatever the memory's state: it may have been hidden since it was read. One that helped has proved itself."""
     del now_us
-    guard = known(guards, command.memory_id)
+    memory = known(state, command.memory_id)
     points = POINTS[command.rating]
-    facts: list[Fact] = [MemoryRated(memory_id=command.memory_id, rating=command.rating, points=points, reason=command.reason)]
-    if guard.probation and points > 0:
+    facts: list[Event] = [MemoryRated(memory_id=command.memory_id, rating=command.rating, points=points, reason=command.reason)]
+    if memory.probation and points > 0:
         facts.append(MemoryPromoted(memory_id=command.memory_id, evidence="use"))
-    return _decided(guard, *facts, answer=Rated(score=guard.rating + points))
+    return _decided(memory, *facts, answer=Rated(score=memory.rating + points))
 
 
-def promote(command: PromoteMemory, guards: Guards, now_us: int) -> Decision:
+def promote(command: PromoteMemory, state: DecisionState, now_us: int) -> Decision:
     """Decide a promotion; one that is not on probation stays as it is. Raises `NotFound`, and `Refused` for a memory that is hidden."""
-    guard = findable(guards, command.memory_id, now_us)
-    if not guard.probation:
-        return Decision(answer=Promoted(position=guard.changed_at))
-    return _decided(guard, MemoryPromoted(memory_id=command.memory_id, evidence="explicit"), answer=Promoted())
+    memory = findable(state, command.memory_id, now_us)
+    if not memory.probation:
+        return Decision(answer=Promoted(position=memory.changed_at))
+    return _decided(memory, MemoryPromoted(memory_id=command.memory_id, evidence="explicit"), answer=Promoted())
 
 
-def expire(memory_ids: tuple[str, ...], guards: Guards, now_us: int) -> Decision:
+def expire(memory_ids: tuple[str, ...], state: DecisionState, now_us: int) -> Decision:
     """Record of these memories that their time is over, of those where it is; the rest have been hidden, kept or renewed meanwhile."""
-    over = [guard for memory_id in memory_ids if (guard := guards.memory(memory_id)) and guard.state == "active"]
+    over = [memory for memory_id in memory_ids if (memory := state.memory(memory_id)) and memory.state == "active"]
     facts = [
-        MemoryExpired(memory_id=guard.memory_id, expired_at=guard.expires_at)
-        for guard in over
-        if guard.expires_at is not None and guard.expires_at <= now_us
+        MemoryExpired(memory_id=memory.memory_id, expired_at=memory.expires_at)
+        for memory in over
+        if memory.expires_at is not None and memory.expires_at <= now_us
     ]
     return Decision(events=tuple(NewEvent(event=fact) for fact in facts), answer=Acknowledged())
 
 
-def _check_free(guards: Guards, key: str, guard: MemoryGuard, now_us: int) -> None:
-    holder = guards.holder(key, now_us)
-    if holder is not None and holder.memory_id != guard.memory_id:
+def _check_free(state: DecisionState, key: str, memory: MemoryState, now_us: int) -> None:
+    holder = state.holder(key, now_us)
+    if holder is not None and holder.memory_id != memory.memory_id:
         raise Conflict(f"memory {holder.memory_id} says exactly that", hint="delete or edit that one first")
 
 
-def _decided(guard: MemoryGuard, *facts: Fact, answer: msgspec.Struct | None = None) -> Decision:
-    events = (NewEvent(event=fact, project=guard.project, follows=place > 0) for place, fact in enumerate(facts))
+def _decided(memory: MemoryState, *facts: Event, answer: msgspec.Struct | None = None) -> Decision:
+    events = (NewEvent(event=fact, project=memory.project, follows=place > 0) for place, fact in enumerate(facts))
     return Decision(events=tuple(events), answer=Acknowledged() if answer is None else answer)

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from omegad.commands.relating import Neighbour
-from omegad.events.fact import NewEvent
 from omegad.events.memory import MemoryContradicted, MemorySuperseded
-from omegad.log.guards import Guards, MemoryGuard
+from omegad.log.event import NewEvent
+from omegad.state import DecisionState, MemoryState
 
 REPLACEABLE_MAX = 3
 STRENGTH = 1.0
@@ -31,13 +31,13 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True):
     may_replace: tuple[Replaceable, ...] = ()
 
 
-def effects(memory_id: str, said_at: int, neighbours: Sequence[Neighbour], named: Iterable[MemoryGuard], guards: Guards) -> Effects:
+def effects(memory_id: str, said_at: int, neighbours: Sequence[Neighbour], named: Iterable[MemoryState], state: DecisionState) -> Effects:
     """Return what a memory that was said at a moment, in microseconds since 1970, does to its neighbours and to those *named*.
 
     It supersedes those named, but never itself. What was said after it, it does not deny, and is not offered for replacement.
     """
     replaced = {other.memory_id: other for other in named if other.memory_id != memory_id}
-    before = [n for n in neighbours if n.memory_id != memory_id and (other := guards.memory(n.memory_id)) and other.said_at <= said_at]
+    before = [n for n in neighbours if n.memory_id != memory_id and (other := state.memory(n.memory_id)) and other.said_at <= said_at]
     denied = [denial(memory_id, n.memory_id, n.contradiction) for n in before if n.contradiction]
     events = [NewEvent(event=fact) for fact in denied]
     for other in replaced.values():

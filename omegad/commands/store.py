@@ -12,7 +12,6 @@ from omegad.commands.content import content_key
 from omegad.commands.relating import Neighbour, relations
 from omegad.commands.replacing import Effects, Replaceable, effects
 from omegad.errors import Refused
-from omegad.events.fact import Fact, NewEvent, Position
 from omegad.events.memory import (
     Likeness,
     MemoryEmbedded,
@@ -23,9 +22,10 @@ from omegad.events.memory import (
     Relation,
 )
 from omegad.log.decision import Decision
-from omegad.log.guards import Guards, MemoryGuard
-from omegad.log.sanitise import TAGS_MAX
+from omegad.log.event import Event, NewEvent, Position
 from omegad.memory_types import TTL_SECONDS_MAX, MemoryType
+from omegad.redaction.sanitise import TAGS_MAX
+from omegad.state import DecisionState, MemoryState
 from omegad.times import parse_time
 
 EVENT_TYPE = "memory"  # where none is named
@@ -128,69 +128,69 @@ class Outdated(Refused):
     """The neighbours have changed since they were looked up."""
 
 
-def store(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, guards: Guards, now_us: int) -> Decision:
+def store(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, state: DecisionState, now_us: int) -> Decision:
     """Decide a store: a duplicate of what is there, exactly or nearly; an addition to it; or a new memory with its relations.
 
     Raises `NotFound` and `Refused` for what it is to supersede, as `memory.supersede` does, and `Outdated` when what was prepared does not
     hold any more, and it is not the last try.
     """
     key = content_key(prepared.content, command.event_type, command.project, command.entity_id, command.session_id)
-    neighbours = still_valid(prepared, guards, now_us)
+    neighbours = still_valid(prepared, state, now_us)
     open_to_growth = [neighbour for neighbour in neighbours if neighbour.memory_id not in command.supersedes]
     repeated = next((n for n in open_to_growth if n.duplicate), None)
-    survivor = guards.holder(key, now_us)
+    survivor = state.holder(key, now_us)
     likeness: tuple[Likeness, float] = ("exact", 1.0)
     if survivor is None and repeated is not None and repeated.duplicate:
-        survivor, likeness = guards.memory(repeated.memory_id), repeated.duplicate
+        survivor, likeness = state.memory(repeated.memory_id), repeated.duplicate
     if survivor is not None:
-        facts: list[Fact] = [_repeated(command, prepared, survivor, likeness, _lasting(command, kind, survivor))]
-        done = effects_of(command, survivor.memory_id, neighbours, guards, now_us)
+        facts: list[Event] = [_repeated(command, prepared, survivor, likeness, _lasting(command, kind, survivor))]
+        done = effects_of(command, survivor.memory_id, neighbours, state, now_us)
         return _strengthened(command, prepared, survivor, facts, done, outcome="duplicate")
     grown = next((n for n in open_to_growth if n.evolution), None)
-    survivor = guards.memory(grown.memory_id) if grown else None
+    survivor = state.memory(grown.memory_id) if grown else None
     if survivor is not None and grown is not None and grown.evolution and not _is_lesser(command, survivor):
         facts = _evolved(command, prepared, survivor, grown.evolution, _lasting(command, kind, survivor))
-        done = effects_of(command, survivor.memory_id, neighbours, guards, now_us)
+        done = effects_of(command, survivor.memory_id, neighbours, state, now_us)
         return _strengthened(command, prepared, survivor, facts, done, outcome="evolved")
-    done = effects_of(command, prepared.memory_id, neighbours, guards, now_us)
+    done = effects_of(command, prepared.memory_id, neighbours, state, now_us)
     return _new(command, prepared, kind, key, related=relations(neighbours), done=done)
 
 
-def effects_of(command: StoreMemory, memory_id: str, neighbours: Sequence[Neighbour], guards: Guards, now_us: int) -> Effects:
+def effects_of(command: StoreMemory, memory_id: str, neighbours: Sequence[Neighbour], state: DecisionState, now_us: int) -> Effects:
     """Return what a store whose content a memory holds does to others; raises `NotFound`, and `Refused` where it names a hidden one."""
-    named = [findable(guards, other, now_us) for other in command.supersedes]
+    named = [findable(state, other, now_us) for other in command.supersedes]
     said_at = now_us if (learned := command.learned_at()) is None else learned
-    return effects(memory_id, said_at, neighbours, named, guards)
+    return effects(memory_id, said_at, neighbours, named, state)
 
 
-def still_valid(prepared: PreparedStore, guards: Guards, now_us: int) -> tuple[Neighbour, ...]:
+def still_valid(prepared: PreparedStore, state: DecisionState, now_us: int) -> tuple[Neighbour, ...]:
     """Return the neighbours that are still as they were read.
 
     Raises `Outdated` where some are not or others may have come, unless it is the last try.
     """
     current: list[Neighbour] = []
     for neighbour in prepared.neighbours:
-        guard = guards.memory(neighbour.memory_id)
-        if guard is not None and guard.is_active(now_us) and guard.changed_at <= prepared.read_position:
+        memory = state.memory(neighbour.memory_id)
+        if memory is not None and memory.is_active(now_us) and memory.changed_at <= prepared.read_position:
             current.append(neighbour)
-    arrivals = [guards.memory(memory_id) for memory_id in prepared.arrived() if memory_id != prepared.memory_id]
-    have_arrived = any(guard is not None and guard.changed_at > prepared.read_position for guard in arrivals)
+    arrivals = [state.memory(memory_id) for memory_id in prepared.arrived() if memory_id != prepared.memory_id]
+    have_arrived = any(memory is not None and memory.changed_at > prepared.read_position for memory in arrivals)
     is_outdated = have_arrived or len(current) < len(prepared.neighbours)
     if is_outdated and not prepared.is_last_try:
         raise Outdated
     return tuple(current)
 
 
-def _is_lesser(command: StoreMemory, survivor: MemoryGuard) -> bool:
+def _is_lesser(command: StoreMemory, survivor: MemoryState) -> bool:
     """Say whether what is stored was captured unasked, and what there is was told by a person."""
     return command.is_automatic() and not survivor.probation
 
 
-def _tags(command: StoreMemory, survivor: MemoryGuard) -> tuple[str, ...]:
+def _tags(command: StoreMemory, survivor: MemoryState) -> tuple[str, ...]:
     return () if _is_lesser(command, survivor) else tuple(dict.fromkeys(command.tags))
 
 
-def _ignored(command: StoreMemory, survivor: MemoryGuard) -> tuple[str, ...]:
+def _ignored(command: StoreMemory, survivor: MemoryState) -> tuple[str, ...]:
     """Return the names of what was given with a store and is not kept, since an older memory holds the content."""
     given = {
         "metadata": command.metadata or None,
@@ -214,7 +214,7 @@ class _Lasting(msgspec.Struct, frozen=True, kw_only=True):
     is_permanent: bool = False
 
 
-def _lasting(command: StoreMemory, kind: MemoryType, survivor: MemoryGuard) -> _Lasting:
+def _lasting(command: StoreMemory, kind: MemoryType, survivor: MemoryState) -> _Lasting:
     asked = _ttl_seconds(command, kind)
     if survivor.ttl_seconds is None or _is_lesser(command, survivor):
         return _Lasting()
@@ -222,7 +222,7 @@ def _lasting(command: StoreMemory, kind: MemoryType, survivor: MemoryGuard) -> _
 
 
 def _repeated(
-    command: StoreMemory, prepared: PreparedStore, survivor: MemoryGuard, likeness: tuple[Likeness, float], lasting: _Lasting
+    command: StoreMemory, prepared: PreparedStore, survivor: MemoryState, likeness: tuple[Likeness, float], lasting: _Lasting
 ) -> MemoryRepeated:
     how, similarity = likeness
     return MemoryRepeated(
@@ -236,7 +236,7 @@ def _repeated(
     )
 
 
-def _evolved(command: StoreMemory, prepared: PreparedStore, survivor: MemoryGuard, similarity: float, lasting: _Lasting) -> list[Fact]:
+def _evolved(command: StoreMemory, prepared: PreparedStore, survivor: MemoryState, similarity: float, lasting: _Lasting) -> list[Event]:
     """Return that a memory says what was stored, which restates all that it said."""
     grown = MemoryEvolved(
         memory_id=survivor.memory_id,
@@ -258,8 +258,8 @@ def _evolved(command: StoreMemory, prepared: PreparedStore, survivor: MemoryGuar
 def _strengthened(
     command: StoreMemory,
     prepared: PreparedStore,
-    survivor: MemoryGuard,
-    facts: list[Fact],
+    survivor: MemoryState,
+    facts: list[Event],
     done: Effects,
     *,
     outcome: Literal["duplicate", "evolved"],
@@ -303,7 +303,7 @@ def _new(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, key: s
         pending=prepared.pending,
         on_probation=is_automatic,
     )
-    facts: list[Fact] = [stored]
+    facts: list[Event] = [stored]
     if prepared.embedder_id is not None:
         facts.append(MemoryEmbedded(memory_id=stored.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes))
     answer = Stored(
@@ -321,7 +321,7 @@ def _new(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, key: s
     return Decision(events=_events(command, facts, done), answer=answer)
 
 
-def _events(command: StoreMemory, facts: Iterable[Fact], done: Effects) -> tuple[NewEvent, ...]:
+def _events(command: StoreMemory, facts: Iterable[Event], done: Effects) -> tuple[NewEvent, ...]:
     """Address the events of one store: the first is what happened, and the cause of the others."""
     occurred_at = command.learned_at()
     events = (*(NewEvent(event=fact, project=command.project) for fact in facts), *done.events)

@@ -6,11 +6,11 @@ import msgspec
 from msgspec import Meta
 
 from omegad.commands.command import Command, Name
-from omegad.events.fact import Excerpt, NewEvent, Position
 from omegad.events.tool import ToolCalled, ToolStatus
 from omegad.log.decision import Decision
-from omegad.log.guards import Guards
-from omegad.log.sanitise import excerpt
+from omegad.log.event import Excerpt, NewEvent, Position
+from omegad.redaction.sanitise import excerpt
+from omegad.state import DecisionState
 
 
 class RecordToolCall(Command, frozen=True, kw_only=True, tag="tool.record"):
@@ -45,12 +45,12 @@ def cut(command: RecordToolCall) -> Excerpts:
     return Excerpts(_excerpt(command.tool_input), _excerpt(command.result))
 
 
-def record(command: RecordToolCall, excerpts: Excerpts, guards: Guards, now_us: int) -> Decision:
+def record(command: RecordToolCall, excerpts: Excerpts, state: DecisionState, now_us: int) -> Decision:
     """Decide a call's number in its session; a tool use that is recorded already keeps its own."""
     del now_us
-    if command.tool_use_id is not None and (known := guards.tool_call(command.session_id, command.tool_use_id)):
+    if command.tool_use_id is not None and (known := state.tool_call(command.session_id, command.tool_use_id)):
         return Decision(answer=ToolCallRecorded(position=known.position, call_index=known.call_index))
-    call_index = guards.calls(command.session_id) + 1
+    call_index = state.calls(command.session_id) + 1
     event = ToolCalled(
         tool_name=command.tool_name,
         status=command.status,

@@ -7,7 +7,7 @@ from msgspec import Meta
 from omegad.commands.command import Name
 from omegad.commands.store import EVENT_TYPE, StoreMemory
 from omegad.errors import Refused
-from omegad.log.guards import MemoryGuard
+from omegad.state import MemoryState
 from omegad.times import parse_time
 
 
@@ -28,18 +28,18 @@ class UpsertMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.upsert"):
         return parse_time(self.timestamp, "timestamp")
 
 
-def check_scope(command: UpsertMemory, guard: MemoryGuard) -> None:
+def check_scope(command: UpsertMemory, memory: MemoryState) -> None:
     """Refuse an upsert that gives a memory another type, project, entity or time to live than it has; raises `Refused`."""
     given: dict[str, object] = {"project": command.project, "entity_id": command.entity_id, "ttl_seconds": command.ttl_seconds}
     if command.event_type != EVENT_TYPE:
         given["event_type"] = command.event_type
     for name, value in given.items():
-        if value is not None and value != (known := getattr(guard, name)):
+        if value is not None and value != (known := getattr(memory, name)):
             hint = "leave it out, or store another memory and let it supersede this one"
-            raise Refused(f"memory {guard.memory_id} has {name} {known!r}, and {value!r} cannot take its place", hint=hint)
+            raise Refused(f"memory {memory.memory_id} has {name} {known!r}, and {value!r} cannot take its place", hint=hint)
 
 
-def ignored(command: UpsertMemory, guard: MemoryGuard) -> tuple[str, ...]:
+def ignored(command: UpsertMemory, memory: MemoryState) -> tuple[str, ...]:
     """Return the names of what was given for a memory that is there, and is not kept: whose session it is, and whether it is on probation."""
     given = {"session_id": command.session_id, "probation": command.probation}
-    return tuple(name for name, value in given.items() if value is not None and value != getattr(guard, name))
+    return tuple(name for name, value in given.items() if value is not None and value != getattr(memory, name))

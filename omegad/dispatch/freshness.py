@@ -6,7 +6,7 @@ import anyio
 
 from omegad.dispatch.parts import Parts
 from omegad.errors import Invalid, Stale
-from omegad.events.fact import Position
+from omegad.log.event import Position
 
 OWN_WRITES_S = 10.0  # for the views to show what this connection wrote; longer means that they cannot
 

@@ -78,7 +78,7 @@ class LateVectors:
         self._lock = threading.Lock()
 
     def add(self, memory_id: str, project: str | None, vector: bytes) -> None:
-        """Note a memory that is being stored; whether it was is for the log's guards to say."""
+        """Note a memory that is being stored; whether it was is for the decision state to say."""
         with self._lock:
             self._entries.append((memory_id, project, vector))
 

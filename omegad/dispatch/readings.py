@@ -11,7 +11,7 @@ from omegad.dispatch.commands import Origin
 from omegad.dispatch.freshness import Freshness
 from omegad.dispatch.parts import Parts
 from omegad.errors import NotFound, OmegadError, Stale
-from omegad.events.fact import Position
+from omegad.log.event import Position
 from omegad.queries import Reading, graph, history, lessons, memory, receipts, search, timeline
 from omegad.queries.graph import Graph, SimilarAnswer, SimilarMemories, TraverseMemories
 from omegad.queries.history import History, MemoryHistory

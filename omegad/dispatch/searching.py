@@ -12,13 +12,13 @@ from omegad.dispatch.commands import Origin
 from omegad.dispatch.freshness import Freshness
 from omegad.dispatch.parts import Parts
 from omegad.errors import ModelFailed, ModelMissing, OmegadError, Overloaded
-from omegad.events.fact import NewEvent
 from omegad.events.retrieval import MemoryQueried, Returned
 from omegad.log.decision import Decision, Proposal
-from omegad.log.guards import Guards
+from omegad.log.event import NewEvent
 from omegad.queries import memory, search
 from omegad.queries.search import Answer, Matches, QueryMemory, Sources
 from omegad.queries.search.ranking import RANKING_VERSION
+from omegad.state import DecisionState
 from omegad.storage.driver import Connection
 
 _log = structlog.get_logger(__name__)
@@ -111,6 +111,6 @@ class _Nothing(msgspec.Struct, frozen=True):
     """Nobody waits for the answer."""
 
 
-def _as_is(new: NewEvent, guards: Guards, now_us: int) -> Decision:
-    del guards, now_us
+def _as_is(new: NewEvent, state: DecisionState, now_us: int) -> Decision:
+    del state, now_us
     return Decision(events=(new,), answer=_Nothing())

@@ -13,13 +13,13 @@ from omegad.dispatch.searching import QueryDispatch
 from omegad.dispatch.system import SystemDispatch
 from omegad.errors import Invalid
 from omegad.log.decision import Outcome
-from omegad.log.sanitise import without_credentials
-from omegad.log.secrets import redact_name
 from omegad.queries import Reading
 from omegad.queries.log import FollowLog, ReadLog, VerifyLog
 from omegad.queries.search import QueryMemory
 from omegad.queries.system import PROTOCOL, Greeting, Hello, Metrics, Ping, Pong, Shutdown, Status, exposition
 from omegad.queries.views import RebuildViews, VerifyViews
+from omegad.redaction import redact_name
+from omegad.redaction.sanitise import without_credentials
 from omegad.rpc import methods
 from omegad.rpc.peer import Call
 

@@ -18,11 +18,11 @@ from omegad.errors import Invalid, Refused, Unavailable
 from omegad.ingestion.noise import noise_of
 from omegad.ingestion.tagging import tags_of
 from omegad.log.decision import Decide, Decision
-from omegad.log.guards import Guards
-from omegad.log.sanitise import TAGS_MAX
-from omegad.log.secrets import redact
 from omegad.queries import search
 from omegad.queries.neighbours import neighbours
+from omegad.redaction import redact
+from omegad.redaction.sanitise import TAGS_MAX
+from omegad.state import DecisionState
 from omegad.storage.driver import Connection
 from omegad.times import parse_time
 
@@ -115,16 +115,16 @@ class Storing:
         )
         edit = await self.decide_edit(EditMemory(memory_id=memory_id, content=command.content, ack=command.ack), given)
 
-        def decide(guards: Guards, now_us: int) -> Decision:
-            guard = known(guards, memory_id)
-            upsert.check_scope(command, guard)
-            done = store.effects_of(command, memory_id, (), guards, now_us)
+        def decide(state: DecisionState, now_us: int) -> Decision:
+            memory = known(state, memory_id)
+            upsert.check_scope(command, memory)
+            done = store.effects_of(command, memory_id, (), state, now_us)
             learned = parse_time(command.timestamp, "timestamp")
-            facts = (*edit(guards, now_us).events, *done.events)
+            facts = (*edit(state, now_us).events, *done.events)
             events = tuple(
                 msgspec.structs.replace(new, occurred_at=learned, session_id=command.session_id, follows=place > 0) for place, new in enumerate(facts)
             )
-            ignored = upsert.ignored(command, guard)
+            ignored = upsert.ignored(command, memory)
             answer = store.Stored(memory_id=memory_id, outcome="stored", superseded=done.superseded, redacted=prepared.redacted, ignored=ignored)
             return Decision(events=events, answer=answer)
 
@@ -147,8 +147,8 @@ class Storing:
     def _noting(self, decide: Decide, command: StoreMemory, prepared: PreparedStore, embedded: Embedded | None) -> Decide:
         """Return *decide*, which then also notes the memory among the late ones, for those that are being decided meanwhile."""
 
-        def noting(guards: Guards, now_us: int) -> Decision:
-            decision = decide(guards, now_us)
+        def noting(state: DecisionState, now_us: int) -> Decision:
+            decision = decide(state, now_us)
             if embedded is not None:
                 self._near.late.add(prepared.memory_id, command.project, embedded.vector)
             return decision

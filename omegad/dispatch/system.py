@@ -14,7 +14,7 @@ from omegad import __version__
 from omegad.config import Paths
 from omegad.dispatch.parts import Parts
 from omegad.errors import Invalid, OmegadError, Unavailable
-from omegad.events.fact import Position
+from omegad.log.event import Position
 from omegad.log.verifying import LogReport
 from omegad.queries.log import FollowLog, LogPage, ReadLog, VerifyLog, told
 from omegad.queries.system import EmbeddingStatus, LogStatus, ServiceStatus, ViewStatus

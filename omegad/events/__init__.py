@@ -5,7 +5,6 @@ Invariant: a released event never changes incompatibly. A field may be added wit
 the old shape's golden file is kept, and `omegad.log.upcasting` learns the step.
 """
 
-from omegad.events.erasure import PayloadErased
 from omegad.events.memory import (
     MemoryContradicted,
     MemoryDeleted,
@@ -25,8 +24,9 @@ from omegad.events.memory import (
 )
 from omegad.events.retrieval import MemoryQueried
 from omegad.events.tool import ToolCalled
+from omegad.log.erasure import PayloadErased
 
-Event = (
+AnyEvent = (
     MemoryStored
     | MemoryEmbedded
     | MemoryRepeated

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from omegad.events.fact import Fact, FreeData, FreeText
+from omegad.log.event import Event, FreeData, FreeText
 
 EdgeType = Literal["related", "evolved_from", "superseded_by", "contradicts", "evolves", "supersedes"]
 Likeness = Literal["exact", "cosine", "jaccard"]
@@ -20,7 +20,7 @@ class Relation(msgspec.Struct, frozen=True, kw_only=True):
     edge_type: EdgeType = "related"
 
 
-class MemoryStored(Fact, frozen=True, kw_only=True, tag="memory.stored@2"):
+class MemoryStored(Event, frozen=True, kw_only=True, tag="memory.stored@2"):
     """A memory was stored.
 
     `content_key` identifies the content within its scope (type, project, entity); `referenced_at` is the moment the content speaks
@@ -48,7 +48,7 @@ class MemoryStored(Fact, frozen=True, kw_only=True, tag="memory.stored@2"):
     on_probation: bool = False
 
 
-class MemoryEmbedded(Fact, frozen=True, kw_only=True, tag="memory.embedded@1"):
+class MemoryEmbedded(Event, frozen=True, kw_only=True, tag="memory.embedded@1"):
     """A memory's text was embedded. The vectors themselves are in the cache, under (embedder_id, text hash), one for each chunk.
 
     The event's cause is the event that holds the text.
@@ -59,7 +59,7 @@ class MemoryEmbedded(Fact, frozen=True, kw_only=True, tag="memory.embedded@1"):
     text_hashes: tuple[str, ...]
 
 
-class MemoryRepeated(Fact, frozen=True, kw_only=True, tag="memory.repeated@2"):
+class MemoryRepeated(Event, frozen=True, kw_only=True, tag="memory.repeated@2"):
     """What a memory says was said again. `content` is the new wording, None where it is the same to the letter; `tags` came with it.
 
     `is_permanent` says that the memory has no time to live any more, `ttl_seconds` that it has a longer one from now on.
@@ -74,14 +74,14 @@ class MemoryRepeated(Fact, frozen=True, kw_only=True, tag="memory.repeated@2"):
     is_permanent: bool = False
 
 
-class MemoryRelated(Fact, frozen=True, kw_only=True, tag="memory.related@1"):
+class MemoryRelated(Event, frozen=True, kw_only=True, tag="memory.related@1"):
     """The relations of a memory that was stored as pending were decided."""
 
     memory_id: str
     related: tuple[Relation, ...]
 
 
-class MemorySuperseded(Fact, frozen=True, kw_only=True, tag="memory.superseded@1"):
+class MemorySuperseded(Event, frozen=True, kw_only=True, tag="memory.superseded@1"):
     """Another memory took this one's place; it keeps its own content."""
 
     memory_id: str
@@ -89,14 +89,14 @@ class MemorySuperseded(Fact, frozen=True, kw_only=True, tag="memory.superseded@1
     reason: FreeText
 
 
-class MemoryDeleted(Fact, frozen=True, kw_only=True, tag="memory.deleted@1"):
+class MemoryDeleted(Event, frozen=True, kw_only=True, tag="memory.deleted@1"):
     """A memory was hidden from every search and list."""
 
     memory_id: str
     reason: FreeText | None = None
 
 
-class MemoryEvolved(Fact, frozen=True, kw_only=True, tag="memory.evolved@1"):
+class MemoryEvolved(Event, frozen=True, kw_only=True, tag="memory.evolved@1"):
     """What a memory says was said again with more: the addition was appended. `content` is the whole that it now says.
 
     `wording` is what was said, `similarity` the word Jaccard between that and what the memory said before; `tags` came with it, and
@@ -114,7 +114,7 @@ class MemoryEvolved(Fact, frozen=True, kw_only=True, tag="memory.evolved@1"):
     is_permanent: bool = False
 
 
-class MemoryEdited(Fact, frozen=True, kw_only=True, tag="memory.edited@1"):
+class MemoryEdited(Event, frozen=True, kw_only=True, tag="memory.edited@1"):
     """A memory's content was replaced by its owner, and with it what else is not None.
 
     `auto_tags` were found in the new content by rule, `redacted` are the kinds of secret that were taken out of it.
@@ -134,7 +134,7 @@ class MemoryEdited(Fact, frozen=True, kw_only=True, tag="memory.edited@1"):
     confidence: float | None = None
 
 
-class MemoryContradicted(Fact, frozen=True, kw_only=True, tag="memory.contradicted@1"):
+class MemoryContradicted(Event, frozen=True, kw_only=True, tag="memory.contradicted@1"):
     """A newer memory, `contradicted_by`, says the opposite of this one, or another value of the same thing. `strength` is 0 to 1."""
 
     memory_id: str
@@ -143,7 +143,7 @@ class MemoryContradicted(Fact, frozen=True, kw_only=True, tag="memory.contradict
     reason: FreeText
 
 
-class MemoryRestored(Fact, frozen=True, kw_only=True, tag="memory.restored@1"):
+class MemoryRestored(Event, frozen=True, kw_only=True, tag="memory.restored@1"):
     """A memory that was deleted, superseded or expired is found again. `is_permanent` says that it has no time to live any more."""
 
     memory_id: str
@@ -151,14 +151,14 @@ class MemoryRestored(Fact, frozen=True, kw_only=True, tag="memory.restored@1"):
     is_permanent: bool = False
 
 
-class MemoryExpired(Fact, frozen=True, kw_only=True, tag="memory.expired@1"):
+class MemoryExpired(Event, frozen=True, kw_only=True, tag="memory.expired@1"):
     """A memory's time to live was over at `expired_at`, in microseconds since 1970. Searches have hidden it since then."""
 
     memory_id: str
     expired_at: int
 
 
-class MemoryRated(Fact, frozen=True, kw_only=True, tag="memory.rated@1"):
+class MemoryRated(Event, frozen=True, kw_only=True, tag="memory.rated@1"):
     """Somebody said how useful a memory was; `points` is what that adds to its score."""
 
     memory_id: str
@@ -167,14 +167,14 @@ class MemoryRated(Fact, frozen=True, kw_only=True, tag="memory.rated@1"):
     reason: FreeText | None = None
 
 
-class MemoryPromoted(Fact, frozen=True, kw_only=True, tag="memory.promoted@1"):
+class MemoryPromoted(Event, frozen=True, kw_only=True, tag="memory.promoted@1"):
     """A memory that was on probation counts in full."""
 
     memory_id: str
     evidence: Evidence
 
 
-class MemoryLinked(Fact, frozen=True, kw_only=True, tag="memory.linked@1"):
+class MemoryLinked(Event, frozen=True, kw_only=True, tag="memory.linked@1"):
     """An edge was drawn, or its weight set anew."""
 
     memory_id: str
@@ -183,7 +183,7 @@ class MemoryLinked(Fact, frozen=True, kw_only=True, tag="memory.linked@1"):
     weight: float
 
 
-class MemoryUnlinked(Fact, frozen=True, kw_only=True, tag="memory.unlinked@1"):
+class MemoryUnlinked(Event, frozen=True, kw_only=True, tag="memory.unlinked@1"):
     """The edges of these types to a memory were taken away."""
 
     memory_id: str

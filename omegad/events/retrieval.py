@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from omegad.events.fact import Fact, FreeData, FreeText, Position
+from omegad.log.event import Event, FreeData, FreeText, Position
 
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,7 +14,7 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True):
     score: float
 
 
-class MemoryQueried(Fact, frozen=True, kw_only=True, tag="memory.queried@1"):
+class MemoryQueried(Event, frozen=True, kw_only=True, tag="memory.queried@1"):
     """A query was answered from the views as they stood at `read_position`, under the ranking named.
 
     `at` is the moment that the query took for now, in microseconds since 1970.

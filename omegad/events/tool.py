@@ -2,12 +2,12 @@
 
 from typing import Literal
 
-from omegad.events.fact import Excerpt, Fact
+from omegad.log.event import Event, Excerpt
 
 ToolStatus = Literal["ok", "error", "denied"]
 
 
-class ToolCalled(Fact, frozen=True, kw_only=True, tag="tool.called@1"):
+class ToolCalled(Event, frozen=True, kw_only=True, tag="tool.called@1"):
     """An agent called a tool. `call_index` counts a session's calls from 1."""
 
     tool_name: str

@@ -1,4 +1,4 @@
-"""One transaction of the log: proposals decided, events numbered, chained and written, guards folded.
+"""One transaction of the log: proposals decided, events numbered, chained and written, decision state folded.
 
 Runs on the writer's thread. The head moves only when the transaction has committed.
 """
@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 import msgspec
 
+from omegad import state
 from omegad.clock import Clock, next_hlc, uuid7
 from omegad.errors import Conflict, OmegadError
-from omegad.events.fact import NewEvent, Position, Recorded
-from omegad.log import chain, codec, guards
+from omegad.log import chain, codec
 from omegad.log.decision import Decision, Outcome, Proposal, RequestKey
-from omegad.log.sanitise import check_size, sanitise, without_credentials
+from omegad.log.event import NewEvent, Position, RecordedEvent
+from omegad.redaction.sanitise import check_size, sanitise, without_credentials
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
 
@@ -36,7 +37,7 @@ class Committed(msgspec.Struct, frozen=True):
     """What one transaction came to: an outcome or error for each proposal, and the events it added."""
 
     outcomes: list[Outcome | Exception]
-    events: list[tuple[Recorded, int]]
+    events: list[tuple[RecordedEvent, int]]
     """Each with the size of its payload, in bytes as stored."""
     head: Head
 
@@ -64,14 +65,14 @@ class _Append:
 
     def __init__(self, connection: Connection, head: Head, origin: str, clock: Clock) -> None:
         self._connection = connection
-        self._guards = guards.Guards(connection)
+        self._state = state.DecisionState(connection)
         self._origin = origin
         self._clock = clock
         self._tz_offset = clock.tz_offset_minutes()
         self._rows: list[tuple[object, ...]] = []
         self._payloads: list[tuple[object, ...]] = []
         self.head = head
-        self.events: list[tuple[Recorded, int]] = []
+        self.events: list[tuple[RecordedEvent, int]] = []
 
     def settle(self, proposal: Proposal) -> Outcome | Exception:
         try:
@@ -79,7 +80,7 @@ class _Append:
             if answered:
                 return answered
             now_us = self._clock.now_us()
-            decision = proposal.decide(self._guards, now_us)
+            decision = proposal.decide(self._state, now_us)
             bodies = [_encoded(new) for new in decision.events]
         except OmegadError as refusal:
             return refusal
@@ -131,8 +132,8 @@ class _Append:
         link = chain.link(self.head.chain, envelope)
         self._rows.append((*envelope, link))
         self._payloads.append((position, salt, body.decode()))
-        recorded = Recorded(*envelope[:13], chain=link, event=new.event)
-        guards.fold(self._connection, recorded)
+        recorded = RecordedEvent(*envelope[:13], chain=link, event=new.event)
+        state.fold(self._connection, recorded)
         self.head = Head(position, link, recorded_at, hlc)
         self.events.append((recorded, len(body)))
 

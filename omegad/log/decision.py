@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from omegad.events.fact import NewEvent
-from omegad.log.guards import Guards
+from omegad.log.event import NewEvent
+from omegad.state import DecisionState
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,8 +18,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     answer: msgspec.Struct
 
 
-Decide = Callable[[Guards, int], Decision]
-"""Makes a decision of the guards and the time of the append, in microseconds since 1970. Pure; may raise `Refused` and its like."""
+Decide = Callable[[DecisionState, int], Decision]
+"""Makes a decision of the state that the log holds and the time of the append, in microseconds since 1970. Pure; may raise `Refused` and its like."""
 
 
 class RequestKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ class RequestKey(msgspec.Struct, frozen=True, kw_only=True):
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """A decision to be made in the transaction of its append.
 
-    `decide` is pure: of the guards and the time of the append (microseconds since 1970). It may raise `Refused` or another error of
+    `decide` is pure: of the state and the time of the append (microseconds since 1970). It may raise `Refused` or another error of
     the catalogue, and then nothing is written.
     """
 

@@ -16,15 +16,16 @@ import anyio
 import msgspec
 import structlog
 
+from omegad import state as inline
 from omegad.clock import Clock, uuid7
 from omegad.errors import LogBroken, Overloaded, ShuttingDown, StorageCorrupt, StorageFailed, Unavailable
-from omegad.events.fact import Position, Recorded
-from omegad.log import appending, chain, guards, reading
+from omegad.log import appending, chain, reading
 from omegad.log.appending import Committed, Head
 from omegad.log.decision import Decision, Outcome, Proposal
-from omegad.log.guards import Guards
+from omegad.log.event import Position, RecordedEvent
 from omegad.log.tail import Tail
 from omegad.log.verifying import Erasures, LogReport, verify_part
+from omegad.state import DecisionState
 from omegad.storage import readers
 from omegad.storage.checkpointer import Checkpointer, checkpoint_quietly
 from omegad.storage.database import Database
@@ -123,7 +124,7 @@ class EventLog:
         self._work.set()
         await self._drained.wait()
 
-    async def read(self, after: Position, limit: int) -> list[Recorded]:
+    async def read(self, after: Position, limit: int) -> list[RecordedEvent]:
         """Return up to *limit* events after a position, in order; empty at the head. Raises `LogBroken` where they cannot be read."""
         if after >= self.head:
             return []
@@ -135,7 +136,7 @@ class EventLog:
         except StorageCorrupt as error:
             raise LogBroken(f"{self._path.name} is damaged after position {after}: {error}") from error
 
-    async def read_at(self, positions: Sequence[Position]) -> list[Recorded]:
+    async def read_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:
         """Return the events at *positions*, in order; fewer where they are large, but never none. Raises `LogBroken` as `read` does."""
         try:
             return await self._readers.read(lambda connection: reading.read_at(connection, positions))
@@ -151,7 +152,7 @@ class EventLog:
         while self.head <= position:
             await self._grown.wait()
 
-    async def follow(self, after: Position) -> AsyncIterator[Recorded]:
+    async def follow(self, after: Position) -> AsyncIterator[RecordedEvent]:
         """Yield every event after a position, for ever: those there are, then each as it comes, none twice and none left out."""
         while True:
             await self.wait_beyond(after)
@@ -275,8 +276,8 @@ def _create(connection: Connection, clock: Clock) -> str:
         if stored_format < FORMAT:
             _log.info("log.upgraded", format=FORMAT, was=stored_format)
             connection.execute("UPDATE identity SET format = ?", (FORMAT,))
-        if stored_format < FORMAT or not guards.are_of_today(connection):
-            guards.make_again(connection)
+        if stored_format < FORMAT or not inline.are_of_today(connection):
+            inline.make_again(connection)
     return str(origin)
 
 
@@ -284,8 +285,8 @@ class _Nothing(msgspec.Struct, frozen=True):
     """Nothing is said of a proposal that only waits for those before it."""
 
 
-def _nothing(guards: Guards, now_us: int) -> Decision:
-    del guards, now_us
+def _nothing(state: DecisionState, now_us: int) -> Decision:
+    del state, now_us
     return Decision(answer=_Nothing())
 
 

@@ -1,11 +1,11 @@
-"""Rows of the log as `Recorded` events."""
+"""Rows of the log as `RecordedEvent` events."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from omegad.errors import LogBroken
-from omegad.events.fact import Position, Recorded
 from omegad.log.codec import decode
+from omegad.log.event import Position, RecordedEvent
 from omegad.storage.driver import Connection, sqlite
 
 BATCH_BYTES_MAX = 8 * 1024 * 1024
@@ -19,12 +19,12 @@ _READ = f"{_SELECT} WHERE e.position > ? ORDER BY e.position LIMIT ?"
 READ_AT = f"{_SELECT} WHERE e.position IN (SELECT value FROM json_each(?)) ORDER BY e.position"
 
 
-def read(connection: Connection, after: Position, limit: int) -> list[Recorded]:
+def read(connection: Connection, after: Position, limit: int) -> list[RecordedEvent]:
     """Return up to *limit* events after a position, in order; fewer where their payloads pass 8 MiB, but never none if there is one."""
     return _decoded(connection, f"after position {after}", _READ, (after, limit))
 
 
-def read_at(connection: Connection, positions: Sequence[Position]) -> list[Recorded]:
+def read_at(connection: Connection, positions: Sequence[Position]) -> list[RecordedEvent]:
     """Return the events at *positions*, in order; fewer where their payloads pass 8 MiB, but never none if there is one."""
     return _decoded(connection, f"at one of {len(positions)} positions", READ_AT, (str(list(positions)),))
 
@@ -35,7 +35,7 @@ def chain_at(connection: Connection, position: Position) -> bytes | None:
     return row[0] if row else None
 
 
-def _decoded(connection: Connection, place: str, sql: str, values: tuple[object, ...]) -> list[Recorded]:
+def _decoded(connection: Connection, place: str, sql: str, values: tuple[object, ...]) -> list[RecordedEvent]:
     try:
         return list(_bounded(connection.execute(sql, values)))
     except sqlite.OperationalError as error:
@@ -44,7 +44,7 @@ def _decoded(connection: Connection, place: str, sql: str, values: tuple[object,
         raise LogBroken(f"an event {place} is damaged: {error}") from error
 
 
-def _bounded(rows: Iterable[tuple[Any, ...]]) -> Iterator[Recorded]:
+def _bounded(rows: Iterable[tuple[Any, ...]]) -> Iterator[RecordedEvent]:
     size = 0
     for row in rows:
         yield _recorded(row)
@@ -53,9 +53,9 @@ def _bounded(rows: Iterable[tuple[Any, ...]]) -> Iterator[Recorded]:
             return
 
 
-def _recorded(row: tuple[Any, ...]) -> Recorded:
+def _recorded(row: tuple[Any, ...]) -> RecordedEvent:
     position, event_id, tag, recorded_at, occurred_at, tz_offset, origin, hlc, session_id, project, client, cause, trace, chain, body = row
-    return Recorded(
+    return RecordedEvent(
         position=position,
         event_id=event_id,
         tag=tag,

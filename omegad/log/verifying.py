@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from omegad.events.erasure import PayloadErased
-from omegad.events.fact import Position
 from omegad.log import chain
 from omegad.log.codec import decode, tag_of
+from omegad.log.erasure import PayloadErased
+from omegad.log.event import Position
 from omegad.storage.driver import Connection
 
 _ROWS = """

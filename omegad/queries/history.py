@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.events.fact import Position
+from omegad.log.event import Position
 from omegad.queries.log import LogEvent
 from omegad.queries.memory import Cursor, Moment, require
 from omegad.queries.query import Query

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.events.fact import Erased, Position, Recorded, Unknown
+from omegad.log.event import Erased, Position, RecordedEvent, Unknown
 from omegad.queries.query import Query
 from omegad.queries.views import ProgressToken
 from omegad.times import rfc3339
@@ -54,7 +54,7 @@ class LogPage(msgspec.Struct, frozen=True, kw_only=True):
     head: Position
 
 
-def told(recorded: Recorded) -> LogEvent:
+def told(recorded: RecordedEvent) -> LogEvent:
     """Return an event as it is told to clients: an erased payload as null, an unknown one as the JSON that it is."""
     match recorded.event:
         case Erased():

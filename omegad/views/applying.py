@@ -9,8 +9,8 @@ from typing import cast
 import msgspec
 
 from omegad.errors import OmegadError
-from omegad.events.fact import Recorded, Unknown
 from omegad.log.codec import tag_of
+from omegad.log.event import RecordedEvent, Unknown
 from omegad.storage.database import translated
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import savepoint, writing
@@ -20,7 +20,7 @@ from omegad.views.contract import Embedding, Projection, Value
 
 Lookup = Callable[[Embedding], bytes | None]
 Bound = str | int | float | bytes | None
-Advance = Callable[[Connection, Projection, Checkpoint, Sequence[Recorded], Lookup], Checkpoint]
+Advance = Callable[[Connection, Projection, Checkpoint, Sequence[RecordedEvent], Lookup], Checkpoint]
 States = Mapping[str, tuple[Projection, Checkpoint]]
 
 _DEFER = "INSERT OR IGNORE INTO deferred VALUES (?, ?)"
@@ -30,7 +30,7 @@ class UnreadableEvent(Exception):
     """An event that the projection needs was written by a newer version of omegad."""
 
 
-def apply(connection: Connection, batch: Sequence[Recorded], states: States, lookup: Lookup) -> dict[str, Checkpoint]:
+def apply(connection: Connection, batch: Sequence[RecordedEvent], states: States, lookup: Lookup) -> dict[str, Checkpoint]:
     """Show *batch* in each projection of *states*; return the new checkpoints. All is committed together.
 
     Raises storage errors, and then nothing has changed.
@@ -43,7 +43,7 @@ def apply(connection: Connection, batch: Sequence[Recorded], states: States, loo
         return _apply(connection, batch, states, lookup, _advance_to_failure)
 
 
-def _apply(connection: Connection, batch: Sequence[Recorded], states: States, lookup: Lookup, advance: Advance) -> dict[str, Checkpoint]:
+def _apply(connection: Connection, batch: Sequence[RecordedEvent], states: States, lookup: Lookup, advance: Advance) -> dict[str, Checkpoint]:
     after: dict[str, Checkpoint] = {}
     with translated(), writing(connection):
         for name, (projection, before) in states.items():
@@ -54,7 +54,7 @@ def _apply(connection: Connection, batch: Sequence[Recorded], states: States, lo
     return after
 
 
-def fill(connection: Connection, projection: Projection, recorded: Recorded, lookup: Lookup) -> bool:
+def fill(connection: Connection, projection: Projection, recorded: RecordedEvent, lookup: Lookup) -> bool:
     """Run the statements of a deferred event again, now that its vectors may be at hand; say whether all were."""
     with writing(connection):
         is_complete = True
@@ -69,13 +69,15 @@ def fill(connection: Connection, projection: Projection, recorded: Recorded, loo
     return is_complete
 
 
-def _advance(connection: Connection, projection: Projection, before: Checkpoint, events: Sequence[Recorded], lookup: Lookup) -> Checkpoint:
+def _advance(connection: Connection, projection: Projection, before: Checkpoint, events: Sequence[RecordedEvent], lookup: Lookup) -> Checkpoint:
     """Show all events, or raise; SQLite does without the pages that a savepoint would keep."""
     _show(connection, projection, events, lookup)
     return msgspec.structs.replace(before, position=events[-1].position, chain=events[-1].chain)
 
 
-def _advance_to_failure(connection: Connection, projection: Projection, before: Checkpoint, events: Sequence[Recorded], lookup: Lookup) -> Checkpoint:
+def _advance_to_failure(
+    connection: Connection, projection: Projection, before: Checkpoint, events: Sequence[RecordedEvent], lookup: Lookup
+) -> Checkpoint:
     """Show events one by one, up to the one that the projection fails on, if it does."""
     for recorded in events:
         try:
@@ -89,7 +91,7 @@ def _advance_to_failure(connection: Connection, projection: Projection, before: 
     return before
 
 
-def _show(connection: Connection, projection: Projection, events: Sequence[Recorded], lookup: Lookup) -> None:
+def _show(connection: Connection, projection: Projection, events: Sequence[RecordedEvent], lookup: Lookup) -> None:
     """Run the statements in their order; a run of the same SQL goes to SQLite at once."""
     run, rows = "", list[Sequence[Bound]]()
     for sql, values in _statements(projection, events, lookup):
@@ -102,7 +104,7 @@ def _show(connection: Connection, projection: Projection, events: Sequence[Recor
         connection.executemany(run, rows)
 
 
-def _statements(projection: Projection, events: Sequence[Recorded], lookup: Lookup) -> Iterator[tuple[str, Sequence[Bound]]]:
+def _statements(projection: Projection, events: Sequence[RecordedEvent], lookup: Lookup) -> Iterator[tuple[str, Sequence[Bound]]]:
     for recorded in events:
         if isinstance(recorded.event, projection.EVENTS):
             for sql, values in projection.project(recorded):
@@ -112,7 +114,7 @@ def _statements(projection: Projection, events: Sequence[Recorded], lookup: Look
             _check_readable(projection, recorded, recorded.event)
 
 
-def _check_readable(projection: Projection, recorded: Recorded, event: Unknown) -> None:
+def _check_readable(projection: Projection, recorded: RecordedEvent, event: Unknown) -> None:
     """Refuse a newer version's event about a noun that the projection shows: to pass over it would be silently wrong."""
     noun = recorded.tag.partition(".")[0]
     if any(tag_of(kind).partition(".")[0] == noun for kind in projection.EVENTS):

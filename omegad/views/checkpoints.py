@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from omegad.events.fact import Position
 from omegad.log.chain import GENESIS
+from omegad.log.event import Position
 from omegad.storage.driver import Connection
 from omegad.views.contract import Projection, schema
 

@@ -9,7 +9,7 @@ from typing import LiteralString, NamedTuple, Protocol
 
 import msgspec
 
-from omegad.events.fact import Fact, Recorded
+from omegad.log.event import Event, RecordedEvent
 
 
 class Embedding(NamedTuple):
@@ -80,9 +80,9 @@ class Projection(Protocol):
     @property
     def SCHEMA(self) -> LiteralString: ...  # noqa: N802, D102
     @property
-    def EVENTS(self) -> tuple[type[Fact], ...]: ...  # noqa: N802, D102
+    def EVENTS(self) -> tuple[type[Event], ...]: ...  # noqa: N802, D102
     @property
     def CANONICAL(self) -> tuple[LiteralString, ...]: ...  # noqa: N802, D102
-    def project(self, recorded: Recorded, /) -> Iterable[Statement]:
+    def project(self, recorded: RecordedEvent, /) -> Iterable[Statement]:
         """Return the statements that show *recorded*, whose event is one of `EVENTS`."""
         ...

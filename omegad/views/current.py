@@ -11,7 +11,7 @@ import structlog
 from anyio import to_thread
 
 from omegad.errors import Invalid, Refused, StorageCorrupt, ViewFailed
-from omegad.events.fact import Position
+from omegad.log.event import Position
 from omegad.log.event_log import EventLog
 from omegad.storage.driver import Connection
 from omegad.storage.readers import ReadersClosed

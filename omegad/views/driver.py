@@ -12,7 +12,7 @@ import anyio
 import structlog
 
 from omegad.errors import LogBroken, StorageCorrupt, Unavailable
-from omegad.events.fact import Position, Recorded
+from omegad.log.event import Position, RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.storage.checkpointer import checkpoint_quietly
 from omegad.storage.driver import Connection
@@ -42,7 +42,7 @@ class Driver:
         self._moved = asyncio.Event()
         self._filled_to: Position = 0
         self._is_retired = False
-        self._ahead: tuple[Position, list[Recorded]] = (0, [])
+        self._ahead: tuple[Position, list[RecordedEvent]] = (0, [])
 
     @property
     def checkpoints(self) -> dict[str, Checkpoint]:

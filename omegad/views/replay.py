@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from omegad.events.fact import Position
+from omegad.log.event import Position
 from omegad.log.event_log import EventLog
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection

@@ -155,7 +155,7 @@ async def _nothing_is_appended_twice(home: Home, book: Book, events: list[dict[s
 def _fill(home: Home, memories: int, calls: int) -> None:
     async def fill() -> None:
         async with AsyncClient(home.socket, name="filler", timeout_s=PATIENCE_S) as client:
-            texts = [f"Fact number {number} is kept in file_{number}.py, by itself" for number in range(memories)]
+            texts = [f"Event number {number} is kept in file_{number}.py, by itself" for number in range(memories)]
             for start in range(0, memories, 50):
                 await asyncio.gather(*(client.call("memory.store", content=text) for text in texts[start : start + 50]))
             for start in range(0, calls, 50):
@@ -256,7 +256,7 @@ def _not_a_database(path: Path) -> None:
 def _where_one_memory_is_scribbled_over(path: Path) -> None:
     """Damage pages that nothing reads before a query does."""
     data = path.read_bytes()
-    text = b"Fact number 99 is kept in file_99.py"
+    text = b"Event number 99 is kept in file_99.py"
     pages = [page for page in range(0, len(data), 4096) if text in data[page : page + 4096]]
     assert pages
     with path.open("r+b") as file:
@@ -313,12 +313,12 @@ def test_the_log_itself_refuses_to_be_changed(daemon: Home) -> None:
 
 def test_a_log_that_was_changed_all_the_same_is_found_out(daemon: Home) -> None:
     for number in range(10):
-        daemon.call("memory.store", content=f"Fact {number}")
+        daemon.call("memory.store", content=f"Event {number}")
     assert daemon.stop() == 0
     connection = sqlite3.connect(daemon.paths.log)
     with connection:
         connection.execute("DROP TRIGGER payloads_are_not_updated")
-        connection.execute("UPDATE payloads SET body = replace(body, 'Fact 4', 'Fact 5') WHERE position = 5")
+        connection.execute("UPDATE payloads SET body = replace(body, 'Event 4', 'Event 5') WHERE position = 5")
     connection.close()
     daemon.launch()
     assert daemon.process.wait(PATIENCE_S) != 0

@@ -27,15 +27,15 @@ from omegad.dispatch import searching
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, GRAPH, MANIFEST, MINILM, FileRecord, Manifest, folder_of
 from omegad.errors import NoDaemon
-from omegad.events.fact import NewEvent
 from omegad.events.memory import MemoryEmbedded, MemoryStored, Relation
 from omegad.log.decision import Decision, Proposal
+from omegad.log.event import NewEvent
 from omegad.log.event_log import EventLog
-from omegad.log.guards import Guards
 from omegad.queries.search import Sources
 from omegad.queries.search.model import fitted
 from omegad.rpc import endpoint
 from omegad.rpc.client import Client
+from omegad.state import DecisionState
 from tests.bench.texts import InstantModel, Note
 
 INSTANT_ID = "instant"
@@ -128,7 +128,7 @@ async def indexed(service: Daemon) -> int:
 async def append(log: EventLog, events: list[NewEvent]) -> None:
     """Append *events* as they are, in one commit."""
 
-    def decide(guards: Guards, now_us: int) -> Decision:
+    def decide(guards: DecisionState, now_us: int) -> Decision:
         del guards, now_us
         return Decision(events=tuple(events), answer=_Done())
 

@@ -21,11 +21,11 @@ from omegad.commands import tool
 from omegad.config import Config
 from omegad.daemon import Daemon, composed
 from omegad.embedding.cache import text_hash
-from omegad.events.fact import Fact, NewEvent
 from omegad.events.memory import MemoryEvolved, MemoryRated, MemoryRepeated, MemorySuperseded
 from omegad.events.retrieval import MemoryQueried, Returned
 from omegad.events.tool import ToolCalled
 from omegad.log import reading
+from omegad.log.event import Event, NewEvent
 from omegad.storage.database import open_reader
 from tests.bench import homes, texts
 from tests.bench.figures import Effort, Report, of_rounds
@@ -117,7 +117,7 @@ def _queried(query_id: str, asked: Note, results: list[Note]) -> NewEvent:
     return NewEvent(event=event, session_id=asked.session_id, project=asked.project)
 
 
-def _became(choose: random.Random, one: Note, other: Note) -> Fact:
+def _became(choose: random.Random, one: Note, other: Note) -> Event:
     """Return what becomes of a memory: said again, with more, rated, or replaced."""
     wording = f"Also: {other.question}"
     content = f"{one.content}\n{wording}"

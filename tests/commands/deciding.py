@@ -4,9 +4,9 @@ from typing import Any, cast
 
 import msgspec
 
-from omegad.events.fact import Fact
 from omegad.log.decision import Decision
-from omegad.log.guards import Guards, MemoryGuard
+from omegad.log.event import Event
+from omegad.state import DecisionState, MemoryState
 from tests.builders import START_US
 
 NOW_US = START_US
@@ -14,27 +14,27 @@ PAST_US, FUTURE_US = NOW_US - 1, NOW_US + 1
 
 
 class FakeGuards:
-    """Guards that know what they are told."""
+    """DecisionState that know what they are told."""
 
-    def __init__(self, *known: MemoryGuard, embedded: tuple[str, ...] = ()) -> None:
+    def __init__(self, *known: MemoryState, embedded: tuple[str, ...] = ()) -> None:
         self._known = {guard.memory_id: guard for guard in known}
         self._embedded = embedded
 
-    def memory(self, memory_id: str) -> MemoryGuard | None:
+    def memory(self, memory_id: str) -> MemoryState | None:
         return self._known.get(memory_id)
 
-    def holder(self, content_key: str, now_us: int) -> MemoryGuard | None:
+    def holder(self, content_key: str, now_us: int) -> MemoryState | None:
         return next((guard for guard in self._known.values() if guard.content_key == content_key and guard.is_active(now_us)), None)
 
     def is_embedded(self, memory_id: str, _embedder_id: str) -> bool:
         return memory_id in self._embedded
 
 
-def guards(*known: MemoryGuard, embedded: tuple[str, ...] = ()) -> Guards:
-    return cast("Guards", FakeGuards(*known, embedded=embedded))
+def guards(*known: MemoryState, embedded: tuple[str, ...] = ()) -> DecisionState:
+    return cast("DecisionState", FakeGuards(*known, embedded=embedded))
 
 
-def guard(memory_id: str, *, at: int = 1, **changes: Any) -> MemoryGuard:
+def guard(memory_id: str, *, at: int = 1, **changes: Any) -> MemoryState:
     """Return what the log knows of an ordinary memory that was stored at a position."""
     fields: dict[str, Any] = {
         "content_key": "",
@@ -53,10 +53,10 @@ def guard(memory_id: str, *, at: int = 1, **changes: Any) -> MemoryGuard:
         "expires_at": None,
         "said_at": PAST_US,
     }
-    return MemoryGuard(memory_id=memory_id, **fields | changes)
+    return MemoryState(memory_id=memory_id, **fields | changes)
 
 
-def facts(decision: Decision) -> list[Fact]:
+def facts(decision: Decision) -> list[Event]:
     return [new.event for new in decision.events]
 
 

@@ -13,10 +13,10 @@ from omegad.commands.content import content_key
 from omegad.errors import Invalid
 from omegad.events.memory import MemoryEmbedded, MemoryExpired, MemoryPromoted, MemoryStored, MemorySuperseded
 from omegad.log.decision import Decision
-from omegad.log.guards import MemoryGuard
-from omegad.log.sanitise import TAGS_MAX
 from omegad.memory_types import BUILT_IN
+from omegad.redaction.sanitise import TAGS_MAX
 from omegad.rpc import methods
+from omegad.state import MemoryState
 from tests.commands.deciding import FUTURE_US, NOW_US, PAST_US, answer, facts, guard, guards
 
 COMMON = "The nightly exporter of the billing service is slow on every weekday between spring and autumn"
@@ -38,7 +38,7 @@ def prepared(*members: Member, **changes: Any) -> PreparedCompaction:
     return PreparedCompaction(drafts=(Draft(members=members or MEMBERS, **fields | changes),), size_min=3, read_position=10)
 
 
-def decide(ready: PreparedCompaction, *known: MemoryGuard, **changes: Any) -> Decision:
+def decide(ready: PreparedCompaction, *known: MemoryState, **changes: Any) -> Decision:
     return compact(CompactMemories(**changes), ready, guards(*known), NOW_US)
 
 
@@ -88,7 +88,7 @@ def test_where_there_is_nothing_to_compact_the_answer_says_as_of_when() -> None:
         None,
     ],
 )
-def test_what_has_changed_meanwhile_is_left_out_and_the_text_is_that_of_the_rest(changed: MemoryGuard | None) -> None:
+def test_what_has_changed_meanwhile_is_left_out_and_the_text_is_that_of_the_rest(changed: MemoryState | None) -> None:
     ready = prepared(*MEMBERS, member("m3", f"{COMMON}. Its disk is full."))
     known = (*KNOWN, changed) if changed else KNOWN
     decision = decide(ready, *known)
@@ -167,7 +167,7 @@ def test_parameters_out_of_bounds_are_refused(params: bytes) -> None:
         methods.parse("memory.compact", params)
 
 
-def consolidate(ready: PreparedConsolidation, *known: MemoryGuard, dry_run: bool = False) -> Decision:
+def consolidate(ready: PreparedConsolidation, *known: MemoryState, dry_run: bool = False) -> Decision:
     return consolidation.consolidate(ConsolidateMemories(dry_run=dry_run), ready, guards(*known), NOW_US)
 
 

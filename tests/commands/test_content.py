@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from omegad.commands.content import check_metadata, clean, content_key
 from omegad.errors import Invalid
-from omegad.log.sanitise import CONTENT_BYTES_MAX, METADATA_BYTES_MAX
+from omegad.redaction.sanitise import CONTENT_BYTES_MAX, METADATA_BYTES_MAX
 
 
 def test_content_is_normalised_and_free_of_secrets() -> None:

@@ -7,18 +7,18 @@ from omegad.commands.graph import LinkMemories, UnlinkMemories
 from omegad.errors import Invalid, NotFound, Refused
 from omegad.events.memory import EdgeType, MemoryLinked, MemoryUnlinked
 from omegad.log.decision import Decision
-from omegad.log.guards import MemoryGuard
 from omegad.rpc import methods
+from omegad.state import MemoryState
 from tests.commands.deciding import NOW_US, facts, guard, guards
 
 KNOWN = (guard("a", project="p"), guard("b"))
 
 
-def link(command: LinkMemories, *known: MemoryGuard) -> Decision:
+def link(command: LinkMemories, *known: MemoryState) -> Decision:
     return graph.link(command, guards(*known), NOW_US)
 
 
-def unlink(edge_type: EdgeType | None, found: tuple[EdgeType, ...], *known: MemoryGuard) -> Decision:
+def unlink(edge_type: EdgeType | None, found: tuple[EdgeType, ...], *known: MemoryState) -> Decision:
     return graph.unlink(UnlinkMemories(memory_id="a", target_id="b", edge_type=edge_type), found, guards(*known), NOW_US)
 
 

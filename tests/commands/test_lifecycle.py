@@ -29,34 +29,34 @@ from omegad.events.memory import (
     Rating,
 )
 from omegad.log.decision import Decision
-from omegad.log.guards import MemoryGuard
+from omegad.state import MemoryState
 from tests.commands.deciding import FUTURE_US, NOW_US, PAST_US, answer, facts, guard, guards
 
 HIDDEN: list[dict[str, Any]] = [{"state": "deleted"}, {"state": "superseded"}, {"state": "expired", "expires_at": PAST_US}, {"expires_at": NOW_US}]
 
 
-def edit(*known: MemoryGuard, reason: str | None = None, **changes: Any) -> Decision:
+def edit(*known: MemoryState, reason: str | None = None, **changes: Any) -> Decision:
     ready = PreparedEdit(**{"content": "d", "embedder_id": "paper-1", "text_hashes": ("hash",)} | changes)
     return lifecycle.edit(EditMemory(memory_id="m", content="d", reason=reason), ready, guards(*known), NOW_US)
 
 
-def delete(*known: MemoryGuard) -> Decision:
+def delete(*known: MemoryState) -> Decision:
     return lifecycle.delete(DeleteMemory(memory_id="m", reason="old"), ("n",), guards(*known), NOW_US)
 
 
-def supersede(*known: MemoryGuard, by: str = "n", reason: str | None = None) -> Decision:
+def supersede(*known: MemoryState, by: str = "n", reason: str | None = None) -> Decision:
     return lifecycle.supersede(SupersedeMemory(memory_id="m", superseded_by=by, reason=reason), guards(*known), NOW_US)
 
 
-def restore(*known: MemoryGuard) -> Decision:
+def restore(*known: MemoryState) -> Decision:
     return lifecycle.restore(RestoreMemory(memory_id="m", reason="right after all"), guards(*known), NOW_US)
 
 
-def rate(rating: Rating, *known: MemoryGuard) -> Decision:
+def rate(rating: Rating, *known: MemoryState) -> Decision:
     return lifecycle.rate(RateMemory(memory_id="m", rating=rating, reason="why"), guards(*known), NOW_US)
 
 
-def promote(*known: MemoryGuard) -> Decision:
+def promote(*known: MemoryState) -> Decision:
     return lifecycle.promote(PromoteMemory(memory_id="m"), guards(*known), NOW_US)
 
 

@@ -22,9 +22,9 @@ from omegad.events.memory import (
     MemorySuperseded,
 )
 from omegad.log.decision import Decision
-from omegad.log.guards import MemoryGuard
 from omegad.memory_types import BUILT_IN, DAY_SECONDS, MemoryType
 from omegad.rpc import methods
+from omegad.state import MemoryState
 from tests.builders import START_US
 from tests.commands.deciding import FUTURE_US, NOW_US, PAST_US, answer, facts, guard, guards
 
@@ -38,7 +38,7 @@ def prepared(content: str = "c", *neighbours: Neighbour, **changes: Any) -> Prep
     return PreparedStore(content=content, neighbours=neighbours, **fields | changes)
 
 
-def decide(command: StoreMemory, ready: PreparedStore, *known: MemoryGuard, kind: MemoryType = PLAIN) -> Decision:
+def decide(command: StoreMemory, ready: PreparedStore, *known: MemoryState, kind: MemoryType = PLAIN) -> Decision:
     """Decide a store where the neighbours are as they were read, but for those whose guards are given."""
     named = {one.memory_id for one in known}
     neighbours = (guard(one.memory_id) for one in ready.neighbours if one.memory_id not in named)
@@ -325,7 +325,7 @@ def test_an_upsert_has_its_provenance_and_is_as_old_as_it_says() -> None:
     assert [(type(new.event), new.occurred_at) for new in again.events] == [(MemoryRepeated, 1_706_933_106_000_000)]
 
 
-def embed(ready: PreparedStore, *known: MemoryGuard, key: str = "", embedded: tuple[str, ...] = ()) -> Decision:
+def embed(ready: PreparedStore, *known: MemoryState, key: str = "", embedded: tuple[str, ...] = ()) -> Decision:
     return embedding.embed(ready, key, guards(*known, embedded=embedded), NOW_US)
 
 

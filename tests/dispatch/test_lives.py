@@ -11,7 +11,7 @@ from omegad.errors import Conflict, Invalid, NotFound, Refused
 from omegad.events.memory import MemoryEmbedded, MemoryEvolved, MemoryStored
 from omegad.log.event_log import FORMAT
 from tests.builders import EMBEDDER, PATIENCE_S, FakeClock, FakeModel, Served, everything, rows, served, until, vector_of
-from tests.log.test_guards import downgrade
+from tests.state.test_memories import downgrade
 
 KEYWORDS = Config(model="none")
 DAY_US = 86_400_000_000

@@ -9,10 +9,10 @@ import pytest
 
 from omegad.config import Config, Paths
 from omegad.errors import Conflict, Invalid, NotFound, Refused
-from omegad.events.fact import Recorded
 from omegad.events.memory import MemoryEmbedded, MemoryRelated, MemoryRepeated, MemoryStored, MemorySuperseded
 from omegad.events.retrieval import MemoryQueried
 from omegad.events.tool import ToolCalled
+from omegad.log.event import RecordedEvent
 from omegad.memory_types import MemoryType
 from omegad.rpc.protocol import MethodNotFound
 from tests.builders import EMBEDDER, PATIENCE_S, FakeClock, FakeModel, Served, at_most, everything, put_model, served, until
@@ -424,7 +424,7 @@ async def test_the_status_names_a_view_that_failed_and_where(paths: Paths, clock
         await it.caller.call("memory.store", content="alpha")
         await it.caught_up()
 
-        def poisoned(_recorded: Recorded) -> Any:
+        def poisoned(_recorded: RecordedEvent) -> Any:
             raise ZeroDivisionError("poisoned")
 
         monkeypatch.setattr(projections.audit, "project", poisoned)

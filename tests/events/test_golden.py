@@ -9,17 +9,17 @@ import msgspec
 import pytest
 
 import projections
-from omegad.events import Event
-from omegad.events.erasure import PayloadErased
-from omegad.events.fact import Erased, Fact, Unknown
+from omegad.events import AnyEvent
 from omegad.log.codec import EVENT_TYPES, decode, encode, tag_of
+from omegad.log.erasure import PayloadErased
+from omegad.log.event import Erased, Event, Unknown
 from omegad.log.upcasting import UPCASTERS, Payload, upcast
 from tests.builders import append, everything, queried, recorded, running_log
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.json"))
-KINDS: tuple[type[Fact], ...] = typing.get_args(Event)
+KINDS: tuple[type[Event], ...] = typing.get_args(AnyEvent)
 
-NOT_SHOWN: dict[type[Fact], str] = {
+NOT_SHOWN: dict[type[Event], str] = {
     PayloadErased: "speaks of payloads, which no view shows; what it erases is absent when its own event is read again",
 }
 
@@ -28,7 +28,7 @@ NOT_SHOWN: dict[type[Fact], str] = {
 def test_a_released_payload_decodes_to_its_event(path: Path) -> None:
     body = path.read_bytes()
     event = decode(path.stem, body)
-    assert isinstance(event, Fact)
+    assert isinstance(event, Event)
     if path.stem in EVENT_TYPES:
         assert type(event) is EVENT_TYPES[path.stem]
         assert json.loads(encode(event)) == json.loads(body)
@@ -122,7 +122,7 @@ def test_a_payload_that_is_not_what_its_tag_promises_is_kept_with_what_is_wrong_
 
 
 async def test_a_log_with_an_unknown_event_opens_and_keeps_its_bytes(tmp_path: Path) -> None:
-    class MemoryMerged(Fact, frozen=True, kw_only=True, tag="memory.merged@7"):
+    class MemoryMerged(Event, frozen=True, kw_only=True, tag="memory.merged@7"):
         into: str
 
     async with running_log(tmp_path / "log.db") as log:

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from omegad.errors import Conflict, Overloaded, Refused, ShuttingDown, StorageFailed, StorageFull
-from omegad.events.fact import NewEvent, Position
 from omegad.log import appending, event_log
 from omegad.log.decision import Decision, Outcome, Proposal, RequestKey
+from omegad.log.event import NewEvent, Position
 from omegad.log.event_log import EventLog
-from omegad.log.guards import Guards
+from omegad.state import DecisionState
 from omegad.storage.checkpointer import Checkpointer
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection, sqlite
@@ -47,7 +47,7 @@ def answer(outcome: Outcome) -> Any:
 
 
 def raising(error: Exception) -> Proposal:
-    def decide(_guards: Guards, _now_us: int) -> Decision:
+    def decide(_guards: DecisionState, _now_us: int) -> Decision:
         raise error
 
     return Proposal(decide=decide)
@@ -155,7 +155,7 @@ async def test_an_event_too_large_is_refused_alone(tmp_path: Path) -> None:
 async def test_a_decision_sees_what_earlier_ones_of_its_batch_have_decided(tmp_path: Path, commits: list[int]) -> None:
     seen: list[str | None] = []
 
-    def look(guards: Guards, _now_us: int) -> Decision:
+    def look(guards: DecisionState, _now_us: int) -> Decision:
         found = guards.memory("mem-1")
         seen.append(found.state if found else None)
         return Decision(answer=Written())
@@ -173,7 +173,7 @@ async def test_guards_follow_the_events(tmp_path: Path) -> None:
         await append(log, superseded("mem-1", "mem-2"))
 
         def look(connection: Connection) -> list[Any]:
-            guards = Guards(connection)
+            guards = DecisionState(connection)
             one, two = guards.memory("mem-1"), guards.memory("mem-2")
             assert one
             assert two
@@ -262,7 +262,7 @@ async def test_the_time_of_recording_never_runs_backwards(tmp_path: Path, clock:
 async def test_one_moment_of_a_wrong_clock_dates_nothing_that_comes_after_it(tmp_path: Path, clock: FakeClock) -> None:
     seen: list[int] = []
 
-    def look(_guards: Guards, now_us: int) -> Decision:
+    def look(_guards: DecisionState, now_us: int) -> Decision:
         seen.append(now_us)
         return Decision(events=(NewEvent(event=stored("mem-2", "two", ttl_seconds=60)),), answer=Written())
 
@@ -272,7 +272,7 @@ async def test_one_moment_of_a_wrong_clock_dates_nothing_that_comes_after_it(tmp
         clock.us = START_US
         await log.append(Proposal(decide=look))
         before, after = await everything(log)
-        guard = await log._writer.run(lambda connection: Guards(connection).memory("mem-2"))
+        guard = await log._writer.run(lambda connection: DecisionState(connection).memory("mem-2"))
     assert guard is not None
     assert START_US < seen[0] == after.occurred_at < START_US + 1_000_000
     assert guard.expires_at == after.occurred_at + 60_000_000

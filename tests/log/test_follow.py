@@ -7,8 +7,8 @@ import anyio
 import msgspec
 import pytest
 
-from omegad.events.fact import Fact, Position, Recorded
 from omegad.log import event_log, reading, tail
+from omegad.log.event import Event, Position, RecordedEvent
 from omegad.log.event_log import EventLog
 from tests.builders import (
     FakeClock,
@@ -27,7 +27,7 @@ from tests.builders import (
 )
 
 
-async def follow(log: EventLog, after: Position, seen: list[Recorded]) -> None:
+async def follow(log: EventLog, after: Position, seen: list[RecordedEvent]) -> None:
     async for event in log.follow(after):
         seen.append(event)  # noqa: PERF401  the test looks at it meanwhile
 
@@ -38,7 +38,7 @@ async def test_a_follower_misses_nothing_and_sees_nothing_twice(tmp_path: Path, 
     monkeypatch.setattr(event_log, "FOLLOW_CHUNK", 7)
     async with running_log(tmp_path / "log.db") as log, anyio.create_task_group() as tasks:
         await append(log, *[queried()] * 20)
-        followers: dict[Position, list[Recorded]] = {0: [], 5: [], 19: [], 20: [], 60: []}
+        followers: dict[Position, list[RecordedEvent]] = {0: [], 5: [], 19: [], 20: [], 60: []}
         for after, seen in followers.items():
             tasks.start_soon(follow, log, after, seen)
         for number in range(40):
@@ -104,7 +104,7 @@ def test_the_tail_is_bounded_and_answers_only_what_it_holds_without_a_gap() -> N
 
 
 _LARGE = "x" * 200_000
-_LARGE_EVENTS: dict[str, Callable[[int], Fact]] = {
+_LARGE_EVENTS: dict[str, Callable[[int], Event]] = {
     "stored": lambda number: stored(f"mem-{number}", _LARGE),
     "edited": lambda _: edited(content=_LARGE),
     "evolved": lambda _: evolved(content=_LARGE, wording="more"),
@@ -127,8 +127,8 @@ async def test_the_tail_is_bounded_in_bytes_whatever_the_events(tmp_path: Path, 
 
 async def test_each_follower_gets_the_same_events(tmp_path: Path) -> None:
     async with running_log(tmp_path / "log.db") as log, anyio.create_task_group() as tasks:
-        one: list[Recorded] = []
-        other: list[Recorded] = []
+        one: list[RecordedEvent] = []
+        other: list[RecordedEvent] = []
         tasks.start_soon(follow, log, 0, one)
         await append(log, queried(), queried())
         await until(lambda: len(one) == 2)

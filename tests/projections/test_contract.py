@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import projections
-from omegad.events.fact import Fact, Recorded
 from omegad.events.memory import MemoryEdited, MemoryEvolved, MemoryStored
 from omegad.log.codec import EVENT_TYPES, decode
+from omegad.log.event import Event, RecordedEvent
 from omegad.memory_types import TTL_SECONDS_MAX
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script
@@ -29,16 +29,16 @@ EACH = pytest.mark.parametrize("projection", projections.ALL, ids=lambda project
 CHECKPOINTS = (Path(applying.__file__).parent / "checkpoints.sql").read_text(encoding="utf-8")
 
 
-def golden() -> list[Recorded]:
+def golden() -> list[RecordedEvent]:
     """Return every event that was ever released, in an order in which it could have come; each older version is about a memory of its own."""
     order = [MemoryStored, MemoryEvolved, MemoryEdited, *EVENT_TYPES.values()]
     facts = sorted(map(_released, GOLDEN), key=lambda event: order.index(type(event)))
     return [recorded(event, position) for position, event in enumerate(facts, 1)]
 
 
-def _released(path: Path) -> Fact:
+def _released(path: Path) -> Event:
     event = decode(path.stem, path.read_bytes())
-    assert isinstance(event, Fact)
+    assert isinstance(event, Event)
     return event if path.stem in EVENT_TYPES else msgspec.structs.replace(event, memory_id=f"mem of {path.stem}")
 
 
@@ -53,7 +53,7 @@ class Views:
             run_script(self.connection, schema(projection))
             checkpoints.save(self.connection, self.states[projection.NAME])
 
-    def apply(self, batch: Sequence[Recorded]) -> None:
+    def apply(self, batch: Sequence[RecordedEvent]) -> None:
         work = {projection.NAME: (projection, self.states[projection.NAME]) for projection in projections.ALL}
         self.states |= applying.apply(self.connection, batch, work, look_up)
 
@@ -66,7 +66,7 @@ class Views:
         return {projection.NAME: digest(self.connection, projection) for projection in projections.ALL}
 
 
-def a_log(steps: Sequence[Step]) -> list[Recorded]:
+def a_log(steps: Sequence[Step]) -> list[RecordedEvent]:
     return [recorded(event, position) for position, event in enumerate(history(steps), 1)]
 
 
@@ -126,7 +126,7 @@ def test_every_place_that_waits_for_a_vector_may_be_filled_twice(projection: Pro
 
 
 @pytest.mark.parametrize("reworded", [edited("a", "other words"), evolved("a", "more words")], ids=["edited", "evolved"])
-def test_a_vector_that_comes_after_the_text_has_changed_is_no_vector_of_the_memory(reworded: Fact) -> None:
+def test_a_vector_that_comes_after_the_text_has_changed_is_no_vector_of_the_memory(reworded: Event) -> None:
     late, current = recorded(embedded("a", "words"), 2), recorded(embedded("a", "new words"), 4)
     views = Views()
     work = {projection.NAME: (projection, views.states[projection.NAME]) for projection in projections.ALL}
@@ -139,7 +139,7 @@ def test_a_vector_that_comes_after_the_text_has_changed_is_no_vector_of_the_memo
     assert rows(views.connection, "SELECT rowid FROM memories_vec") == [(4096,)]
 
 
-def _hashes(event: Recorded) -> tuple[str, ...]:
+def _hashes(event: RecordedEvent) -> tuple[str, ...]:
     found: tuple[str, ...] = event.event.text_hashes  # type: ignore[union-attr]
     return found
 

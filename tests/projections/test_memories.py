@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from omegad.events.fact import Fact
+from omegad.log.event import Event
 from projections import memories
 from tests.builders import (
     START_US,
@@ -35,7 +35,7 @@ from tests.builders import (
 SECOND = 1_000_000
 
 
-def memory(*events: Fact, node_id: str = "mem-1") -> dict[str, Any]:
+def memory(*events: Event, node_id: str = "mem-1") -> dict[str, Any]:
     connection = show(memories, [recorded(event, position) for position, event in enumerate(events, 1)])
     cursor = connection.execute("SELECT * FROM memories WHERE node_id = ?", (node_id,))
     row = dict(zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True))
@@ -112,13 +112,13 @@ def test_repetitions_are_counted_and_keep_it_young() -> None:
 
 
 @pytest.mark.parametrize("event", [repeated(), edited(), evolved()], ids=["repeated", "edited", "evolved"])
-def test_what_is_said_again_lives_on_from_then(event: Fact) -> None:
+def test_what_is_said_again_lives_on_from_then(event: Event) -> None:
     row = memory(stored(ttl_seconds=60), tool_called(), event)
     assert (row["expires_us"], row["ttl_seconds"], row["said_us"]) == (START_US + 63 * SECOND, 60, START_US + 3 * SECOND)
 
 
 @pytest.mark.parametrize("event", [repeated(), edited(), evolved()], ids=["repeated", "edited", "evolved"])
-def test_what_was_said_long_ago_makes_no_memory_older_or_shorter_lived(event: Fact) -> None:
+def test_what_was_said_long_ago_makes_no_memory_older_or_shorter_lived(event: Event) -> None:
     """What is imported happened when it says, which may be before what is known."""
     connection = show(memories, [recorded(stored(ttl_seconds=60), 1), recorded(event, 2, occurred_at=START_US - 1_000 * SECOND)])
     assert rows(connection, "SELECT said_us, expires_us FROM memories") == [(START_US + SECOND, START_US + 61 * SECOND)]
@@ -126,7 +126,7 @@ def test_what_was_said_long_ago_makes_no_memory_older_or_shorter_lived(event: Fa
 
 
 @pytest.mark.parametrize("event", [edited("mem-1", "other words"), evolved("mem-1", "other words")], ids=["edited", "evolved"])
-def test_a_memory_that_is_reworded_keeps_its_id_and_birth_and_says_when(event: Fact) -> None:
+def test_a_memory_that_is_reworded_keeps_its_id_and_birth_and_says_when(event: Event) -> None:
     row = memory(stored(event_type="decision"), event)
     assert (row["id"], row["created_us"], row["event_type"], row["status"]) == (1, START_US + SECOND, "decision", "active")
     assert (row["content"], row["content_hash"]) == ("other words", key_of("other words"))
@@ -134,7 +134,7 @@ def test_a_memory_that_is_reworded_keeps_its_id_and_birth_and_says_when(event: F
 
 
 def test_a_memory_has_the_traits_of_what_it_says_now() -> None:
-    def traits_of(*events: Fact) -> tuple[object, ...]:
+    def traits_of(*events: Event) -> tuple[object, ...]:
         row = memory(*events)
         return row["characters"], row["author"], row["is_question"]
 
@@ -160,7 +160,7 @@ def test_a_memory_names_the_latest_that_denies_it() -> None:
 
 
 @pytest.mark.parametrize("hidden", [superseded("mem-1", "mem-2"), deleted(), expired()], ids=["superseded", "deleted", "expired"])
-def test_a_memory_that_is_restored_is_as_it_was_before_it_was_hidden(hidden: Fact) -> None:
+def test_a_memory_that_is_restored_is_as_it_was_before_it_was_hidden(hidden: Event) -> None:
     before = memory(stored(ttl_seconds=60), rated())
     assert memory(stored(ttl_seconds=60), rated(), hidden, restored()) == before | {"changed_position": 4}
     kept = memory(stored(ttl_seconds=60), rated(), hidden, restored(is_permanent=True))
@@ -183,7 +183,7 @@ def test_a_pending_memory_is_pending_until_its_relations_are_decided() -> None:
     [(superseded("mem-1", "mem-2"), "superseded", "mem-2"), (deleted("mem-1"), "deleted", None), (expired("mem-1"), "expired", None)],
     ids=["superseded", "deleted", "expired"],
 )
-def test_a_memory_that_is_hidden_keeps_its_row_and_says_when_it_changed(event: Fact, status: str, by: str | None) -> None:
+def test_a_memory_that_is_hidden_keeps_its_row_and_says_when_it_changed(event: Event, status: str, by: str | None) -> None:
     row = memory(stored(), tool_called(), event)
     assert (row["status"], row["superseded_by"], row["changed_position"], row["content"]) == (status, by, 3, stored().content)
 
@@ -196,7 +196,7 @@ def test_being_returned_is_counted_with_the_moment_the_query_took_for_now() -> N
 def test_an_event_about_a_memory_that_is_not_there_changes_nothing() -> None:
     changes = [repeated("x"), related("x"), evolved("x"), edited("x"), contradicted("x", "y"), rated("x"), promoted("x"), embedded("x")]
     states = [superseded("x", "y"), deleted("x"), expired("x"), restored("x"), linked("x", "y"), unlinked("x", "y", "related")]
-    events: list[Fact] = [*changes, *states, queried(("x", 1.0))]
+    events: list[Event] = [*changes, *states, queried(("x", 1.0))]
     connection = show(memories, [recorded(event, position) for position, event in enumerate(events, 1)])
     assert rows(connection, "SELECT * FROM memories") == []
     connection.close()

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from omegad.events.fact import Fact, Recorded
+from omegad.log.event import Event, RecordedEvent
 from omegad.storage.driver import Connection, sqlite
 from omegad.views.contract import Embedding
 from projections import audit, edges, fulltext, histories, retrievals, sessions, vectors
@@ -38,7 +38,7 @@ from tests.builders import (
 )
 
 
-def in_order(*events: Fact) -> list[Recorded]:
+def in_order(*events: Event) -> list[RecordedEvent]:
     return [recorded(event, position) for position, event in enumerate(events, 1)]
 
 
@@ -65,7 +65,7 @@ def test_an_edge_has_a_weight_from_0_to_1_and_is_there_once_with_the_latest() ->
     connection.close()
 
 
-def edges_of(*events: Fact) -> list[tuple[Any, ...]]:
+def edges_of(*events: Event) -> list[tuple[Any, ...]]:
     connection = show(edges, in_order(*events))
     found = rows(connection, "SELECT source_id, target_id, edge_type, weight, metadata FROM edges ORDER BY id")
     connection.close()
@@ -101,7 +101,7 @@ def test_a_memory_that_is_restored_has_no_successor_and_keeps_its_other_edges() 
 
 
 @pytest.mark.parametrize("reworded", [edited("a"), evolved("a")], ids=["edited", "evolved"])
-def test_a_memory_that_is_reworded_has_no_vectors_until_they_are_of_what_it_says(reworded: Fact) -> None:
+def test_a_memory_that_is_reworded_has_no_vectors_until_they_are_of_what_it_says(reworded: Event) -> None:
     log = (embedded("a", "one", "two"), embedded("a", "one", embedder_id="other"), embedded("b", "three"), reworded)
     connection = show(vectors, in_order(*log))
     assert rows(connection, "SELECT id, memory_id FROM memory_vectors") == [(3072, "b")]
@@ -176,7 +176,7 @@ def test_parts_of_names_and_characters_of_unspaced_scripts_are_words() -> None:
 
 
 @pytest.mark.parametrize("reworded", [edited("a", "gamma HttpServer"), evolved("a", "gamma HttpServer")], ids=["edited", "evolved"])
-def test_a_memory_that_is_reworded_is_found_by_what_it_says_now_alone(reworded: Fact) -> None:
+def test_a_memory_that_is_reworded_is_found_by_what_it_says_now_alone(reworded: Event) -> None:
     log = (stored("a", "alpha PaymentGateway", tags=("blue",)), stored("b", "alpha"))
     connection = show(fulltext, in_order(*log, reworded))
     assert found_by(connection, "alpha", "payment", "gamma", "server", "blue") == {
@@ -191,7 +191,7 @@ def test_a_memory_that_is_reworded_is_found_by_what_it_says_now_alone(reworded: 
 
 
 @pytest.mark.parametrize("hidden", [superseded("a", "b"), deleted("a"), expired("a")], ids=["superseded", "deleted", "expired"])
-def test_a_memory_that_is_restored_is_found_by_all_it_was_found_by(hidden: Fact) -> None:
+def test_a_memory_that_is_restored_is_found_by_all_it_was_found_by(hidden: Event) -> None:
     log = (stored("a", "alpha PaymentGateway", tags=("blue",)), stored("b", "beta"), edited("a", "gamma HttpServer"))
     whole = show(fulltext, in_order(*log))
     before = rows(whole, "SELECT rowid, * FROM memories_fts"), rows(whole, "SELECT * FROM fulltext_rows")

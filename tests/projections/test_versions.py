@@ -3,7 +3,7 @@
 import pytest
 
 import projections
-from omegad.events.fact import Fact
+from omegad.log.event import Event
 from omegad.views.contract import Projection
 from omegad.views.digest import digest
 from tests.builders import (
@@ -28,7 +28,7 @@ from tests.builders import (
     unlinked,
 )
 
-LOG: tuple[Fact, ...] = (
+LOG: tuple[Event, ...] = (
     stored("a", "Anna: the PaymentGateway of fjord_amber.py now runs on 8080, because 7070 was taken", tags=("pay",), auto_tags=("python",)),
     stored("b", "数据库用 PostgreSQL; is that still so?", event_type="decision", referenced_at=1_767_225_600_000_000, ttl_seconds=60),
     stored("c", "the build needs HTTPServer2", pending=True, on_probation=True, metadata={"ticket": 7}),

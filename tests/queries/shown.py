@@ -4,7 +4,7 @@ from typing import Any
 
 import projections
 from omegad.embedding.cache import text_hash
-from omegad.events.fact import Fact, Recorded
+from omegad.log.event import Event, RecordedEvent
 from omegad.queries.memory import Moment
 from omegad.storage.transaction import run_script
 from omegad.views.contract import Embedding, Projection, schema
@@ -20,12 +20,12 @@ class Shown:
     def __init__(self) -> None:
         self.connection = open_in_memory()
         self.position = 0
-        self.history: list[Recorded] = []
+        self.history: list[RecordedEvent] = []
         self.vectors: dict[str, bytes] = {}
         for projection in projections.ALL:
             run_script(self.connection, schema(projection))
 
-    def show(self, *events: Fact, **changes: Any) -> int:
+    def show(self, *events: Event, **changes: Any) -> int:
         """Show events one after another; return the position of the last."""
         for event in events:
             self.position += 1
@@ -34,7 +34,7 @@ class Shown:
                 self.apply(projection, self.history[-1])
         return self.position
 
-    def apply(self, projection: Projection, *events: Recorded) -> None:
+    def apply(self, projection: Projection, *events: RecordedEvent) -> None:
         """Show events in one view alone."""
         for one in events:
             if isinstance(one.event, projection.EVENTS):

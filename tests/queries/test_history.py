@@ -3,7 +3,7 @@
 import pytest
 
 from omegad.errors import NotFound
-from omegad.events.fact import Erased
+from omegad.log.event import Erased
 from omegad.queries import history
 from omegad.queries.history import History, MemoryHistory
 from omegad.queries.log import told

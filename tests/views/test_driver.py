@@ -13,12 +13,12 @@ import pytest
 
 import projections
 from omegad.errors import StorageFull, ViewFailed
-from omegad.events.erasure import PayloadErased
-from omegad.events.fact import Fact, Recorded
 from omegad.events.memory import MemoryStored
 from omegad.events.retrieval import MemoryQueried
 from omegad.events.tool import ToolCalled
 from omegad.log import event_log
+from omegad.log.erasure import PayloadErased
+from omegad.log.event import Event, RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.storage.driver import Connection
 from omegad.views import checkpoints, current
@@ -31,10 +31,10 @@ from tests.builders import PATIENCE_S, FakeClock, append, at_most, embedded, loo
 REFUSED = "the text of an event whose row the table refuses"
 
 
-def counter(name: str = "counter", *, poison: str = "", version: int = 1, events: tuple[type[Fact], ...] = (MemoryQueried,)) -> Projection:
+def counter(name: str = "counter", *, poison: str = "", version: int = 1, events: tuple[type[Event], ...] = (MemoryQueried,)) -> Projection:
     """A projection of one row for each event, which fails where the text of one is *poison*."""
 
-    def project(recorded: Recorded) -> Iterator[Statement]:
+    def project(recorded: RecordedEvent) -> Iterator[Statement]:
         if poison and getattr(recorded.event, "text", "") == poison:
             raise ZeroDivisionError("poisoned")
         refused = getattr(recorded.event, "text", "") == REFUSED
@@ -119,7 +119,7 @@ async def test_when_every_projection_has_failed_the_service_still_answers(tmp_pa
 
 
 async def test_an_event_of_a_newer_version_fails_only_the_projections_of_its_noun(tmp_path: Path, clock: FakeClock) -> None:
-    class MemoryMerged(Fact, frozen=True, kw_only=True, tag="memory.merged@1"):
+    class MemoryMerged(Event, frozen=True, kw_only=True, tag="memory.merged@1"):
         into: str
 
     both = [counter("memory"), counter("tool", events=(ToolCalled,))]

@@ -11,8 +11,8 @@ from hashlib import sha256
 import msgspec
 
 from omegad.errors import Invalid
-from omegad.events.fact import Excerpt, Fact
-from omegad.log.secrets import redact, redact_name
+from omegad.log.event import Event, Excerpt
+from omegad.redaction import redact, redact_name
 
 CONTENT_BYTES_MAX = 256 * 1024
 METADATA_BYTES_MAX = 16 * 1024
@@ -92,7 +92,7 @@ def _is_searched(hint: object) -> bool:
     for part in (hint, *typing.get_args(hint)):
         if any(isinstance(meta, msgspec.Meta) and meta.extra and meta.extra.get("free_text") for meta in getattr(part, "__metadata__", ())):
             return True
-        if isinstance(part, type) and issubclass(part, msgspec.Struct) and not issubclass(part, Fact) and _searched_fields(part):
+        if isinstance(part, type) and issubclass(part, msgspec.Struct) and not issubclass(part, Event) and _searched_fields(part):
             return True
         if part is not hint and _is_searched(part):
             return True

@@ -1,9 +1,9 @@
 """What was taken out of the log for good."""
 
-from omegad.events.fact import Fact, FreeText, Position
+from omegad.log.event import Event, FreeText, Position
 
 
-class PayloadErased(Fact, frozen=True, kw_only=True, tag="payload.erased@1"):
+class PayloadErased(Event, frozen=True, kw_only=True, tag="payload.erased@1"):
     """The payloads at these positions were removed; their hashes stay in the chain."""
 
     positions: tuple[Position, ...]

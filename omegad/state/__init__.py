@@ -8,8 +8,6 @@ from zlib import crc32
 
 import msgspec
 
-from omegad.events.erasure import PayloadErased
-from omegad.events.fact import Fact, Position, Recorded
 from omegad.events.memory import (
     MemoryContradicted,
     MemoryDeleted,
@@ -28,6 +26,8 @@ from omegad.events.memory import (
 )
 from omegad.events.tool import ToolCalled
 from omegad.log import reading
+from omegad.log.erasure import PayloadErased
+from omegad.log.event import Event, Position, RecordedEvent
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script
 
@@ -45,7 +45,7 @@ _COLUMNS = (
 )
 
 
-class MemoryGuard(msgspec.Struct, frozen=True):
+class MemoryState(msgspec.Struct, frozen=True):
     """What the log knows of a memory.
 
     Positions are those of the events that stored and last changed it; `rating` is the sum of the points it was given. `expires_at`, None
@@ -74,25 +74,25 @@ class MemoryGuard(msgspec.Struct, frozen=True):
         return self.state == "active" and (self.expires_at is None or self.expires_at > now_us)
 
 
-class ToolGuard(msgspec.Struct, frozen=True):
+class ToolCallState(msgspec.Struct, frozen=True):
     """Where a tool call was recorded, and as which of its session's calls."""
 
     position: Position
     call_index: int
 
 
-class Guards:
+class DecisionState:
     """Reads the guard tables, including what earlier proposals of the same transaction wrote."""
 
     def __init__(self, connection: Connection) -> None:
         """Read through the connection whose transaction is open."""
         self._connection = connection
 
-    def memory(self, memory_id: str) -> MemoryGuard | None:
+    def memory(self, memory_id: str) -> MemoryState | None:
         """Return what is known of a memory, None where the id was never stored."""
         return self._memory(f"SELECT {_COLUMNS} FROM memory_guards WHERE memory_id = ?", (memory_id,))
 
-    def holder(self, content_key: str, now_us: int) -> MemoryGuard | None:
+    def holder(self, content_key: str, now_us: int) -> MemoryState | None:
         """Return the memory that has exactly this content in this scope, and can be found at this moment."""
         return self._memory(
             f"SELECT {_COLUMNS} FROM memory_guards WHERE content_key = ? AND state = 'active' AND coalesce(expires_at > ?, 1)"
@@ -105,24 +105,24 @@ class Guards:
         sql = "SELECT 1 FROM embedding_guards WHERE memory_id = ? AND embedder_id = ?"
         return self._connection.execute(sql, (memory_id, embedder_id)).fetchone() is not None
 
-    def tool_call(self, session_id: str, tool_use_id: str) -> ToolGuard | None:
+    def tool_call(self, session_id: str, tool_use_id: str) -> ToolCallState | None:
         """Return where this tool use was recorded, if it was."""
         sql = "SELECT position, call_index FROM tool_guards WHERE session_id = ? AND tool_use_id = ?"
         row = self._connection.execute(sql, (session_id, tool_use_id)).fetchone()
-        return ToolGuard(*row) if row else None
+        return ToolCallState(*row) if row else None
 
     def calls(self, session_id: str) -> int:
         """Return how many tool calls of the session are recorded."""
         row = self._connection.execute("SELECT calls FROM session_guards WHERE session_id = ?", (session_id,)).fetchone()
         return row[0] if row else 0
 
-    def _memory(self, sql: str, values: tuple[object, ...]) -> MemoryGuard | None:
+    def _memory(self, sql: str, values: tuple[object, ...]) -> MemoryState | None:
         row = self._connection.execute(sql, values).fetchone()
         if row is None:
             return None
         (memory_id, content_key, stored_at, changed_at, state, pending, *scope, probation, rating, ttl_seconds, expires_at, said_at) = row
         event_type, project, entity_id, session_id, denied_by = scope
-        return MemoryGuard(
+        return MemoryState(
             *(memory_id, content_key, stored_at, changed_at, state, bool(pending), event_type, project, entity_id, session_id),
             *(denied_by, bool(probation), rating, ttl_seconds, expires_at, said_at),
         )
@@ -148,7 +148,7 @@ def create(connection: Connection) -> None:
 
 
 def _schema() -> str:
-    return resources.files("omegad.log").joinpath("guards.sql").read_text(encoding="utf-8")
+    return resources.files("omegad.state").joinpath("schema.sql").read_text(encoding="utf-8")
 
 
 def _mark() -> int:
@@ -171,7 +171,7 @@ def drop(connection: Connection) -> None:
         connection.execute(f"DROP TABLE IF EXISTS {table}")
 
 
-def fold(connection: Connection, recorded: Recorded) -> None:
+def fold(connection: Connection, recorded: RecordedEvent) -> None:
     """Write what an event means for later decisions."""
     event = recorded.event
     match event:
@@ -179,13 +179,13 @@ def fold(connection: Connection, recorded: Recorded) -> None:
             _count_call(connection, recorded.position, recorded.session_id or "", event)
         case PayloadErased():
             connection.executemany("INSERT OR IGNORE INTO erasures VALUES (?)", [(erased,) for erased in event.positions])
-        case Fact():
+        case Event():
             _fold_memory(connection, recorded, event)
         case _:
             pass
 
 
-def _fold_memory(connection: Connection, recorded: Recorded, event: Fact) -> None:
+def _fold_memory(connection: Connection, recorded: RecordedEvent, event: Event) -> None:
     position = recorded.position
     match event:
         case MemoryStored():
@@ -219,7 +219,7 @@ def _fold_lasting(connection: Connection, event: MemoryRepeated | MemoryEvolved)
         _set(connection, event.memory_id, _LASTING, event.is_permanent, event.ttl_seconds)
 
 
-def _fold_state(connection: Connection, position: Position, event: Fact) -> None:
+def _fold_state(connection: Connection, position: Position, event: Event) -> None:
     match event:
         case MemorySuperseded():
             _set(connection, event.memory_id, "state = 'superseded', changed_at = ?", position)
@@ -238,7 +238,7 @@ def _fold_state(connection: Connection, position: Position, event: Fact) -> None
             pass
 
 
-def _insert(connection: Connection, recorded: Recorded, event: MemoryStored) -> None:
+def _insert(connection: Connection, recorded: RecordedEvent, event: MemoryStored) -> None:
     expires_at = None if event.ttl_seconds is None else recorded.occurred_at + event.ttl_seconds * MICROSECONDS
     row = (
         *(event.memory_id, event.content_key, recorded.position, recorded.position, "active", event.pending),

@@ -12,12 +12,13 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from omegad.events.fact import Fact, Recorded
+from omegad import state as inline
 from omegad.events.memory import MemoryStored
-from omegad.log import chain, event_log, guards, reading
+from omegad.log import chain, event_log, reading
 from omegad.log.codec import decode, encode
 from omegad.log.decision import RequestKey
-from omegad.log.guards import Guards, MemoryGuard
+from omegad.log.event import Event, RecordedEvent
+from omegad.state import DecisionState, MemoryState
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script, writing
@@ -57,24 +58,24 @@ GOLDEN = Path(__file__).parents[1] / "events" / "golden"
 
 
 @contextlib.contextmanager
-def folded(*events: Recorded) -> Iterator[Connection]:
+def folded(*events: RecordedEvent) -> Iterator[Connection]:
     connection = open_in_memory()
     run_script(connection, resources.files("omegad.log").joinpath("schema.sql").read_text(encoding="utf-8"))
-    guards.create(connection)
+    inline.create(connection)
     for event in events:
-        guards.fold(connection, event)
+        inline.fold(connection, event)
     yield connection
     connection.close()
 
 
-def guard_of(*events: Fact) -> MemoryGuard:
+def guard_of(*events: Event) -> MemoryState:
     with folded(*(recorded(event, position) for position, event in enumerate(events, 1))) as connection:
-        found = Guards(connection).memory("mem-1")
+        found = DecisionState(connection).memory("mem-1")
     assert found is not None
     return found
 
 
-def the_change(*events: Fact) -> dict[str, Any]:
+def the_change(*events: Event) -> dict[str, Any]:
     """Return what the last of some events changed of the first memory's guard."""
     before, after = (msgspec.structs.asdict(guard_of(*part)) for part in (events[:-1], events))
     return {name: value for name, value in after.items() if before[name] != value}
@@ -82,7 +83,7 @@ def the_change(*events: Fact) -> dict[str, Any]:
 
 def test_a_memory_that_is_stored_is_known_with_its_scope_and_its_end() -> None:
     event = stored(event_type="decision", entity_id="e", ttl_seconds=60, on_probation=True, pending=True)
-    assert guard_of(event) == MemoryGuard(
+    assert guard_of(event) == MemoryState(
         memory_id="mem-1",
         content_key=event.content_key,
         stored_at=1,
@@ -134,24 +135,24 @@ REWORDED = {text: {"content_key": key_of(text), "changed_at": 2} for text in ("m
         (superseded("mem-2", "mem-1"), {}),
         (deleted("mem-2"), {}),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Fact) else "",
+    ids=lambda value: type(value).__name__ if isinstance(value, Event) else "",
 )
-def test_what_an_event_changes_of_what_is_known_of_a_memory(event: Fact, change: dict[str, Any]) -> None:
+def test_what_an_event_changes_of_what_is_known_of_a_memory(event: Event, change: dict[str, Any]) -> None:
     assert the_change(stored(pending=True, on_probation=True, ttl_seconds=60), event) == change
 
 
 @pytest.mark.parametrize("event", [repeated(), evolved(), edited()], ids=lambda event: type(event).__name__)
-def test_what_was_said_long_ago_shortens_no_life(event: Fact) -> None:
+def test_what_was_said_long_ago_shortens_no_life(event: Event) -> None:
     """What is imported happened when it says, which may be before what is known."""
     past = recorded(event, 2, occurred_at=START_US - 1_000 * SECOND)
     with folded(recorded(stored(ttl_seconds=60), 1), past) as connection:
-        guard = Guards(connection).memory("mem-1")
+        guard = DecisionState(connection).memory("mem-1")
     assert guard is not None
     assert guard.expires_at == START_US + 61 * SECOND
 
 
 @pytest.mark.parametrize("hidden", [superseded("mem-1", "mem-2"), deleted(), expired()], ids=lambda event: type(event).__name__)
-def test_a_memory_that_is_restored_is_active_with_the_time_it_had_or_for_ever(hidden: Fact) -> None:
+def test_a_memory_that_is_restored_is_active_with_the_time_it_had_or_for_ever(hidden: Event) -> None:
     born = stored(ttl_seconds=60)
     assert the_change(born, hidden, restored()) == {"state": "active", "changed_at": 3}
     assert the_change(born, hidden, restored(is_permanent=True)) == {"state": "active", "changed_at": 3, "ttl_seconds": None, "expires_at": None}
@@ -170,36 +171,36 @@ def test_points_add_up() -> None:
 
 
 @pytest.mark.parametrize("reworded", [evolved(), edited()], ids=lambda event: type(event).__name__)
-def test_a_memory_that_is_reworded_waits_to_be_embedded_again(reworded: Fact) -> None:
+def test_a_memory_that_is_reworded_waits_to_be_embedded_again(reworded: Event) -> None:
     log = (stored(), embedded(), embedded(embedder_id="other"), stored("mem-2", "two"), embedded("mem-2"), reworded)
     with folded(*(recorded(event, position) for position, event in enumerate(log, 1))) as connection:
-        found = Guards(connection)
+        found = DecisionState(connection)
         assert [found.is_embedded("mem-1", name) for name in ("paper-1", "other")] == [False, False]
         assert found.is_embedded("mem-2", "paper-1")
-        guards.fold(connection, recorded(embedded(), 7))
+        inline.fold(connection, recorded(embedded(), 7))
         assert [found.is_embedded("mem-1", name) for name in ("paper-1", "other")] == [True, False]
 
 
 def test_the_holder_of_a_content_can_be_found_at_the_moment() -> None:
     key, end = stored().content_key, START_US + 61 * SECOND
     with folded(recorded(stored(ttl_seconds=60), 1)) as connection:
-        found = Guards(connection)
+        found = DecisionState(connection)
         assert [found.holder(key, now) is not None for now in (0, end - 1, end, end + 1)] == [True, True, False, False]
         assert [guard.is_active(now) for now in (end - 1, end) if (guard := found.memory("mem-1"))] == [True, False]
-        guards.fold(connection, recorded(edited("mem-1", "other"), 2))
+        inline.fold(connection, recorded(edited("mem-1", "other"), 2))
         assert found.holder(key, 0) is None
         assert found.holder(key_of("other"), 0) == found.memory("mem-1")
         for position, hidden in enumerate((superseded("mem-1", "x"), deleted(), expired()), 3):
-            guards.fold(connection, recorded(hidden, position))
+            inline.fold(connection, recorded(hidden, position))
             assert found.holder(key_of("other"), 0) is None
-        guards.fold(connection, recorded(restored(), 6))
+        inline.fold(connection, recorded(restored(), 6))
         assert found.holder(key_of("other"), 0) is not None
 
 
 def test_of_two_holders_the_older_is_named() -> None:
     events = [stored("b"), deleted("b"), stored("a"), restored("b")]
     with folded(*(recorded(event, position) for position, event in enumerate(events, 1))) as connection:
-        holder = Guards(connection).holder(stored().content_key, 0)
+        holder = DecisionState(connection).holder(stored().content_key, 0)
     assert holder is not None
     assert holder.memory_id == "b"
 
@@ -220,17 +221,17 @@ def test_guards_made_again_from_the_log_are_those_that_were_written_with_it(step
         before = snapshot(connection)
         for event in events:
             _write(connection, event)
-        patch.setattr(guards, "REFOLD_BATCH", 3)
+        patch.setattr(inline, "REFOLD_BATCH", 3)
         with writing(connection):
-            guards.drop(connection)
-            guards.create(connection)
-            guards.refold(connection)
+            inline.drop(connection)
+            inline.create(connection)
+            inline.refold(connection)
         assert snapshot(connection) == before
 
 
-def _write(connection: Connection, event: Recorded) -> None:
-    assert isinstance(event.event, Fact)
-    envelope = tuple(getattr(event, name) for name in Recorded.__struct_fields__[:13])
+def _write(connection: Connection, event: RecordedEvent) -> None:
+    assert isinstance(event.event, Event)
+    envelope = tuple(getattr(event, name) for name in RecordedEvent.__struct_fields__[:13])
     connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*envelope, b"", event.chain))
     connection.execute("INSERT INTO payloads VALUES (?, ?, ?)", (event.position, b"", encode(event.event).decode()))
 
@@ -308,7 +309,7 @@ async def test_a_log_of_the_first_format_opens_with_every_byte_of_its_events_and
         assert log.head == 11
         events = await everything(log)
         assert (await log.verify(lambda *_: None)).ok
-        found = await log._writer.run(lambda connection: [Guards(connection).memory(f"mem-{n}") for n in (1, 2, 3)])
+        found = await log._writer.run(lambda connection: [DecisionState(connection).memory(f"mem-{n}") for n in (1, 2, 3)])
         tables = await log._writer.run(snapshot)
         assert (await append(log, stored("mem-4", "four"))).position == 12
     assert contents(tmp_path / "log.db", *KEPT)["events"][:11] == before["events"]
@@ -328,17 +329,17 @@ async def test_a_log_of_the_first_format_opens_with_every_byte_of_its_events_and
 
 
 async def test_an_upgrade_that_fails_leaves_the_file_as_it_was_and_succeeds_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, genuine = tmp_path / "log.db", guards.fold
+    path, genuine = tmp_path / "log.db", inline.fold
     await old_log(path)
     everything_of_it = (*KEPT, *TABLES, "identity")
     shutil.copy(path, tmp_path / "before.db")
 
-    def fold(connection: Connection, event: Recorded) -> None:
+    def fold(connection: Connection, event: RecordedEvent) -> None:
         if event.position == 5:
             raise RuntimeError("out of luck")
         genuine(connection, event)
 
-    monkeypatch.setattr(guards, "fold", fold)
+    monkeypatch.setattr(inline, "fold", fold)
     with pytest.raises(RuntimeError, match="out of luck"):
         async with event_log.opened(path, FakeClock()):
             pass
@@ -357,9 +358,9 @@ async def test_a_log_of_today_is_not_folded_again(tmp_path: Path, monkeypatch: p
     def refold(_connection: Connection) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(guards, "refold", refold)
+    monkeypatch.setattr(inline, "refold", refold)
     async with event_log.opened(tmp_path / "log.db", FakeClock()) as log:
-        assert await log._writer.run(lambda connection: Guards(connection).memory("mem-1"))
+        assert await log._writer.run(lambda connection: DecisionState(connection).memory("mem-1"))
 
 
 def test_a_memory_of_the_first_version_has_no_automatic_tags_and_was_asked_for() -> None:

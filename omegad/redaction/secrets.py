@@ -7,8 +7,8 @@ from hashlib import sha256
 
 import msgspec
 
-from omegad.log.secrets import assignments, entropy, values
-from omegad.log.secrets.issuers import CHARACTERS_MIN, ISSUED, kind_of
+from omegad.redaction import assignments, entropy, values
+from omegad.redaction.issuers import CHARACTERS_MIN, ISSUED, kind_of
 
 REMEMBERED_CHARACTERS = 8 * 1024
 REMEMBERED_TEXTS = 256

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from omegad.log.secrets import issuers, redact, redact_name, redaction
+from omegad.redaction import issuers, redact, redact_name, secrets
 
 # Put together from parts, so that no scanner of repositories takes them for real.
 HEX_32 = "0f1e2d3c4b5a6978" * 2
@@ -365,7 +365,7 @@ def repeats(parsed: Any, *, is_last: bool = True) -> Iterator[tuple[int, bool]]:
             yield from repeats(part, is_last=ends and op in {PARSER.BRANCH, PARSER.SUBPATTERN})
 
 
-@pytest.mark.parametrize("pattern", [issuers.ISSUED, *(rule.pattern for rule in redaction.RULES)], ids=lambda pattern: pattern.pattern[:20])
+@pytest.mark.parametrize("pattern", [issuers.ISSUED, *(rule.pattern for rule in secrets.RULES)], ids=lambda pattern: pattern.pattern[:20])
 def test_a_pattern_costs_a_bounded_number_of_steps_wherever_it_fails(pattern: re.Pattern[str]) -> None:
     """What repeats without a bound ends its pattern: what it has read is part of a secret, which is not read again."""
     found = list(repeats(PARSER.parse(pattern.pattern)))
@@ -397,17 +397,17 @@ def test_the_judges_are_asked_no_oftener_than_needles_stand_in_a_text(unit: str,
     def count(_text: str, match: re.Match[str]) -> None:
         asked.append(match.end() - match.start())
 
-    rules = [redaction.Rule(rule.kind, rule.needles, rule.pattern, count) for rule in redaction.RULES]
-    monkeypatch.setattr(redaction, "RULES", rules)
+    rules = [secrets.Rule(rule.kind, rule.needles, rule.pattern, count) for rule in secrets.RULES]
+    monkeypatch.setattr(secrets, "RULES", rules)
     text = unit * (64 * 1024 // len(unit))
-    redaction._redact(text)
+    secrets._redact(text)
     assert len(asked) <= sum(text.count(needle) for rule in rules for needle in rule.needles)
     assert sum(asked) <= 64 * len(text)
 
 
 def test_a_text_that_uncovers_secrets_for_ever_ends_at_the_first_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redaction, "PASSES_MAX", 0)
-    assert redaction._redact(f"kept, {EXAMPLES['npm_token']} not kept") == ("kept, [REDACTED:npm_token]", ("npm_token",))
+    monkeypatch.setattr(secrets, "PASSES_MAX", 0)
+    assert secrets._redact(f"kept, {EXAMPLES['npm_token']} not kept") == ("kept, [REDACTED:npm_token]", ("npm_token",))
 
 
 TOKEN = EXAMPLES["github_token"]

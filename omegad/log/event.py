@@ -15,7 +15,7 @@ FreeData = Annotated[dict[str, object], Meta(extra={"free_text": True})]
 """JSON whose strings are free text."""
 
 
-class Fact(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", forbid_unknown_fields=True):
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", forbid_unknown_fields=True):
     """Base of every event. A subclass chooses its tag, `noun.past_verb@version`; the tag never follows the class's name."""
 
 
@@ -52,7 +52,7 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     `follows` says that it is the event just before, in the same append.
     """
 
-    event: Fact
+    event: Event
     session_id: str | None = None
     project: str | None = None
     occurred_at: int | None = None
@@ -60,7 +60,7 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     follows: bool = False
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class RecordedEvent(msgspec.Struct, frozen=True):
     """An event together with the place the log gave it. Times are microseconds since 1970, offsets are in minutes.
 
     `chain` is the hash of the log up to and including this event.
@@ -80,4 +80,4 @@ class Recorded(msgspec.Struct, frozen=True):
     cause: Position | None
     trace: str | None
     chain: bytes
-    event: Fact | Unknown | Erased
+    event: Event | Unknown | Erased

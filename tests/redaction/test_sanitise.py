@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.commands.store import StoreMemory
-from omegad.events.fact import Excerpt, Fact, NewEvent
 from omegad.log.codec import EVENT_TYPES, encode
-from omegad.log.sanitise import EXCERPT_BYTES, excerpt, sanitise, without_credentials
+from omegad.log.event import Event, Excerpt, NewEvent
 from omegad.queries.search import QueryMemory
+from omegad.redaction.sanitise import EXCERPT_BYTES, excerpt, sanitise, without_credentials
 from tests.builders import append, everything, queried, running_log, stored, tool_called
-from tests.log.test_secrets import EXAMPLES
+from tests.redaction.test_secrets import EXAMPLES
 
 SECRET = "ghp_" + "a1B2" * 10
 
@@ -72,7 +72,7 @@ def filled(hint: object, text: str) -> Any:  # noqa: PLR0911  one for each kind 
     return {str: text, int: 1, float: 0.5, bool: False}[hint]  # type: ignore[index]
 
 
-def an_event(kind: type[Fact], text: str) -> Fact:
+def an_event(kind: type[Event], text: str) -> Event:
     """Return an event of *kind* with *text* in every field that is free text, and a word in those that are not."""
     hints = typing.get_type_hints(kind)
     plain = PLAIN[str(kind.__struct_config__.tag)]

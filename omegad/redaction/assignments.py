@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import msgspec
 
-from omegad.log.secrets import values
+from omegad.redaction import values
 
 NAME_CHARACTERS = 48  # looked at before the word that says what a value is
 KIND_CHARACTERS = 24
