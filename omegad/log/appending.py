@@ -22,6 +22,7 @@ _INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
 _INSERT_PAYLOAD = "INSERT INTO payloads VALUES (?, ?, ?)"
 _FIND_REQUEST = "SELECT params_digest, position, answer FROM requests WHERE client = ? AND request_id = ?"
 _INSERT_REQUEST = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)"
+_MOVE_CURSOR = "INSERT OR REPLACE INTO cursors (name, position, version) VALUES (?, ?, ?)"
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -75,6 +76,12 @@ class _Append:
         self.events: list[tuple[RecordedEvent, int]] = []
 
     def settle(self, proposal: Proposal) -> Outcome | Exception:
+        outcome = self._decided(proposal)
+        if proposal.cursor and isinstance(outcome, Outcome):
+            self._connection.execute(_MOVE_CURSOR, msgspec.structs.astuple(proposal.cursor))
+        return outcome
+
+    def _decided(self, proposal: Proposal) -> Outcome | Exception:
         try:
             answered = self._answered(proposal.request)
             if answered:

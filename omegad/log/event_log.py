@@ -21,7 +21,7 @@ from omegad.clock import Clock, uuid7
 from omegad.errors import LogBroken, Overloaded, ShuttingDown, StorageCorrupt, StorageFailed, Unavailable
 from omegad.log import appending, chain, reading
 from omegad.log.appending import Committed, Head
-from omegad.log.decision import Decision, Outcome, Proposal
+from omegad.log.decision import Cursor, Decision, Outcome, Proposal
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.tail import Tail
 from omegad.log.verifying import Erasures, LogReport, verify_part
@@ -146,6 +146,14 @@ class EventLog:
     async def settled(self) -> None:
         """Return when everything proposed before is appended, or refused. Raises `Overloaded`, `ShuttingDown` or a storage error."""
         await self.append(Proposal(decide=_nothing))
+
+    async def cursors(self) -> dict[str, Cursor]:
+        """Return, by name, how far those have come who act on events; a cursor moves with `Proposal.cursor`, or `advance`."""
+        return await self._readers.read(reading.cursors)
+
+    async def advance(self, cursor: Cursor) -> None:
+        """Move a cursor without appending anything; make it where there is none of that name."""
+        await self.append(Proposal(decide=_nothing, cursor=cursor))
 
     async def wait_beyond(self, position: Position) -> None:
         """Return when the log holds an event after *position*."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from omegad.errors import LogBroken
 from omegad.log.codec import decode
+from omegad.log.decision import Cursor
 from omegad.log.event import Position, RecordedEvent
 from omegad.storage.driver import Connection, sqlite
 
@@ -33,6 +34,11 @@ def chain_at(connection: Connection, position: Position) -> bytes | None:
     """Return the chain hash at a position, None where the log does not reach it."""
     row = connection.execute("SELECT chain FROM events WHERE position = ?", (position,)).fetchone()
     return row[0] if row else None
+
+
+def cursors(connection: Connection) -> dict[str, Cursor]:
+    """Return every cursor by its name."""
+    return {row[0]: Cursor(*row) for row in connection.execute("SELECT name, position, version FROM cursors")}
 
 
 def _decoded(connection: Connection, place: str, sql: str, values: tuple[object, ...]) -> list[RecordedEvent]:

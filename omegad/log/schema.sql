@@ -61,6 +61,13 @@ CREATE TABLE IF NOT EXISTS requests (
     PRIMARY KEY (client, request_id)
 ) STRICT, WITHOUT ROWID;
 
+-- How far those have come who act on events; each moves in the transaction of what it led to.
+CREATE TABLE IF NOT EXISTS cursors (
+    name     TEXT PRIMARY KEY,
+    version  INTEGER NOT NULL,
+    position INTEGER NOT NULL -- of the latest event that was acted on, or passed over
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS erasures (
     position INTEGER PRIMARY KEY -- of a payload that a payload.erased event names
 ) STRICT;

@@ -12,7 +12,7 @@ import pytest
 
 from omegad.errors import Conflict, Overloaded, Refused, ShuttingDown, StorageFailed, StorageFull
 from omegad.log import appending, event_log
-from omegad.log.decision import Decision, Outcome, Proposal, RequestKey
+from omegad.log.decision import Cursor, Decision, Outcome, Proposal, RequestKey
 from omegad.log.event import NewEvent, Position
 from omegad.log.event_log import EventLog
 from omegad.state import DecisionState
@@ -412,3 +412,24 @@ def _insert(connection: Connection, count: int) -> None:
 
 
 _SERIES = "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO t SELECT i FROM n"
+
+
+async def test_a_cursor_moves_with_what_it_led_to_or_not_at_all(tmp_path: Path, clock: FakeClock) -> None:
+    def at(position: Position, version: int = 1) -> Cursor:
+        return Cursor("expiry", position, version)
+
+    async with running_log(tmp_path / "log.db", clock) as log:
+        assert await log.cursors() == {}
+        await append(log, queried(), cursor=at(5), request=request("r1"))
+        with pytest.raises(Refused):
+            await log.append(msgspec.structs.replace(raising(Refused()), cursor=at(6)))
+        with pytest.raises(Exception, match="UNIQUE"):
+            await append(log, stored("mem-1"), stored("mem-1"), cursor=at(6))
+        assert await log.cursors() == {"expiry": at(5)}
+        await append(log, queried(), cursor=at(7), request=request("r1"))
+        assert await log.cursors() == {"expiry": at(7)}
+        await log.advance(at(8, 2))
+        await log.advance(Cursor("other", 1))
+        assert log.head == 1
+    async with running_log(tmp_path / "log.db", clock) as log:
+        assert await log.cursors() == {"expiry": at(8, 2), "other": Cursor("other", 1)}
