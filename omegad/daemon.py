@@ -20,15 +20,13 @@ from anyio.abc import TaskGroup
 import projections
 from omegad import __version__, allocator, config, supervisor, telemetry
 from omegad.clock import Clock, SystemClock
+from omegad.commands.lifecycle import ExpireMemories
 from omegad.config import Config, Paths
 from omegad.dispatch.backlog import BacklogEmbedding
-from omegad.dispatch.commands import CommandDispatch
-from omegad.dispatch.maintenance import Maintenance
 from omegad.dispatch.neighbourhood import Neighbourhood
-from omegad.dispatch.parts import Parts, Rules
-from omegad.dispatch.readings import ReadingDispatch
-from omegad.dispatch.searching import QueryDispatch
+from omegad.dispatch.running import Runner
 from omegad.dispatch.service import Service
+from omegad.dispatch.services import DaemonServices
 from omegad.dispatch.system import SystemDispatch
 from omegad.embedding import cache
 from omegad.embedding.embedder import Embedder
@@ -37,6 +35,8 @@ from omegad.errors import BadConfiguration
 from omegad.ingestion import noise, tagging
 from omegad.log import event_log
 from omegad.memory_types import MemoryTypes
+from omegad.method import RequestContext, Rules
+from omegad.queries import upkeep
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.reactions.expiry import Expiry
 from omegad.rpc import endpoint
@@ -45,6 +45,8 @@ from omegad.views import current
 from omegad.views.contract import Embedding
 
 SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
+
+EXPIRED_MAX = 500  # in one append of the reaction
 
 T = TypeVar("T")
 
@@ -55,7 +57,7 @@ _log = structlog.get_logger(__name__)
 class Daemon:
     """A home's service, put together and not yet running."""
 
-    parts: Parts
+    services: DaemonServices
     server: Server
     backlog: EmbeddingBacklog
     expiry: Expiry
@@ -68,7 +70,7 @@ class Daemon:
         supervisor.notify("STOPPING=1")
         self.system.end_following()
         await self.server.stop(shutdown_s)
-        await self.parts.log.drain()
+        await self.services.log.drain()
         tasks.cancel_scope.cancel()
 
 
@@ -93,16 +95,16 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
 
 async def _serve(paths: Paths, settings: Config, clock: Clock) -> None:
     async with composed(paths, settings, clock) as daemon, anyio.create_task_group() as tasks:
-        tasks.start_soon(daemon.parts.log.run, name="log")
-        tasks.start_soon(daemon.parts.views.run, name="views")
-        tasks.start_soon(daemon.parts.near.embedder.run, name="embedder")
+        tasks.start_soon(daemon.services.log.run, name="log")
+        tasks.start_soon(daemon.services.views.run, name="views")
+        tasks.start_soon(daemon.services.near.embedder.run, name="embedder")
         tasks.start_soon(daemon.backlog.run, name="backlog")
         tasks.start_soon(daemon.expiry.run, name="expiry")
         tasks.start_soon(_signals, daemon, paths, name="signals")
         tasks.start_soon(supervisor.keep_alive, name="watchdog")
         with endpoint.listening(paths.socket) as sock:
             await tasks.start(daemon.server.serve, sock)
-            _log.info("daemon.ready", version=__version__, home=str(paths.home), socket=str(paths.socket), head=daemon.parts.log.head)
+            _log.info("daemon.ready", version=__version__, home=str(paths.home), socket=str(paths.socket), head=daemon.services.log.head)
             supervisor.notify("READY=1")
             await daemon.run(tasks, settings.shutdown_s)
     _log.info("daemon.stopped")
@@ -120,29 +122,46 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             current.opened(paths.home, log, projections.ALL, lambda wanted: _find(lookup, wanted), settings.readers)
         )
         embedder = Embedder(vectors, models_dir=paths.models, choice=settings.model, idle_unload_s=settings.model_idle_unload_s)
-        types = MemoryTypes(settings.event_types)
-        parts = Parts(log=log, views=views, near=Neighbourhood(embedder), types=types, rules=_rules(paths), clock=clock)
-        yield _put_together(parts, paths, settings)
+        services = DaemonServices(
+            log=log,
+            views=views,
+            near=Neighbourhood(embedder),
+            types=MemoryTypes(settings.event_types),
+            rules=_rules(paths),
+            clock=clock,
+            query_timeout_s=settings.query_timeout_s,
+        )
+        yield _put_together(services, paths, settings)
 
 
-def _put_together(parts: Parts, paths: Paths, settings: Config) -> Daemon:
+def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> Daemon:
     stopping = anyio.Event()
-    commands = CommandDispatch(parts)
-    backlog = EmbeddingBacklog(BacklogEmbedding(parts, commands))
-    commands.on_pending = backlog.wake
-    queries = QueryDispatch(parts, fresh_wait_s=settings.fresh_wait_ms / 1e3, timeout_s=settings.query_timeout_s)
-    system = SystemDispatch(parts, paths, counts=lambda: (server.connections, server.requests), backlog=backlog)
+    runner = Runner(services, fresh_wait_s=settings.fresh_wait_ms / 1e3)
+    backlog = EmbeddingBacklog(BacklogEmbedding(services, runner))
+    runner.on_work_left = backlog.wake
+    system = SystemDispatch(services, paths, counts=lambda: (server.connections, server.requests), backlog=backlog)
     system.on_rebuilt = backlog.wake
-    readings = ReadingDispatch(parts, fresh_wait_s=settings.fresh_wait_ms / 1e3)
-    service = Service(commands, queries, readings, system, stop=stopping.set)
+    service = Service(runner, system.handlers(), stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,
         connections_max=settings.connections_max,
         requests_in_flight_max=settings.requests_in_flight_max,
     )
     server = Server(service.handle, limits)
-    expiry = Expiry(Maintenance(parts).due, commands.expire)
-    return Daemon(parts, server, backlog, expiry, system, stopping)
+    expiry = Expiry(partial(_due, services), partial(_expire, runner))
+    return Daemon(services, server, backlog, expiry, system, stopping)
+
+
+async def _due(services: DaemonServices) -> tuple[str, ...]:
+    """Return some memories whose time is over, as of the end of the log; none while views are being rebuilt. Raises `ViewFailed`."""
+    if services.views.rebuilding:
+        return ()
+    await services.views.wait_for(services.log.head, ("memories",))
+    return await services.views.read(partial(upkeep.due, now_us=services.clock.now_us(), limit=EXPIRED_MAX))
+
+
+async def _expire(runner: Runner, memory_ids: tuple[str, ...]) -> None:
+    await runner.execute(ExpireMemories(memory_ids=memory_ids), RequestContext())
 
 
 def _rules(paths: Paths) -> Rules:

@@ -331,19 +331,19 @@ class Served(NamedTuple):
 
     async def caught_up(self) -> Position:
         """Wait until every view that has not failed shows the whole log, answered queries included; return its end."""
-        await self.daemon.parts.log.settled()
-        head = self.daemon.parts.log.head
-        driver = self.daemon.parts.views.driver
+        await self.daemon.services.log.settled()
+        head = self.daemon.services.log.head
+        driver = self.daemon.services.views.driver
         healthy = [name for name, checkpoint in driver.checkpoints.items() if checkpoint.failed_position is None]
         with anyio.fail_after(PATIENCE_S):
-            await self.daemon.parts.views.wait_for(head, healthy)
+            await self.daemon.services.views.wait_for(head, healthy)
         return head
 
     async def worked_off(self) -> None:
         """Wait until no memory lacks its vectors."""
         with anyio.fail_after(PATIENCE_S):
             await self.caught_up()
-            while await self.daemon.parts.views.read(_lacking):
+            while await self.daemon.services.views.read(_lacking):
                 await anyio.sleep(0.01)
                 await self.caught_up()
         await self.caught_up()
@@ -359,13 +359,13 @@ def _lacking(connection: Connection) -> int:
 async def served(paths: Paths, clock: Clock, settings: Config | None = None) -> AsyncIterator[Served]:
     """Serve a home without its socket; everything else is as in the daemon."""
     async with daemon.composed(paths, _patient(settings or Config()), clock) as service, anyio.create_task_group() as tasks:
-        tasks.start_soon(service.parts.log.run)
-        tasks.start_soon(service.parts.views.run)
-        tasks.start_soon(service.parts.near.embedder.run)
+        tasks.start_soon(service.services.log.run)
+        tasks.start_soon(service.services.views.run)
+        tasks.start_soon(service.services.near.embedder.run)
         tasks.start_soon(service.backlog.run)
         tasks.start_soon(service.expiry.run)
         yield Served(service, Caller(service))
-        await service.parts.log.drain()
+        await service.services.log.drain()
         tasks.cancel_scope.cancel()
 
 

@@ -45,21 +45,38 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.views.contract": {"omegad.events", "omegad.log.event"},
     "omegad.evidence": {"omegad.stems"},
     "omegad.commands": {
-        "omegad.redaction",
-        "omegad.state",
         "omegad.evidence",
         "omegad.events",
-        "omegad.log",
-        "omegad.memory_types",
-        *LEAVES,
-    },  # of the log the types of guards and decisions, no file
-    "omegad.ingestion": {"omegad.errors"},  # rules over text, which know nothing of where it goes
-    "omegad.queries": {
+        "omegad.ingestion",
+        "omegad.log.decision",
         "omegad.log.event",
+        "omegad.memory_types",
+        "omegad.method",
+        "omegad.queries",
         "omegad.redaction",
+        "omegad.state",
+        "omegad.storage",
+        *LEAVES,
+    },
+    "omegad.ingestion": {"omegad.errors"},  # rules over text, which know nothing of where it goes
+    "omegad.method": {
+        "omegad.clock",
+        "omegad.errors",
+        "omegad.ingestion",
+        "omegad.log.decision",
+        "omegad.log.event",
+        "omegad.memory_types",
+        "omegad.storage",
+    },
+    "omegad.methods": {"omegad.commands", "omegad.method", "omegad.queries"},
+    "omegad.queries": {
         "omegad.events",
         "omegad.lexemes",
+        "omegad.log.event",
+        "omegad.log.verifying",  # the shape of its report
         "omegad.memory_types",
+        "omegad.method",
+        "omegad.redaction",
         "omegad.stems",
         "omegad.storage",
         *LEAVES,
@@ -79,7 +96,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.log",
         "omegad.memory_types",
         "omegad.queries",
-        "omegad.rpc.methods",
+        "omegad.method",
+        "omegad.methods",
+        "omegad.rpc.protocol",
         "omegad.rpc.peer",
         "omegad.storage",
         "omegad.views",
@@ -87,13 +106,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "omegad.embedding": {"omegad.allocator", "omegad.storage", *LEAVES},
     "omegad.client": {"omegad.config", "omegad.rpc.client"},  # the name that other people's programs import
-    "omegad.rpc": {"omegad", "omegad.commands", "omegad.queries", *LEAVES},
+    "omegad.rpc": {"omegad", *LEAVES},
     "omegad.rpc.protocol": {"omegad.errors"},
     "omegad.rpc.endpoint": {"omegad.errors"},
     "omegad.rpc.answers": {"omegad.errors", "omegad.rpc.protocol"},
     "omegad.rpc.client": {"omegad.errors", "omegad.rpc.answers", "omegad.rpc.endpoint", "omegad.rpc.protocol"},
-    "omegad.rpc.methods": {"omegad.commands", "omegad.queries", "omegad.errors", "omegad.rpc.protocol"},
     "omegad.daemon": {
+        "omegad.method",
+        "omegad.methods",
         "omegad.log.event",
         "omegad.redaction",
         "omegad",
@@ -143,7 +163,21 @@ MODULE_OF = {"PyStemmer": "Stemmer", "python-dateutil": "dateutil"}
 
 STDLIB = set(sys.stdlib_module_names)
 PURE = {
-    *("__future__", "abc", "bisect", "collections", "copy", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools"),
+    *(
+        "__future__",
+        "abc",
+        "bisect",
+        "collections",
+        "contextlib",
+        "copy",
+        "dataclasses",
+        "datetime",
+        "decimal",
+        "difflib",
+        "enum",
+        "fractions",
+        "functools",
+    ),
     *("hashlib", "heapq", "itertools", "json", "math", "operator", "re", "statistics", "string", "textwrap", "types", "typing", "unicodedata"),
 }
 
@@ -163,6 +197,8 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.views.contract": PURE | {"msgspec"},
     "omegad.evidence": PURE | {"msgspec"},
     "omegad.commands": PURE | {"msgspec"},
+    "omegad.method": PURE | {"msgspec"},
+    "omegad.methods": PURE,
     "omegad.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
     "omegad.queries.search.model": PURE | {"importlib", "msgspec", "numpy"},  # reads its weights from a file beside it
     "omegad.queries.search.ranking": PURE | {"msgspec", "numpy"},
@@ -170,7 +206,6 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.rpc.endpoint": STDLIB,
     "omegad.rpc.answers": STDLIB | {"msgspec"},
     "omegad.rpc.client": STDLIB | {"msgspec"},
-    "omegad.rpc.methods": STDLIB | {"msgspec"},
     "projections": PURE | {"msgspec"},
     "projections.*": PURE | {"msgspec"},
 }

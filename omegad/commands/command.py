@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from omegad.errors import NotFound, Refused
 from omegad.log.event import Position
+from omegad.method import Services
 from omegad.state import DecisionState, MemoryState
 
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
@@ -30,6 +31,11 @@ class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
     """Where the latest event of a command stands in the log."""
 
     position: Position = 0
+
+
+def new_id(services: Services) -> str:
+    """Return an id for a memory that is yet to be stored."""
+    return f"mem-{services.clock.random_bits(64):016x}"
 
 
 def known(state: DecisionState, memory_id: str) -> MemoryState:

@@ -5,14 +5,18 @@ Deletes nothing; what has no time to live is only ever compacted, and that where
 
 import msgspec
 
-from omegad.commands import lifecycle
+from omegad.commands import compaction, lifecycle
 from omegad.commands.command import Command
-from omegad.commands.compaction import Compaction, PreparedCompaction, compacted, without_id
+from omegad.commands.compaction import Compaction, CompactMemories, PreparedCompaction, compacted, without_id
 from omegad.events.memory import MemoryExpired, MemoryPromoted
 from omegad.log.decision import Decision
 from omegad.log.event import NewEvent, Position
+from omegad.method import CommandMethod, RequestContext, Services
+from omegad.queries import upkeep
 from omegad.state import DecisionState, MemoryState
+from omegad.storage.driver import Connection
 
+NAMED_MAX = 1_000  # of each kind in one consolidation; the next one finds the rest
 FLAGGED_RATING_MAX = -3
 """The sum of ratings from which a memory is named as one to be looked at."""
 
@@ -46,6 +50,22 @@ class PreparedConsolidation(msgspec.Struct, frozen=True, kw_only=True):
     compaction: PreparedCompaction = PreparedCompaction()
 
 
+async def prepare(services: Services, command: ConsolidateMemories, context: RequestContext) -> PreparedConsolidation:
+    """Find what a consolidation is about."""
+    now_us = services.clock.now_us()
+
+    def read(connection: Connection) -> PreparedConsolidation:
+        return PreparedConsolidation(
+            due=upkeep.due(connection, now_us, NAMED_MAX),
+            proven=upkeep.proven(connection, now_us, NAMED_MAX),
+            flagged=upkeep.flagged(connection, FLAGGED_RATING_MAX, now_us, NAMED_MAX),
+        )
+
+    found = await services.look(read, at_least=services.head, names=upkeep.VIEWS)
+    compacting = CompactMemories(dry_run=command.dry_run, ack=command.ack)
+    return msgspec.structs.replace(found, compaction=await compaction.prepare(services, compacting, context))
+
+
 def consolidate(command: ConsolidateMemories, prepared: PreparedConsolidation, state: DecisionState, now_us: int) -> Decision:
     """Decide a consolidation, all of it at once; what has changed since it was prepared is left out."""
     expired = lifecycle.expire(prepared.due, state, now_us).events
@@ -70,3 +90,6 @@ def consolidate(command: ConsolidateMemories, prepared: PreparedConsolidation, s
 def _active(memory_ids: tuple[str, ...], state: DecisionState, now_us: int) -> list[MemoryState]:
     found = (state.memory(memory_id) for memory_id in memory_ids)
     return [memory for memory in found if memory is not None and memory.is_active(now_us)]
+
+
+METHODS = (CommandMethod(params=ConsolidateMemories, answer=Consolidated, prepare=prepare, decide=consolidate, leaves_work=lambda _prepared: True),)

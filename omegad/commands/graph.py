@@ -1,5 +1,6 @@
 """Draw edges between memories, and take them away."""
 
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
@@ -9,6 +10,9 @@ from omegad.errors import NotFound, Refused
 from omegad.events.memory import EdgeType, MemoryLinked, MemoryUnlinked
 from omegad.log.decision import Decision
 from omegad.log.event import NewEvent
+from omegad.method import CommandMethod, RequestContext, Services
+from omegad.queries import search
+from omegad.queries.graph import edge_types_between
 from omegad.state import DecisionState
 
 
@@ -40,6 +44,12 @@ def link(command: LinkMemories, state: DecisionState, now_us: int) -> Decision:
     return Decision(events=(NewEvent(event=event, project=memory.project),), answer=Acknowledged())
 
 
+async def prepare_unlink(services: Services, command: UnlinkMemories, context: RequestContext) -> tuple[EdgeType, ...]:
+    """Return the types of the edges that are meant."""
+    found = partial(edge_types_between, ends=(command.memory_id, command.target_id), edge_type=command.edge_type)
+    return await services.look(found, at_least=max(context.written, context.acknowledged), names=search.VIEWS)
+
+
 def unlink(command: UnlinkMemories, edge_types: tuple[EdgeType, ...], state: DecisionState, now_us: int) -> Decision:
     """Decide to take away the edges of *edge_types*, those that there are of the ones asked for; raises `NotFound` where there is none."""
     del now_us
@@ -50,3 +60,9 @@ def unlink(command: UnlinkMemories, edge_types: tuple[EdgeType, ...], state: Dec
         raise NotFound(f"there is no {kind}edge from {command.memory_id} to {command.target_id}")
     event = MemoryUnlinked(memory_id=command.memory_id, target_id=command.target_id, edge_types=edge_types)
     return Decision(events=(NewEvent(event=event, project=memory.project),), answer=Acknowledged())
+
+
+METHODS = (
+    CommandMethod(params=LinkMemories, answer=Acknowledged, decide=link),
+    CommandMethod(params=UnlinkMemories, answer=Acknowledged, prepare=prepare_unlink, decide=unlink),
+)

@@ -2,16 +2,17 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-from omegad.commands.command import Command, Name, Text, findable
-from omegad.commands.content import content_key
-from omegad.commands.relating import Neighbour, relations
+from omegad.commands import relating
+from omegad.commands.command import Command, Name, Text, findable, new_id
+from omegad.commands.content import TAG_CHARACTERS_MAX, auto_tags, check_metadata, cleaned, content_key
+from omegad.commands.relating import Near, Neighbour, Scope, relations
 from omegad.commands.replacing import Effects, Replaceable, effects
-from omegad.errors import Refused
 from omegad.events.memory import (
     Likeness,
     MemoryEmbedded,
@@ -24,12 +25,16 @@ from omegad.events.memory import (
 from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent, Position
 from omegad.memory_types import TTL_SECONDS_MAX, MemoryType
+from omegad.method import CommandMethod, Embedded, Outdated, RequestContext, Services
+from omegad.queries import search
+from omegad.queries.neighbours import neighbours
+from omegad.redaction import redact
 from omegad.redaction.sanitise import TAGS_MAX
 from omegad.state import DecisionState, MemoryState
+from omegad.storage.driver import Connection
 from omegad.times import parse_time
 
 EVENT_TYPE = "memory"  # where none is named
-TAG_CHARACTERS_MAX = 64
 AUTOMATIC_SOURCES = frozenset(
     {"auto", "automated", "automatic", "automatically", "automation", "autocapture", "capture", "captured", "hook", "hooks"}
 )
@@ -112,6 +117,7 @@ class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
     memory_id: str
     content: str
     read_position: Position
+    kind: MemoryType = MemoryType()
     redacted: tuple[str, ...] = ()
     auto_tags: tuple[str, ...] = ()
     client: str | None = None
@@ -124,19 +130,71 @@ class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
     is_last_try: bool = False
 
 
-class Outdated(Refused):
-    """The neighbours have changed since they were looked up."""
+async def prepare(services: Services, command: StoreMemory, context: RequestContext) -> PreparedStore:
+    """Check and clean a store before any work is done for it, embed it, and look at what is near. Raises `Invalid`, `Refused`."""
+    base = begun(services, command, context)
+    embedded = None if command.ack == "durable" else await services.embed(base.content)
+    if command.ack == "durable":
+        return msgspec.structs.replace(base, pending=True)
+    return await look_around(services, command, base, embedded, context)
 
 
-def store(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, state: DecisionState, now_us: int) -> Decision:
+def begun(services: Services, command: StoreMemory, context: RequestContext) -> PreparedStore:
+    """Check a store, and clean it. Raises `Invalid`, and `Refused` for the noise of a system."""
+    in_metadata = check_metadata(command.metadata)
+    if command.referenced_date is not None:
+        parse_time(command.referenced_date, "referenced_date")
+    content = cleaned(command.content, services.rules)
+    named = {tag.casefold() for tag in command.tags}
+    found = [tag for tag in auto_tags(content.text, command.project, services.rules) if tag.casefold() not in named]
+    return PreparedStore(
+        memory_id=new_id(services),
+        content=content.text,
+        kind=services.types.of(command.event_type),
+        redacted=tuple(dict.fromkeys((*content.redacted, *in_metadata, *redact(" ".join(command.tags))[1]))),
+        auto_tags=tuple(found[: TAGS_MAX - len(named)]),
+        client=context.client,
+        read_position=0,
+    )
+
+
+async def look_around(
+    services: Services, command: StoreMemory, base: PreparedStore, embedded: Embedded | None, context: RequestContext
+) -> PreparedStore:
+    """Return a store with what is near, and what its text makes of that; without vectors it is near by its words, and waits for them."""
+    now_us, index = services.clock.now_us(), services.index
+    searched = None if index is None or embedded is None else (index, embedded.vector)
+    scope = Scope(event_type=command.event_type, entity_id=command.entity_id, session_id=command.session_id)
+    is_whole = embedded is not None and embedded.is_whole
+    jaccard_min = services.types.of(command.event_type).jaccard
+
+    def read(connection: Connection) -> tuple[tuple[Neighbour, ...], Position]:
+        rows = neighbours(connection, base.content, command.project, searched, now_us=now_us, leave_out=base.memory_id)
+        near = [Near(**msgspec.structs.asdict(row), is_comparable=is_whole) for row in rows]
+        return relating.compare(base.content, scope, near, jaccard_min), search.position(connection, search.VIEWS)
+
+    found, position = await services.look(read, at_least=context.written, names=search.VIEWS)
+    ready = msgspec.structs.replace(base, neighbours=found, read_position=position, is_last_try=context.is_last_try)
+    if embedded is None:
+        return msgspec.structs.replace(ready, pending=True, degraded="embedding")
+    services.remember(base.memory_id, command.project, embedded.vector)
+    return msgspec.structs.replace(
+        ready,
+        embedder_id=embedded.embedder_id,
+        text_hashes=embedded.text_hashes,
+        arrived=partial(services.recent, command.project, embedded.vector),
+    )
+
+
+def store(command: StoreMemory, prepared: PreparedStore, state: DecisionState, now_us: int) -> Decision:
     """Decide a store: a duplicate of what is there, exactly or nearly; an addition to it; or a new memory with its relations.
 
     Raises `NotFound` and `Refused` for what it is to supersede, as `memory.supersede` does, and `Outdated` when what was prepared does not
     hold any more, and it is not the last try.
     """
     key = content_key(prepared.content, command.event_type, command.project, command.entity_id, command.session_id)
-    neighbours = still_valid(prepared, state, now_us)
-    open_to_growth = [neighbour for neighbour in neighbours if neighbour.memory_id not in command.supersedes]
+    kind, current = prepared.kind, still_valid(prepared, state, now_us)
+    open_to_growth = [neighbour for neighbour in current if neighbour.memory_id not in command.supersedes]
     repeated = next((n for n in open_to_growth if n.duplicate), None)
     survivor = state.holder(key, now_us)
     likeness: tuple[Likeness, float] = ("exact", 1.0)
@@ -144,16 +202,16 @@ def store(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, state
         survivor, likeness = state.memory(repeated.memory_id), repeated.duplicate
     if survivor is not None:
         facts: list[Event] = [_repeated(command, prepared, survivor, likeness, _lasting(command, kind, survivor))]
-        done = effects_of(command, survivor.memory_id, neighbours, state, now_us)
+        done = effects_of(command, survivor.memory_id, current, state, now_us)
         return _strengthened(command, prepared, survivor, facts, done, outcome="duplicate")
     grown = next((n for n in open_to_growth if n.evolution), None)
     survivor = state.memory(grown.memory_id) if grown else None
     if survivor is not None and grown is not None and grown.evolution and not _is_lesser(command, survivor):
         facts = _evolved(command, prepared, survivor, grown.evolution, _lasting(command, kind, survivor))
-        done = effects_of(command, survivor.memory_id, neighbours, state, now_us)
+        done = effects_of(command, survivor.memory_id, current, state, now_us)
         return _strengthened(command, prepared, survivor, facts, done, outcome="evolved")
-    done = effects_of(command, prepared.memory_id, neighbours, state, now_us)
-    return _new(command, prepared, kind, key, related=relations(neighbours), done=done)
+    done = effects_of(command, prepared.memory_id, current, state, now_us)
+    return _new(command, prepared, kind, key, related=relations(current), done=done)
 
 
 def effects_of(command: StoreMemory, memory_id: str, neighbours: Sequence[Neighbour], state: DecisionState, now_us: int) -> Effects:
@@ -328,3 +386,11 @@ def _events(command: StoreMemory, facts: Iterable[Event], done: Effects) -> tupl
     return tuple(
         msgspec.structs.replace(new, session_id=command.session_id, occurred_at=occurred_at, follows=place > 0) for place, new in enumerate(events)
     )
+
+
+def leaves_work(prepared: PreparedStore) -> bool:
+    """Say whether its vectors and relations are to follow."""
+    return prepared.embedder_id is None
+
+
+METHODS = (CommandMethod(params=StoreMemory, answer=Stored, prepare=prepare, decide=store, leaves_work=leaves_work),)

@@ -9,6 +9,7 @@ from omegad.commands.command import Command, Name
 from omegad.events.tool import ToolCalled, ToolStatus
 from omegad.log.decision import Decision
 from omegad.log.event import Excerpt, NewEvent, Position
+from omegad.method import CommandMethod, RequestContext, Services
 from omegad.redaction.sanitise import excerpt
 from omegad.state import DecisionState
 
@@ -40,6 +41,12 @@ class Excerpts(msgspec.Struct, frozen=True):
     result: Excerpt | None
 
 
+async def prepare(services: Services, command: RecordToolCall, context: RequestContext) -> Excerpts:
+    """Cut a call's input and result before it is decided."""
+    del services, context
+    return cut(command)
+
+
 def cut(command: RecordToolCall) -> Excerpts:
     """Cut a call's input and result to what is kept, free of secrets. Anything but a string is cut as its JSON."""
     return Excerpts(_excerpt(command.tool_input), _excerpt(command.result))
@@ -68,3 +75,6 @@ def _excerpt(value: object) -> Excerpt | None:
     if value is None:
         return None
     return excerpt(value if isinstance(value, str) else msgspec.json.encode(value).decode())
+
+
+METHODS = (CommandMethod(params=RecordToolCall, answer=ToolCallRecorded, prepare=prepare, decide=record),)

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from functools import partial
 
-from omegad.commands.store import StoreMemory
-from omegad.dispatch.commands import CommandDispatch
-from omegad.dispatch.parts import Parts
+from omegad.commands.embedding import EmbedMemory, MemoryHasVectors
+from omegad.dispatch.running import Runner
+from omegad.dispatch.services import DaemonServices
 from omegad.embedding.embedder import TextFailed
 from omegad.embedding.passages import passages
 from omegad.errors import Invalid, ModelFailed, Refused
+from omegad.method import RequestContext
 from omegad.queries import backlog, search
 from omegad.queries.backlog import Lacking, Unfilled
 
@@ -18,29 +19,31 @@ BATCH = 64
 class BacklogEmbedding:
     """Reads what is lacking from the views, embeds it, and hands the rest to the commands."""
 
-    def __init__(self, parts: Parts, commands: CommandDispatch) -> None:
+    def __init__(self, services: DaemonServices, runner: Runner) -> None:
         """Take everything from outside."""
-        self._parts = parts
-        self._commands = commands
+        self._services = services
+        self._runner = runner
 
     def embedder_id(self) -> str | None:
         """Return the model in use, None without one."""
-        return self._parts.near.embedder.embedder_id
+        return self._services.near.embedder.embedder_id
 
     async def count(self, after: int, filled_to: int) -> int:
         """Return how many memories after *after* have no vectors of the model in use, and how many after *filled_to* lack their bytes."""
-        await self._parts.views.wait_for(self._parts.log.head, search.VIEWS)
-        return await self._parts.views.read(partial(backlog.count, embedder_id=self.embedder_id(), after=after, filled_to=filled_to))
+        await self._services.views.wait_for(self._services.log.head, search.VIEWS)
+        return await self._services.views.read(partial(backlog.count, embedder_id=self.embedder_id(), after=after, filled_to=filled_to))
 
     async def unembedded(self, after: int) -> list[Lacking]:
         """Return some memories after a place that have no vectors of the model in use, oldest first."""
-        await self._parts.views.wait_for(self._parts.log.head, search.VIEWS)
+        await self._services.views.wait_for(self._services.log.head, search.VIEWS)
         wanted = partial(backlog.unembedded, embedder_id=self.embedder_id() or "", after=after, limit=BATCH)
-        return await self._parts.views.read(wanted)
+        return await self._services.views.read(wanted)
 
     async def embed(self, memory: Lacking) -> str | None:
         """Embed one and record what follows; return what is wrong with it, None once that is done. Raises what keeps the model from it."""
-        command = StoreMemory(
+        command = EmbedMemory(
+            memory_id=memory.memory_id,
+            content_key=memory.content_hash,
             content=memory.content,
             event_type=memory.event_type,
             project=memory.project,
@@ -48,7 +51,8 @@ class BacklogEmbedding:
             session_id=memory.session_id,
         )
         try:
-            if await self._commands.embed_stored(memory.memory_id, memory.content_hash, command):
+            outcome = await self._runner.execute(command, RequestContext())
+            if isinstance(outcome.answer, MemoryHasVectors) and outcome.answer.is_done:
                 return None
         except (Invalid, Refused) as error:
             return str(error)
@@ -56,19 +60,19 @@ class BacklogEmbedding:
 
     async def unfilled(self, after: int) -> list[Unfilled]:
         """Return some memories after a place whose vectors are recorded and whose bytes were lost, in the order of the records."""
-        return await self._parts.views.read(partial(backlog.unfilled, embedder_id=self.embedder_id() or "", after=after, limit=BATCH))
+        return await self._services.views.read(partial(backlog.unfilled, embedder_id=self.embedder_id() or "", after=after, limit=BATCH))
 
     async def compute(self, memory: Unfilled) -> str | None:
         """Compute the vectors of one again; return what is wrong with its text, None once they are there. Raises what keeps the model from it."""
-        if await self._parts.near.embed(memory.content, is_backlog=True) is not None:
+        if await self._services.near.embed(memory.content, is_backlog=True) is not None:
             return None
         return await self._problem(memory.content)
 
     async def fill(self, memories: Sequence[Unfilled]) -> int:
         """Put vectors that were computed again into the views; return how many memories still lack theirs."""
         places = [memory.place for memory in memories]
-        if await self._parts.views.driver.fill_at(places):
-            self._parts.near.forget_mirror()
+        if await self._services.views.driver.fill_at(places):
+            self._services.near.forget_mirror()
         left = await self.unfilled(min(places, default=1) - 1)
         return sum(memory.place in places for memory in left)
 
@@ -76,7 +80,7 @@ class BacklogEmbedding:
         """Return what the model finds wrong with a content that it has just failed on. Raises what it fails on whatever the content."""
         for text in passages(content):
             try:
-                await self._parts.near.embedder.embed_backlog(text)
+                await self._services.near.embedder.embed_backlog(text)
             except TextFailed as error:
                 return str(error)
         raise ModelFailed("the embedding model failed a moment ago")

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import anyio
 
-from omegad.dispatch.parts import Parts
+from omegad.dispatch.services import DaemonServices
 from omegad.errors import Invalid, Stale
 from omegad.log.event import Position
 
@@ -14,10 +14,10 @@ OWN_WRITES_S = 10.0  # for the views to show what this connection wrote; longer 
 class Freshness:
     """Waits for views before they are read."""
 
-    def __init__(self, parts: Parts, fresh_wait_s: float) -> None:
+    def __init__(self, services: DaemonServices, fresh_wait_s: float) -> None:
         """Wait *fresh_wait_s* at most for what other clients wrote."""
-        self._log = parts.log
-        self._views = parts.views
+        self._log = services.log
+        self._views = services.views
         self._fresh_wait_s = fresh_wait_s
 
     async def wait(self, names: Collection[str], own: Position, acknowledged: Position, wanted: Position | None = None) -> None:

@@ -1,17 +1,18 @@
 """Questions about how memories relate: along the edges that were drawn, and by what they mean."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from omegad.events.memory import EdgeType
+from omegad.method import Moment, QueryMethod, RequestContext, Services
 from omegad.queries.filters import Filters, where
-from omegad.queries.memory import COLUMNS, Moment, fields, require, standing
+from omegad.queries.memory import COLUMNS, fields, require, standing
 from omegad.queries.query import Query
-from omegad.queries.search import terms
+from omegad.queries.search import VIEWS, terms
 from omegad.queries.search.columns import selection
 from omegad.queries.search.mirror import Mirror
 from omegad.storage.driver import Connection
@@ -181,19 +182,27 @@ def _nodes(connection: Connection, hops: dict[str, int], now_us: int) -> list[No
     return nodes
 
 
-def similar(
-    connection: Connection, query: SimilarMemories, moment: Moment, *, embedder_id: str | None, mirror_of: Callable[[str], Mirror]
-) -> SimilarAnswer:
-    """Find the nearest active memories by the vectors stored for one, those of *embedder_id* if there are any, else the latest ones.
+async def prepare(services: Services, query: SimilarMemories, context: RequestContext) -> Mirror | None:
+    """Return the vectors that are searched; no model is needed where those of the memory are stored."""
+    del query, context
+    mirror: Mirror | None = services.index
+    return mirror
+
+
+def similar(connection: Connection, query: SimilarMemories, mirror: Mirror | None, moment: Moment) -> SimilarAnswer:
+    """Find the nearest active memories by the vectors stored for one, those of the *mirror*'s embedder if there are any, else the latest ones.
 
     Without vectors they are found by words. Raises `NotFound`.
     """
+    embedder_id = None if mirror is None else mirror.embedder_id
     row, content = require(connection, query.memory_id)
     stored: list[tuple[str, bytes]] = connection.execute(_VECTORS, (query.memory_id,)).fetchall()
     if stored:
         whose = embedder_id if embedder_id in dict(stored) else stored[0][0]
         vectors = [vector for one, vector in stored if one == whose]
-        near = _by_meaning(connection, query, moment.now_us, vectors, mirror_of(str(whose)))
+        # Where the vectors are another embedder's, or there is no model, they are searched for this question alone.
+        searched = mirror if mirror is not None and mirror.embedder_id == whose else Mirror(str(whose))
+        near = _by_meaning(connection, query, moment.now_us, vectors, searched)
     else:
         near = _by_words(connection, query, moment.now_us, row, content)
     near.pop(row, None)
@@ -246,3 +255,9 @@ def _similar(connection: Connection, near: dict[int, float]) -> list[SimilarMemo
 
 def _json(values: Sequence[str]) -> str:
     return msgspec.json.encode(values).decode()
+
+
+METHODS = (
+    QueryMethod(params=TraverseMemories, answer=Graph, views=("memories", "edges"), read=traverse),
+    QueryMethod(params=SimilarMemories, answer=SimilarAnswer, views=VIEWS, prepare=prepare, read=similar),
+)

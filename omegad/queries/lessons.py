@@ -5,8 +5,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import Filters, Some, where
-from omegad.queries.memory import COLUMNS, Memory, Moment, fields
+from omegad.queries.memory import COLUMNS, Memory, fields
 from omegad.storage.driver import Connection
 
 LESSON_TYPES = ("lesson_learned", "error_pattern")
@@ -45,3 +46,6 @@ def lessons(connection: Connection, query: Lessons, moment: Moment) -> LessonsAn
     condition, values = where(asked, moment.now_us)
     rows = connection.execute(BY_EVIDENCE.format(condition=condition), (*values, query.limit)).fetchall()
     return LessonsAnswer(lessons=[Memory(**fields(row)) for row in rows], position=moment.position, stale_by=moment.stale_by)
+
+
+METHODS = (QueryMethod(params=Lessons, answer=LessonsAnswer, views=("memories",), read=lessons),)

@@ -6,6 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from omegad.log.event import Erased, Position, RecordedEvent, Unknown
+from omegad.log.verifying import LogReport
+from omegad.method import ServiceMethod
 from omegad.queries.query import Query
 from omegad.queries.views import ProgressToken
 from omegad.times import rfc3339
@@ -30,6 +32,10 @@ class VerifyLog(Query, frozen=True, kw_only=True, tag="log.verify"):
     """Prove that the log is as it was written."""
 
     progress_token: ProgressToken | None = None
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """That there is no more to follow, because the service stops."""
 
 
 class LogEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,3 +81,10 @@ def told(recorded: RecordedEvent) -> LogEvent:
         cause=recorded.cause,
         data=data,
     )
+
+
+METHODS = (
+    ServiceMethod(params=ReadLog, answer=LogPage),
+    ServiceMethod(params=FollowLog, answer=Ended),
+    ServiceMethod(params=VerifyLog, answer=LogReport),
+)

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.errors import NotFound
+from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import Filters, where
 from omegad.queries.query import Query
 from omegad.storage.driver import Connection
@@ -91,14 +92,6 @@ class MemoryPage(msgspec.Struct, frozen=True, kw_only=True):
     stale_by: int = 0
 
 
-class Moment(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer is of: the position that the views show, how many acknowledged events are beyond it, and the time in microseconds since 1970."""
-
-    position: int
-    stale_by: int
-    now_us: int
-
-
 def fields(row: tuple[Any, ...], now_us: int = 0) -> dict[str, Any]:
     """Name the columns of `COLUMNS` as `Memory` does; without *now_us* for rows of which none has expired."""
     (_, memory_id, content, event_type, created_at, referenced_date, session_id, project, entity_id, tags, priority, metadata) = row[:12]
@@ -151,23 +144,24 @@ def require(connection: Connection, memory_id: str) -> tuple[int, str]:
     return row
 
 
-def get(connection: Connection, query: GetMemory, position: int, now_us: int = 0) -> Found:
-    """Read one memory as it stands at *now_us*; raises `NotFound`."""
+def get(connection: Connection, query: GetMemory, moment: Moment) -> Found:
+    """Read one memory as it stands; raises `NotFound`."""
     row = connection.execute(f"SELECT {COLUMNS} FROM memories AS m WHERE m.node_id = ?", (query.memory_id,)).fetchone()
     if row is None:
         raise _missing(query.memory_id)
-    return Found(**fields(row, now_us), edges=_edges(connection, query.memory_id), position=position)
+    return Found(**fields(row, moment.now_us), edges=_edges(connection, query.memory_id), position=moment.position, stale_by=moment.stale_by)
 
 
-def list_memories(connection: Connection, query: ListMemories, position: int, now_us: int) -> MemoryPage:
+def list_memories(connection: Connection, query: ListMemories, moment: Moment) -> MemoryPage:
     """Read one page of memories, newest first."""
-    condition, values = where(query, now_us)
+    condition, values = where(query, moment.now_us)
     before = query.before(query.cursor)
     sql = f"SELECT {COLUMNS} FROM memories AS m WHERE {condition} AND m.id < ? ORDER BY m.id DESC LIMIT ?"
     rows = connection.execute(sql, (*values, before, query.limit + 1)).fetchall()
     page = rows[: query.limit]
     next_cursor = str(page[-1][0]) if len(rows) > query.limit else None
-    return MemoryPage(memories=[Memory(**fields(row)) for row in page], next_cursor=next_cursor, position=position)
+    memories = [Memory(**fields(row)) for row in page]
+    return MemoryPage(memories=memories, next_cursor=next_cursor, position=moment.position, stale_by=moment.stale_by)
 
 
 def are_there_any(connection: Connection) -> bool:
@@ -186,3 +180,9 @@ def _edges(connection: Connection, memory_id: str) -> list[Edge]:
     """
     rows = connection.execute(sql, {"id": memory_id}).fetchall()
     return [Edge(memory_id=other, edge_type=kind, weight=weight, direction=direction) for other, kind, weight, direction in rows]
+
+
+METHODS = (
+    QueryMethod(params=GetMemory, answer=Found, views=("memories", "edges"), read=get),
+    QueryMethod(params=ListMemories, answer=MemoryPage, views=("memories",), read=list_memories),
+)

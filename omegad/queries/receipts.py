@@ -6,7 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from omegad.errors import Invalid, NotFound
-from omegad.queries.memory import Cursor, Moment, require
+from omegad.method import Moment, QueryMethod
+from omegad.queries.memory import Cursor, require
 from omegad.queries.query import Query
 from omegad.storage.driver import Connection
 
@@ -91,3 +92,6 @@ def _check(connection: Connection, query: ListReceipts) -> None:
         require(connection, query.memory_id)
     if query.query_id is not None and not connection.execute("SELECT 1 FROM retrieval_queries WHERE query_id = ?", (query.query_id,)).fetchone():
         raise NotFound(f"there is no query {query.query_id[:80]}", hint="pass the query_id of an answer of memory.query")
+
+
+METHODS = (QueryMethod(params=ListReceipts, answer=ReceiptPage, views=("memories", "retrievals"), read=list_receipts, shows_queries=True),)

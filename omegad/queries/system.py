@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from omegad.method import ServiceMethod
 from omegad.queries.query import Query
 
 PROTOCOL = 1
@@ -47,6 +48,18 @@ class Pong(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool
     version: str
     pid: int
+
+
+class Exposition(msgspec.Struct, frozen=True, kw_only=True):
+    """The figures of the status, in Prometheus' text format."""
+
+    text: str
+
+
+class Stopping(msgspec.Struct, frozen=True, kw_only=True):
+    """That the service is about to stop."""
+
+    ok: bool
 
 
 class LogStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,3 +127,12 @@ def exposition(status: ServiceStatus) -> str:
         lines += [f'omegad_view_position{{view="{name}"}} {view.position}', f'omegad_view_lag{{view="{name}"}} {view.lag}']
         lines.append(f'omegad_view_failed{{view="{name}"}} {int(view.state == "failed")}')
     return "\n".join(lines) + "\n"
+
+
+METHODS = (
+    ServiceMethod(params=Hello, answer=Greeting),
+    ServiceMethod(params=Ping, answer=Pong),
+    ServiceMethod(params=Status, answer=ServiceStatus),
+    ServiceMethod(params=Metrics, answer=Exposition),
+    ServiceMethod(params=Shutdown, answer=Stopping),
+)

@@ -6,8 +6,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import Filters, where
-from omegad.queries.memory import COLUMNS, Memory, Moment, fields
+from omegad.queries.memory import COLUMNS, Memory, fields
 from omegad.storage.driver import Connection
 from omegad.times import parse_time
 
@@ -54,3 +55,6 @@ def timeline(connection: Connection, query: Timeline, moment: Moment) -> Timelin
     memories = [Memory(**fields(row)) for row in rows[: query.limit]]
     days = [Day(day=day, memories=list(those)) for day, those in groupby(memories, key=lambda one: one.created_at[:DATE_CHARACTERS])]
     return TimelinePage(days=days, truncated=len(rows) > query.limit, position=moment.position, stale_by=moment.stale_by)
+
+
+METHODS = (QueryMethod(params=Timeline, answer=TimelinePage, views=("memories",), read=timeline),)

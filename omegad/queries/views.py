@@ -2,6 +2,7 @@
 
 import msgspec
 
+from omegad.method import ServiceMethod
 from omegad.queries.query import Query
 
 ProgressToken = str | int
@@ -26,3 +27,9 @@ class ViewsReport(msgspec.Struct, frozen=True, kw_only=True):
 
     ok: bool
     views: dict[str, object]
+
+
+METHODS = (
+    ServiceMethod(params=RebuildViews, answer=ViewsReport),
+    ServiceMethod(params=VerifyViews, answer=ViewsReport),
+)

@@ -1,10 +1,10 @@
 import re
-from typing import get_args
 
 import pytest
 
-from omegad import commands
 from omegad.cli import connection, main, memories
+from omegad.method import CommandMethod
+from omegad.methods import SERVED
 from tests.cli.conftest import Command
 
 STORE = ("store", "Deploys are blue-green since May", "--event-type", "decision", "--project", "shop")
@@ -133,7 +133,7 @@ def test_what_can_be_done_with_memories_explains_itself(words: tuple[str, ...], 
 
 
 def test_what_writes_is_not_asked_twice() -> None:
-    assert {str(kind.__struct_config__.tag) for kind in get_args(commands.Command)} == connection.WRITING
+    assert {name for name, method in SERVED.items() if isinstance(method, CommandMethod)} == connection.WRITING
 
 
 def test_a_memory_is_changed_judged_and_its_life_read_back(served: Command) -> None:

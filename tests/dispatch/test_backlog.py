@@ -5,11 +5,13 @@ import threading
 import anyio
 import pytest
 
-from omegad.commands.store import StoreMemory
+from omegad.commands.embedding import EmbedMemory, MemoryHasVectors
 from omegad.config import Paths
-from omegad.dispatch.commands import CommandDispatch
+from omegad.dispatch.running import Runner
 from omegad.embedding.breaker import FAILURES_MAX
 from omegad.errors import Invalid, OmegadError, Refused
+from omegad.log.decision import Outcome
+from omegad.method import RequestContext
 from omegad.storage.driver import Connection
 from tests.builders import PATIENCE_S, FakeClock, FakeModel, Served, put_model, served, until, vector_of
 
@@ -49,7 +51,7 @@ async def embedded(it: Served) -> int:
         return found
 
     await it.caught_up()
-    return await it.daemon.parts.views.read(count)
+    return await it.daemon.services.views.read(count)
 
 
 async def all_embedded(it: Served, wanted: int) -> None:
@@ -116,14 +118,14 @@ async def test_lost_vectors_of_a_text_that_can_be_embedded_no_more_hold_up_no_ot
 async def test_one_whose_embedding_is_refused_is_set_aside(
     paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch, error: OmegadError
 ) -> None:
-    async def embed_stored(_commands: CommandDispatch, memory_id: str, content_hash: str, command: StoreMemory) -> bool:
-        del memory_id, content_hash
+    async def execute(_runner: Runner, command: EmbedMemory, context: RequestContext) -> Outcome:
+        del context
         if command.content == "one":
             raise error
         assert model.embed(command.content)
-        return True
+        return Outcome(answer=MemoryHasVectors(is_done=True), position=0)
 
-    monkeypatch.setattr(CommandDispatch, "embed_stored", embed_stored)
+    monkeypatch.setattr(Runner, "execute", execute)
     async with served(paths, clock) as it:
         for text in ("one", "two"):
             await it.caller.call("memory.store", content=text, ack="durable")

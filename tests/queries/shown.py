@@ -5,7 +5,7 @@ from typing import Any
 import projections
 from omegad.embedding.cache import text_hash
 from omegad.log.event import Event, RecordedEvent
-from omegad.queries.memory import Moment
+from omegad.method import Moment
 from omegad.storage.transaction import run_script
 from omegad.views.contract import Embedding, Projection, schema
 from tests.builders import EMBEDDER, START_US, embedded, open_in_memory, recorded, stored, vector_of

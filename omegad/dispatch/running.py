@@ -1,0 +1,95 @@
+"""How a request is run: a command is prepared, decided and appended, a query prepared and read; whatever its method is."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import anyio
+import msgspec
+
+from omegad.dispatch.freshness import Freshness
+from omegad.dispatch.services import DaemonServices
+from omegad.errors import NotFound, OmegadError, Stale
+from omegad.log.decision import Cursor, Outcome, Proposal
+from omegad.method import CommandMethod, Moment, Outdated, QueryMethod, RequestContext
+from omegad.methods import ALL
+from omegad.queries import search
+from omegad.storage.driver import Connection
+
+TRIES = 3
+
+OnWorkLeft = Callable[[], None]
+
+
+class Runner:
+    """Takes requests to their answers by the table of methods."""
+
+    def __init__(self, services: DaemonServices, *, fresh_wait_s: float) -> None:
+        """A query waits *fresh_wait_s* for what other clients wrote."""
+        self._services = services
+        self._fresh_wait_s = fresh_wait_s
+        self._freshness = Freshness(services, fresh_wait_s)
+        self.acknowledged = services.log.head
+        """The highest position that any client's command was acknowledged at."""
+        self.on_work_left: OnWorkLeft = lambda: None
+        """Called when a memory was stored or changed whose vectors and relations are to follow."""
+
+    async def command(self, method: CommandMethod, params: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None) -> Outcome:
+        """Carry out a command; raises what its decision raises. What changes while it is prepared is prepared again, three times at most."""
+        if not method.is_internal:  # what is stored already has whatever type it has
+            self._check_types(params)
+        for tries_left in reversed(range(TRIES)):
+            attempt = context if tries_left else msgspec.structs.replace(context, is_last_try=True)
+            prepared = await method.prepare(self._services, params, attempt) if method.prepare else None
+            decide = partial(method.decide, params, *((prepared,) if method.prepare else ()))
+            proposal = Proposal(decide=decide, client=context.client, trace=context.trace, request=context.delivery, cursor=cursor)
+            try:
+                outcome = await self._services.log.append(proposal)
+            except Outdated:
+                if not tries_left:
+                    raise
+                context = msgspec.structs.replace(context, written=self._services.head)
+                continue
+            self.acknowledged = max(self.acknowledged, outcome.position)
+            if method.leaves_work(prepared):
+                self.on_work_left()
+            return outcome
+        raise AssertionError(method)
+
+    async def execute(self, command: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None) -> Outcome:
+        """Carry out a command by its Struct, as reactions do."""
+        method = ALL[str(command.__struct_config__.tag)]
+        assert isinstance(method, CommandMethod)
+        return await self.command(method, command, context, cursor)
+
+    async def query(self, method: QueryMethod, params: msgspec.Struct, context: RequestContext) -> msgspec.Struct:
+        """Answer a query from one moment of the views. Raises what reading raises, and `Stale` where they lag behind what is asked for."""
+        self._check_types(params)
+        acknowledged = max(context.acknowledged, self.acknowledged)
+        prepared = await method.prepare(self._services, params, context) if method.prepare else None
+        if method.shows_queries:
+            with anyio.move_on_after(self._fresh_wait_s), suppress(OmegadError):  # a log that cannot be written is read all the same
+                await self._services.log.settled()
+            acknowledged = max(acknowledged, self._services.head)
+        await self._freshness.wait(method.views, context.written, acknowledged, getattr(params, "min_position", None))
+        now_us = self._services.clock.now_us()
+
+        def read(connection: Connection) -> Any:  # noqa: ANN401  as the method has it
+            position = search.position(connection, method.views)
+            moment = Moment(position=position, stale_by=max(0, acknowledged - position), now_us=now_us)
+            return method.read(connection, params, *((prepared,) if method.prepare else ()), moment)
+
+        try:
+            found = await self._services.views.read(read)
+        except NotFound as error:
+            if self._services.views.driver.position(method.views) < acknowledged:
+                raise Stale(f"the views do not show position {acknowledged} yet, and in what they do {error}") from None
+            raise
+        return await method.finish(self._services, params, found, context) if method.finish else found
+
+    def _check_types(self, params: msgspec.Struct) -> None:
+        """Raise `Invalid` for a type of memory that there is not."""
+        named = getattr(params, "event_type", None)
+        for event_type in (*getattr(params, "event_types", ()), *([named] if named else ())):
+            self._services.types.check(event_type)
