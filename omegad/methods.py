@@ -2,13 +2,13 @@
 
 from itertools import chain
 
-from omegad.commands import compaction, consolidation, embedding, lifecycle, store, tool, upsert
+from omegad.commands import compaction, consolidation, embedding, lifecycle, storing, tool, upsert
 from omegad.commands import graph as edges
 from omegad.method import CommandMethod, Method
 from omegad.queries import graph, history, lessons, log, memory, receipts, search, system, timeline, views
 
 _DECLARING = (
-    *(store, upsert, lifecycle, edges, compaction, consolidation, embedding, tool),
+    *(storing, upsert, lifecycle, edges, compaction, consolidation, embedding, tool),
     *(search, memory, timeline, lessons, history, graph, receipts, log, views, system),
 )
 

@@ -12,8 +12,9 @@ from omegad.state import DecisionState, MemoryState
 
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 Text = Annotated[str, Meta(min_length=1)]
-Reason = Annotated[str, Meta(max_length=4_096)]
+Reason = Annotated[str, Meta(max_length=4_096, description="why")]
 Ack = Literal["related", "durable"]
+MemoryId = Annotated[Name, Meta(description="the memory's id")]
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", forbid_unknown_fields=True):
@@ -23,8 +24,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", for
     for: `durable` is answered as soon as the event is on the disk.
     """
 
-    request_id: Name | None = None
-    ack: Ack = "related"
+    request_id: Annotated[Name | None, Meta(description="makes it safe to send again: the same id gives the first answer")] = None
+    ack: Annotated[Ack, Meta(description="how much to wait for: durable is answered as soon as it is on the disk")] = "related"
 
 
 class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):

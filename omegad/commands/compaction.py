@@ -45,12 +45,12 @@ class CompactMemories(Command, frozen=True, kw_only=True, tag="memory.compact"):
     rated above 0 or has priority 5 is left as it is. A dry run says what would be done.
     """
 
-    project: Name | None = None
-    event_types: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=32)] = COMPACTED_TYPES
-    threshold: Annotated[float, Meta(ge=0.4, le=1)] = THRESHOLD
-    min_cluster: Annotated[int, Meta(ge=2, le=CLUSTER_MAX)] = SIZE_MIN
-    limit: Annotated[int, Meta(ge=1, le=CLUSTERS_MAX)] = CLUSTERS_MAX
-    dry_run: bool = False
+    project: Annotated[Name | None, Meta(description="of this project alone")] = None
+    event_types: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=32, description="of this type")] = COMPACTED_TYPES
+    threshold: Annotated[float, Meta(ge=0.4, le=1, description="how many words any two have in common")] = THRESHOLD
+    min_cluster: Annotated[int, Meta(ge=2, le=CLUSTER_MAX, description="how many make a cluster")] = SIZE_MIN
+    limit: Annotated[int, Meta(ge=1, le=CLUSTERS_MAX, description="how many clusters at most")] = CLUSTERS_MAX
+    dry_run: Annotated[bool, Meta(description="only say what would be done")] = False
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):

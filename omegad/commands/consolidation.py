@@ -3,7 +3,10 @@
 Deletes nothing; what has no time to live is only ever compacted, and that where its type is one of `COMPACTED_TYPES`.
 """
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from omegad.commands import compaction, lifecycle
 from omegad.commands.command import Command
@@ -27,7 +30,7 @@ class ConsolidateMemories(Command, frozen=True, kw_only=True, tag="memory.consol
     A dry run says what would be done.
     """
 
-    dry_run: bool = False
+    dry_run: Annotated[bool, Meta(description="only say what would be done")] = False
 
 
 class Consolidated(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,8 @@ import msgspec
 from omegad.commands.command import Command
 from omegad.commands.relating import relations
 from omegad.commands.replacing import effects
-from omegad.commands.store import PreparedStore, StoreMemory, look_around, still_valid
+from omegad.commands.store import PreparedStore, StoreMemory, still_valid
+from omegad.commands.storing import look_around
 from omegad.events.memory import MemoryEmbedded, MemoryRelated, MemorySuperseded
 from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent, Position

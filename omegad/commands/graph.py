@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from omegad.commands.command import Acknowledged, Command, Name, known
+from omegad.commands.command import Acknowledged, Command, MemoryId, Name, known
 from omegad.errors import NotFound, Refused
 from omegad.events.memory import EdgeType, MemoryLinked, MemoryUnlinked
 from omegad.log.decision import Decision
@@ -19,18 +19,18 @@ from omegad.state import DecisionState
 class LinkMemories(Command, frozen=True, kw_only=True, tag="memory.link"):
     """Draw an edge from a memory to another; the same edge again sets its weight."""
 
-    memory_id: Name
-    target_id: Name
-    edge_type: EdgeType = "related"
-    weight: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    memory_id: MemoryId
+    target_id: Annotated[Name, Meta(description="the id of the memory that the edge leads to")]
+    edge_type: Annotated[EdgeType, Meta(description="what the one is to the other")] = "related"
+    weight: Annotated[float, Meta(ge=0, le=1, description="how strong it is")] = 1.0
 
 
 class UnlinkMemories(Command, frozen=True, kw_only=True, tag="memory.unlink"):
     """Take away the edge of a type from a memory to another, or their edges of every type where none is named."""
 
-    memory_id: Name
-    target_id: Name
-    edge_type: EdgeType | None = None
+    memory_id: MemoryId
+    target_id: Annotated[Name, Meta(description="the id of the memory that the edge leads to")]
+    edge_type: Annotated[EdgeType | None, Meta(description="of this type alone; of every type when left out")] = None
 
 
 def link(command: LinkMemories, state: DecisionState, now_us: int) -> Decision:

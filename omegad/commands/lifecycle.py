@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
-from omegad.commands.command import Acknowledged, Command, Name, Reason, Text, findable, known
+from omegad.commands.command import Acknowledged, Command, MemoryId, Name, Reason, Text, findable, known
 from omegad.commands.content import auto_tags, cleaned, content_key
 from omegad.errors import Conflict, OmegadError, Refused
 from omegad.events.memory import (
@@ -34,45 +35,45 @@ POINTS: dict[Rating, int] = {"helpful": 1, "unhelpful": -1, "outdated": -2}
 class EditMemory(Command, frozen=True, kw_only=True, tag="memory.edit"):
     """Replace what a memory says. Its id, type and history stay."""
 
-    memory_id: Name
-    content: Text
+    memory_id: MemoryId
+    content: Annotated[Text, Meta(description="what it says from now on; on the command line - reads it from standard input")]
     reason: Reason | None = None
 
 
 class DeleteMemory(Command, frozen=True, kw_only=True, tag="memory.delete"):
     """Hide a memory from every search and list; its history stays."""
 
-    memory_id: Name
+    memory_id: MemoryId
     reason: Reason | None = None
 
 
 class SupersedeMemory(Command, frozen=True, kw_only=True, tag="memory.supersede"):
     """Let another memory take the place of this one, which is hidden from then on and says what replaced it."""
 
-    memory_id: Name
-    superseded_by: Name
+    memory_id: MemoryId
+    superseded_by: Annotated[Name, Meta(description="the id of the memory that takes its place")]
     reason: Reason | None = None
 
 
 class RestoreMemory(Command, frozen=True, kw_only=True, tag="memory.restore"):
     """Undo that a memory was deleted, superseded, or expired; one whose time is over has no time to live from then on."""
 
-    memory_id: Name
+    memory_id: MemoryId
     reason: Reason | None = None
 
 
 class RateMemory(Command, frozen=True, kw_only=True, tag="memory.rate"):
     """Say how useful a memory was: helpful adds 1 to its score, unhelpful takes 1, outdated 2."""
 
-    memory_id: Name
-    rating: Rating
+    memory_id: MemoryId
+    rating: Annotated[Rating, Meta(description="helpful adds 1 to its score, unhelpful takes 1, outdated 2")]
     reason: Reason | None = None
 
 
 class PromoteMemory(Command, frozen=True, kw_only=True, tag="memory.promote"):
     """End a memory's probation."""
 
-    memory_id: Name
+    memory_id: MemoryId
     reason: Reason | None = None
 
 

@@ -2,16 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-from omegad.commands import relating
-from omegad.commands.command import Command, Name, Text, findable, new_id
-from omegad.commands.content import TAG_CHARACTERS_MAX, auto_tags, check_metadata, cleaned, content_key
-from omegad.commands.relating import Near, Neighbour, Scope, relations
+from omegad.commands.command import Command, Name, Text, findable
+from omegad.commands.content import TAG_CHARACTERS_MAX, content_key
+from omegad.commands.relating import Neighbour, relations
 from omegad.commands.replacing import Effects, Replaceable, effects
 from omegad.events.memory import (
     Likeness,
@@ -25,16 +23,13 @@ from omegad.events.memory import (
 from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent, Position
 from omegad.memory_types import TTL_SECONDS_MAX, MemoryType
-from omegad.method import CommandMethod, Embedded, Outdated, RequestContext, Services
-from omegad.queries import search
-from omegad.queries.neighbours import neighbours
-from omegad.redaction import redact
+from omegad.method import Outdated
 from omegad.redaction.sanitise import TAGS_MAX
 from omegad.state import DecisionState, MemoryState
-from omegad.storage.driver import Connection
 from omegad.times import parse_time
 
 EVENT_TYPE = "memory"  # where none is named
+Tag = Annotated[str, Meta(min_length=1, max_length=TAG_CHARACTERS_MAX)]
 AUTOMATIC_SOURCES = frozenset(
     {"auto", "automated", "automatic", "automatically", "automation", "autocapture", "capture", "captured", "hook", "hooks"}
 )
@@ -52,20 +47,20 @@ class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
     probation until it is promoted; `probation` says otherwise. `supersedes` names memories whose place it takes, at most 16.
     """
 
-    content: Text
-    event_type: Name = EVENT_TYPE
-    session_id: Name | None = None
-    project: Name | None = None
-    entity_id: Name | None = None
-    tags: Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=TAG_CHARACTERS_MAX)], ...], Meta(max_length=TAGS_MAX)] = ()
-    priority: Annotated[int, Meta(ge=1, le=5)] | None = None
-    metadata: dict[str, object] = msgspec.field(default_factory=dict)
-    referenced_date: str | None = None
-    ttl_seconds: Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX)] | None = None
-    source: Name | None = None
-    confidence: Annotated[float, Meta(ge=0, le=1)] | None = None
-    probation: bool | None = None
-    supersedes: Annotated[tuple[Name, ...], Meta(max_length=SUPERSEDES_MAX)] = ()
+    content: Annotated[Text, Meta(description="what to remember; on the command line - reads it from standard input")]
+    event_type: Annotated[Name, Meta(description="decision, lesson_learned, user_preference, error_pattern, …")] = EVENT_TYPE
+    session_id: Annotated[Name | None, Meta(description="which session it is from")] = None
+    project: Annotated[Name | None, Meta(description="which project it belongs to")] = None
+    entity_id: Annotated[Name | None, Meta(description="which person or thing it is about")] = None
+    tags: Annotated[tuple[Tag, ...], Meta(max_length=TAGS_MAX, description="a tag")] = ()
+    priority: Annotated[int, Meta(ge=1, le=5, description="how important it is; its type's where none is given")] | None = None
+    metadata: Annotated[dict[str, object], Meta(description="a JSON object that is kept with it")] = msgspec.field(default_factory=dict)
+    referenced_date: Annotated[str | None, Meta(description="when what it speaks of happened, like 2026-01-31 or 2026-01-31T09:30:00Z")] = None
+    ttl_seconds: Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX, description="after how long it is found no more")] | None = None
+    source: Annotated[Name | None, Meta(description="where it comes from")] = None
+    confidence: Annotated[float, Meta(ge=0, le=1, description="how sure it is")] | None = None
+    probation: Annotated[bool | None, Meta(description="whether it has to prove itself; what was captured unasked does")] = None
+    supersedes: Annotated[tuple[Name, ...], Meta(max_length=SUPERSEDES_MAX, description="a memory whose place it takes")] = ()
 
     def is_automatic(self) -> bool:
         """Say whether nobody asked for this to be remembered."""
@@ -128,62 +123,6 @@ class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
     pending: bool = False
     arrived: Callable[[], Sequence[str]] = tuple
     is_last_try: bool = False
-
-
-async def prepare(services: Services, command: StoreMemory, context: RequestContext) -> PreparedStore:
-    """Check and clean a store before any work is done for it, embed it, and look at what is near. Raises `Invalid`, `Refused`."""
-    base = begun(services, command, context)
-    embedded = None if command.ack == "durable" else await services.embed(base.content)
-    if command.ack == "durable":
-        return msgspec.structs.replace(base, pending=True)
-    return await look_around(services, command, base, embedded, context)
-
-
-def begun(services: Services, command: StoreMemory, context: RequestContext) -> PreparedStore:
-    """Check a store, and clean it. Raises `Invalid`, and `Refused` for the noise of a system."""
-    in_metadata = check_metadata(command.metadata)
-    if command.referenced_date is not None:
-        parse_time(command.referenced_date, "referenced_date")
-    content = cleaned(command.content, services.rules)
-    named = {tag.casefold() for tag in command.tags}
-    found = [tag for tag in auto_tags(content.text, command.project, services.rules) if tag.casefold() not in named]
-    return PreparedStore(
-        memory_id=new_id(services),
-        content=content.text,
-        kind=services.types.of(command.event_type),
-        redacted=tuple(dict.fromkeys((*content.redacted, *in_metadata, *redact(" ".join(command.tags))[1]))),
-        auto_tags=tuple(found[: TAGS_MAX - len(named)]),
-        client=context.client,
-        read_position=0,
-    )
-
-
-async def look_around(
-    services: Services, command: StoreMemory, base: PreparedStore, embedded: Embedded | None, context: RequestContext
-) -> PreparedStore:
-    """Return a store with what is near, and what its text makes of that; without vectors it is near by its words, and waits for them."""
-    now_us, index = services.clock.now_us(), services.index
-    searched = None if index is None or embedded is None else (index, embedded.vector)
-    scope = Scope(event_type=command.event_type, entity_id=command.entity_id, session_id=command.session_id)
-    is_whole = embedded is not None and embedded.is_whole
-    jaccard_min = services.types.of(command.event_type).jaccard
-
-    def read(connection: Connection) -> tuple[tuple[Neighbour, ...], Position]:
-        rows = neighbours(connection, base.content, command.project, searched, now_us=now_us, leave_out=base.memory_id)
-        near = [Near(**msgspec.structs.asdict(row), is_comparable=is_whole) for row in rows]
-        return relating.compare(base.content, scope, near, jaccard_min), search.position(connection, search.VIEWS)
-
-    found, position = await services.look(read, at_least=context.written, names=search.VIEWS)
-    ready = msgspec.structs.replace(base, neighbours=found, read_position=position, is_last_try=context.is_last_try)
-    if embedded is None:
-        return msgspec.structs.replace(ready, pending=True, degraded="embedding")
-    services.remember(base.memory_id, command.project, embedded.vector)
-    return msgspec.structs.replace(
-        ready,
-        embedder_id=embedded.embedder_id,
-        text_hashes=embedded.text_hashes,
-        arrived=partial(services.recent, command.project, embedded.vector),
-    )
 
 
 def store(command: StoreMemory, prepared: PreparedStore, state: DecisionState, now_us: int) -> Decision:
@@ -386,11 +325,3 @@ def _events(command: StoreMemory, facts: Iterable[Event], done: Effects) -> tupl
     return tuple(
         msgspec.structs.replace(new, session_id=command.session_id, occurred_at=occurred_at, follows=place > 0) for place, new in enumerate(events)
     )
-
-
-def leaves_work(prepared: PreparedStore) -> bool:
-    """Say whether its vectors and relations are to follow."""
-    return prepared.embedder_id is None
-
-
-METHODS = (CommandMethod(params=StoreMemory, answer=Stored, prepare=prepare, decide=store, leaves_work=leaves_work),)

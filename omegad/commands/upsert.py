@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.commands import lifecycle, store
+from omegad.commands import lifecycle, store, storing
 from omegad.commands.command import Name, known
 from omegad.commands.lifecycle import EditMemory, Given, PreparedEdit
 from omegad.commands.store import EVENT_TYPE, PreparedStore, Stored, StoreMemory
@@ -25,10 +25,10 @@ class UpsertMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.upsert"):
     entity and time to live cannot be replaced.
     """
 
-    source: Name  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]  what a store may leave out is required here
-    timestamp: str
-    confidence: Annotated[float, Meta(ge=0, le=1)]  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
-    memory_id: Name | None = None
+    source: Annotated[Name, Meta(description="where it comes from")]  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]  what a store may leave out is required here
+    timestamp: Annotated[str, Meta(description="when it was learned, like 2026-01-31T09:30:00Z")]
+    confidence: Annotated[float, Meta(ge=0, le=1, description="how sure it is")]  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
+    memory_id: Annotated[Name | None, Meta(description="the memory whose content is replaced")] = None
 
     def learned_at(self) -> int:
         """Return the moment of the timestamp. Raises `Invalid`."""
@@ -52,8 +52,8 @@ async def prepare(services: Services, command: UpsertMemory, context: RequestCon
     if parse_time(command.timestamp, "timestamp") > services.clock.now_us() + FUTURE_US:
         raise Invalid(f"timestamp {command.timestamp} is in the future", hint="it is when the memory was learned")
     if command.memory_id is None:
-        return await store.prepare(services, command, context)
-    store.begun(services, command, context)
+        return await storing.prepare(services, command, context)
+    storing.begun(services, command, context)
     given = Given(
         tags=tuple(dict.fromkeys(command.tags)) or None,
         priority=command.priority,
@@ -103,4 +103,4 @@ def ignored(command: UpsertMemory, memory: MemoryState) -> tuple[str, ...]:
     return tuple(name for name, value in given.items() if value is not None and value != getattr(memory, name))
 
 
-METHODS = (CommandMethod(params=UpsertMemory, answer=Stored, prepare=prepare, decide=upsert, leaves_work=store.leaves_work),)
+METHODS = (CommandMethod(params=UpsertMemory, answer=Stored, prepare=prepare, decide=upsert, leaves_work=storing.leaves_work),)

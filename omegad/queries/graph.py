@@ -50,12 +50,12 @@ _WORD = re.compile(r"\w+")
 class TraverseMemories(Query, frozen=True, kw_only=True, tag="memory.traverse"):
     """Follow edges from a memory, breadth first. An edge is followed from its source, from its target, or from both ends."""
 
-    memory_id: str
-    max_hops: Annotated[int, Meta(ge=1, le=HOPS_MAX)] = 2
-    min_weight: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    edge_types: Annotated[tuple[EdgeType, ...], Meta(max_length=32)] = ()
-    direction: Literal["both", "out", "in"] = "both"
-    limit: Annotated[int, Meta(ge=1, le=NODES_MAX)] = NODES_MAX
+    memory_id: Annotated[str, Meta(description="the memory's id")]
+    max_hops: Annotated[int, Meta(ge=1, le=HOPS_MAX, description="how far")] = 2
+    min_weight: Annotated[float, Meta(ge=0, le=1, description="along edges of at least this weight")] = 0.0
+    edge_types: Annotated[tuple[EdgeType, ...], Meta(max_length=32, description="along edges of this type; of these when repeated")] = ()
+    direction: Annotated[Literal["both", "out", "in"], Meta(description="which way edges are followed")] = "both"
+    limit: Annotated[int, Meta(ge=1, le=NODES_MAX, description="how many memories at most")] = NODES_MAX
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,8 +93,8 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
 class SimilarMemories(Filters, frozen=True, kw_only=True, tag="memory.similar"):
     """Ask for the memories nearest to one, of every project unless one is named."""
 
-    memory_id: str
-    limit: Annotated[int, Meta(ge=1, le=100)] = 10
+    memory_id: Annotated[str, Meta(description="the memory's id")]
+    limit: Annotated[int, Meta(ge=1, le=100, description="how many at most")] = 10
 
 
 class SimilarMemory(msgspec.Struct, frozen=True, kw_only=True):

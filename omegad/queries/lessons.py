@@ -28,8 +28,8 @@ class Lessons(Filters, frozen=True, kw_only=True, tag="memory.lessons"):
     Of one rating, those on probation come after the others.
     """
 
-    event_types: Some = LESSON_TYPES
-    limit: Annotated[int, Meta(ge=1, le=100)] = 10
+    event_types: Annotated[Some, Meta(description="of this type; of one of them when repeated")] = LESSON_TYPES
+    limit: Annotated[int, Meta(ge=1, le=100, description="how many at most")] = 10
 
 
 class LessonsAnswer(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,14 +18,14 @@ READ_MAX = 10_000
 class ReadLog(Query, frozen=True, kw_only=True, tag="log.read"):
     """Read events after a position."""
 
-    after: Annotated[int, Meta(ge=0)] = 0
-    limit: Annotated[int, Meta(ge=1, le=READ_MAX)] = 100
+    after: Annotated[int, Meta(ge=0, description="begin after this position")] = 0
+    limit: Annotated[int, Meta(ge=1, le=READ_MAX, description="how many events at most")] = 100
 
 
 class FollowLog(Query, frozen=True, kw_only=True, tag="log.follow"):
     """Be sent every event after a position (by default, those to come) as `log.event` notifications, until the request is cancelled."""
 
-    after: Annotated[int, Meta(ge=0)] | None = None
+    after: Annotated[int, Meta(ge=0, description="begin after this position; with those to come when left out")] | None = None
 
 
 class VerifyLog(Query, frozen=True, kw_only=True, tag="log.verify"):

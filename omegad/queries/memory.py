@@ -18,21 +18,21 @@ m.source, m.confidence, m.status, m.superseded_by, m.ttl_seconds, m.repeated, m.
 m.auto_tags, m.on_probation, m.contradicted_by, m.rating, m.edited_at, m.expires_us
 """
 
-Cursor = Annotated[str, Meta(pattern="^[0-9]{1,18}$")]
+Cursor = Annotated[str, Meta(pattern="^[0-9]{1,18}$", description="where the page begins: what the page before ended with")]
 """Where a page of rows in the order of the log begins: what the page before gave as `next_cursor`."""
 
 
 class GetMemory(Query, frozen=True, kw_only=True, tag="memory.get"):
     """Ask for one memory, with its edges and counters; a superseded or deleted id keeps answering."""
 
-    memory_id: str
+    memory_id: Annotated[str, Meta(description="the memory's id")]
 
 
 class ListMemories(Filters, frozen=True, kw_only=True, tag="memory.list"):
     """Ask for the memories that pass the filters, newest first, a page at a time."""
 
-    limit: Annotated[int, Meta(ge=1, le=1_000)] = 50
-    cursor: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many on a page")] = 50
+    cursor: Annotated[str | None, Meta(description="where the page begins: what the page before ended with")] = None
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):

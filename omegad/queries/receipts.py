@@ -28,10 +28,10 @@ ORDER BY id / {RANKS} DESC, id LIMIT ?
 class ListReceipts(Query, frozen=True, kw_only=True, tag="receipts.list"):
     """Ask for receipts, newest first, a page at a time: those of a session, of a memory, of a query, or of all that are named."""
 
-    session_id: str | None = None
-    memory_id: str | None = None
-    query_id: str | None = None
-    limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
+    session_id: Annotated[str | None, Meta(description="for this session")] = None
+    memory_id: Annotated[str | None, Meta(description="of this memory")] = None
+    query_id: Annotated[str | None, Meta(description="of this query")] = None
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many on a page")] = 100
     cursor: Cursor | None = None
 
 

@@ -14,8 +14,8 @@ PROTOCOL = 1
 class Hello(Query, frozen=True, kw_only=True, tag="system.hello"):
     """Say who is calling; requests are then the same request when their client's name and request_id are."""
 
-    protocol: int = PROTOCOL
-    client: Annotated[str, Meta(max_length=256)] = ""
+    protocol: Annotated[int, Meta(description="which version of the protocol it speaks")] = PROTOCOL
+    client: Annotated[str, Meta(max_length=256, description="its name")] = ""
 
 
 class Ping(Query, frozen=True, kw_only=True, tag="system.ping"):
