@@ -69,6 +69,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.storage",
     },
     "omegad.methods": {"omegad.commands", "omegad.method", "omegad.queries"},
+    "omegad.describe": {"omegad.method", "omegad.methods"},
     "omegad.queries": {
         "omegad.events",
         "omegad.lexemes",

@@ -48,7 +48,7 @@ _WORD = re.compile(r"\w+")
 
 
 class TraverseMemories(Query, frozen=True, kw_only=True, tag="memory.traverse"):
-    """Follow edges from a memory, breadth first. An edge is followed from its source, from its target, or from both ends."""
+    """Follow the edges of a memory, hop by hop. An edge is followed from its source, from its target, or from both ends."""
 
     memory_id: Annotated[str, Meta(description="the memory's id")]
     max_hops: Annotated[int, Meta(ge=1, le=HOPS_MAX, description="how far")] = 2
@@ -91,7 +91,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SimilarMemories(Filters, frozen=True, kw_only=True, tag="memory.similar"):
-    """Ask for the memories nearest to one, of every project unless one is named."""
+    """Find the memories that are most like one, of every project unless one is named."""
 
     memory_id: Annotated[str, Meta(description="the memory's id")]
     limit: Annotated[int, Meta(ge=1, le=100, description="how many at most")] = 10

@@ -16,7 +16,7 @@ VIEWS = ("memories", "histories")
 
 
 class MemoryHistory(Query, frozen=True, kw_only=True, tag="memory.history"):
-    """Ask for the events of a memory's life, oldest first, a page at a time; those that it is the other memory of are among them."""
+    """Show a memory's life, event by event, oldest first; those that it is the other memory of are among them."""
 
     memory_id: Annotated[str, Meta(description="the memory's id")]
     limit: Annotated[int, Meta(ge=1, le=1_000, description="how many events on a page")] = 200

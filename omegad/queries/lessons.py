@@ -23,7 +23,7 @@ SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (
 
 
 class Lessons(Filters, frozen=True, kw_only=True, tag="memory.lessons"):
-    """Ask for lessons by their evidence: rating, then how often they were said again, then how often they were found, then the newest.
+    """Show what was learned, the best proved first: by rating, then how often they were said again, then how often they were found, then the newest.
 
     Of one rating, those on probation come after the others.
     """

@@ -23,13 +23,13 @@ Cursor = Annotated[str, Meta(pattern="^[0-9]{1,18}$", description="where the pag
 
 
 class GetMemory(Query, frozen=True, kw_only=True, tag="memory.get"):
-    """Ask for one memory, with its edges and counters; a superseded or deleted id keeps answering."""
+    """Show one memory with everything known of it; a superseded or deleted id keeps answering."""
 
     memory_id: Annotated[str, Meta(description="the memory's id")]
 
 
 class ListMemories(Filters, frozen=True, kw_only=True, tag="memory.list"):
-    """Ask for the memories that pass the filters, newest first, a page at a time."""
+    """List the memories that pass the filters, newest first, a page at a time."""
 
     limit: Annotated[int, Meta(ge=1, le=1_000, description="how many on a page")] = 50
     cursor: Annotated[str | None, Meta(description="where the page begins: what the page before ended with")] = None

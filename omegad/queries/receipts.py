@@ -26,7 +26,7 @@ ORDER BY id / {RANKS} DESC, id LIMIT ?
 
 
 class ListReceipts(Query, frozen=True, kw_only=True, tag="receipts.list"):
-    """Ask for receipts, newest first, a page at a time: those of a session, of a memory, of a query, or of all that are named."""
+    """Show which memories were found by which queries, newest first: for a session, of a memory, of a query, or of all that are named."""
 
     session_id: Annotated[str | None, Meta(description="for this session")] = None
     memory_id: Annotated[str | None, Meta(description="of this memory")] = None

@@ -19,19 +19,19 @@ class Hello(Query, frozen=True, kw_only=True, tag="system.hello"):
 
 
 class Ping(Query, frozen=True, kw_only=True, tag="system.ping"):
-    """Ask whether the service answers."""
+    """Say whether the service answers."""
 
 
 class Status(Query, frozen=True, kw_only=True, tag="system.status"):
-    """Ask how the service is."""
+    """Say how the service is, and name whatever is degraded."""
 
 
 class Metrics(Query, frozen=True, kw_only=True, tag="system.metrics"):
-    """Ask for the figures of the status in Prometheus' text format."""
+    """Give the figures of the status in Prometheus' text format."""
 
 
 class Shutdown(Query, frozen=True, kw_only=True, tag="system.shutdown"):
-    """Ask the service to stop, once what runs has been answered."""
+    """Stop the service, once what runs has been answered."""
 
 
 class Greeting(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ ORDER BY m.created_us DESC, m.id DESC
 
 
 class Timeline(Filters, frozen=True, kw_only=True, tag="memory.timeline"):
-    """Ask for the memories of the last days, which end today or, where `until` is given, with the day that it is in. Days are UTC."""
+    """Show what was remembered lately, day by day. The days end today or, where `until` is given, with the day that it is in, and are UTC."""
 
     days: Annotated[int, Meta(ge=1, le=3_660, description="how many days, that of until or today being the last")] = 7
     limit: Annotated[int, Meta(ge=1, le=1_000, description="how many memories at most")] = 200

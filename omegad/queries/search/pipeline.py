@@ -43,7 +43,7 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
-    """Find memories: by meaning and words (`hybrid`), meaning, any of the words, or the words in a row (`phrase`).
+    """Find memories by meaning and by words. Modes are both (`hybrid`), meaning, any of the words, and the words in a row (`phrase`).
 
     `widen` also answers with what the edges of the best lead to; it must pass the filters as everything does. `asked_in` is the session
     that asks, for receipts and what use proves; `session_id` is a filter like the others.
