@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import anyio
 import anyio.to_thread
 import msgspec
 
@@ -12,9 +11,10 @@ from omegad.commands.compaction import SOURCE, CompactMemories, Draft, PreparedC
 from omegad.commands.consolidation import FLAGGED_RATING_MAX, ConsolidateMemories, PreparedConsolidation
 from omegad.dispatch.parts import Parts
 from omegad.log.decision import Decide
-from omegad.queries import search, upkeep
+from omegad.queries import upkeep
 from omegad.queries.upkeep import Compactable, Compacting
 from omegad.storage.driver import Connection
+from omegad.views.barrier import Barrier, Snapshot
 
 VIEWS_WAIT_S = 5.0  # for the views to show the head; a decision leaves out what they show too late
 EXPIRED_MAX = 500  # in one append of the reaction
@@ -45,22 +45,20 @@ class Maintenance:
         """Find the clusters of a compaction and embed their summaries; return its decision. Raises `Invalid` for an unknown type."""
         for event_type in command.event_types:
             self._types.check(event_type)
-        await self._views_at_head()
         return partial(compaction.compact, command, await self._compaction(command))
 
     async def decide_consolidation(self, command: ConsolidateMemories) -> Decide:
         """Find what a consolidation is about; return its decision."""
-        await self._views_at_head()
         now_us = self._clock.now_us()
 
-        def read(connection: Connection) -> PreparedConsolidation:
+        def read(connection: Connection, _: Snapshot) -> PreparedConsolidation:
             return PreparedConsolidation(
                 due=upkeep.due(connection, now_us, NAMED_MAX),
                 proven=upkeep.proven(connection, now_us, NAMED_MAX),
                 flagged=upkeep.flagged(connection, FLAGGED_RATING_MAX, now_us, NAMED_MAX),
             )
 
-        prepared = await self._views.read(read)
+        prepared = await self._views.at(self._barrier(), read)
         compacting = CompactMemories(dry_run=command.dry_run, ack=command.ack)
         prepared = msgspec.structs.replace(prepared, compaction=await self._compaction(compacting))
         return partial(consolidation.consolidate, command, prepared)
@@ -69,11 +67,10 @@ class Maintenance:
         wanted = Compacting(event_types=command.event_types, project=command.project, characters_max=CHARACTERS_MAX, source=SOURCE)
         now_us = self._clock.now_us()
 
-        def read(connection: Connection) -> tuple[list[Compactable], int]:
-            rows = upkeep.compactable(connection, wanted, now_us, MEMORIES_MAX)
-            return rows, search.position(connection, ("memories",))
+        def read(connection: Connection, snapshot: Snapshot) -> tuple[list[Compactable], int]:
+            return upkeep.compactable(connection, wanted, now_us, MEMORIES_MAX), snapshot.position
 
-        rows, position = await self._views.read(read)
+        rows, position = await self._views.at(self._barrier(), read)
         members = [Member(**msgspec.structs.asdict(row)) for row in rows]
         drafts = await anyio.to_thread.run_sync(compaction.drafts, members, command)
         if not command.dry_run:
@@ -88,6 +85,5 @@ class Maintenance:
             return ready
         return msgspec.structs.replace(ready, embedder_id=embedded.embedder_id, text_hashes=embedded.text_hashes)
 
-    async def _views_at_head(self) -> None:
-        with anyio.move_on_after(VIEWS_WAIT_S):
-            await self._views.wait_for(self._log.head, upkeep.VIEWS)
+    def _barrier(self) -> Barrier:
+        return Barrier(names=upkeep.VIEWS, acknowledged=self._log.head, wait_s=VIEWS_WAIT_S)

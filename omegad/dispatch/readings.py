@@ -8,9 +8,8 @@ import anyio
 import msgspec
 
 from omegad.dispatch.commands import Origin
-from omegad.dispatch.freshness import Freshness
 from omegad.dispatch.parts import Parts
-from omegad.errors import NotFound, OmegadError, Stale
+from omegad.errors import OmegadError
 from omegad.log.event import Position
 from omegad.queries import Reading, graph, history, lessons, memory, receipts, search, timeline
 from omegad.queries.graph import Graph, SimilarAnswer, SimilarMemories, TraverseMemories
@@ -22,6 +21,7 @@ from omegad.queries.receipts import ListReceipts, ReceiptPage
 from omegad.queries.search.mirror import Mirror
 from omegad.queries.timeline import Timeline, TimelinePage
 from omegad.storage.driver import Connection
+from omegad.views.barrier import Barrier, Snapshot
 
 T = TypeVar("T")
 
@@ -46,7 +46,6 @@ class ReadingDispatch:
         self._types = parts.types
         self._clock = parts.clock
         self._fresh_wait_s = fresh_wait_s
-        self._freshness = Freshness(parts, fresh_wait_s)
 
     async def answer(self, query: Reading, origin: Origin, acknowledged: Position) -> msgspec.Struct:
         """Answer a reading. Raises `NotFound`, `Invalid`, `Stale` or `ViewFailed`."""
@@ -146,16 +145,9 @@ class ReadingDispatch:
 
     async def _read(self, names: tuple[str, ...], asker: Asker, read: Read[T]) -> T:
         """Do *read* on views that are fresh enough; what they do not show yet is not called missing."""
-        await self._freshness.wait(names, asker.written, asker.acknowledged)
-        now_us = self._clock.now_us()
+        barrier = Barrier(names=names, own=asker.written, acknowledged=asker.acknowledged, wait_s=self._fresh_wait_s)
 
-        def at_one_moment(connection: Connection) -> T:
-            position = search.position(connection, names)
-            return read(connection, Moment(position=position, stale_by=max(0, asker.acknowledged - position), now_us=now_us))
+        def at_one_moment(connection: Connection, snapshot: Snapshot) -> T:
+            return read(connection, Moment(position=snapshot.position, stale_by=snapshot.stale_by, now_us=self._clock.now_us()))
 
-        try:
-            return await self._views.read(at_one_moment)
-        except NotFound as error:
-            if self._views.driver.position(names) < asker.acknowledged:
-                raise Stale(f"the views do not show position {asker.acknowledged} yet, and in what they do {error}") from None
-            raise
+        return await self._views.at(barrier, at_one_moment)

@@ -9,7 +9,6 @@ import structlog
 
 from omegad.clock import uuid7
 from omegad.dispatch.commands import Origin
-from omegad.dispatch.freshness import Freshness
 from omegad.dispatch.parts import Parts
 from omegad.errors import ModelFailed, ModelMissing, OmegadError, Overloaded
 from omegad.events.retrieval import MemoryQueried, Returned
@@ -20,6 +19,7 @@ from omegad.queries.search import Answer, Matches, QueryMemory, Sources
 from omegad.queries.search.ranking import RANKING_VERSION
 from omegad.state import DecisionState
 from omegad.storage.driver import Connection
+from omegad.views.barrier import Barrier, Snapshot
 
 _log = structlog.get_logger(__name__)
 
@@ -34,7 +34,7 @@ class QueryDispatch:
         self._near = parts.near
         self._types = parts.types
         self._clock = parts.clock
-        self._freshness = Freshness(parts, fresh_wait_s)
+        self._fresh_wait_s = fresh_wait_s
         self._timeout_s = timeout_s
 
     async def find(self, query: QueryMemory, origin: Origin, acknowledged: int) -> Answer:
@@ -43,26 +43,35 @@ class QueryDispatch:
         for event_type in query.event_types:
             self._types.check(event_type)
         vector, degraded = await self._vector(query)
-        await self._freshness.wait(search.VIEWS, origin.written, acknowledged, query.min_position)
-        now_us = self._clock.now_us()
-        mirror = self._near.mirror(self._views.file) if vector else None
 
-        def read(connection: Connection, sources: Sources) -> tuple[Matches, int]:
-            return search.search(connection, query, sources, now_us), search.position(connection, search.VIEWS)
+        def read(connection: Connection, snapshot: Snapshot) -> tuple[Matches, str | None, Snapshot, int]:
+            now_us = self._clock.now_us()
+            mirror = self._near.mirror(snapshot.file) if vector else None
+            found, lacking = search.search(connection, query, Sources(vector, mirror, self._types), now_us), degraded
+            if mirror is not None and len(mirror) == 0 and memory.are_there_any(connection):
+                # No vector is at hand yet: the backlog is computing them.
+                found, lacking = search.search(connection, query, Sources(None, None, self._types), now_us), "keyword"
+            if not found.results:
+                snapshot.require_current()
+            return found, lacking, snapshot, now_us
 
-        found, position = await self._views.read(partial(read, sources=Sources(vector, mirror, self._types)))
-        if mirror is not None and len(mirror) == 0 and await self._views.read(memory.are_there_any):
-            # No vector is at hand yet: the backlog is computing them.
-            degraded, (found, position) = "keyword", await self._views.read(partial(read, sources=Sources(None, None, self._types)))
+        barrier = Barrier(
+            names=search.VIEWS,
+            own=origin.written,
+            min_position=query.min_position,
+            acknowledged=acknowledged,
+            wait_s=self._fresh_wait_s,
+        )
+        found, lacking, snapshot, now_us = await self._views.at(barrier, read)
         answer = Answer(
             results=found.results,
             abstained=not found.results,
             confidence=found.confidence,
-            degraded=degraded,
+            degraded=lacking,
             unembedded=found.unembedded,
             query_id=uuid7(self._clock),
-            position=position,
-            stale_by=max(0, acknowledged - position),
+            position=snapshot.position,
+            stale_by=snapshot.stale_by,
             took_ms=round((time.perf_counter() - started) * 1e3, 3),
         )
         self._record(query, answer, origin, now_us)

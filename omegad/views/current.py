@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,13 +11,15 @@ import msgspec
 import structlog
 from anyio import to_thread
 
-from omegad.errors import Invalid, Refused, StorageCorrupt, ViewFailed
+from omegad.errors import Invalid, NotFound, Refused, Stale, StorageCorrupt, Unavailable, ViewFailed
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
 from omegad.storage.driver import Connection
 from omegad.storage.readers import ReadersClosed
+from omegad.views import barrier as barriers
 from omegad.views import generation, replay
 from omegad.views.applying import Lookup
+from omegad.views.barrier import Barrier, Snapshot
 from omegad.views.contract import Projection
 from omegad.views.driver import Driver
 from omegad.views.generation import Generation
@@ -76,15 +79,53 @@ class Views:
             if self._is_damaged:
                 await self._start_over()
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
-        """Do *work* on a reading connection, all of whose reads see one moment; on the new file where the file is being replaced.
+    async def at(self, barrier: Barrier, work: Callable[[Connection, Snapshot], T]) -> T:
+        """Do *work* on views that show what *barrier* asks for; all its reads see the one moment that the snapshot describes.
 
-        Raises `StorageCorrupt` where the file is damaged; it is then built again.
+        A `NotFound` of *work* is `Stale` where what was acknowledged is not shown yet. Raises `Invalid` for a position that is not in the
+        log, `Stale`, `ViewFailed`, `StorageCorrupt` where the file is damaged (it is then built again), and what *work* raises.
         """
+        await self._pass(barrier)
+
+        def at_one_moment(connection: Connection, target: Generation) -> T:
+            snapshot = barriers.taken(connection, target.path, barrier)
+            if not barrier.makes_do:
+                barriers.check_whole(snapshot, target.whole_from)
+            try:
+                return work(connection, snapshot)
+            except NotFound as error:
+                snapshot.require_current(str(error))
+                raise
+
+        return await self._on_current(at_one_moment)
+
+    async def _pass(self, barrier: Barrier) -> None:
+        """Wait as *barrier* says."""
+        if barrier.min_position is not None and barrier.min_position > self._log.head:
+            raise Invalid(f"min_position {barrier.min_position} is beyond the end of the log, {self._log.head}")
+        with anyio.move_on_after(barriers.OWN_WRITES_S) as patience:
+            await self.wait_for(barrier.must, barrier.names)
+        if patience.cancelled_caught:
+            raise Stale(f"the views did not reach position {barrier.must} within {barriers.OWN_WRITES_S:.0f} s")
+        if barrier.makes_do and self.driver.trouble:
+            return
+        with anyio.move_on_after(barrier.wait_s):
+            try:
+                await self.wait_for(max(barrier.wanted, self.driver.generation.whole_from), barrier.names)
+            except Unavailable:
+                if not barrier.makes_do:
+                    raise
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Do *work* on the views as they are, all of whose reads see one moment. Raises `StorageCorrupt` as `at` does."""
+        return await self._on_current(lambda connection, _: work(connection))
+
+    async def _on_current(self, work: Callable[[Connection, Generation], T]) -> T:
+        """Do *work* on a reading connection; on the new file where the file is being replaced."""
         while True:
             target = self.driver.generation
             try:
-                return await target.readers.read(work)
+                return await target.readers.read(partial(_given, target, work))
             except ReadersClosed:
                 if target is self.driver.generation:
                     raise
@@ -194,6 +235,11 @@ class Views:
             opened = await self._open(path)
             generation.point_at(path)
         generation.remove_others(self._home, opened.path)
+        self._serve(opened)
+
+    def _serve(self, opened: Generation) -> None:
+        """Answer from *opened*, once it shows what is in the log now."""
+        opened.whole_from = self._log.head
         self.driver = Driver(self._log, opened, self._projections, self._lookup)
 
     async def _open_checked(self, path: Path) -> Generation | None:
@@ -228,11 +274,15 @@ class Views:
     async def _start_over(self) -> None:
         old = self.driver
         path = self._next_path()
-        self.driver = Driver(self._log, await self._open(path), self._projections, self._lookup)
+        self._serve(await self._open(path))
         generation.point_at(path)
         self._is_damaged = False
         old.retire()
         await old.generation.discard()
+
+
+def _given(target: Generation, work: Callable[[Connection, Generation], T], connection: Connection) -> T:
+    return work(connection, target)
 
 
 @asynccontextmanager

@@ -36,6 +36,8 @@ class Generation:
         self.readers = reading_from
         self.checkpointer = Checkpointer(path)
         self.checkpoints: dict[str, Checkpoint] = {}
+        self.whole_from = 0
+        """The position from which on it can be read; 0 where whoever made it saw to that."""
         self._stack = stack
 
     @classmethod
