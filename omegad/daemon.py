@@ -41,7 +41,7 @@ from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.reactions.expiry import Expiry
 from omegad.rpc import endpoint
 from omegad.rpc.server import Limits, Server
-from omegad.views import current
+from omegad.views import current, log_check
 from omegad.views.contract import Embedding
 
 SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
@@ -115,6 +115,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
         vectors = await stack.enter_async_context(cache.opened(paths.embeddings))
         lookup = VectorLookup(paths.embeddings)
         stack.callback(lookup.close)
+        log_check.check_there(paths.home, paths.log)
         log = await stack.enter_async_context(event_log.opened(paths.log, clock))
         views = await stack.enter_async_context(
             current.opened(paths.home, log, projections.ALL, lambda wanted: _find(lookup, wanted), settings.readers)

@@ -278,6 +278,11 @@ def _add_views(verbs: "Verbs") -> None:
         verbs, "rebuild", "Build the views again from the log, beside the ones in use", by="views.rebuild", examples="omegad rebuild edges"
     )
     rebuild.add_argument("view", metavar="VIEW", nargs="?", help="one view; all of them when left out")
+    examples = "omegad salvage > salvaged.jsonl\nomegad salvage --accept-log\nomegad salvage --restore salvaged.jsonl"
+    salvage = _verb(verbs, "salvage", "Save what the views hold of a log that was lost, and store it again", by="salvage.run", examples=examples)
+    salvage.add_argument("file", metavar="FILE", nargs="?", help="the file of views to write memories of; the home's own when left out")
+    salvage.add_argument("--accept-log", action="store_true", help="rename the home's views, so that the next start goes on with the log as it is")
+    salvage.add_argument("--restore", metavar="LINES", help="store what was written before; what was stored already is left alone")
     _verb(verbs, "verify", "Prove that the log is as it was written and that the views equal it", by="views.verify")
 
 

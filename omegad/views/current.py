@@ -17,7 +17,7 @@ from omegad.log.event_log import EventLog
 from omegad.storage.driver import Connection
 from omegad.storage.readers import ReadersClosed
 from omegad.views import barrier as barriers
-from omegad.views import generation, replay
+from omegad.views import generation, log_check, replay
 from omegad.views.applying import Lookup
 from omegad.views.barrier import Barrier, Snapshot
 from omegad.views.contract import Projection
@@ -228,6 +228,7 @@ class Views:
         return {name: RebuiltView(rows=d.rows, position=marks[name].position, digest=d.digest) for name, d in digests.items()}
 
     async def _start(self) -> None:
+        await log_check.check(self._home, self._log)
         path = generation.current(self._home)
         opened = await self._open_checked(path) if path else None
         if opened is None:
@@ -243,17 +244,12 @@ class Views:
         self.driver = Driver(self._log, opened, self._projections, self._lookup)
 
     async def _open_checked(self, path: Path) -> Generation | None:
-        """Open the views left by an earlier run, unless they are damaged or of another log; then they are built again."""
+        """Open the views left by an earlier run, unless they are damaged; then they are built again."""
         try:
             opened = await self._open(path)
         except StorageCorrupt as error:
             _log.warning("views.refused", file=path.name, reason=str(error))
             return None
-        for checkpoint in opened.checkpoints.values():
-            if await self._log.chain_at(checkpoint.position) != checkpoint.chain:
-                _log.warning("views.refused", file=path.name, reason="they are not of this log", view=checkpoint.name)
-                await opened.discard()
-                return None
         outdated = [p.NAME for p in self._projections if not opened.checkpoints[p.NAME].belongs_to(p)]
         retried = [c.name for c in opened.checkpoints.values() if c.failed_position is not None and c.name in self.names]
         if outdated:
@@ -287,7 +283,7 @@ def _given(target: Generation, work: Callable[[Connection, Generation], T], conn
 
 @asynccontextmanager
 async def opened(home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int) -> AsyncIterator[Views]:
-    """Open the current views of *home*, or make them; refuse those that are damaged or belong to another log."""
+    """Open the current views of *home*, or make them anew where they are damaged. Raises `LogLost` where they have seen another log."""
     views = Views(home, log, projections, lookup, reader_count)
     await views._start()  # noqa: SLF001  the second half of making it
     try:
