@@ -113,7 +113,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
     """Open a home's files and put its parts together; close the files at the end of the block."""
     async with AsyncExitStack() as stack:
         vectors = await stack.enter_async_context(cache.opened(paths.embeddings))
-        lookup = VectorLookup(paths.embeddings)
+        lookup = VectorLookup(vectors)
         stack.callback(lookup.close)
         log_check.check_there(paths.home, paths.log)
         log = await stack.enter_async_context(event_log.opened(paths.log, clock))
@@ -134,6 +134,7 @@ def _put_together(parts: Parts, paths: Paths, settings: Config) -> Daemon:
     queries = QueryDispatch(parts, fresh_wait_s=settings.fresh_wait_ms / 1e3, timeout_s=settings.query_timeout_s)
     system = SystemDispatch(parts, paths, counts=lambda: (server.connections, server.requests), backlog=backlog)
     system.on_rebuilt = backlog.wake
+    parts.views.on_deferred = backlog.wake
     readings = ReadingDispatch(parts, fresh_wait_s=settings.fresh_wait_ms / 1e3)
     service = Service(commands, queries, readings, system, stop=stopping.set)
     limits = Limits(

@@ -56,6 +56,8 @@ class Views:
         self._is_damaged = False
         self._latest: Path | None = None
         self.rebuilding: Collection[str] = ()
+        self.on_deferred: Callable[[], None] = lambda: None
+        """Called when the views may lack vectors that were recorded."""
         self.driver: Driver
 
     @property
@@ -178,7 +180,7 @@ class Views:
             with anyio.CancelScope(shield=True):  # a copy goes on in its thread, whoever is cancelled
                 fresh = await self._fresh(path)
             assert fresh is not None
-            driver = Driver(self._log, fresh, self._projections, self._lookup)
+            driver = self._driver(fresh)
             await driver.catch_up(progress)
             await self._check(driver)
             built = [projection for projection in self._projections if projection.NAME in self.rebuilding]
@@ -221,6 +223,7 @@ class Views:
         self._serving.cancel()
         old.retire()
         await old.generation.discard()
+        self.on_deferred()
 
     async def _rebuilt(self, names: Collection[str]) -> dict[str, RebuiltView]:
         built = [projection for projection in self._projections if projection.NAME in names]
@@ -241,7 +244,15 @@ class Views:
     def _serve(self, opened: Generation) -> None:
         """Answer from *opened*, once it shows what is in the log now."""
         opened.whole_from = self._log.head
-        self.driver = Driver(self._log, opened, self._projections, self._lookup)
+        self.driver = self._driver(opened)
+
+    def _driver(self, of: Generation) -> Driver:
+        driver = Driver(self._log, of, self._projections, self._lookup)
+        driver.on_deferred = self._tell_deferred
+        return driver
+
+    def _tell_deferred(self) -> None:
+        self.on_deferred()
 
     async def _open_checked(self, path: Path) -> Generation | None:
         """Open the views left by an earlier run, unless they are damaged; then they are built again."""
