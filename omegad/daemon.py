@@ -41,7 +41,7 @@ from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.reactions.expiry import Expiry
 from omegad.rpc import endpoint
 from omegad.rpc.server import Limits, Server
-from omegad.views import current
+from omegad.views import current, log_check
 from omegad.views.contract import Embedding
 
 SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
@@ -115,8 +115,9 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
     """Open a home's files and put its parts together; close the files at the end of the block."""
     async with AsyncExitStack() as stack:
         vectors = await stack.enter_async_context(cache.opened(paths.embeddings))
-        lookup = VectorLookup(paths.embeddings)
+        lookup = VectorLookup(vectors)
         stack.callback(lookup.close)
+        log_check.check_there(paths.home, paths.log)
         log = await stack.enter_async_context(event_log.opened(paths.log, clock))
         views = await stack.enter_async_context(
             current.opened(paths.home, log, projections.ALL, lambda wanted: _find(lookup, wanted), settings.readers)
@@ -141,6 +142,7 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> D
     runner.on_work_left = backlog.wake
     system = SystemDispatch(services, paths, counts=lambda: (server.connections, server.requests), backlog=backlog)
     system.on_rebuilt = backlog.wake
+    services.views.on_deferred = backlog.wake
     service = Service(runner, system.handlers(), stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 COMMAND_LINE = ROOT / "omegad" / "cli" / "methods.json"
 README = ROOT / "README.md"
 README_TABLE = re.compile(r"(?<=<!-- methods -->\n).*?(?=\n\n)", re.DOTALL)
-IN_EVERY_COMMAND = ("request_id", "ack")
+IN_EVERY = ("request_id", "ack", "min_position")
 
 Kind = Literal["text", "integer", "number", "flag", "yes_or_no", "json"]
 _KINDS: dict[type[inspect.Type], Kind] = {inspect.StrType: "text", inspect.IntType: "integer", inspect.FloatType: "number", inspect.BoolType: "flag"}
@@ -51,7 +51,7 @@ class Described(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def described(method: Method) -> Described:
     """Return what there is to say of a method."""
     parameters = [_parameter(field) for field in msgspec.structs.fields(method.params)]
-    parameters.sort(key=lambda parameter: (not parameter.is_required, parameter.name in IN_EVERY_COMMAND))
+    parameters.sort(key=lambda parameter: (not parameter.is_required, parameter.name in IN_EVERY))
     return Described(name=method.name, about=method.summary, parameters=tuple(parameters), writes=isinstance(method, CommandMethod))
 
 
@@ -72,7 +72,7 @@ def table(methods: Sequence[Described]) -> str:
 
 
 def _own(one: Described) -> list[Parameter]:
-    return [parameter for parameter in one.parameters if not (one.writes and parameter.name in IN_EVERY_COMMAND)]
+    return [parameter for parameter in one.parameters if parameter.name not in IN_EVERY]
 
 
 def _told(parameter: Parameter) -> str:

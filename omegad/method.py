@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from omegad.clock import Clock
-from omegad.errors import Refused
+from omegad.errors import Refused, Stale
 from omegad.ingestion.noise import NoiseRules
 from omegad.ingestion.tagging import TagRules
 from omegad.log.decision import Decision, RequestKey
@@ -41,11 +41,21 @@ class RequestContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer is of: the position that the views show, how many acknowledged events are beyond it, and the time in microseconds since 1970."""
+    """What an answer is of: the position that the views show, how many acknowledged events are beyond it, and the time in microseconds since 1970.
+
+    `versions` are those of the projections, by name; `index` holds the vectors that are searched, None without a model.
+    """
 
     position: Position
     stale_by: int
     now_us: int
+    versions: dict[str, int] = msgspec.field(default_factory=dict)
+    index: Any = None  # queries know its type, which would be a circle here
+
+    def require_current(self, missing: str = "nothing is found") -> None:
+        """Call before saying that something is *missing*. Raises `Stale` where what was acknowledged is not shown yet, and may be just that."""
+        if self.stale_by:
+            raise Stale(f"the views do not show position {self.position + self.stale_by} yet, and in what they do {missing}")
 
 
 class Embedded(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,11 +104,6 @@ class Services(Protocol):
         ...
 
     @property
-    def index(self) -> Any:  # noqa: ANN401  queries know its type, which would be a circle here
-        """The vectors that are searched, None without a model."""
-        ...
-
-    @property
     def embedder_id(self) -> str | None:
         """The model in use, None without one."""
         ...
@@ -111,7 +116,7 @@ class Services(Protocol):
         """Return the vector of a question, None where the model cannot be used now or takes too long."""
         ...
 
-    async def look(self, work: Callable[[Connection], T], *, at_least: Position, names: Sequence[str]) -> T:
+    async def look(self, work: Callable[[Connection, Moment], T], *, at_least: Position, names: Sequence[str]) -> T:
         """Read the views for a decision, which is made without what they do not show in time."""
         ...
 

@@ -148,6 +148,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.rpc.protocol",
         *LEAVES,
     },
+    "omegad.cli.salvage": {"omegad.cli", "omegad.rpc.endpoint", "omegad.storage", "omegad.views", *LEAVES},  # it reads views that no daemon serves
     "projections": {"omegad.views.contract"},
     "projections.*": {
         "omegad.log.event",

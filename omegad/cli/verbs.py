@@ -163,6 +163,17 @@ OPERATING = (
         options=(Option("view", "one view; all of them when left out", is_given=True),),
         examples=("omegad rebuild edges",),
     ),
+    Verb(
+        "salvage",
+        "salvage.run",
+        about="Save what the views hold of a log that was lost, and store it again",
+        options=(
+            Option("file", "the file of views to write memories of; the home's own when left out", is_given=True),
+            Option("accept-log", "rename the home's views, so that the next start goes on with the log as it is", "flag"),
+            Option("restore", "store what was written before; what was stored already is left alone"),
+        ),
+        examples=("omegad salvage > salvaged.jsonl", "omegad salvage --accept-log", "omegad salvage --restore salvaged.jsonl"),
+    ),
     Verb("verify", "views.verify", about="Prove that the log is as it was written and that the views equal it"),
     Verb(
         "model install",

@@ -13,8 +13,8 @@ from omegad.commands.content import content_key
 from omegad.events.memory import MemoryEmbedded, MemoryStored, MemorySuperseded
 from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent, Position
-from omegad.method import CommandMethod, RequestContext, Services
-from omegad.queries import search, upkeep
+from omegad.method import CommandMethod, Moment, RequestContext, Services
+from omegad.queries import upkeep
 from omegad.queries.upkeep import Compactable, Compacting
 from omegad.redaction.sanitise import TAGS_MAX
 from omegad.state import DecisionState, MemoryState
@@ -99,10 +99,9 @@ async def prepare(services: Services, command: CompactMemories, context: Request
     """Find the clusters of a compaction, and embed their summaries."""
     del context
     wanted = Compacting(event_types=command.event_types, project=command.project, characters_max=CHARACTERS_MAX, source=SOURCE)
-    now_us = services.clock.now_us()
 
-    def read(connection: Connection) -> tuple[list[Compactable], Position]:
-        return upkeep.compactable(connection, wanted, now_us, MEMORIES_MAX), search.position(connection, ("memories",))
+    def read(connection: Connection, moment: Moment) -> tuple[list[Compactable], Position]:
+        return upkeep.compactable(connection, wanted, moment.now_us, MEMORIES_MAX), moment.position
 
     rows, position = await services.look(read, at_least=services.head, names=upkeep.VIEWS)
     members = [Member(**msgspec.structs.asdict(row)) for row in rows]

@@ -14,7 +14,7 @@ from omegad.commands.compaction import Compaction, CompactMemories, PreparedComp
 from omegad.events.memory import MemoryExpired, MemoryPromoted
 from omegad.log.decision import Decision
 from omegad.log.event import NewEvent, Position
-from omegad.method import CommandMethod, RequestContext, Services
+from omegad.method import CommandMethod, Moment, RequestContext, Services
 from omegad.queries import upkeep
 from omegad.state import DecisionState, MemoryState
 from omegad.storage.driver import Connection
@@ -55,13 +55,12 @@ class PreparedConsolidation(msgspec.Struct, frozen=True, kw_only=True):
 
 async def prepare(services: Services, command: ConsolidateMemories, context: RequestContext) -> PreparedConsolidation:
     """Find what a consolidation is about."""
-    now_us = services.clock.now_us()
 
-    def read(connection: Connection) -> PreparedConsolidation:
+    def read(connection: Connection, moment: Moment) -> PreparedConsolidation:
         return PreparedConsolidation(
-            due=upkeep.due(connection, now_us, NAMED_MAX),
-            proven=upkeep.proven(connection, now_us, NAMED_MAX),
-            flagged=upkeep.flagged(connection, FLAGGED_RATING_MAX, now_us, NAMED_MAX),
+            due=upkeep.due(connection, moment.now_us, NAMED_MAX),
+            proven=upkeep.proven(connection, moment.now_us, NAMED_MAX),
+            flagged=upkeep.flagged(connection, FLAGGED_RATING_MAX, moment.now_us, NAMED_MAX),
         )
 
     found = await services.look(read, at_least=services.head, names=upkeep.VIEWS)

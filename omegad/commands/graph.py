@@ -11,7 +11,6 @@ from omegad.events.memory import EdgeType, MemoryLinked, MemoryUnlinked
 from omegad.log.decision import Decision
 from omegad.log.event import NewEvent
 from omegad.method import CommandMethod, RequestContext, Services
-from omegad.queries import search
 from omegad.queries.graph import edge_types_between
 from omegad.state import DecisionState
 
@@ -47,7 +46,8 @@ def link(command: LinkMemories, state: DecisionState, now_us: int) -> Decision:
 async def prepare_unlink(services: Services, command: UnlinkMemories, context: RequestContext) -> tuple[EdgeType, ...]:
     """Return the types of the edges that are meant."""
     found = partial(edge_types_between, ends=(command.memory_id, command.target_id), edge_type=command.edge_type)
-    return await services.look(found, at_least=max(context.written, context.acknowledged), names=search.VIEWS)
+    at_least = max(context.written, context.acknowledged)
+    return await services.look(lambda connection, _: found(connection), at_least=at_least, names=("edges",))
 
 
 def unlink(command: UnlinkMemories, edge_types: tuple[EdgeType, ...], state: DecisionState, now_us: int) -> Decision:

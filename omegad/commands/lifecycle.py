@@ -25,7 +25,6 @@ from omegad.events.memory import (
 from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent, Position
 from omegad.method import CommandMethod, RequestContext, Services
-from omegad.queries import search
 from omegad.queries.graph import superseded_by
 from omegad.state import DecisionState, MemoryState
 
@@ -180,7 +179,8 @@ async def prepare_delete(services: Services, command: DeleteMemory, context: Req
     """Return the memories that one may have taken the place of; views that cannot be read keep nobody from deleting."""
     with suppress(OmegadError):
         at_least = max(context.written, context.acknowledged)
-        return await services.look(partial(superseded_by, memory_id=command.memory_id), at_least=at_least, names=search.VIEWS)
+        found = partial(superseded_by, memory_id=command.memory_id)
+        return await services.look(lambda connection, _: found(connection), at_least=at_least, names=("edges",))
     return ()
 
 

@@ -10,7 +10,7 @@ from omegad.commands.content import auto_tags, check_metadata, cleaned
 from omegad.commands.relating import Near, Neighbour, Scope
 from omegad.commands.store import PreparedStore, Stored, StoreMemory, store
 from omegad.log.event import Position
-from omegad.method import CommandMethod, Embedded, RequestContext, Services
+from omegad.method import CommandMethod, Embedded, Moment, RequestContext, Services
 from omegad.queries import search
 from omegad.queries.neighbours import neighbours
 from omegad.redaction import redact
@@ -51,16 +51,15 @@ async def look_around(
     services: Services, command: StoreMemory, base: PreparedStore, embedded: Embedded | None, context: RequestContext
 ) -> PreparedStore:
     """Return a store with what is near, and what its text makes of that; without vectors it is near by its words, and waits for them."""
-    now_us, index = services.clock.now_us(), services.index
-    searched = None if index is None or embedded is None else (index, embedded.vector)
     scope = Scope(event_type=command.event_type, entity_id=command.entity_id, session_id=command.session_id)
     is_whole = embedded is not None and embedded.is_whole
     jaccard_min = services.types.of(command.event_type).jaccard
 
-    def read(connection: Connection) -> tuple[tuple[Neighbour, ...], Position]:
-        rows = neighbours(connection, base.content, command.project, searched, now_us=now_us, leave_out=base.memory_id)
+    def read(connection: Connection, moment: Moment) -> tuple[tuple[Neighbour, ...], Position]:
+        searched = None if moment.index is None or embedded is None else (moment.index, embedded.vector)
+        rows = neighbours(connection, base.content, command.project, searched, now_us=moment.now_us, leave_out=base.memory_id)
         near = [Near(**msgspec.structs.asdict(row), is_comparable=is_whole) for row in rows]
-        return relating.compare(base.content, scope, near, jaccard_min), search.position(connection, search.VIEWS)
+        return relating.compare(base.content, scope, near, jaccard_min), moment.position
 
     found, position = await services.look(read, at_least=context.written, names=search.VIEWS)
     ready = msgspec.structs.replace(base, neighbours=found, read_position=position, is_last_try=context.is_last_try)

@@ -8,14 +8,13 @@ from typing import Any
 import anyio
 import msgspec
 
-from omegad.dispatch.freshness import Freshness
 from omegad.dispatch.services import DaemonServices
-from omegad.errors import NotFound, OmegadError, Stale
+from omegad.errors import OmegadError
 from omegad.log.decision import Cursor, Outcome, Proposal
-from omegad.method import CommandMethod, Moment, Outdated, QueryMethod, RequestContext
+from omegad.method import CommandMethod, Outdated, QueryMethod, RequestContext
 from omegad.methods import ALL
-from omegad.queries import search
 from omegad.storage.driver import Connection
+from omegad.views.barrier import Barrier, Snapshot
 
 TRIES = 3
 
@@ -29,7 +28,6 @@ class Runner:
         """A query waits *fresh_wait_s* for what other clients wrote."""
         self._services = services
         self._fresh_wait_s = fresh_wait_s
-        self._freshness = Freshness(services, fresh_wait_s)
         self.acknowledged = services.log.head
         """The highest position that any client's command was acknowledged at."""
         self.on_work_left: OnWorkLeft = lambda: None
@@ -72,20 +70,18 @@ class Runner:
             with anyio.move_on_after(self._fresh_wait_s), suppress(OmegadError):  # a log that cannot be written is read all the same
                 await self._services.log.settled()
             acknowledged = max(acknowledged, self._services.head)
-        await self._freshness.wait(method.views, context.written, acknowledged, getattr(params, "min_position", None))
-        now_us = self._services.clock.now_us()
+        barrier = Barrier(
+            names=method.views,
+            own=context.written,
+            min_position=getattr(params, "min_position", None),
+            acknowledged=acknowledged,
+            wait_s=self._fresh_wait_s,
+        )
 
-        def read(connection: Connection) -> Any:  # noqa: ANN401  as the method has it
-            position = search.position(connection, method.views)
-            moment = Moment(position=position, stale_by=max(0, acknowledged - position), now_us=now_us)
-            return method.read(connection, params, *((prepared,) if method.prepare else ()), moment)
+        def read(connection: Connection, snapshot: Snapshot) -> Any:  # noqa: ANN401  as the method has it
+            return method.read(connection, params, *((prepared,) if method.prepare else ()), self._services.moment(snapshot))
 
-        try:
-            found = await self._services.views.read(read)
-        except NotFound as error:
-            if self._services.views.driver.position(method.views) < acknowledged:
-                raise Stale(f"the views do not show position {acknowledged} yet, and in what they do {error}") from None
-            raise
+        found = await self._services.views.at(barrier, read)
         return await method.finish(self._services, params, found, context) if method.finish else found
 
     def _check_types(self, params: msgspec.Struct) -> None:

@@ -1,7 +1,6 @@
 """What methods may ask of the world, as the daemon has it."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -13,15 +12,15 @@ import structlog
 
 from omegad.clock import Clock
 from omegad.dispatch.neighbourhood import Neighbourhood
-from omegad.errors import ModelFailed, ModelMissing, OmegadError, Overloaded, Unavailable
+from omegad.errors import ModelFailed, ModelMissing, OmegadError, Overloaded
 from omegad.log.decision import Decision, Proposal
 from omegad.log.event import Event, NewEvent, Position, RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.memory_types import MemoryTypes
-from omegad.method import Embedded, RequestContext, Rules
-from omegad.queries.search.mirror import Mirror
+from omegad.method import Embedded, Moment, RequestContext, Rules
 from omegad.state import DecisionState
 from omegad.storage.driver import Connection
+from omegad.views.barrier import Barrier, Snapshot
 from omegad.views.current import Views
 
 T = TypeVar("T")
@@ -50,11 +49,6 @@ class DaemonServices:
         return self.log.head
 
     @property
-    def index(self) -> Mirror | None:
-        """The vectors that are searched, None without a model."""
-        return self.near.mirror(self.views.file)
-
-    @property
     def embedder_id(self) -> str | None:
         """The model in use, None without one."""
         return self.near.embedder.embedder_id
@@ -77,12 +71,20 @@ class DaemonServices:
         tell("query.degraded", failure="RETRIEVAL", to="keyword", reason=reason)
         return None
 
-    async def look(self, work: Callable[[Connection], T], *, at_least: Position, names: Sequence[str]) -> T:
+    def moment(self, snapshot: Snapshot) -> Moment:
+        """Return what is known of a moment of the views."""
+        return Moment(
+            position=snapshot.position,
+            stale_by=snapshot.stale_by,
+            now_us=self.clock.now_us(),
+            versions=snapshot.versions,
+            index=self.near.mirror(snapshot.file),
+        )
+
+    async def look(self, work: Callable[[Connection, Moment], T], *, at_least: Position, names: Sequence[str]) -> T:
         """Read the views for a decision, which is made without what they do not show in time."""
-        if not self.views.driver.trouble:
-            with anyio.move_on_after(VIEWS_WAIT_S), suppress(Unavailable):  # what has failed stays behind, and is read as it is
-                await self.views.wait_for(at_least, names)
-        return await self.views.read(work)
+        barrier = Barrier(names=tuple(names), acknowledged=at_least, wait_s=VIEWS_WAIT_S, makes_do=True)
+        return await self.views.at(barrier, lambda connection, snapshot: work(connection, self.moment(snapshot)))
 
     async def events_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:
         """Return events of the log; fewer where they are large."""

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.events.memory import EdgeType
-from omegad.method import Moment, QueryMethod, RequestContext, Services
+from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import Filters, where
 from omegad.queries.memory import COLUMNS, fields, require, standing
 from omegad.queries.query import Query
@@ -182,18 +182,12 @@ def _nodes(connection: Connection, hops: dict[str, int], now_us: int) -> list[No
     return nodes
 
 
-async def prepare(services: Services, query: SimilarMemories, context: RequestContext) -> Mirror | None:
-    """Return the vectors that are searched; no model is needed where those of the memory are stored."""
-    del query, context
-    mirror: Mirror | None = services.index
-    return mirror
-
-
-def similar(connection: Connection, query: SimilarMemories, mirror: Mirror | None, moment: Moment) -> SimilarAnswer:
-    """Find the nearest active memories by the vectors stored for one, those of the *mirror*'s embedder if there are any, else the latest ones.
+def similar(connection: Connection, query: SimilarMemories, moment: Moment) -> SimilarAnswer:
+    """Find the nearest active memories by the vectors stored for one, those of the model in use if there are any, else the latest ones.
 
     Without vectors they are found by words. Raises `NotFound`.
     """
+    mirror: Mirror | None = moment.index
     embedder_id = None if mirror is None else mirror.embedder_id
     row, content = require(connection, query.memory_id)
     stored: list[tuple[str, bytes]] = connection.execute(_VECTORS, (query.memory_id,)).fetchall()
@@ -259,5 +253,5 @@ def _json(values: Sequence[str]) -> str:
 
 METHODS = (
     QueryMethod(params=TraverseMemories, answer=Graph, views=("memories", "edges"), read=traverse),
-    QueryMethod(params=SimilarMemories, answer=SimilarAnswer, views=VIEWS, prepare=prepare, read=similar),
+    QueryMethod(params=SimilarMemories, answer=SimilarAnswer, views=VIEWS, read=similar),
 )

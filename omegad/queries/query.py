@@ -1,7 +1,16 @@
 """What every query has in common."""
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 
-class Query(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", forbid_unknown_fields=True):
-    """Base of every query; its tag is the method's name."""
+class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", forbid_unknown_fields=True):
+    """Base of what is asked of the service itself; its tag is the method's name."""
+
+
+class Query(Request, frozen=True, kw_only=True):
+    """Base of what is read from the views."""
+
+    min_position: Annotated[int, Meta(ge=0, description="answer only from views that show the log up to here")] | None = None

@@ -6,31 +6,31 @@ import msgspec
 from msgspec import Meta
 
 from omegad.method import ServiceMethod
-from omegad.queries.query import Query
+from omegad.queries.query import Request
 
 PROTOCOL = 1
 
 
-class Hello(Query, frozen=True, kw_only=True, tag="system.hello"):
+class Hello(Request, frozen=True, kw_only=True, tag="system.hello"):
     """Say who is calling; requests are then the same request when their client's name and request_id are."""
 
     protocol: Annotated[int, Meta(description="which version of the protocol it speaks")] = PROTOCOL
     client: Annotated[str, Meta(max_length=256, description="its name")] = ""
 
 
-class Ping(Query, frozen=True, kw_only=True, tag="system.ping"):
+class Ping(Request, frozen=True, kw_only=True, tag="system.ping"):
     """Say whether the service answers."""
 
 
-class Status(Query, frozen=True, kw_only=True, tag="system.status"):
+class Status(Request, frozen=True, kw_only=True, tag="system.status"):
     """Say how the service is, and name whatever is degraded."""
 
 
-class Metrics(Query, frozen=True, kw_only=True, tag="system.metrics"):
+class Metrics(Request, frozen=True, kw_only=True, tag="system.metrics"):
     """Give the figures of the status in Prometheus' text format."""
 
 
-class Shutdown(Query, frozen=True, kw_only=True, tag="system.shutdown"):
+class Shutdown(Request, frozen=True, kw_only=True, tag="system.shutdown"):
     """Stop the service, once what runs has been answered."""
 
 

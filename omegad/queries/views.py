@@ -6,19 +6,19 @@ import msgspec
 from msgspec import Meta
 
 from omegad.method import ServiceMethod
-from omegad.queries.query import Query
+from omegad.queries.query import Request
 
 ProgressToken = Annotated[str | int, Meta(description="be sent `progress` notifications with this token")]
 
 
-class RebuildViews(Query, frozen=True, kw_only=True, tag="views.rebuild"):
+class RebuildViews(Request, frozen=True, kw_only=True, tag="views.rebuild"):
     """Build one view, or all, again from the log beside the live ones, then swap."""
 
     name: Annotated[str | None, Meta(description="one view; all of them when left out")] = None
     progress_token: ProgressToken | None = None
 
 
-class VerifyViews(Query, frozen=True, kw_only=True, tag="views.verify"):
+class VerifyViews(Request, frozen=True, kw_only=True, tag="views.verify"):
     """Replay the log and compare it with one view, or all."""
 
     name: Annotated[str | None, Meta(description="one view; all of them when left out")] = None

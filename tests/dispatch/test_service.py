@@ -86,7 +86,7 @@ async def test_a_query_may_ask_for_a_position(paths: Paths, clock: FakeClock, mo
         assert len(found["results"]) == 1
         with pytest.raises(Invalid, match="beyond the end"):
             await it.caller.call("memory.query", text="alpha", min_position=999)
-        monkeypatch.setattr("omegad.dispatch.freshness.OWN_WRITES_S", 0.05)
+        monkeypatch.setattr("omegad.views.barrier.OWN_WRITES_S", 0.05)
         await it.caught_up()
         hold(it, monkeypatch)
         later = await it.caller.call("memory.store", content="beta", ack="durable")

@@ -161,7 +161,7 @@ def _distances(edges: list[tuple[str, str]], max_hops: int, direction: str) -> d
 
 def alike(views: Shown, memory_id: str, mirror: Mirror | None = None, **changes: Any) -> SimilarAnswer:
     query = SimilarMemories(memory_id=memory_id, **changes)
-    return graph.similar(views.connection, query, mirror or Mirror(EMBEDDER), views.moment())
+    return graph.similar(views.connection, query, msgspec.structs.replace(views.moment(), index=mirror or Mirror(EMBEDDER)))
 
 
 def ids(found: SimilarAnswer) -> list[str]:
@@ -248,5 +248,5 @@ def test_what_is_over_at_the_moment_of_the_question_is_not_similar(views: Shown)
     remember(views, "brief", "red green blue", ttl_seconds=2 * 3_600)
     assert ids(alike(views, "a")) == ["brief"]
     later = views.moment(NOW_US + DAY_US)
-    found = graph.similar(views.connection, SimilarMemories(memory_id="a"), Mirror(EMBEDDER), later)
+    found = graph.similar(views.connection, SimilarMemories(memory_id="a"), msgspec.structs.replace(later, index=Mirror(EMBEDDER)))
     assert found.results == []

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from omegad.clock import uuid7
 from omegad.events.retrieval import MemoryQueried, Returned
+from omegad.memory_types import MemoryTypes
 from omegad.method import Moment, QueryMethod, RequestContext, Services
 from omegad.queries.memory import are_there_any
 from omegad.queries.search.pipeline import VIEWS, Answer, Matches, QueryMemory, Sources, search
@@ -16,10 +17,10 @@ BY_WORDS = frozenset({"keyword", "phrase"})
 
 
 class Asked(NamedTuple):
-    """What a search has beside the views, and when it began."""
+    """The question's vector, None without one, the known types, and when it came."""
 
-    sources: Sources
-    is_degraded: bool
+    vector: bytes | None
+    types: MemoryTypes
     started: float
 
 
@@ -36,17 +37,18 @@ async def prepare(services: Services, query: QueryMemory, context: RequestContex
     """Embed the question, unless it is about words alone."""
     del context
     started = time.perf_counter()
-    vector = None if query.mode in BY_WORDS else await services.embed_question(query.text)
-    return Asked(Sources(vector, services.index if vector else None, services.types), vector is None and query.mode not in BY_WORDS, started)
+    return Asked(None if query.mode in BY_WORDS else await services.embed_question(query.text), services.types, started)
 
 
 def read(connection: Connection, query: QueryMemory, asked: Asked, moment: Moment) -> Found:
     """Search one moment of the views; by words alone where no vector is at hand yet, since the backlog is computing them."""
-    matches, mirror = search(connection, query, asked.sources, moment.now_us), asked.sources.mirror
-    is_empty = mirror is not None and len(mirror) == 0 and are_there_any(connection)
-    if is_empty:
-        matches = search(connection, query, Sources(None, None, asked.sources.types), moment.now_us)
-    return Found(matches, moment, asked.is_degraded or is_empty, asked.started)
+    index = moment.index if asked.vector else None
+    matches, is_degraded = search(connection, query, Sources(asked.vector, index, asked.types), moment.now_us), asked.vector is None
+    if index is not None and len(index) == 0 and are_there_any(connection):
+        matches, is_degraded = search(connection, query, Sources(None, None, asked.types), moment.now_us), True
+    if not matches.results:
+        moment.require_current()
+    return Found(matches, moment, is_degraded and query.mode not in BY_WORDS, asked.started)
 
 
 async def finish(services: Services, query: QueryMemory, found: Found, context: RequestContext) -> Answer:
@@ -77,6 +79,7 @@ async def finish(services: Services, query: QueryMemory, found: Found, context: 
         abstained=answer.abstained,
         degraded=answer.degraded,
         took_us=round(answer.took_ms * 1e3),
+        versions=moment.versions,
     )
     services.record(event, context, session_id=query.asked_in or query.session_id, project=query.project)
     return answer

@@ -52,7 +52,6 @@ class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
     text: Annotated[str, Meta(min_length=1, max_length=8_192, description="what to look for")]
     limit: Annotated[int, Meta(ge=1, le=100, description="how many at most")] = 10
     mode: Annotated[Mode, Meta(description="by meaning and words, by meaning, by any of the words, or by the words in a row")] = "hybrid"
-    min_position: Annotated[int, Meta(ge=0, description="answer only from views that show the log up to here")] | None = None
     asked_in: Annotated[One | None, Meta(description="the session that asks, for receipts")] = None
     explain: Annotated[bool, Meta(description="say what each score is made of")] = False
     widen: Annotated[bool, Meta(description="also answer with what the edges of the best lead to")] = False
