@@ -18,7 +18,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 import projections
-from omegad import __version__, allocator, config, supervisor, telemetry
+from omegad import __version__, allocator, config, state, supervisor, telemetry
 from omegad.clock import Clock, SystemClock
 from omegad.commands.lifecycle import ExpireMemories
 from omegad.config import Config, Paths
@@ -32,21 +32,29 @@ from omegad.embedding import cache
 from omegad.embedding.embedder import Embedder
 from omegad.embedding.lookup import VectorLookup
 from omegad.errors import BadConfiguration
+from omegad.events import CODEC
 from omegad.ingestion import noise, tagging
 from omegad.log import event_log
+from omegad.log.inline import Inline
+from omegad.log.vocabulary import Vocabulary
 from omegad.memory_types import MemoryTypes
 from omegad.method import RequestContext, Rules
+from omegad.projection import Embedding
 from omegad.queries import upkeep
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.reactions.expiry import Expiry
+from omegad.redaction.sanitise import sanitise_new
 from omegad.rpc import endpoint
 from omegad.rpc.server import Limits, Server
+from omegad.state import DecisionState
 from omegad.views import current, log_check
-from omegad.views.contract import Embedding
 
 SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
 
 EXPIRED_MAX = 500  # in one append of the reaction
+
+VOCABULARY = Vocabulary(codec=CODEC, inline=Inline(state.ALL), state=DecisionState, sanitise=sanitise_new)
+"""What the log of a home holds, and what of it decisions rely on."""
 
 T = TypeVar("T")
 
@@ -118,7 +126,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
         lookup = VectorLookup(vectors)
         stack.callback(lookup.close)
         log_check.check_there(paths.home, paths.log)
-        log = await stack.enter_async_context(event_log.opened(paths.log, clock))
+        log = await stack.enter_async_context(event_log.opened(paths.log, clock, VOCABULARY))
         views = await stack.enter_async_context(
             current.opened(paths.home, log, projections.ALL, lambda wanted: _find(lookup, wanted), settings.readers)
         )

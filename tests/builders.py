@@ -18,7 +18,7 @@ from msgspec import Raw
 from omegad import daemon
 from omegad.clock import Clock
 from omegad.config import Config, Paths
-from omegad.daemon import Daemon
+from omegad.daemon import VOCABULARY, Daemon
 from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, FileRecord, Manifest
@@ -49,10 +49,10 @@ from omegad.log.decision import Decision, Outcome, Proposal
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Erased, Event, Excerpt, NewEvent, Position, RecordedEvent, Unknown
 from omegad.log.event_log import EventLog
+from omegad.projection import Embedding, Projection, schema
 from omegad.rpc.peer import Call, Peer
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
-from omegad.views.contract import Embedding, Projection, schema
 
 START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 EMBEDDER = "paper-1"
@@ -224,7 +224,7 @@ def proposal(*events: Event | NewEvent, session_id: str | None = "session-1", wo
 @asynccontextmanager
 async def running_log(path: Path, clock: Clock | None = None) -> AsyncIterator[EventLog]:
     """Open a log and keep it committing for the block's duration."""
-    async with event_log.opened(path, clock or FakeClock()) as log, anyio.create_task_group() as tasks:
+    async with event_log.opened(path, clock or FakeClock(), VOCABULARY) as log, anyio.create_task_group() as tasks:
         tasks.start_soon(log.run)
         yield log
         await log.drain()

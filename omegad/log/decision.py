@@ -60,3 +60,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     answer: msgspec.Struct | msgspec.Raw
     position: int
+
+
+class _Nothing(msgspec.Struct, frozen=True):
+    """There is nothing to say."""
+
+
+def decide_nothing(state: object, now_us: int) -> Decision:
+    """Decide that nothing happens: for a proposal that only moves a cursor, or waits for those before it."""
+    del state, now_us
+    return Decision(answer=_Nothing())

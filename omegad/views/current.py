@@ -14,13 +14,13 @@ from anyio import to_thread
 from omegad.errors import Invalid, NotFound, Refused, Stale, StorageCorrupt, Unavailable, ViewFailed
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
+from omegad.projection import Projection
 from omegad.storage.driver import Connection
 from omegad.storage.readers import ReadersClosed
 from omegad.views import barrier as barriers
 from omegad.views import generation, log_check, replay
 from omegad.views.applying import Lookup
 from omegad.views.barrier import Barrier, Snapshot
-from omegad.views.contract import Projection
 from omegad.views.driver import Driver
 from omegad.views.generation import Generation
 from omegad.views.replay import Progress, ViewReport

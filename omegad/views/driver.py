@@ -14,12 +14,12 @@ import structlog
 from omegad.errors import LogBroken, StorageCorrupt, Unavailable
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.event_log import EventLog
+from omegad.projection import Embedding, Projection
 from omegad.storage.checkpointer import checkpoint_quietly
 from omegad.storage.driver import Connection
 from omegad.views import applying
 from omegad.views.applying import Lookup
 from omegad.views.checkpoints import Checkpoint
-from omegad.views.contract import Embedding, Projection
 from omegad.views.generation import Generation
 
 BATCH_EVENTS = 500

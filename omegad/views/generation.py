@@ -11,6 +11,7 @@ import msgspec
 import structlog
 
 from omegad.errors import Unavailable
+from omegad.projection import Projection, indexes, schema
 from omegad.storage import readers
 from omegad.storage.checkpointer import Checkpointer
 from omegad.storage.database import Database
@@ -19,7 +20,6 @@ from omegad.storage.readers import Readers
 from omegad.storage.transaction import run_script, writing
 from omegad.views import checkpoints
 from omegad.views.checkpoints import Checkpoint
-from omegad.views.contract import Projection, indexes, schema
 
 POINTER = "views.db"
 SUFFIXES = ("", "-wal", "-shm", "-journal")

@@ -10,13 +10,13 @@ import numpy as np
 
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
+from omegad.projection import Projection
 from omegad.storage.database import open_reader
+from omegad.storage.digest import Digest, digest
 from omegad.storage.driver import Connection
 from omegad.views import applying, checkpoints, generation
 from omegad.views.applying import Lookup
 from omegad.views.checkpoints import Checkpoint
-from omegad.views.contract import Projection
-from omegad.views.digest import Digest, digest
 from omegad.views.generation import Generation
 
 REPLAY_EVENTS = 500

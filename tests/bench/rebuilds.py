@@ -21,6 +21,7 @@ from omegad.commands import tool
 from omegad.config import Config
 from omegad.daemon import Daemon, composed
 from omegad.embedding.cache import text_hash
+from omegad.events import CODEC
 from omegad.events.memory import MemoryEvolved, MemoryRated, MemoryRepeated, MemorySuperseded
 from omegad.events.retrieval import MemoryQueried, Returned
 from omegad.events.tool import ToolCalled
@@ -53,7 +54,7 @@ async def _measure(home: Path, name: str, events_of: Callable[[list[Note]], Iter
         tasks.start_soon(service.services.log.run)
         await fill(service, texts.notes(events // 5, "rebuilt"), events_of, events)
         for _ in range(rounds):
-            bare.append(events / await anyio.to_thread.run_sync(_scan, service.services.log._path, events))
+            bare.append(events / await anyio.to_thread.run_sync(_scan, service.services.log.path, events))
             seconds, showing_s = await _rebuild(service, events)
             whole.append(events / seconds)
             showing.append(events / showing_s)
@@ -150,7 +151,7 @@ def _scan(path: Path, events: int) -> float:
     """Return the seconds that reading and decoding every event takes."""
     connection = open_reader(path)
     started, after = time.perf_counter(), 0
-    while batch := reading.read(connection, after, READ_AT_ONCE):
+    while batch := reading.read(connection, CODEC, after, READ_AT_ONCE):
         after = batch[-1].position
     seconds = time.perf_counter() - started
     connection.close()

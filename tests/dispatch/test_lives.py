@@ -9,7 +9,7 @@ import pytest
 from omegad.config import Config, Paths
 from omegad.errors import Conflict, Invalid, NotFound, Refused
 from omegad.events.memory import MemoryEmbedded, MemoryEvolved, MemoryStored
-from omegad.log.event_log import FORMAT
+from omegad.log.reading import FORMAT
 from tests.builders import EMBEDDER, PATIENCE_S, FakeClock, FakeModel, Served, everything, rows, served, until, vector_of
 from tests.state.test_memories import downgrade
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from omegad.daemon import VOCABULARY
 from omegad.errors import Invalid, NotFound, OmegadError, Stale, ViewFailed
 from omegad.log import event_log
 from omegad.storage.driver import Connection
@@ -64,7 +65,7 @@ async def test_what_is_not_shown_yet_is_not_called_missing(tmp_path: Path, clock
 async def test_views_that_do_not_show_the_log_they_were_opened_with_are_read_by_nobody_who_needs_them_whole(tmp_path: Path, clock: FakeClock) -> None:
     async with running_log(tmp_path / "log.db", clock) as log:
         await append(log, *[queried()] * 1_000)
-    async with event_log.opened(tmp_path / "log.db", clock) as log, current.opened(tmp_path, log, [counter("a")], look_up, 1) as views:
+    async with event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log, current.opened(tmp_path, log, [counter("a")], look_up, 1) as views:
         await views.driver.step()
         unpretentious: dict[str, Any] = {"names": ("a",), "wait_s": 0.0}
         refused = await _refusal(views, Barrier(**unpretentious), _count)

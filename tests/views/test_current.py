@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 import projections
+from omegad.daemon import VOCABULARY
 from omegad.errors import Invalid, LogLost, Refused, StorageFull, ViewFailed
 from omegad.log import event_log
 from omegad.log.event_log import EventLog
@@ -178,7 +179,7 @@ async def test_a_log_that_is_not_the_one_that_the_views_have_seen_is_refused(tmp
         (tmp_path / "views.db").unlink(missing_ok=True)  # a file that nothing points at may be the last copy just as well
         for _ in range(2):
             with pytest.raises(LogLost, match=f"has seen event 2 of log.db, {complaint}"):
-                async with event_log.opened(tmp_path / "log.db", clock) as log, current.opened(tmp_path, log, [counter("a")], look_up, 1):
+                async with event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log, current.opened(tmp_path, log, [counter("a")], look_up, 1):
                     pass
         assert file.exists()
     aside = log_check.set_aside(tmp_path, datetime(2026, 1, 2, tzinfo=UTC))

@@ -18,7 +18,7 @@ from omegad.config import Config
 from omegad.embedding import embedder
 from omegad.errors import Conflict, NotFound, Refused
 from omegad.log.decision import Proposal
-from omegad.views.digest import Digest, digest
+from omegad.storage.digest import Digest, digest
 from tests.builders import FakeClock, FakeModel, Served, everything, paths_in, put_model, served
 from tests.projections.test_contract import Views
 
