@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import TypeVar
 
 import anyio
+import msgspec
 import structlog
 from anyio.abc import TaskGroup
 
 import projections
-from omegad import __version__, allocator, config, supervisor, telemetry
+from omegad import __version__, allocator, config, reactions, supervisor, telemetry
 from omegad.clock import Clock, SystemClock
+from omegad.commands.command import Command
 from omegad.config import Config, Paths
-from omegad.dispatch.backlog import BacklogEmbedding
-from omegad.dispatch.commands import CommandDispatch
-from omegad.dispatch.maintenance import Maintenance
+from omegad.dispatch.commands import CommandDispatch, Origin
 from omegad.dispatch.neighbourhood import Neighbourhood
 from omegad.dispatch.parts import Parts, Rules
 from omegad.dispatch.readings import ReadingDispatch
@@ -36,9 +36,11 @@ from omegad.embedding.lookup import VectorLookup
 from omegad.errors import BadConfiguration
 from omegad.ingestion import noise, tagging
 from omegad.log import event_log
+from omegad.log.decision import Outcome
 from omegad.memory_types import MemoryTypes
+from omegad.reactions.contract import Delivery
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
-from omegad.reactions.expiry import Expiry
+from omegad.reactions.runner import Runner
 from omegad.rpc import endpoint
 from omegad.rpc.server import Limits, Server
 from omegad.views import current
@@ -57,8 +59,8 @@ class Daemon:
 
     parts: Parts
     server: Server
+    reactions: Runner
     backlog: EmbeddingBacklog
-    expiry: Expiry
     system: SystemDispatch
     stopping: anyio.Event
 
@@ -96,8 +98,7 @@ async def _serve(paths: Paths, settings: Config, clock: Clock) -> None:
         tasks.start_soon(daemon.parts.log.run, name="log")
         tasks.start_soon(daemon.parts.views.run, name="views")
         tasks.start_soon(daemon.parts.near.embedder.run, name="embedder")
-        tasks.start_soon(daemon.backlog.run, name="backlog")
-        tasks.start_soon(daemon.expiry.run, name="expiry")
+        tasks.start_soon(daemon.reactions.run, name="reactions")
         tasks.start_soon(_signals, daemon, paths, name="signals")
         tasks.start_soon(supervisor.keep_alive, name="watchdog")
         with endpoint.listening(paths.socket) as sock:
@@ -128,11 +129,10 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
 def _put_together(parts: Parts, paths: Paths, settings: Config) -> Daemon:
     stopping = anyio.Event()
     commands = CommandDispatch(parts)
-    backlog = EmbeddingBacklog(BacklogEmbedding(parts, commands))
-    commands.on_pending = backlog.wake
+    backlog = EmbeddingBacklog(parts, commands.embed_stored)
+    runner = Runner(parts.log, parts.views, parts.clock, partial(_execute, commands), (*reactions.ALL, backlog))
     queries = QueryDispatch(parts, fresh_wait_s=settings.fresh_wait_ms / 1e3, timeout_s=settings.query_timeout_s)
-    system = SystemDispatch(parts, paths, counts=lambda: (server.connections, server.requests), backlog=backlog)
-    system.on_rebuilt = backlog.wake
+    system = SystemDispatch(parts, paths, counts=lambda: (server.connections, server.requests), reactions=runner.status, backlog=backlog)
     readings = ReadingDispatch(parts, fresh_wait_s=settings.fresh_wait_ms / 1e3)
     service = Service(commands, queries, readings, system, stop=stopping.set)
     limits = Limits(
@@ -141,8 +141,13 @@ def _put_together(parts: Parts, paths: Paths, settings: Config) -> Daemon:
         requests_in_flight_max=settings.requests_in_flight_max,
     )
     server = Server(service.handle, limits)
-    expiry = Expiry(Maintenance(parts).due, commands.expire)
-    return Daemon(parts, server, backlog, expiry, system, stopping)
+    return Daemon(parts, server, runner, backlog, system, stopping)
+
+
+async def _execute(commands: CommandDispatch, command: Command, delivery: Delivery) -> Outcome:
+    """Have a reaction's command carried out as a client's is, once for its key."""
+    origin = Origin(delivery.client, b"", delivery.cause or 0, cause=delivery.cause, cursor=delivery.cursor)
+    return await commands.execute(msgspec.structs.replace(command, request_id=delivery.request_id), origin)
 
 
 def _rules(paths: Paths) -> Rules:

@@ -71,6 +71,12 @@ class PromoteMemory(Command, frozen=True, kw_only=True, tag="memory.promote"):
     reason: Reason | None = None
 
 
+class ExpireMemories(Command, frozen=True, kw_only=True, tag="memory.expire"):
+    """Record of memories that their time is over."""
+
+    memory_ids: tuple[Name, ...]
+
+
 class Deleted(Acknowledged, frozen=True, kw_only=True):
     """Where the deletion stands in the log, and the memories that it had taken the place of, which stay hidden until they are restored."""
 

@@ -1,6 +1,5 @@
 """Commands: what deciding needs is prepared, the decision is made in the transaction of its append, the answer waits for the disk."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
@@ -8,11 +7,12 @@ from typing import Protocol
 
 import msgspec
 
-from omegad.commands import Command, graph, lifecycle, tool
+from omegad.commands import graph, lifecycle, tool
+from omegad.commands.command import Command
 from omegad.commands.compaction import CompactMemories
 from omegad.commands.consolidation import ConsolidateMemories
 from omegad.commands.graph import LinkMemories, UnlinkMemories
-from omegad.commands.lifecycle import DeleteMemory, EditMemory, PromoteMemory, RateMemory, RestoreMemory, SupersedeMemory
+from omegad.commands.lifecycle import DeleteMemory, EditMemory, ExpireMemories, PromoteMemory, RateMemory, RestoreMemory, SupersedeMemory
 from omegad.commands.store import Outdated, PreparedStore, StoreMemory
 from omegad.commands.tool import RecordToolCall
 from omegad.commands.upsert import UpsertMemory
@@ -20,12 +20,11 @@ from omegad.dispatch.maintenance import Maintenance
 from omegad.dispatch.parts import Parts
 from omegad.dispatch.storing import Storing
 from omegad.errors import OmegadError
-from omegad.log.decision import Decide, Outcome, Proposal, RequestKey
+from omegad.log.decision import Cursor, Decide, Outcome, Proposal, RequestKey
+from omegad.log.event import Position
 from omegad.queries.graph import edge_types_between, superseded_by
 
 TRIES = 3
-
-OnPending = Callable[[], None]
 
 
 class Attempt(Protocol):
@@ -37,11 +36,16 @@ class Attempt(Protocol):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Who asks: the client's name, the digest of what it asked, and the position of its latest write."""
+    """Who asks: the client's name, the digest of what it asked, and the position of its latest write.
+
+    Of a reaction: what led to it, and the cursor that moves with what is appended.
+    """
 
     client: str
     digest: bytes
     written: int
+    cause: Position | None = None
+    cursor: Cursor | None = None
 
 
 class CommandDispatch:
@@ -55,30 +59,24 @@ class CommandDispatch:
         self._maintenance = Maintenance(parts)
         self.acknowledged = parts.log.head
         """The highest position that any client's command was acknowledged at."""
-        self.on_pending: OnPending = lambda: None
-        """Called when a memory was stored or changed whose vectors and relations are to follow."""
 
     async def execute(self, command: Command, origin: Origin) -> Outcome:
         """Carry out a command; raises what its decision raises."""
         match command:
             case UpsertMemory(memory_id=str() as memory_id):
                 outcome = await self._append(command, origin, await self._storing.decide_replacement(command, memory_id))
-                self.on_pending()
             case StoreMemory():
                 outcome = await self._store(command, origin)
             case EditMemory():
                 outcome = await self._append(command, origin, await self._storing.decide_edit(command))
-                self.on_pending()
             case DeleteMemory():
                 outcome = await self._delete(command, origin)
             case UnlinkMemories():
                 outcome = await self._unlink(command, origin)
             case CompactMemories():
                 outcome = await self._append(command, origin, await self._maintenance.decide_compaction(command))
-                self.on_pending()
             case ConsolidateMemories():
                 outcome = await self._append(command, origin, await self._maintenance.decide_consolidation(command))
-                self.on_pending()
             case _:
                 outcome = await self._append(command, origin, _decision(command))
         self.acknowledged = max(self.acknowledged, outcome.position)
@@ -99,10 +97,6 @@ class CommandDispatch:
         await self._until_current(attempt)
         return True
 
-    async def expire(self, memory_ids: tuple[str, ...]) -> None:
-        """Record of memories that their time is over."""
-        await self._log.append(Proposal(decide=partial(lifecycle.expire, memory_ids)))
-
     async def _store(self, command: StoreMemory, origin: Origin) -> Outcome:
         base = self._storing.begin(command, origin.client or None)
         embedded = None if command.ack == "durable" else await self._storing.embed(base.content)
@@ -112,10 +106,7 @@ class CommandDispatch:
             return await self._append(command, origin, self._storing.decide_store(command, prepared, embedded))
 
         await self._storing.views_reach(origin.written)
-        outcome = await self._until_current(attempt)
-        if embedded is None:
-            self.on_pending()
-        return outcome
+        return await self._until_current(attempt)
 
     async def _delete(self, command: DeleteMemory, origin: Origin) -> Outcome:
         await self._storing.views_reach(max(origin.written, self.acknowledged))
@@ -143,7 +134,8 @@ class CommandDispatch:
         request = None
         if command.request_id is not None:
             request = RequestKey(client=origin.client, request_id=command.request_id, params_digest=origin.digest)
-        return await self._log.append(Proposal(decide=decide, client=origin.client or None, request=request))
+        proposal = Proposal(decide=decide, client=origin.client or None, cause=origin.cause, request=request, cursor=origin.cursor)
+        return await self._log.append(proposal)
 
 
 def digest_of(method: str, params: bytes) -> bytes:
@@ -173,5 +165,7 @@ def _lifecycle_decision(command: Command) -> Decide:
             return partial(lifecycle.rate, command)
         case PromoteMemory():
             return partial(lifecycle.promote, command)
+        case ExpireMemories():
+            return partial(lifecycle.expire, command.memory_ids)
         case _:
             raise AssertionError(command)

@@ -17,14 +17,13 @@ from omegad.queries.upkeep import Compactable, Compacting
 from omegad.storage.driver import Connection
 
 VIEWS_WAIT_S = 5.0  # for the views to show the head; a decision leaves out what they show too late
-EXPIRED_MAX = 500  # in one append of the reaction
 NAMED_MAX = 1_000  # of each kind in one consolidation; the next one finds the rest
 MEMORIES_MAX = 10_000
 """How many memories one compaction looks at, the latest."""
 
 
 class Maintenance:
-    """Finds what is due, and prepares compactions and consolidations."""
+    """Prepares compactions and consolidations."""
 
     def __init__(self, parts: Parts) -> None:
         """Take everything from outside."""
@@ -33,13 +32,6 @@ class Maintenance:
         self._near = parts.near
         self._types = parts.types
         self._clock = parts.clock
-
-    async def due(self) -> tuple[str, ...]:
-        """Return some memories whose time is over, as of the end of the log; none while views are being rebuilt. Raises `ViewFailed`."""
-        if self._views.rebuilding:
-            return ()
-        await self._views.wait_for(self._log.head, ("memories",))
-        return await self._views.read(partial(upkeep.due, now_us=self._clock.now_us(), limit=EXPIRED_MAX))
 
     async def decide_compaction(self, command: CompactMemories) -> Decide:
         """Find the clusters of a compaction and embed their summaries; return its decision. Raises `Invalid` for an unknown type."""
