@@ -157,9 +157,9 @@ class Runner:
                     is_wanted = not await sweep.sweep()
                     standing.waiting = None
                 is_wanted = await self._is_concerned(sweep, standing) or is_wanted
-            except OmegadError as error:
-                _log.warning("reaction.waits", reaction=sweep.NAME, error=str(error))
-                standing.waiting, is_wanted = str(error), True
+            except Exception as error:  # noqa: BLE001  whatever it is, the service goes on, and so may the sweep
+                _log.warning("reaction.waits", reaction=sweep.NAME, error=repr(error))
+                standing.waiting, is_wanted = str(error) if isinstance(error, OmegadError) else repr(error), True
                 await anyio.sleep(self.pace.sweep_s)
 
     async def _is_concerned(self, sweep: Sweep, standing: Standing) -> bool:
