@@ -18,13 +18,12 @@ import structlog
 from anyio.abc import TaskGroup
 
 import projections
-from omegad import __version__, allocator, config, state, supervisor, telemetry
+from omegad import __version__, allocator, config, reactions, state, supervisor, telemetry
 from omegad.clock import Clock, SystemClock
-from omegad.commands.lifecycle import ExpireMemories
+from omegad.commands.command import Command
 from omegad.config import Config, Paths
-from omegad.dispatch.backlog import BacklogEmbedding
 from omegad.dispatch.neighbourhood import Neighbourhood
-from omegad.dispatch.running import Runner
+from omegad.dispatch.running import RequestRunner
 from omegad.dispatch.service import Service
 from omegad.dispatch.services import DaemonServices
 from omegad.dispatch.system import SystemDispatch
@@ -35,14 +34,15 @@ from omegad.errors import BadConfiguration
 from omegad.events import CODEC
 from omegad.ingestion import noise, tagging
 from omegad.log import event_log
+from omegad.log.decision import Outcome, RequestKey
 from omegad.log.inline import Inline
 from omegad.log.vocabulary import Vocabulary
 from omegad.memory_types import MemoryTypes
 from omegad.method import RequestContext, Rules
 from omegad.projection import Embedding
-from omegad.queries import upkeep
+from omegad.reactions.contract import Delivery
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
-from omegad.reactions.expiry import Expiry
+from omegad.reactions.runner import Runner
 from omegad.redaction.sanitise import sanitise_new
 from omegad.rpc import endpoint
 from omegad.rpc.server import Limits, Server
@@ -50,8 +50,6 @@ from omegad.state import DecisionState
 from omegad.views import current, log_check
 
 SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
-
-EXPIRED_MAX = 500  # in one append of the reaction
 
 VOCABULARY = Vocabulary(codec=CODEC, inline=Inline(state.ALL), state=DecisionState, sanitise=sanitise_new)
 """What the log of a home holds, and what of it decisions rely on."""
@@ -67,8 +65,8 @@ class Daemon:
 
     services: DaemonServices
     server: Server
+    reactions: Runner
     backlog: EmbeddingBacklog
-    expiry: Expiry
     system: SystemDispatch
     stopping: anyio.Event
 
@@ -106,8 +104,7 @@ async def _serve(paths: Paths, settings: Config, clock: Clock) -> None:
         tasks.start_soon(daemon.services.log.run, name="log")
         tasks.start_soon(daemon.services.views.run, name="views")
         tasks.start_soon(daemon.services.near.embedder.run, name="embedder")
-        tasks.start_soon(daemon.backlog.run, name="backlog")
-        tasks.start_soon(daemon.expiry.run, name="expiry")
+        tasks.start_soon(daemon.reactions.run, name="reactions")
         tasks.start_soon(_signals, daemon, paths, name="signals")
         tasks.start_soon(supervisor.keep_alive, name="watchdog")
         with endpoint.listening(paths.socket) as sock:
@@ -145,33 +142,25 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
 
 def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> Daemon:
     stopping = anyio.Event()
-    runner = Runner(services, fresh_wait_s=settings.fresh_wait_ms / 1e3)
-    backlog = EmbeddingBacklog(BacklogEmbedding(services, runner))
-    runner.on_work_left = backlog.wake
-    system = SystemDispatch(services, paths, counts=lambda: (server.connections, server.requests), backlog=backlog)
-    system.on_rebuilt = backlog.wake
-    services.views.on_deferred = backlog.wake
-    service = Service(runner, system.handlers(), stop=stopping.set)
+    requests = RequestRunner(services, fresh_wait_s=settings.fresh_wait_ms / 1e3)
+    backlog = EmbeddingBacklog(services, requests.execute)
+    services.views.on_deferred = backlog.look_again
+    runner = Runner(services.log, services.views, services.clock, partial(_execute, requests), (*reactions.ALL, backlog))
+    system = SystemDispatch(services, paths, counts=lambda: (server.connections, server.requests), reactions=runner.status, backlog=backlog)
+    service = Service(requests, system.handlers(), stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,
         connections_max=settings.connections_max,
         requests_in_flight_max=settings.requests_in_flight_max,
     )
     server = Server(service.handle, limits)
-    expiry = Expiry(partial(_due, services), partial(_expire, runner))
-    return Daemon(services, server, backlog, expiry, system, stopping)
+    return Daemon(services, server, runner, backlog, system, stopping)
 
 
-async def _due(services: DaemonServices) -> tuple[str, ...]:
-    """Return some memories whose time is over, as of the end of the log; none while views are being rebuilt. Raises `ViewFailed`."""
-    if services.views.rebuilding:
-        return ()
-    await services.views.wait_for(services.log.head, ("memories",))
-    return await services.views.read(partial(upkeep.due, now_us=services.clock.now_us(), limit=EXPIRED_MAX))
-
-
-async def _expire(runner: Runner, memory_ids: tuple[str, ...]) -> None:
-    await runner.execute(ExpireMemories(memory_ids=memory_ids), RequestContext())
+async def _execute(requests: RequestRunner, command: Command, delivery: Delivery) -> Outcome:
+    """Have a reaction's command carried out as a client's is, once for its key."""
+    key = RequestKey(client=delivery.client, request_id=delivery.request_id, params_digest=b"")
+    return await requests.execute(command, RequestContext(client=delivery.client, delivery=key, cause=delivery.cause), delivery.cursor)
 
 
 def _rules(paths: Paths) -> Rules:

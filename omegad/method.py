@@ -169,8 +169,6 @@ class CommandMethod(Method):
 
     decide: Callable[..., Decision]
     prepare: Prepare | None = None
-    leaves_work: Callable[[Any], bool] = lambda _prepared: False
-    """Says of what was prepared whether vectors or relations have to follow."""
     is_internal: bool = False
     """Whether it is for reactions alone, and not on the socket."""
 

@@ -50,6 +50,8 @@ from omegad.log.erasure import PayloadErased
 from omegad.log.event import Erased, Event, Excerpt, NewEvent, Position, RecordedEvent, Unknown
 from omegad.log.event_log import EventLog
 from omegad.projection import Embedding, Projection, schema
+from omegad.reactions import expiry
+from omegad.reactions.runner import Pace
 from omegad.rpc.peer import Call, Peer
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
@@ -339,6 +341,12 @@ class Served(NamedTuple):
             await self.daemon.services.views.wait_for(head, healthy)
         return head
 
+    async def expire(self) -> None:
+        """Let the expiry have its next slot, whatever the time."""
+        runner = self.daemon.reactions
+        await until(lambda: runner.standings[expiry.NAME].position)
+        await runner.run_slot(expiry, runner.standings[expiry.NAME].position + 1)
+
     async def worked_off(self) -> None:
         """Wait until no memory lacks its vectors."""
         with anyio.fail_after(PATIENCE_S):
@@ -362,8 +370,8 @@ async def served(paths: Paths, clock: Clock, settings: Config | None = None) -> 
         tasks.start_soon(service.services.log.run)
         tasks.start_soon(service.services.views.run)
         tasks.start_soon(service.services.near.embedder.run)
-        tasks.start_soon(service.backlog.run)
-        tasks.start_soon(service.expiry.run)
+        service.reactions.pace = Pace(retry_s=0.02, retry_max_s=0.1, sweep_s=0.02)
+        tasks.start_soon(service.reactions.run)
         yield Served(service, Caller(service))
         await service.services.log.drain()
         tasks.cancel_scope.cancel()

@@ -84,7 +84,28 @@ MAY_IMPORT: dict[str, set[str]] = {
     },  # a type has a weight in a ranking
     "omegad.queries.search.model": set(),
     "omegad.queries.search.ranking": {"omegad.queries.search.model"},
-    "omegad.reactions": {"omegad.events", "omegad.commands", "omegad.queries", *LEAVES},
+    "omegad.reactions": {"omegad.commands.command", "omegad.log.decision", "omegad.log.event", "omegad.storage.driver"},
+    "omegad.reactions.*": {
+        "omegad.commands",
+        "omegad.events",
+        "omegad.log.event",
+        "omegad.queries",
+        "omegad.reactions.contract",
+        "omegad.times",
+    },  # a reaction is what it makes of an event, and reaches the world through its commands alone
+    "omegad.reactions.contract": {"omegad.commands.command", "omegad.log", "omegad.storage.driver"},
+    "omegad.reactions.runner": {"omegad.commands", "omegad.log", "omegad.queries", "omegad.reactions", "omegad.storage.driver", *LEAVES},
+    "omegad.reactions.embedding_backlog": {
+        "omegad.method",
+        "omegad.commands",
+        "omegad.dispatch",
+        "omegad.embedding",
+        "omegad.events",
+        "omegad.log",
+        "omegad.queries",
+        "omegad.storage.driver",
+        *LEAVES,
+    },
     "omegad.dispatch": {
         "omegad.redaction",
         "omegad.state",
@@ -204,6 +225,11 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.method": PURE | {"msgspec"},
     "omegad.methods": PURE,
     "omegad.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
+    "omegad.reactions": STDLIB | {"anyio", "msgspec", "structlog"},
+    "omegad.reactions.*": PURE | {"msgspec"},
+    "omegad.reactions.contract": PURE | {"msgspec"},
+    "omegad.reactions.runner": STDLIB | {"anyio", "msgspec", "structlog"},
+    "omegad.reactions.embedding_backlog": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.queries.search.model": PURE | {"importlib", "msgspec", "numpy"},  # reads its weights from a file beside it
     "omegad.queries.search.ranking": PURE | {"msgspec", "numpy"},
     "omegad.rpc.protocol": STDLIB | {"msgspec"},
@@ -231,6 +257,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "omegad/log/event_log.py": "whoever waits for an append is told, whatever it was",
     "omegad/log/appending.py": "a mistake in one decision is told to its own caller and spoils no other of the batch",
     "omegad/embedding/embedder.py": "the model's runtime and its tokenizer raise bare Exceptions, and this is where they enter",
+    "omegad/reactions/runner.py": "what a reaction fails on is set aside, and the next event is another matter",
     "omegad/rpc/server.py": "a mistake in one request must not end the service for everyone",
     "omegad/views/applying.py": "whatever a projection raises is its own failure, noted with its position, and the others go on",
     "omegad/views/replay.py": "whatever an integrity check raises is its finding",

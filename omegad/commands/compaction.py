@@ -225,4 +225,4 @@ def _cluster(draft: Draft, stored: MemoryStored) -> Cluster:
     )
 
 
-METHODS = (CommandMethod(params=CompactMemories, answer=Compacted, prepare=prepare, decide=compact, leaves_work=lambda _prepared: True),)
+METHODS = (CommandMethod(params=CompactMemories, answer=Compacted, prepare=prepare, decide=compact),)

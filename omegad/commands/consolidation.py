@@ -94,4 +94,4 @@ def _active(memory_ids: tuple[str, ...], state: DecisionState, now_us: int) -> l
     return [memory for memory in found if memory is not None and memory.is_active(now_us)]
 
 
-METHODS = (CommandMethod(params=ConsolidateMemories, answer=Consolidated, prepare=prepare, decide=consolidate, leaves_work=lambda _prepared: True),)
+METHODS = (CommandMethod(params=ConsolidateMemories, answer=Consolidated, prepare=prepare, decide=consolidate),)

@@ -261,7 +261,7 @@ def _decided(memory: MemoryState, *facts: Event, answer: msgspec.Struct | None =
 
 
 METHODS = (
-    CommandMethod(params=EditMemory, answer=Edited, prepare=prepare_edit, decide=edit, leaves_work=lambda prepared: prepared.embedder_id is None),
+    CommandMethod(params=EditMemory, answer=Edited, prepare=prepare_edit, decide=edit),
     CommandMethod(params=DeleteMemory, answer=Deleted, prepare=prepare_delete, decide=delete),
     CommandMethod(params=SupersedeMemory, answer=Acknowledged, decide=supersede),
     CommandMethod(params=RestoreMemory, answer=Acknowledged, decide=restore),

@@ -74,9 +74,4 @@ async def look_around(
     )
 
 
-def leaves_work(prepared: PreparedStore) -> bool:
-    """Say whether its vectors and relations are to follow."""
-    return prepared.embedder_id is None
-
-
-METHODS = (CommandMethod(params=StoreMemory, answer=Stored, prepare=prepare, decide=store, leaves_work=leaves_work),)
+METHODS = (CommandMethod(params=StoreMemory, answer=Stored, prepare=prepare, decide=store),)

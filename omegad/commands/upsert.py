@@ -41,11 +41,6 @@ class PreparedReplacement(msgspec.Struct, frozen=True, kw_only=True):
     edit: EditMemory
     prepared: PreparedEdit
 
-    @property
-    def embedder_id(self) -> str | None:
-        """Whose vectors there are, None without any."""
-        return self.prepared.embedder_id
-
 
 async def prepare(services: Services, command: UpsertMemory, context: RequestContext) -> PreparedStore | PreparedReplacement:
     """Prepare a store, or the edit of the memory that is named. Raises `Invalid`, and `Refused` for noise."""
@@ -103,4 +98,4 @@ def ignored(command: UpsertMemory, memory: MemoryState) -> tuple[str, ...]:
     return tuple(name for name, value in given.items() if value is not None and value != getattr(memory, name))
 
 
-METHODS = (CommandMethod(params=UpsertMemory, answer=Stored, prepare=prepare, decide=upsert, leaves_work=storing.leaves_work),)
+METHODS = (CommandMethod(params=UpsertMemory, answer=Stored, prepare=prepare, decide=upsert),)

@@ -1,6 +1,5 @@
 """How a request is run: a command is prepared, decided and appended, a query prepared and read; whatever its method is."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -18,10 +17,8 @@ from omegad.views.barrier import Barrier, Snapshot
 
 TRIES = 3
 
-OnWorkLeft = Callable[[], None]
 
-
-class Runner:
+class RequestRunner:
     """Takes requests to their answers by the table of methods."""
 
     def __init__(self, services: DaemonServices, *, fresh_wait_s: float) -> None:
@@ -30,8 +27,6 @@ class Runner:
         self._fresh_wait_s = fresh_wait_s
         self.acknowledged = services.log.head
         """The highest position that any client's command was acknowledged at."""
-        self.on_work_left: OnWorkLeft = lambda: None
-        """Called when a memory was stored or changed whose vectors and relations are to follow."""
 
     async def command(self, method: CommandMethod, params: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None) -> Outcome:
         """Carry out a command; raises what its decision raises. What changes while it is prepared is prepared again, three times at most."""
@@ -41,7 +36,9 @@ class Runner:
             attempt = context if tries_left else msgspec.structs.replace(context, is_last_try=True)
             prepared = await method.prepare(self._services, params, attempt) if method.prepare else None
             decide = partial(method.decide, params, *((prepared,) if method.prepare else ()))
-            proposal = Proposal(decide=decide, client=context.client, trace=context.trace, request=context.delivery, cursor=cursor)
+            proposal = Proposal(
+                decide=decide, client=context.client, trace=context.trace, request=context.delivery, cause=context.cause, cursor=cursor
+            )
             try:
                 outcome = await self._services.log.append(proposal)
             except Outdated:
@@ -50,8 +47,6 @@ class Runner:
                 context = msgspec.structs.replace(context, written=self._services.head)
                 continue
             self.acknowledged = max(self.acknowledged, outcome.position)
-            if method.leaves_work(prepared):
-                self.on_work_left()
             return outcome
         raise AssertionError(method)
 

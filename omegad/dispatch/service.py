@@ -8,7 +8,7 @@ from hashlib import blake2b
 import msgspec
 
 from omegad import __version__
-from omegad.dispatch.running import Runner
+from omegad.dispatch.running import RequestRunner
 from omegad.dispatch.system import Handler
 from omegad.errors import Invalid
 from omegad.log.decision import RequestKey
@@ -29,7 +29,7 @@ _DECODERS = {name: msgspec.json.Decoder(method.params) for name, method in SERVE
 class Service:
     """Answers calls; `handle` is what the server is given."""
 
-    def __init__(self, runner: Runner, handlers: dict[type[msgspec.Struct], Handler], stop: Callable[[], None]) -> None:
+    def __init__(self, runner: RequestRunner, handlers: dict[type[msgspec.Struct], Handler], stop: Callable[[], None]) -> None:
         """*handlers* answer for the running service; *stop* begins the daemon's end and returns at once."""
         self._runner = runner
         self._stop = stop

@@ -14,15 +14,17 @@ import structlog
 from omegad import __version__
 from omegad.config import Paths
 from omegad.dispatch.services import DaemonServices
+from omegad.embedding.embedder import EmbedderStatus
 from omegad.errors import Invalid, OmegadError, Unavailable
 from omegad.log.event import Position
 from omegad.log.verifying import LogReport
 from omegad.queries.log import Ended, FollowLog, LogPage, ReadLog, VerifyLog, told
-from omegad.queries.system import EmbeddingStatus, Exposition, LogStatus, Metrics, ServiceStatus, Status, ViewStatus, exposition
+from omegad.queries.system import EmbeddingStatus, Exposition, LogStatus, Metrics, ReactionStatus, ServiceStatus, Status, ViewStatus, exposition
 from omegad.queries.views import ProgressToken, RebuildViews, VerifyViews, ViewsReport
 from omegad.rpc.peer import Call
 
 T = TypeVar("T")
+ReactionStates = Callable[[], dict[str, ReactionStatus]]
 
 Handler = Callable[[Any, Call], Awaitable[object]]
 
@@ -86,25 +88,21 @@ class Backlog(Protocol):
         """How many memories wait for their vectors."""
         ...
 
-    @property
-    def trouble(self) -> str | None:
-        """What is set aside and why, in words; None where nothing is."""
-        ...
-
 
 class SystemDispatch:
     """Answers for the service as a whole."""
 
-    def __init__(self, services: DaemonServices, paths: Paths, *, counts: Callable[[], tuple[int, int]], backlog: Backlog) -> None:
-        """Take *counts* (connections now, requests so far) and the *backlog* of vectors from who knows them."""
+    def __init__(
+        self, services: DaemonServices, paths: Paths, *, counts: Callable[[], tuple[int, int]], reactions: ReactionStates, backlog: Backlog
+    ) -> None:
+        """Take *counts* (connections now, requests so far), how the *reactions* are, and the *backlog* of vectors from who knows them."""
         self._services = services
         self._paths = paths
         self._counts = counts
+        self._reactions = reactions
         self._backlog = backlog
         self._started = time.monotonic()
         self._followers: set[anyio.CancelScope] = set()
-        self.on_rebuilt: Callable[[], None] = lambda: None
-        """Called when views were built again, which may have found vectors missing."""
 
     def handlers(self) -> dict[type[msgspec.Struct], Handler]:
         """Return what answers each method about the service."""
@@ -128,11 +126,11 @@ class SystemDispatch:
 
     def status(self) -> ServiceStatus:
         """Say how everything is, from memory, waiting for nothing."""
-        log, views, embedder = self._services.log, self._services.views, self._services.near.embedder
+        log, embedder = self._services.log, self._services.near.embedder
         embedding = embedder.status()
         mirror_vectors, mirror_bytes = self._services.near.size
         connections, requests = self._counts()
-        states = self._view_states()
+        states, reactions = self._view_states(), self._reactions()
         return ServiceStatus(
             version=__version__,
             pid=os.getpid(),
@@ -141,6 +139,7 @@ class SystemDispatch:
             socket=str(self._paths.socket),
             log=LogStatus(head=log.head, bytes=log.bytes_on_disk(), waiting=log.waiting),
             views=states,
+            reactions=reactions,
             embedding=EmbeddingStatus(
                 model=embedding.model,
                 state=embedding.state,
@@ -149,7 +148,7 @@ class SystemDispatch:
                 mirror_bytes=mirror_bytes,
                 backlog=self._backlog.size,
             ),
-            degraded=self._troubles(embedding.state, embedding.failure, states, views.driver.trouble),
+            degraded=self._troubles(embedding, states, reactions),
             rss_bytes=resident_bytes(),
             connections=connections,
             requests=requests,
@@ -192,7 +191,6 @@ class SystemDispatch:
     async def rebuild_views(self, query: RebuildViews, call: Call) -> ViewsReport:
         """Build views again and swap; raises `ViewFailed` where one could not be built."""
         views = await self._on_views(self._services.views.rebuild, query.name, Progress(call, query.progress_token))
-        self.on_rebuilt()
         return ViewsReport(ok=True, views=dict(views))
 
     async def verify_views(self, query: VerifyViews, call: Call) -> ViewsReport:
@@ -226,19 +224,18 @@ class SystemDispatch:
             states[name] = ViewStatus(position=checkpoint.position, lag=lag, state=state, version=checkpoint.version, error=error)
         return states
 
-    def _troubles(self, state: str, failure: str | None, states: dict[str, ViewStatus], trouble: str | None) -> list[str]:
+    def _troubles(self, embedding: EmbedderStatus, states: dict[str, ViewStatus], reactions: dict[str, ReactionStatus]) -> list[str]:
         found = []
-        if state == "absent" and self._services.near.embedder.is_wanted:
+        if embedding.state == "absent" and self._services.near.embedder.is_wanted:
             found.append("no embedding model is installed: search works on full text alone; run `omegad model install`")
-        if state == "failed":
-            found.append(f"the embedding model fails: {failure}")
+        if embedding.state == "failed":
+            found.append(f"the embedding model fails: {embedding.failure}")
         if self._backlog.size and self._services.near.embedder.is_wanted:
             found.append(f"{self._backlog.size} memories wait for their vectors")
-        if self._backlog.trouble:
-            found.append(self._backlog.trouble)
         found += [f"the view {name} failed {view.error}; run `omegad rebuild {name}`" for name, view in states.items() if view.state == "failed"]
-        if trouble:
+        if trouble := self._services.views.driver.trouble:
             found.append(f"the views cannot be written: {trouble}")
+        found += [f"the reaction {name}: {reaction.trouble}" for name, reaction in reactions.items() if reaction.trouble]
         return found
 
 

@@ -174,7 +174,7 @@ class _Append:
         salt = secrets.token_bytes(chain.SALT_BYTES)
         occurred_at = now_us if new.occurred_at is None else new.occurred_at
         hlc = next_hlc(self.head.hlc, now_us)
-        cause = self.head.position if new.follows else new.cause
+        cause = self.head.position if new.follows else (new.cause or proposal.cause)
         envelope = (
             *(position, uuid7(self._clock), tag_of(type(new.event)), recorded_at, occurred_at, self._tz_offset, self._origin, hlc),
             *(new.session_id, new.project, proposal.client, cause, proposal.trace, chain.payload_hash(salt, body)),

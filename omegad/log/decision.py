@@ -45,11 +45,12 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
     `decide` is pure: of the state and the time of the append (microseconds since 1970). It may raise `Refused` or another error of
     the catalogue, and then nothing is written. `cursor` is where to move the cursor of that name, in the same transaction, whether or
-    not there are events; with a `request` that was answered before it moves too.
+    not there are events; with a `request` that was answered before it moves too. `cause` is that of the events that name none.
     """
 
     decide: Decide
     client: str | None = None
+    cause: Position | None = None
     trace: str | None = None
     request: RequestKey | None = None
     cursor: Cursor | None = None

@@ -80,6 +80,14 @@ class ViewStatus(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
+class ReactionStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Up to which position of the log (or which slot of time, where that is what it goes by) a reaction has done all there was to do."""
+
+    position: int
+    lag: int
+    trouble: str | None = None
+
+
 class EmbeddingStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Which model embeds, and whether it can: absent, unloaded, ready or failed."""
 
@@ -101,6 +109,7 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     socket: str
     log: LogStatus
     views: dict[str, ViewStatus]
+    reactions: dict[str, ReactionStatus]
     embedding: EmbeddingStatus
     degraded: list[str]
     rss_bytes: int
@@ -126,6 +135,7 @@ def exposition(status: ServiceStatus) -> str:
     for name, view in status.views.items():
         lines += [f'omegad_view_position{{view="{name}"}} {view.position}', f'omegad_view_lag{{view="{name}"}} {view.lag}']
         lines.append(f'omegad_view_failed{{view="{name}"}} {int(view.state == "failed")}')
+    lines += [f'omegad_reaction_lag{{reaction="{name}"}} {reaction.lag}' for name, reaction in status.reactions.items()]
     return "\n".join(lines) + "\n"
 
 

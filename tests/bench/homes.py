@@ -167,7 +167,7 @@ async def served_here(home: Path, model: InstantModel, embedder_id: str = INSTAN
     put_instant_model(paths, embedder_id)
     async with daemon.composed(paths, config.Config(), SystemClock()) as service, anyio.create_task_group() as tasks:
         service.services.near.embedder._load = lambda _folder, _manifest: model  # the only place where a model enters
-        for part in (service.services.log, service.services.views, service.services.near.embedder, service.backlog, service.expiry):
+        for part in (service.services.log, service.services.views, service.services.near.embedder, service.reactions):
             tasks.start_soon(part.run)
         never = msgspec.structs.replace(fitted(), floor=0.0)
         with patch.object(answering, "Sources", partial(Sources, model=never)):

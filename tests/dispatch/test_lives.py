@@ -208,7 +208,6 @@ async def test_a_memory_that_is_edited_before_it_is_embedded_is_related_all_the_
         model.failing = False
         await it.caller.call("memory.edit", memory_id=quick, content="alpha beta gamma epsilon")
         await it.worked_off()
-        it.daemon.backlog.wake()
         with anyio.fail_after(PATIENCE_S):
             while (memory := await get(it, quick))["pending"]:  # noqa: ASYNC110  it announces no change
                 await asyncio.sleep(0.01)
@@ -283,11 +282,11 @@ async def test_a_memory_whose_time_is_over_is_hidden_at_its_moment_and_can_be_ke
         for mode in ("hybrid", "semantic", "keyword", "phrase"):
             assert await found(it, "alpha beta", mode=mode) == [], mode
         assert await listed(it) == []
-        await it.daemon.expiry.look()
+        await it.expire()
         assert (await get(it, one))["status"] == "expired"
         await it.caller.call("memory.restore", memory_id=one)
         clock.us += 400 * DAY_US
-        await it.daemon.expiry.look()
+        await it.expire()
         for mode in ("hybrid", "semantic", "keyword", "phrase"):
             assert await found(it, "alpha beta", mode=mode) == [one], mode
         assert (await get(it, one))["expires_at"] is None

@@ -52,25 +52,25 @@ async def test_what_expires_is_hidden_at_its_moment_and_that_is_recorded_once(pa
     async with served(paths, clock) as it:
         memory_id = await store(it, "the release train leaves soon", ttl_seconds=3600)
         kept = await store(it, "the release train is red")
-        await it.daemon.expiry.look()
+        await it.expire()
         assert memory_id in await found(it, "release train")
         clock.us += 3600 * SECOND_US
         for mode in ("hybrid", "semantic", "keyword", "phrase"):
             assert await found(it, "release train", mode=mode) == [kept]
         assert await listed(it) == {kept}
         assert await events_of(it, MemoryExpired) == []
-        await it.daemon.expiry.look()
-        await it.daemon.expiry.look()
+        await it.expire()
+        await it.expire()
         (expired,) = await events_of(it, MemoryExpired)
         assert expired.memory_id == memory_id
         assert (await it.caller.call("memory.get", memory_id=memory_id))["status"] == "expired"
         assert await found(it, "release train") == [kept]
     async with served(paths, clock) as it:
-        await it.daemon.expiry.look()
+        await it.expire()
         assert await events_of(it, MemoryExpired) == [expired]
         await it.caller.call("memory.restore", memory_id=memory_id)
         clock.us += YEAR_US
-        await it.daemon.expiry.look()
+        await it.expire()
         assert set(await found(it, "release train")) == {memory_id, kept}
         assert len(await events_of(it, MemoryExpired)) == 1
         await prove(it)
@@ -82,7 +82,7 @@ async def test_what_was_restored_before_its_expiry_was_recorded_stays(paths: Pat
         memory_id = await store(it, "the release train leaves soon", ttl_seconds=60)
         clock.us += 60 * SECOND_US
         await it.caller.call("memory.restore", memory_id=memory_id)
-        await it.daemon.expiry.look()
+        await it.expire()
         assert await events_of(it, MemoryExpired) == []
         assert await found(it, "release train") == [memory_id]
 
@@ -94,7 +94,7 @@ async def test_words_said_again_after_their_time_make_a_new_memory(paths: Paths,
         clock.us += 60 * SECOND_US
         new = await store(it, "the release train leaves soon")
         assert new != old
-        await it.daemon.expiry.look()
+        await it.expire()
         assert [event.memory_id for event in await events_of(it, MemoryExpired)] == [old]
         assert await found(it, "release train") == [new]
 
@@ -105,41 +105,30 @@ async def test_words_said_again_in_time_live_on(paths: Paths, clock: FakeClock) 
         clock.us += 40 * SECOND_US
         await it.caller.call("memory.store", content="the release train leaves soon", ttl_seconds=60)
         clock.us += 40 * SECOND_US
-        await it.daemon.expiry.look()
+        await it.expire()
         assert await found(it, "release train") == [memory_id]
         clock.us += 40 * SECOND_US
-        await it.daemon.expiry.look()
+        await it.expire()
         assert await found(it, "release train") == []
         assert len(await events_of(it, MemoryExpired)) == 1
 
 
-async def test_what_is_renewed_between_the_look_and_the_record_is_not_recorded(paths: Paths, clock: FakeClock) -> None:
-    async with served(paths, clock, KEYWORDS) as it:
-        memory_id = await store(it, "the release train leaves soon", ttl_seconds=60)
-        await it.daemon.expiry._expire((memory_id, "mem-unknown"))
-        assert await events_of(it, MemoryExpired) == []
-
-
 async def test_more_than_one_batch_is_recorded_in_one_look(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omegad.daemon.EXPIRED_MAX", 2)
+    monkeypatch.setattr("omegad.reactions.expiry.AT_ONCE_MAX", 2)
     async with served(paths, clock, KEYWORDS) as it:
         ids = {await store(it, f"train {number}", ttl_seconds=60) for number in range(5)}
         clock.us += 60 * SECOND_US
-        await it.daemon.expiry.look()
+        await it.expire()
         assert {event.memory_id for event in await events_of(it, MemoryExpired)} == ids
 
 
-async def test_nothing_is_recorded_while_views_are_rebuilt(paths: Paths, clock: FakeClock) -> None:
+async def test_a_rebuild_records_nothing(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
         await it.caller.call("memory.store", content="the release train leaves soon", ttl_seconds=60)
         clock.us += 60 * SECOND_US
-        it.daemon.services.views.rebuilding = ("memories",)
-        await it.daemon.expiry.look()
-        assert await events_of(it, MemoryExpired) == []
-        it.daemon.services.views.rebuilding = ()
         await it.caller.call("views.rebuild")
         assert await events_of(it, MemoryExpired) == []
-        await it.daemon.expiry.look()
+        await it.expire()
         assert len(await events_of(it, MemoryExpired)) == 1
 
 
@@ -282,7 +271,7 @@ async def test_what_is_permanent_outlives_any_maintenance_unread(paths: Paths, c
     for _ in range(3):
         clock.us += 5 * YEAR_US
         async with served(paths, clock, KEYWORDS) as it:
-            await it.daemon.expiry.look()
+            await it.expire()
             await it.caller.call("memory.compact")
             await it.caller.call("memory.consolidate")
             assert await listed(it) >= kept

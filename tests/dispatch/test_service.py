@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import pytest
@@ -14,6 +14,7 @@ from omegad.events.retrieval import MemoryQueried
 from omegad.events.tool import ToolCalled
 from omegad.log.event import RecordedEvent
 from omegad.memory_types import MemoryType
+from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.rpc.protocol import MethodNotFound
 from tests.builders import EMBEDDER, PATIENCE_S, FakeClock, FakeModel, Served, at_most, everything, put_model, served, until
 
@@ -158,8 +159,7 @@ async def test_what_is_stored_for_durability_alone_is_related_afterwards_exactly
         await until(lambda: len(model.texts) >= 2)
         await it.worked_off()
         for _ in range(3):
-            it.daemon.backlog.wake()
-            await asyncio.sleep(0.02)
+            await it.daemon.backlog.sweep()
         await it.worked_off()
         (related,) = await events_of(it, MemoryRelated)
         assert (related.memory_id, [edge.memory_id for edge in related.related]) == (quick["memory_id"], [first["memory_id"]])
@@ -217,7 +217,6 @@ async def test_what_was_stored_without_a_model_is_embedded_when_one_appears(path
     fake = FakeModel()
     monkeypatch.setattr("omegad.embedding.embedder._load_session", lambda _folder, _manifest: fake)
     monkeypatch.setattr("omegad.embedding.embedder.LOOK_AGAIN_S", 0.01)
-    monkeypatch.setattr("omegad.reactions.embedding_backlog.LOOK_AGAIN_S", 0.02)
     async with served(paths, clock) as it:
         for text in ("alpha beta gamma delta", "alpha beta gamma epsilon", "zeta"):
             await it.caller.call("memory.store", content=text)
@@ -464,7 +463,7 @@ async def test_lost_vectors_are_computed_again(paths: Paths, clock: FakeClock, m
 async def test_vectors_of_another_model_that_are_lost_keep_no_others_from_being_computed(
     paths: Paths, clock: FakeClock, model: FakeModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.dispatch.backlog.BATCH", 2)
+    monkeypatch.setattr("omegad.reactions.embedding_backlog.BATCH", 2)
     async with served(paths, clock) as it:
         for number in range(5):
             await it.caller.call("memory.store", content=f"alpha beta x{number}")
@@ -482,7 +481,7 @@ async def test_vectors_of_another_model_that_are_lost_keep_no_others_from_being_
             while len(found) < 5:
                 found = (await it.caller.call("memory.query", text="alpha beta x1", mode="semantic"))["results"]
                 await asyncio.sleep(0.02)
-        it.daemon.backlog.wake()
+        await it.daemon.backlog.sweep()
         await until(lambda: it.daemon.backlog.size == 0)  # nobody waits for the vectors of a model that is gone
         assert not (await it.caller.call("system.status"))["degraded"]
 
@@ -531,27 +530,23 @@ async def test_a_home_without_memories_is_not_degraded(paths: Paths, clock: Fake
     assert model.texts
 
 
-async def test_a_question_of_meaning_is_answered_by_words_while_no_vector_is_at_hand(paths: Paths, clock: FakeClock) -> None:
+async def test_a_question_of_meaning_is_answered_by_words_while_no_vector_is_at_hand(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with served(paths, clock) as it:
         await it.caller.call("memory.store", content="alpha beta")
     put_model(paths.models)
+
+    async def idle(_backlog: EmbeddingBacklog) -> bool:
+        return True
+
+    monkeypatch.setattr(EmbeddingBacklog, "sweep", idle)
     async with served(paths, clock) as it:
         it.daemon.services.near.embedder._load = lambda _folder, _manifest: FakeModel()
-        it.daemon.backlog._embedding = cast("Any", _Idle())
         found = await it.caller.call("memory.query", text="alpha", mode="semantic")
         assert (found["degraded"], [one["content"] for one in found["results"]]) == ("keyword", ["alpha beta"])
         nothing = await it.caller.call("memory.query", text="omega", mode="semantic")
         assert (nothing["degraded"], nothing["results"]) == ("keyword", [])
-
-
-class _Idle:
-    """A backlog that never gets to work."""
-
-    def embedder_id(self) -> None:
-        return None
-
-    async def count(self, *_places: int) -> int:
-        return 1
 
 
 async def test_a_rebuild_tells_of_what_it_built_and_claims_no_more(paths: Paths, clock: FakeClock) -> None:

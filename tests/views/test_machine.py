@@ -289,7 +289,6 @@ class Home(RuleBasedStateMachine):
             await self.it.caught_up()
             if not await self.it.daemon.services.views.read(_lacking):
                 return
-            self.it.daemon.backlog.wake()
             await asyncio.sleep(0.005)
         raise AssertionError("the backlog is never worked off")
 
