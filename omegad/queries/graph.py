@@ -216,6 +216,7 @@ def _by_meaning(connection: Connection, query: SimilarMemories, now_us: int, vec
         condition, values = where(query, now_us)
         among = frozenset(row[0] for row in connection.execute(f"SELECT m.id FROM memories AS m WHERE {condition}", values))
     wanted, best = selection(query, now_us, among), dict[int, float]()
+    mirror.sync(connection)
     for vector in vectors:
         for row, cosine in mirror.nearest(connection, vector, wanted, query.limit + 1):
             best[row] = max(cosine, best.get(row, -1.0))

@@ -179,7 +179,7 @@ def _sought(connection: Connection, query: QueryMemory, question: Question, sour
     scope, named = Scope(connection, query, now_us, mirror), question.period
     dated = named.undated if named and mirror is not None else ()
     wanted = words.of_phrase(query.text) if query.mode == "phrase" else words.of_question(query.text, dated)
-    vocabulary = Vocabulary(counts={}, holders={}, rarity={})
+    vocabulary = Vocabulary(counts={}, latest={}, holders={}, rarity={})
     if wanted:
         wanted = words.completed(connection, wanted, question.proper)
         vocabulary = words.vocabulary(connection, wanted, scope, named)
