@@ -37,6 +37,7 @@ from omegad.errors import BadConfiguration
 from omegad.ingestion import noise, tagging
 from omegad.log import event_log
 from omegad.memory_types import MemoryTypes
+from omegad.queries.query import PAGE_BYTES_MAX
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.reactions.expiry import Expiry
 from omegad.rpc import endpoint
@@ -140,7 +141,7 @@ def _put_together(parts: Parts, paths: Paths, settings: Config) -> Daemon:
         connections_max=settings.connections_max,
         requests_in_flight_max=settings.requests_in_flight_max,
     )
-    server = Server(service.handle, limits)
+    server = Server(service.handle, limits, long_answers=dict.fromkeys(("log.read", "memory.list", "memory.timeline"), PAGE_BYTES_MAX))
     expiry = Expiry(Maintenance(parts).due, commands.expire)
     return Daemon(parts, server, backlog, expiry, system, stopping)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 import anyio
+import msgspec
 import structlog
 
 from omegad import __version__
@@ -17,6 +18,7 @@ from omegad.errors import Invalid, OmegadError, Unavailable
 from omegad.log.event import Position
 from omegad.log.verifying import LogReport
 from omegad.queries.log import FollowLog, LogPage, ReadLog, VerifyLog, told
+from omegad.queries.query import PAGE_BYTES_MAX
 from omegad.queries.system import EmbeddingStatus, LogStatus, ServiceStatus, ViewStatus
 from omegad.queries.views import ProgressToken, RebuildViews, VerifyViews, ViewsReport
 from omegad.rpc.peer import Call
@@ -24,6 +26,7 @@ from omegad.rpc.peer import Call
 T = TypeVar("T")
 
 PROGRESS_EVERY_S = 0.2
+SLICE_EVENTS = 200  # read at once; others are served in between
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 _log = structlog.get_logger(__name__)
@@ -133,8 +136,21 @@ class SystemDispatch:
         )
 
     async def read_log(self, query: ReadLog) -> LogPage:
-        """Answer with a page of the log; shorter than asked for where the events are large."""
-        return LogPage(events=[told(recorded) for recorded in await self._parts.log.read(query.after, query.limit)], head=self._parts.log.head)
+        """Answer with a page of the log, read in slices; shorter than asked for where it would pass `PAGE_BYTES_MAX`."""
+        events: list[msgspec.Raw] = []
+        after, size = query.after, 0
+        while len(events) < query.limit and size < PAGE_BYTES_MAX:
+            recorded = await self._parts.log.read(after, min(SLICE_EVENTS, query.limit - len(events)))
+            if not recorded:
+                break
+            for one in recorded:
+                event = msgspec.json.encode(told(one))
+                size += len(event)
+                if events and size > PAGE_BYTES_MAX:
+                    break
+                events.append(msgspec.Raw(event))
+            after = recorded[-1].position
+        return LogPage(events=events, head=self._parts.log.head)
 
     async def follow_log(self, query: FollowLog, call: Call) -> None:
         """Send every event after a position to the caller until it cancels or goes, or the service stops."""

@@ -48,9 +48,10 @@ class LogEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Some events, and where the log ends."""
+    """Some events, fewer than asked for where they are large, and where the log ends."""
 
-    events: list[LogEvent]
+    events: list[msgspec.Raw]
+    """Each a `LogEvent`."""
     head: Position
 
 
