@@ -79,8 +79,10 @@ def serve(paths: Paths, settings: Config) -> None:
     Raises `AlreadyRunning` where another process serves it, and storage errors where its files cannot be used.
     """
     telemetry.configure(settings.log_level)
+    for warning in config.unknown_variables():
+        _log.warning("config.unknown_variable", warning=warning)
     os.umask(0o077)
-    endpoint.private_directory(paths.home)
+    endpoint.private_directory(paths.home, "OMEGAD_HOME")
     with endpoint.lock(paths.lock):
         run(partial(_serve, paths, settings, SystemClock()))
 

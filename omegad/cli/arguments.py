@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Verbs = SubParsers[ArgumentParser]
 
 EXIT = """
-exit status: 0 done, 1 the daemon said no, 2 wrong usage, 3 no daemon
+exit status: 0 done, 1 the daemon said no, 2 wrong usage or a value that is not valid, 3 no daemon
 """
 
 EXAMPLES = """\

@@ -36,6 +36,8 @@ def _first(group: BaseExceptionGroup[OmegadError]) -> OmegadError:
 
 def start(arguments: Namespace, place: Place) -> int:
     """Start the daemon unless it runs."""
+    for warning in config.unknown_variables(place.environ):
+        warn(warning)
     pid = starting.answering(place.paths)
     is_new = pid is None
     if pid is None:
