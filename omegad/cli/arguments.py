@@ -44,9 +44,9 @@ def parser() -> ArgumentParser:
         allow_abbrev=False,
     )
     whole.add_argument("--version", action="version", version=f"omegad {__version__}")
-    whole.set_defaults(home=None, socket=None, json=False, no_spawn=False)
+    whole.set_defaults(home=None, socket=None, json=False, no_spawn=False, module="daemon", function="begin")
     _add_global(whole)
-    verbs = whole.add_subparsers(title="verbs", metavar="VERB", dest="verb", required=True)
+    verbs = whole.add_subparsers(title="verbs", metavar="VERB", dest="verb")
     for add in (_add_service, _add_store, _add_query, _add_memories, _add_memory, _add_log, _add_views, _add_models, _add_doctor):
         add(verbs)
     return whole
@@ -77,7 +77,8 @@ def _add_service(verbs: "Verbs") -> None:
     _verb(verbs, "start", start, by="daemon.start", examples="omegad start\nOMEGAD_MODEL=none omegad start")
     _verb(verbs, "stop", "Stop the daemon, and wait until it is gone", by="daemon.stop")
     status = "Show how the daemon is: log, views, model, and whatever is not as it should be"
-    _verb(verbs, "status", status, by="daemon.status", examples="omegad status\nomegad status --no-spawn --json")
+    shown = _verb(verbs, "status", status, by="daemon.status", examples="omegad status --watch\nomegad status --no-spawn --json")
+    shown.add_argument("--watch", action="store_true", help="go on showing it, every second, until interrupted")
 
 
 def _add_store(verbs: "Verbs") -> None:

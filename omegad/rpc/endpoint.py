@@ -54,11 +54,11 @@ def lock(path: Path) -> Iterator[None]:
     except OSError as error:
         raise Unavailable(f"{path} cannot be opened: {error.strerror}", hint="the home must be writable; OMEGAD_HOME names another") from error
     try:
-        for _ in range(LOCK_TRIES):
-            if has_lock := _take(descriptor, fcntl.LOCK_EX):
-                break
-            time.sleep(LOCK_RETRY_S)  # for who only looks whether it is held
-        if not has_lock:
+        tries = LOCK_TRIES
+        while not _take(descriptor, fcntl.LOCK_EX):
+            if tries := tries - 1:
+                time.sleep(LOCK_RETRY_S)  # for who only looks whether it is held
+                continue
             raise AlreadyRunning(f"another omegad serves this home (process {_named(descriptor) or 'unknown'})")
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"{os.getpid()}\n".encode())
