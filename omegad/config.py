@@ -49,6 +49,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Memory types beside the built-in ones, by name; of a built-in one what is to be otherwise."""
 
 
+KNOWN = Config.__struct_fields__
+
+
 class Paths(msgspec.Struct, frozen=True, kw_only=True):
     """Where one home's files are."""
 
@@ -83,11 +86,24 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_paths(environ: Mapping[str, str] = os.environ) -> Paths:
-    """Say where the home, its socket and the models are, from the environment alone."""
+    """Say where the home, its socket and the models are, from the environment alone; raises `BadConfiguration` where that cannot be.
+
+    A home that is a link is the one it leads to, so that all its names have the same socket.
+    """
     default_home = Path("~/.omegad").expanduser()
-    home = Path(environ.get("OMEGAD_HOME") or default_home).expanduser().absolute()
+    home = _resolved(Path(environ.get("OMEGAD_HOME") or default_home).expanduser())
     cache = Path(environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser().absolute()
-    return Paths(home=home, socket=_socket(home, environ, is_default=home == default_home), models=cache / "omegad" / "models")
+    socket = _socket(home, environ, is_default=home == _resolved(default_home))
+    for variable, path in (("OMEGAD_HOME", home), ("OMEGAD_SOCKET", socket), ("XDG_CACHE_HOME", cache)):
+        try:
+            str(path).encode()
+        except UnicodeEncodeError:
+            raise BadConfiguration(f"{str(path)!a} is not UTF-8", hint=f"set {variable} to a place whose name is") from None
+    return Paths(home=home, socket=socket, models=cache / "omegad" / "models")
+
+
+def _resolved(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # which takes a link to itself as it is, to be refused where it is used
 
 
 def _socket(home: Path, environ: Mapping[str, str], *, is_default: bool) -> Path:
@@ -106,9 +122,9 @@ def _socket(home: Path, environ: Mapping[str, str], *, is_default: bool) -> Path
 
 
 def load(paths: Paths, environ: Mapping[str, str] = os.environ) -> Config:
-    """Read config.toml and the OMEGAD_* variables, which win.
+    """Read config.toml and the OMEGAD_* variables, which win; variables that name no setting are left to `unknown_variables`.
 
-    Raises `BadConfiguration` for a file that is not TOML, an unknown name (with the nearest known one) or a bad value.
+    Raises `BadConfiguration` for a file that is not TOML, an unknown name in it (with the nearest known one) or a bad value.
     """
     values: dict[str, Any] = {}
     if paths.config.exists():
@@ -116,12 +132,11 @@ def load(paths: Paths, environ: Mapping[str, str] = os.environ) -> Config:
             values = tomllib.loads(paths.config.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
             raise BadConfiguration(f"{paths.config}: {error}") from error
-    values |= {name.removeprefix(PREFIX).lower(): text for name, text in environ.items() if name.startswith(PREFIX) and name not in PLACES}
-    known = Config.__struct_fields__
     for name in values:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            raise BadConfiguration(f"unknown setting {name!r}", hint=f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known)}")
+        if name not in KNOWN:
+            near = difflib.get_close_matches(name, KNOWN, 1)
+            raise BadConfiguration(f"unknown setting {name!r}", hint=f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(KNOWN)}")
+    values |= {name: environ[variable] for variable, name in _variables(environ) if name in KNOWN}
     if isinstance(types := values.get("event_types"), dict):
         # What is said of a built-in type changes that and nothing else of it.
         values["event_types"] = {name: _over_built_in(name, table) for name, table in types.items()}
@@ -129,6 +144,21 @@ def load(paths: Paths, environ: Mapping[str, str] = os.environ) -> Config:
         return msgspec.convert(values, Config, strict=False)
     except msgspec.ValidationError as error:
         raise BadConfiguration(str(error)) from error
+
+
+def unknown_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Return a warning for each OMEGAD_* variable that names no setting: whoever set it may have meant another program, or misspelt one."""
+    warnings = []
+    for variable, name in _variables(environ):
+        if name not in KNOWN:
+            near = difflib.get_close_matches(name, KNOWN, 1)
+            meant = f"; did you mean {PREFIX}{near[0].upper()}?" if near else ""
+            warnings.append(f"{variable} is ignored: there is no setting {name!r}{meant}")
+    return warnings
+
+
+def _variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(variable, variable.removeprefix(PREFIX).lower()) for variable in environ if variable.startswith(PREFIX) and variable not in PLACES]
 
 
 def _over_built_in(name: str, table: object) -> object:

@@ -39,7 +39,9 @@ from omegad.log.inline import Inline
 from omegad.log.vocabulary import Vocabulary
 from omegad.memory_types import MemoryTypes
 from omegad.method import RequestContext, Rules
+from omegad.methods import SERVED
 from omegad.projection import Embedding
+from omegad.queries.query import PAGE_BYTES_MAX
 from omegad.reactions.contract import Delivery
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.reactions.runner import Runner
@@ -86,8 +88,10 @@ def serve(paths: Paths, settings: Config) -> None:
     Raises `AlreadyRunning` where another process serves it, and storage errors where its files cannot be used.
     """
     telemetry.configure(settings.log_level)
+    for warning in config.unknown_variables():
+        _log.warning("config.unknown_variable", warning=warning)
     os.umask(0o077)
-    endpoint.private_directory(paths.home)
+    endpoint.private_directory(paths.home, "OMEGAD_HOME")
     with endpoint.lock(paths.lock):
         run(partial(_serve, paths, settings, SystemClock()))
 
@@ -153,7 +157,7 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> D
         connections_max=settings.connections_max,
         requests_in_flight_max=settings.requests_in_flight_max,
     )
-    server = Server(service.handle, limits)
+    server = Server(service.handle, limits, long_answers={name: PAGE_BYTES_MAX for name, method in SERVED.items() if method.is_paged})
     return Daemon(services, server, runner, backlog, system, stopping)
 
 

@@ -36,7 +36,7 @@ class Conflict(OmegadError):
     """The request_id was used before, with other parameters."""
 
     code, kind, tag = -32001, "conflict", "MEMORY"
-    hint = "use a new request_id for a new request"
+    hint = "use a new request_id for a new request; clients that gave no name with system.hello share theirs"
 
 
 class Refused(OmegadError):

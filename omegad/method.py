@@ -147,6 +147,8 @@ class Method:
 
     params: type[msgspec.Struct]
     answer: type[msgspec.Struct]
+    is_paged: bool = False
+    """Whether its answers are cut to pages of `PAGE_BYTES_MAX`, which few others come near."""
 
     @property
     def name(self) -> str:

@@ -55,7 +55,6 @@ def test_memory_types_can_be_added_with_all_that_follows_from_a_type(tmp_path: P
     ("text", "environ", "message", "hint"),
     [
         ("reader = 3", {}, "unknown setting 'reader'", "did you mean 'readers'?"),
-        ("", {"OMEGAD_LOGLEVEL": "info"}, "unknown setting 'loglevel'", "did you mean 'log_level'?"),
         ("zzz = 3", {}, "unknown setting 'zzz'", "known are: model, "),
         ("readers = 0", {}, "readers", ""),
         ("readers = 17", {}, "readers", ""),
@@ -80,6 +79,30 @@ def test_what_is_wrong_is_named(tmp_path: Path, text: str, environ: dict[str, st
         load(tmp_path, text, **environ)
     assert hint in error.value.hint
     assert error.value.hint
+
+
+def test_variables_of_nobodys_are_warned_of_and_change_nothing(tmp_path: Path) -> None:
+    environ = {"OMEGAD_FOO": "1", "OMEGAD_LOGLEVEL": "debug", "OMEGAD_READERS": "3", "OMEGAD_HOME": "x"}
+    assert load(tmp_path, **environ) == Config(readers=3)
+    assert config.unknown_variables(environ) == [
+        "OMEGAD_FOO is ignored: there is no setting 'foo'",
+        "OMEGAD_LOGLEVEL is ignored: there is no setting 'loglevel'; did you mean OMEGAD_LOG_LEVEL?",
+    ]
+
+
+def test_a_home_has_one_socket_by_whatever_name_it_is_called(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert find_paths({"OMEGAD_HOME": str(tmp_path / "link")}) == find_paths({"OMEGAD_HOME": str(tmp_path / "real")})
+    assert find_paths({"OMEGAD_HOME": str(tmp_path / "loop")}).home == tmp_path / "loop"
+
+
+@pytest.mark.parametrize("variable", ["OMEGAD_HOME", "OMEGAD_SOCKET", "XDG_CACHE_HOME"])
+def test_a_place_that_cannot_be_told_is_refused(variable: str) -> None:
+    with pytest.raises(BadConfiguration, match=r"'/tmp/a.+udcff.*' is not UTF-8") as error:
+        find_paths({variable: "/tmp/a\udcff"})  # noqa: S108
+    assert variable in error.value.hint
 
 
 def test_a_file_that_is_no_text_or_no_file_is_told(tmp_path: Path) -> None:

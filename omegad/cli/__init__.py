@@ -1,7 +1,7 @@
 """The `omegad` command: arguments in, one call to the daemon, a table or JSON out.
 
 Boundary: speaks to the daemon through its socket like anyone else; the daemon's own code is imported by `serve` alone.
-Invariant: exit status 0 is done, 1 the daemon said no, 2 wrong usage, 3 no daemon, 130 interrupted.
+Invariant: exit status 0 is done, 1 the daemon said no, 2 wrong usage or a value that is not valid, 3 no daemon, 130 interrupted.
 """
 
 import os
@@ -12,7 +12,7 @@ from contextlib import suppress
 from importlib import import_module
 
 from omegad.cli import arguments
-from omegad.errors import BadConfiguration, NoDaemon, OmegadError, ShuttingDown
+from omegad.errors import BadConfiguration, Invalid, NoDaemon, OmegadError, ShuttingDown
 
 REFUSED = 1
 WRONG_USAGE = 2
@@ -73,7 +73,7 @@ def _status_of(error: OmegadError) -> int:
     match error:
         case NoDaemon() | ShuttingDown():
             return NO_DAEMON
-        case BadConfiguration():
+        case BadConfiguration() | Invalid():
             return WRONG_USAGE
         case _:
             return REFUSED

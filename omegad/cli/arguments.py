@@ -62,9 +62,9 @@ def parser() -> ArgumentParser:
         allow_abbrev=False,
     )
     whole.add_argument("--version", action="version", version=f"omegad {__version__}")
-    whole.set_defaults(home=None, socket=None, json=False, no_spawn=False)
+    whole.set_defaults(home=None, socket=None, json=False, no_spawn=False, module="daemon", function="begin")
     _add_global(whole)
-    verbs = whole.add_subparsers(title="verbs", metavar="VERB", dest="verb", required=True)
+    verbs = whole.add_subparsers(title="verbs", metavar="VERB", dest="verb")
     groups: dict[str, Verbs] = {}
     for verb in (*ALL, *_unnamed()):
         *group, name = verb.words.split()

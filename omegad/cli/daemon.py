@@ -1,13 +1,34 @@
-"""The verbs about the daemon itself: serve, start, stop, status."""
+"""The verbs about the daemon itself: serve, start, stop, status; and what is said where no verb is given."""
 
+import sys
+import time
 from argparse import Namespace
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, NoReturn
 
-from omegad import config
+import msgspec
+
+from omegad import __version__, config
 from omegad.cli import starting
-from omegad.cli.connection import Answer, ask
+from omegad.cli.arguments import WrongUsage
+from omegad.cli.connection import Answer, ask, connected
 from omegad.cli.place import Place
-from omegad.cli.printing import duration, size, warn, write_fields, write_json, write_table
+from omegad.cli.printing import console, duration, grid, is_terminal, safe, size, table, warn, write_fields, write_json, write_table
 from omegad.errors import OmegadError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+WATCH_S = 1.0
+VIEW_HEADER = ("VIEW", "STATE", "POSITION", "LAG")
+BEGINNING = """
+To begin with:
+  omegad store "We deploy with blue-green since May" --type decision
+  omegad query "how do we deploy?"
+  omegad model install        search by meaning too, not by words alone
+  omegad status --watch       see what it does
+  omegad doctor               try every part
+  omegad --help               all verbs"""
 
 
 def serve(arguments: Namespace, place: Place) -> int:
@@ -36,6 +57,8 @@ def _first(group: BaseExceptionGroup[OmegadError]) -> OmegadError:
 
 def start(arguments: Namespace, place: Place) -> int:
     """Start the daemon unless it runs."""
+    for warning in config.unknown_variables(place.environ):
+        warn(warning)
     pid = starting.answering(place.paths)
     is_new = pid is None
     if pid is None:
@@ -60,28 +83,69 @@ def stop(arguments: Namespace, place: Place) -> int:
 def status(arguments: Namespace, place: Place) -> int:
     """Show how the daemon is."""
     answer = ask(place, "system.status")
+    if arguments.watch:
+        return _watch(arguments, place)
     if arguments.json:
         write_json(answer)
         return 0
-    log, embedding = answer["log"], answer["embedding"]
-    model = f"{embedding['model'] or 'no model'}, {embedding['state']}, {embedding['mirror_vectors']:,} vectors in memory"
-    write_fields(
-        [
-            ("omegad", f"{answer['version']}, process {answer['pid']}, up {duration(answer['uptime_s'])}"),
-            ("home", answer["home"]),
-            ("socket", answer["socket"]),
-            ("log", f"{log['head']:,} events, {size(log['bytes'])}"),
-            ("embedding", model),
-            ("memory", size(answer["rss_bytes"])),
-            ("clients", f"{answer['connections']} connected, {answer['requests']:,} requests so far"),
-        ]
-    )
+    write_fields(_fields(answer))
     print()
-    write_table(("VIEW", "STATE", "POSITION", "LAG"), [_view(name, view) for name, view in answer["views"].items()])
+    write_table(VIEW_HEADER, _views(answer))
     for trouble in answer["degraded"]:
         warn(trouble)
     return 0
 
 
-def _view(name: str, view: Answer) -> tuple[object, ...]:
-    return name, view["state"], f"{view['position']:,}", f"{view['lag']:,}"
+def _watch(arguments: Namespace, place: Place) -> NoReturn:
+    """Show how the daemon is every second, until interrupted; the daemon's end raises `NoDaemon`."""
+    with connected(place) as client, ExitStack() as stack:
+        live = None
+        if not arguments.json:
+            if not is_terminal(sys.stdout):
+                raise WrongUsage("--watch draws on a terminal; --json prints a line each second")
+            from rich.live import Live  # noqa: PLC0415  no other verb needs it
+
+            live = stack.enter_context(Live(console=console(), auto_refresh=False))
+        while True:
+            answer = client.call("system.status")
+            if live:
+                live.update(_drawn(answer), refresh=True)
+            else:
+                print(msgspec.json.encode(answer).decode(), flush=True)
+            time.sleep(WATCH_S)
+
+
+def _drawn(answer: Answer) -> "RenderableType":
+    from rich.console import Group  # noqa: PLC0415  no other verb needs it
+    from rich.text import Text  # noqa: PLC0415
+
+    troubles = [Text(f"! {safe(trouble)}", "yellow") for trouble in answer["degraded"]]
+    return Group(grid(_fields(answer)), Text(), table(VIEW_HEADER, _views(answer)), *troubles)
+
+
+def _fields(answer: Answer) -> list[tuple[str, str]]:
+    log, embedding = answer["log"], answer["embedding"]
+    return [
+        ("omegad", f"{answer['version']}, process {answer['pid']}, up {duration(answer['uptime_s'])}"),
+        ("home", answer["home"]),
+        ("socket", answer["socket"]),
+        ("log", f"{log['head']:,} events, {size(log['bytes'])}"),
+        ("embedding", f"{embedding['model'] or 'no model'}, {embedding['state']}, {embedding['mirror_vectors']:,} vectors in memory"),
+        ("memory", size(answer["rss_bytes"])),
+        ("clients", f"{answer['connections']} connected, {answer['requests']:,} requests so far"),
+    ]
+
+
+def _views(answer: Answer) -> list[tuple[str, ...]]:
+    return [(name, view["state"], f"{view['position']:,}", f"{view['lag']:,}") for name, view in answer["views"].items()]
+
+
+def begin(arguments: Namespace, place: Place) -> int:
+    """Say what to do first, and whether a daemon runs; start none."""
+    pid = starting.answering(place.paths)
+    if arguments.json:
+        write_json({"version": __version__, "pid": pid, "home": str(place.paths.home), "socket": str(place.paths.socket)})
+        return 0
+    runs = "No daemon runs; the first verb that needs it starts it." if pid is None else f"The daemon runs: process {pid}."
+    print(f"omegad {__version__}: long-term memory for coding agents\n\n{runs} Home: {safe(place.paths.home)}\n{BEGINNING}")
+    return 0

@@ -7,7 +7,7 @@ import msgspec
 from omegad.cli.connection import Answer
 from omegad.cli.parameters import asked
 from omegad.cli.place import Place
-from omegad.cli.printing import cut, moment, one_line, painted, safe, warn, warn_if_stale, write_fields, write_json, write_more, write_table
+from omegad.cli.printing import cut, in_words, moment, one_line, painted, safe, warn, warn_if_stale, write_fields, write_json, write_more, write_table
 
 LISTS = ("tags", "auto_tags", "redacted")
 PREVIEW_COLUMNS = 48  # of a content beside what explains its score
@@ -48,7 +48,7 @@ def query(arguments: Namespace, place: Place) -> int:
         write_table(("SCORE", "COSINE", "BM25", "ID", "CONTENT", "STAGES"), [_explained(result) for result in answer["results"]])
     else:
         header = ("SCORE", "ID", "TYPE", "STORED", "PROJECT", "CONTENT")
-        write_table(header, [(f"{result['score']:.3f}", *cells(result)) for result in answer["results"]])
+        write_table(header, [(in_words(result["score"]), *cells(result)) for result in answer["results"]])
     if answer["degraded"]:
         warn(f"DEGRADED: searched by {answer['degraded']} alone; `omegad status` says why")
     elif answer["unembedded"]:

@@ -25,7 +25,8 @@ def install(arguments: Namespace, place: Place) -> int:
     if arguments.json:
         write_json({"model": done.manifest, "folder": str(folder), "was_there": done.was_there})
         return 0
-    print(f"{model.name} {'was installed already' if done.was_there else 'is installed'} in {folder}")
+    was_there = "was installed already, from the same files," if source else "was installed already"
+    print(f"{model.name} {was_there if done.was_there else 'is installed'} in {folder}")
     if not done.manifest.verified:
         print("its files were recorded, not compared with known hashes: no such hashes are known for this model")
     return 0

@@ -1,16 +1,21 @@
 """What people and programs see: tables for the ones, JSON for the others, colour only where someone looks at a terminal."""
 
 import os
-import shutil
 import sys
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
 COLOURS = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 GAP = "  "
+CELL_COLUMNS = 240  # of one cell of a table on a terminal
+LAST_COLUMNS = 24  # that the last column has at least
+SCORES = ((0.7, "likely"), (0.4, "possible"), (float("-inf"), "unsure"))
 KIB = 1024
 
 # What is stored is other people's text: control characters and overrides of the writing direction could repaint the terminal.
@@ -66,47 +71,87 @@ def write_more(answer: Mapping[str, str | None]) -> None:
 
 
 def write_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows in columns; on a terminal the last column is cut at its edge."""
+    """Print rows in columns; on a terminal the last column is wrapped, and what is very long cut."""
     cells = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(map(width, column)) for column in zip(header, *cells, strict=True)]
-    room = shutil.get_terminal_size().columns - sum(widths[:-1]) - len(GAP) * (len(header) - 1) if is_terminal(sys.stdout) else None
-    print(painted(_row(header, widths, room), "dim"))
-    for row in cells:
-        print(_row(row, widths, room))
+    if is_terminal(sys.stdout):
+        shown = console()
+        # Wider than a narrow terminal, which then breaks the lines: an id that is cut is of no use.
+        shown.width = max(shown.width, sum(widths[:-1]) + len(GAP) * len(widths) + min(widths[-1], LAST_COLUMNS))
+        shown.print(table(header, cells))
+        return
+    for row in (header, *cells):
+        print(GAP.join(cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip())
 
 
-def _row(cells: Sequence[str], widths: Sequence[int], room: int | None) -> str:
-    *leading, last = cells
-    padded = [cell + " " * (wide - width(cell)) for cell, wide in zip(leading, widths, strict=False)]
-    return GAP.join([*padded, last if room is None else cut(last, room)]).rstrip()
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> "Table":
+    """Return rows in columns, to be shown on a terminal."""
+    from rich.table import Table  # noqa: PLC0415  pipes need none of it
+    from rich.text import Text  # noqa: PLC0415
+
+    shown = Table(box=None, header_style="dim", pad_edge=False, padding=(0, len(GAP), 0, 0))
+    for name in header[:-1]:
+        shown.add_column(name, no_wrap=True)
+    shown.add_column(header[-1], overflow="fold")
+    for row in rows:
+        shown.add_row(*(Text(cut(one_line(cell), CELL_COLUMNS)) for cell in row))
+    return shown
 
 
 def write_fields(fields: Iterable[tuple[str, object]]) -> None:
     """Print names and values below each other, leaving out what there is nothing to say about."""
-    told = [(name, value) for name, value in fields if value not in (None, "", [], {})]
+    told = [(name, one_line(value)) for name, value in fields if value not in (None, "", [], {})]
+    if is_terminal(sys.stdout):
+        console().print(grid(told))
+        return
     wide = max((len(name) for name, _ in told), default=0)
     for name, value in told:
-        print(f"{painted(name.ljust(wide), 'dim')}{GAP}{one_line(value)}")
+        print(f"{name.ljust(wide)}{GAP}{value}")
+
+
+def grid(fields: Iterable[tuple[str, str]]) -> "Table":
+    """Return names and values below each other, to be shown on a terminal."""
+    from rich.table import Table  # noqa: PLC0415  pipes need none of it
+    from rich.text import Text  # noqa: PLC0415
+
+    shown = Table.grid(padding=(0, len(GAP), 0, 0))
+    shown.add_column(style="dim", no_wrap=True)
+    shown.add_column(overflow="fold")
+    for name, value in fields:
+        shown.add_row(name, Text(value))
+    return shown
+
+
+def console(stream: TextIO | None = None) -> "Console":
+    """Return what draws on the terminal behind *stream* (standard output)."""
+    from rich.console import Console  # noqa: PLC0415  pipes need none of it
+
+    return Console(file=stream or sys.stdout, highlight=False, markup=False, emoji=False)
+
+
+def in_words(score: float) -> str:
+    """Return a score; where someone looks, with what it means."""
+    if not is_terminal(sys.stdout):
+        return f"{score:.3f}"
+    return f"{score:.2f} {next(word for least, word in SCORES if score >= least)}"
 
 
 def width(text: str) -> int:
     """Return how many columns of a terminal *text* takes."""
     if text.isascii():
         return len(text)
-    return sum(0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+    from rich.cells import cell_len  # noqa: PLC0415  which has tables of its own to load
+
+    return cell_len(text)
 
 
 def cut(text: str, room: int) -> str:
     """Return *text*, shortened to *room* columns with an ellipsis if need be."""
     if width(text) <= room:
         return text
-    taken, used = [], 1
-    for char in text:
-        used += width(char)
-        if used > room:
-            break
-        taken.append(char)
-    return "".join(taken) + "…"
+    from rich.cells import set_cell_size  # noqa: PLC0415
+
+    return set_cell_size(text, room - 1) + "…"
 
 
 def moment(time: str) -> str:

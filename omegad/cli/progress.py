@@ -1,13 +1,14 @@
 """A bar on standard error for work that takes a while; nothing at all where nobody looks."""
 
-import shutil
 import sys
+from contextlib import ExitStack
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from omegad.cli.printing import cut, is_terminal, safe
+from omegad.cli.printing import console, is_terminal, safe
 
-WIDTH = 24
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 
 class Bar:
@@ -16,20 +17,23 @@ class Bar:
     def __init__(self, title: str) -> None:
         self._title = title
         self.is_shown = is_terminal(sys.stderr)
+        self._drawn: tuple[Progress, TaskID] | None = None
+        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self.update(0.0)
+        if self.is_shown:
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn  # noqa: PLC0415  pipes need none of it
+
+            columns = (TextColumn(self._title, markup=False), BarColumn(), TaskProgressColumn(), TextColumn("{task.description}", markup=False))
+            progress = self._stack.enter_context(Progress(*columns, console=console(sys.stderr), transient=True))
+            self._drawn = progress, progress.add_task("", total=1.0)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self.is_shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        self._stack.close()
 
     def update(self, done: float, message: str = "") -> None:
         """Show that *done* (0 to 1) of the work is over."""
-        if not self.is_shown:
-            return
-        share = min(max(done, 0.0), 1.0)
-        drawn = "█" * round(share * WIDTH)
-        text = f"{self._title} {drawn:░<{WIDTH}} {share:4.0%} {safe(message)}".rstrip()
-        print(f"\r\033[K{cut(text, shutil.get_terminal_size().columns - 1)}", end="", file=sys.stderr, flush=True)
+        if self._drawn:
+            progress, task = self._drawn
+            progress.update(task, completed=min(max(done, 0.0), 1.0), description=safe(message))

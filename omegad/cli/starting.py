@@ -21,7 +21,7 @@ START_S = 60.0
 STOP_S = 60.0
 PING_S = 10.0
 POLL_S = 0.02
-SETTLE_S = 0.5  # from taking the lock to having written into it who did
+EXIT_S = 5.0  # from letting go of the home to being gone
 LOG_BYTES_MAX = 5 * 1024 * 1024
 REASON_BYTES = 4_096
 REASON_LINES = 8
@@ -41,10 +41,13 @@ def answering(paths: Paths) -> int | None:
 def start(place: Place) -> int:
     """Start a daemon and wait until one answers, this or another; return its process id. Raises `NoDaemon` with the reason."""
     try:
-        endpoint.private_directory(place.paths.home)
+        endpoint.private_directory(place.paths.home, "OMEGAD_HOME")
+        attempt = _Attempt(place)
     except OmegadError as error:
         raise NoDaemon(f"omegad cannot be started: {error}", hint=error.hint) from error
-    attempt = _Attempt(place)
+    except OSError as error:
+        hint = "the home must be writable; OMEGAD_HOME names another"
+        raise NoDaemon(f"omegad cannot be started: {error.filename} cannot be written: {error.strerror}", hint=hint) from error
     deadline = time.monotonic() + START_S
     while (pid := answering(place.paths)) is None:
         if time.monotonic() > deadline:
@@ -62,8 +65,6 @@ def _next(attempt: "_Attempt", place: Place) -> "_Attempt":
         return attempt
     if attempt.lost:
         return _Attempt(place)
-    if attempt.ended_for_s() < SETTLE_S:
-        return attempt
     raise NoDaemon(
         f"omegad could not be started:\n{indent(attempt.reason(), QUOTED)}",
         hint=f"{place.paths.daemon_log} has all of it; `omegad doctor` may know more",
@@ -77,7 +78,6 @@ class _Attempt:
         self.lost = False
         """Whether another process was seen to hold the lock."""
         self._log = place.paths.daemon_log
-        self._ended_at: float | None = None
         _rotate(self._log)
         descriptor = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         with open(descriptor, "ab") as output:  # noqa: PTH123  a descriptor
@@ -86,14 +86,7 @@ class _Attempt:
 
     def has_ended(self) -> bool:
         """Say whether the process is gone."""
-        if self._process.poll() is None:
-            return False
-        self._ended_at = self._ended_at or time.monotonic()
-        return True
-
-    def ended_for_s(self) -> float:
-        """Return how long the process has been gone."""
-        return time.monotonic() - self._ended_at if self._ended_at else 0.0
+        return self._process.poll() is not None
 
     def reason(self) -> str:
         """Return the last lines that were printed since the start."""
@@ -129,7 +122,7 @@ def _rotate(log: Path) -> None:
 def stop(paths: Paths) -> int | None:
     """Stop the daemon and wait until its process is gone; return its id, None where none was running.
 
-    Raises `Unavailable` where a process that holds the home does not answer, or does not end.
+    Raises `Unavailable` where a process that holds the home does not answer, or does not let go of it.
     """
     deadline = time.monotonic() + STOP_S
     while (pid := _ask_to_stop(paths)) is None:
@@ -137,13 +130,20 @@ def stop(paths: Paths) -> int | None:
         if ending is None:
             return None
         if time.monotonic() > deadline:
-            raise Unavailable(f"process {ending} holds {paths.home} and does not answer", hint=f"`kill {ending}` ends it")
+            raise Unavailable(f"process {ending or 'unknown'} holds {paths.home} and does not answer", hint=_ends(ending))
         time.sleep(POLL_S)
-    while is_alive(pid):
+    while (ending := holder(paths)) is not None:
         if time.monotonic() > deadline:
-            raise Unavailable(f"process {pid} does not end", hint=f"`kill {pid}` ends it at once; nothing that was stored is lost")
+            raise Unavailable(f"process {ending or 'unknown'} does not end", hint=_ends(ending))
+        time.sleep(POLL_S)
+    gone = time.monotonic() + EXIT_S
+    while is_alive(pid) and time.monotonic() < gone:
         time.sleep(POLL_S)
     return pid
+
+
+def _ends(pid: int) -> str:
+    return f"`kill {pid}` ends it; nothing that was stored is lost" if pid else "`fuser omegad.lock` in the home names it"
 
 
 def _ask_to_stop(paths: Paths) -> int | None:
@@ -157,12 +157,8 @@ def _ask_to_stop(paths: Paths) -> int | None:
 
 
 def holder(paths: Paths) -> int | None:
-    """Return the living process that the home's lock names, without touching the lock: to try it could make a starting daemon give up."""
-    try:
-        written = paths.lock.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return None
-    return int(written) if written.isdigit() and is_alive(int(written)) else None
+    """Return the process that serves the home, 0 where it has not said which it is, None where none does."""
+    return endpoint.holder(paths.lock)
 
 
 def is_alive(pid: int) -> bool:

@@ -62,6 +62,8 @@ def settings(place: Place) -> Iterator[Finding]:
     read = config.load(place.paths, place.environ)
     source = place.paths.config if place.paths.config.exists() else "no config.toml, all is as it comes"
     yield ok("config", f"valid: {source}; model {read.model}")
+    for warning in config.unknown_variables(place.environ):
+        yield doubtful("config", warning, "unset it, or correct its name")
 
 
 def home(place: Place) -> Iterator[Finding]:

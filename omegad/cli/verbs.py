@@ -53,7 +53,8 @@ DAEMON = (
         "daemon.status",
         "system.status",
         about="Show how the daemon is: log, views, model, and whatever is not as it should be",
-        examples=("omegad status", "omegad status --no-spawn --json"),
+        options=(Option("watch", "go on showing it, every second, until interrupted", "flag"),),
+        examples=("omegad status --watch", "omegad status --no-spawn --json"),
     ),
 )
 

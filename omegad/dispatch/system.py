@@ -19,6 +19,7 @@ from omegad.errors import Invalid, OmegadError, Unavailable
 from omegad.log.event import Position
 from omegad.log.verifying import LogReport
 from omegad.queries.log import Ended, FollowLog, LogPage, ReadLog, VerifyLog, told
+from omegad.queries.query import PAGE_BYTES_MAX
 from omegad.queries.system import EmbeddingStatus, Exposition, LogStatus, Metrics, ReactionStatus, ServiceStatus, Status, ViewStatus, exposition
 from omegad.queries.views import ProgressToken, RebuildViews, VerifyViews, ViewsReport
 from omegad.rpc.peer import Call
@@ -29,6 +30,7 @@ ReactionStates = Callable[[], dict[str, ReactionStatus]]
 Handler = Callable[[Any, Call], Awaitable[object]]
 
 PROGRESS_EVERY_S = 0.2
+SLICE_EVENTS = 200  # read at once; others are served in between
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 _log = structlog.get_logger(__name__)
@@ -155,9 +157,22 @@ class SystemDispatch:
         )
 
     async def read_log(self, query: ReadLog, call: Call) -> LogPage:
-        """Answer with a page of the log; shorter than asked for where the events are large."""
+        """Answer with a page of the log, read in slices; shorter than asked for where it would pass `PAGE_BYTES_MAX`."""
         del call
-        return LogPage(events=[told(recorded) for recorded in await self._services.log.read(query.after, query.limit)], head=self._services.log.head)
+        events: list[msgspec.Raw] = []
+        after, size = query.after, 0
+        while len(events) < query.limit and size < PAGE_BYTES_MAX:
+            recorded = await self._services.log.read(after, min(SLICE_EVENTS, query.limit - len(events)))
+            if not recorded:
+                break
+            for one in recorded:
+                event = msgspec.json.encode(told(one))
+                size += len(event)
+                if events and size > PAGE_BYTES_MAX:
+                    break
+                events.append(msgspec.Raw(event))
+            after = recorded[-1].position
+        return LogPage(events=events, head=self._services.log.head)
 
     async def follow_log(self, query: FollowLog, call: Call) -> Ended:
         """Send every event after a position to the caller until it cancels or goes, or the service stops."""

@@ -66,7 +66,7 @@ def install(
     force: bool = False,
     progress: Progress = lambda _message, _done: None,
 ) -> Installation:
-    """Install *model* from its usual source, or from *source*; what is whole already is left alone unless *force*.
+    """Install *model* from its usual source, or from *source*; what is whole already, and the same, is left alone unless *force*.
 
     What another version of omegad installed is made anew from the published files that it has.
 
@@ -78,7 +78,7 @@ def install(
         models_dir.mkdir(parents=True, exist_ok=True)
         with _alone(models_dir, model.name, progress):
             there = None if force else _whole(target)
-            if there and there.builder_version == BUILDER_VERSION:
+            if there and there.builder_version == BUILDER_VERSION and (source is None or _holds_the_same(source, there)):
                 progress(f"{model.name} is installed already", 1.0)
                 return Installation(there, was_there=True)
             _remove_leftovers(models_dir, model.name)
@@ -186,6 +186,14 @@ def _whole(folder: Path) -> Manifest | None:
     manifest = read_manifest(folder)
     intact = manifest is not None and all(sha256_of(folder / name) == record.sha256 for name, record in manifest.files.items())
     return manifest if intact else None
+
+
+def _holds_the_same(source: Source, manifest: Manifest) -> bool:
+    """Say whether a folder's published files are those that are installed; one that lacks some is left to be refused."""
+    if not isinstance(source, Folder):
+        return source == manifest.source
+    folder = Path(source.path)
+    return all((folder / name).is_file() and sha256_of(folder / name) == manifest.files[name].sha256 for name in PUBLISHED)
 
 
 def _prefix(name: str) -> str:

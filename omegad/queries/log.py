@@ -54,9 +54,10 @@ class LogEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Some events, and where the log ends."""
+    """Some events, fewer than asked for where they are large, and where the log ends."""
 
-    events: list[LogEvent]
+    events: list[msgspec.Raw]
+    """Each a `LogEvent`."""
     head: Position
 
 
@@ -84,7 +85,7 @@ def told(recorded: RecordedEvent) -> LogEvent:
 
 
 METHODS = (
-    ServiceMethod(params=ReadLog, answer=LogPage),
+    ServiceMethod(params=ReadLog, answer=LogPage, is_paged=True),
     ServiceMethod(params=FollowLog, answer=Ended),
     ServiceMethod(params=VerifyLog, answer=LogReport),
 )

@@ -1,5 +1,6 @@
 """Questions about memories by id, and lists of them."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
@@ -8,7 +9,7 @@ from msgspec import Meta
 from omegad.errors import NotFound
 from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import Filters, where
-from omegad.queries.query import Query
+from omegad.queries.query import PAGE_BYTES_MAX, Query
 from omegad.storage.driver import Connection
 from omegad.times import LAST_US, rfc3339
 
@@ -157,11 +158,22 @@ def list_memories(connection: Connection, query: ListMemories, moment: Moment) -
     condition, values = where(query, moment.now_us)
     before = query.before(query.cursor)
     sql = f"SELECT {COLUMNS} FROM memories AS m WHERE {condition} AND m.id < ? ORDER BY m.id DESC LIMIT ?"
-    rows = connection.execute(sql, (*values, before, query.limit + 1)).fetchall()
-    page = rows[: query.limit]
-    next_cursor = str(page[-1][0]) if len(rows) > query.limit else None
+    page, has_more = page_of(connection.execute(sql, (*values, before, query.limit + 1)), query.limit)
+    next_cursor = str(page[-1][0]) if has_more else None
     memories = [Memory(**fields(row)) for row in page]
     return MemoryPage(memories=memories, next_cursor=next_cursor, position=moment.position, stale_by=moment.stale_by)
+
+
+def page_of(rows: Iterable[tuple[Any, ...]], limit: int) -> tuple[list[tuple[Any, ...]], bool]:
+    """Take up to *limit* rows of `COLUMNS`, fewer where they are long, but never none if there is one; say whether there are more."""
+    page: list[tuple[Any, ...]] = []
+    size = 0
+    for row in rows:
+        size += len(row[2]) + len(row[11])  # content, metadata
+        if len(page) == limit or (page and size > PAGE_BYTES_MAX):
+            return page, True
+        page.append(row)
+    return page, False
 
 
 def are_there_any(connection: Connection) -> bool:
@@ -184,5 +196,5 @@ def _edges(connection: Connection, memory_id: str) -> list[Edge]:
 
 METHODS = (
     QueryMethod(params=GetMemory, answer=Found, views=("memories", "edges"), read=get),
-    QueryMethod(params=ListMemories, answer=MemoryPage, views=("memories",), read=list_memories),
+    QueryMethod(params=ListMemories, answer=MemoryPage, views=("memories",), read=list_memories, is_paged=True),
 )

@@ -5,6 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+PAGE_BYTES_MAX = 1024 * 1024  # of the events or contents on a page, which ends earlier where they are large
+
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", forbid_unknown_fields=True):
     """Base of what is asked of the service itself; its tag is the method's name."""

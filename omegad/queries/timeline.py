@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import Filters, where
-from omegad.queries.memory import COLUMNS, Memory, fields
+from omegad.queries.memory import COLUMNS, Memory, fields, page_of
 from omegad.storage.driver import Connection
 from omegad.times import parse_time
 
@@ -51,10 +51,10 @@ def timeline(connection: Connection, query: Timeline, moment: Moment) -> Timelin
     condition, values = where(query, moment.now_us)
     end_us = moment.now_us if query.until is None else parse_time(query.until, "until")
     start_us = (end_us // DAY_US - query.days + 1) * DAY_US
-    rows = connection.execute(TIMELINE.format(condition=condition), (*values, start_us, query.limit + 1)).fetchall()
-    memories = [Memory(**fields(row)) for row in rows[: query.limit]]
+    rows, truncated = page_of(connection.execute(TIMELINE.format(condition=condition), (*values, start_us, query.limit + 1)), query.limit)
+    memories = [Memory(**fields(row)) for row in rows]
     days = [Day(day=day, memories=list(those)) for day, those in groupby(memories, key=lambda one: one.created_at[:DATE_CHARACTERS])]
-    return TimelinePage(days=days, truncated=len(rows) > query.limit, position=moment.position, stale_by=moment.stale_by)
+    return TimelinePage(days=days, truncated=truncated, position=moment.position, stale_by=moment.stale_by)
 
 
-METHODS = (QueryMethod(params=Timeline, answer=TimelinePage, views=("memories",), read=timeline),)
+METHODS = (QueryMethod(params=Timeline, answer=TimelinePage, views=("memories",), read=timeline, is_paged=True),)

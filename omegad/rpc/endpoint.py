@@ -10,6 +10,7 @@ import socket
 import stat
 import struct
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,8 @@ from pathlib import Path
 from omegad.errors import AlreadyRunning, NoDaemon, Unavailable
 
 BACKLOG = 1024  # a connect to a full backlog fails at once when it must not block
+LOCK_TRIES = 10
+LOCK_RETRY_S = 0.01
 
 # <sys/un.h> and <sys/ucred.h> of macOS; Python has no names for them.
 DARWIN_SOL_LOCAL = 0
@@ -24,17 +27,18 @@ DARWIN_LOCAL_PEERCRED = 1
 DARWIN_XUCRED_BYTES = 76
 
 
-def private_directory(path: Path) -> None:
-    """Make *path* if need be, for this user alone; raise `Unavailable` when others could get into it."""
+def private_directory(path: Path, variable: str = "OMEGAD_SOCKET") -> None:
+    """Make *path*, which *variable* names, if need be, for this user alone; raise `Unavailable` when others could get into it."""
+    elsewhere = f"set {variable} to another place"
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = path.lstat()
     except OSError as error:
-        raise Unavailable(f"{path} cannot be made a directory: {error.strerror}", hint="set OMEGAD_SOCKET to another place") from error
+        raise Unavailable(f"{path} cannot be made a directory: {error.strerror}", hint=elsewhere) from error
     if not stat.S_ISDIR(found.st_mode):
-        raise Unavailable(f"{path} is not a directory of its own", hint="remove it, or set OMEGAD_SOCKET to another place")
+        raise Unavailable(f"{path} is not a directory of its own", hint=f"remove it, or {elsewhere}")
     if found.st_uid != os.geteuid():
-        raise Unavailable(f"{path} belongs to another user", hint="set OMEGAD_SOCKET to another place")
+        raise Unavailable(f"{path} belongs to another user", hint=elsewhere)
     if found.st_mode & 0o077:
         raise Unavailable(f"{path} is open to other users", hint=f"chmod 700 {path}")
 
@@ -48,19 +52,48 @@ def lock(path: Path) -> Iterator[None]:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise Unavailable(f"{path} cannot be opened: {error.strerror}") from error
+        raise Unavailable(f"{path} cannot be opened: {error.strerror}", hint="the home must be writable; OMEGAD_HOME names another") from error
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
-            raise AlreadyRunning(f"another omegad serves this home (process {holder})") from None
+        tries = LOCK_TRIES
+        while not _take(descriptor, fcntl.LOCK_EX):
+            if tries := tries - 1:
+                time.sleep(LOCK_RETRY_S)  # for who only looks whether it is held
+                continue
+            raise AlreadyRunning(f"another omegad serves this home (process {_named(descriptor) or 'unknown'})")
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"{os.getpid()}\n".encode())
         yield
         os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
+
+
+def holder(path: Path) -> int | None:
+    """Return the process that holds the lock at *path*, 0 where it has not said which it is, None where none does.
+
+    What the file says counts only while the lock is held: a number that a power cut left in it may be anybody's by then.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        return None if _take(descriptor, fcntl.LOCK_SH) else _named(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _named(descriptor: int) -> int:
+    written = os.pread(descriptor, 32, 0).strip()
+    return int(written) if written.isdigit() else 0
 
 
 @contextmanager

@@ -6,7 +6,8 @@ Invariant: what goes wrong in a request is answered to its caller and goes no fu
 import asyncio
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import anyio
 import structlog
@@ -31,8 +32,19 @@ log = structlog.get_logger()
 class Server:
     """Serves one listening socket: `serve` runs until `stop` is done, or it is cancelled."""
 
-    def __init__(self, handler: Handler, limits: Limits, *, uid_of: Callable[[socket.socket], int] = endpoint.peer_uid) -> None:
-        """Answer calls with *handler*. *uid_of* tells the user at the other end of a connection; only our own is served."""
+    def __init__(
+        self,
+        handler: Handler,
+        limits: Limits,
+        *,
+        long_answers: Mapping[str, int] = MappingProxyType({}),
+        uid_of: Callable[[socket.socket], int] = endpoint.peer_uid,
+    ) -> None:
+        """Answer calls with *handler*.
+
+        *long_answers* says of methods how many bytes their answers may take; of others each connection learns that from what they answer.
+        *uid_of* tells the user at the other end of a connection; only our own is served.
+        """
         self.limits = limits
         self.requests = 0
         """Requests and notifications so far, those that were refused among them."""
@@ -42,6 +54,7 @@ class Server:
         """Set when the server begins to stop: what runs until cancelled (following the log) ends then."""
         self._handler = handler
         self._uid_of = uid_of
+        self.long_answers = long_answers
         self._sessions: set[Session] = set()
         self._turned_away: set[Session] = set()
         self._opened = 0
@@ -135,6 +148,11 @@ class Server:
         if len(self._sessions) >= self.limits.connections_max:
             return Overloaded(f"{self.limits.connections_max} clients are connected already", hint="close some; connections_max sets how many may be")
         return None
+
+    @property
+    def held_bytes(self) -> int:
+        """What the answers of all connections take."""
+        return sum(session.held_bytes for session in self._sessions)
 
     def may_linger(self) -> bool:
         """Say whether one more refused connection may stay for a moment."""

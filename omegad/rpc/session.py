@@ -1,19 +1,30 @@
-"""One connection's requests: which are being served, which wait for room, and how each gets its one answer."""
+"""One connection's requests: which are being served, which wait for room, and how each gets its one answer.
 
+Invariant: what a connection's answers take is bounded, whether they are being made, collected for a batch, or not read yet.
+"""
+
+import asyncio
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import anyio
 from msgspec import UNSET, UnsetType
 
-from omegad.errors import Invalid, OmegadError, Refused, ShuttingDown
+from omegad.errors import Invalid, OmegadError, Overloaded, Refused, ShuttingDown
 from omegad.rpc.peer import Call, Peer
 from omegad.rpc.protocol import Batch, Fault, Id, InvalidRequest, Message, Request, encode_error, encode_result, parse_cancel
 from omegad.rpc.wire import Limits, Wire
 
 CANCEL = "rpc.cancel"
+SMALL_BYTES = 64 * 1024  # a connection whose answers take no more is served whatever other connections hold
+ANSWER_BYTES = 512  # what an answer is expected to take, unless those to its method were longer
+LEARNED_FROM_BYTES = 8 * 1024  # no refusal is so long, so that only methods there are can be learned of
+FADING = 63 / 64  # how soon a long answer is forgotten, with each shorter one to the same method
+EXCESS = 4  # times a connection's bound: large answers beyond it, which nobody could foresee, are withheld
+RETRY_S = 0.02  # nothing tells when the clients have read
+RETRIES_MAX = 250
 
 Reply = Callable[[bytes], None]
 
@@ -25,6 +36,12 @@ class Host(Protocol):
     stopping: anyio.Event
     requests: int
     refused: int
+    long_answers: Mapping[str, int]
+
+    @property
+    def held_bytes(self) -> int:
+        """What the answers of all connections take."""
+        ...
 
     def admit(self, session: "Session", connection: socket.socket) -> OmegadError | None:
         """Count *session* among those being served, or say why it is not."""
@@ -46,11 +63,14 @@ class Host(Protocol):
 class Job:
     """A request on its way to its answer."""
 
-    __slots__ = ("_reply", "_session", "id", "request", "scope", "why_cancelled")
+    __slots__ = ("_reply", "_session", "expected_bytes", "id", "is_in_batch", "request", "scope", "why_cancelled")
 
-    def __init__(self, session: "Session", request: Request, reply: Reply) -> None:
+    def __init__(self, session: "Session", request: Request, reply: Reply, *, is_in_batch: bool) -> None:
         self.request = request
         self.id: Id = None if request.id is UNSET else request.id
+        self.is_in_batch = is_in_batch
+        self.expected_bytes = 0
+        """What is set aside for its answer while it is served."""
         self.scope: anyio.CancelScope | None = None
         """What it runs in, once it does."""
         self.why_cancelled: OmegadError | None = None
@@ -69,25 +89,36 @@ class Job:
 
     def finish(self, answer: bytes | None) -> None:
         """Send *answer*, or for want of one say why it was cancelled, and make room for another."""
+        answer_bytes = len(answer or b"")
+        if not answer:
+            answer = encode_error(self.id, self.why_cancelled or ShuttingDown())
+        elif answer_bytes > SMALL_BYTES and self._session.is_in_excess():
+            answer = encode_error(self.id, Overloaded("too many answers of this connection are unread", hint="read answers before asking for more"))
+        self.reply(answer)
+        self._session.finished(self, answer_bytes)
+
+    def reply(self, answer: bytes) -> None:
+        """Send *answer*, unless nobody asked for one."""
         if self.request.id is not UNSET:
-            self._reply(answer or encode_error(self.id, self.why_cancelled or ShuttingDown()))
-        self._session.finished(self)
+            self._reply(answer)
 
 
 class Together:
     """Collects the answers of a batch and sends them in one line."""
 
-    def __init__(self, send: Reply, batch: Batch) -> None:
-        self._send = send
+    def __init__(self, session: "Session", batch: Batch) -> None:
+        self._session = session
         self._answers: list[bytes] = []
         self._missing = sum(isinstance(entry, Fault) or entry.id is not UNSET for entry in batch.entries)
 
     def reply(self, answer: bytes) -> None:
         """Add *answer*; the last one sends them all."""
         self._answers.append(answer)
+        self._session.collected_bytes += len(answer)
         self._missing -= 1
         if not self._missing:
-            self._send(b"[" + b",".join(self._answers) + b"]")
+            self._session.collected_bytes -= sum(map(len, self._answers))
+            self._session.wire.send(b"[" + b",".join(self._answers) + b"]")
 
 
 class Session:
@@ -102,7 +133,18 @@ class Session:
         self._waiting: deque[Job] = deque()
         self._running: set[Job] = set()
         self._running_bytes = 0
+        self._expected_bytes = 0
+        self._learned: dict[str, float] = {}
+        self.collected_bytes = 0
+        """Answers that wait for the others of their batch."""
+        self._retry: asyncio.TimerHandle | None = None
+        self._retries = 0
         self._by_id: dict[Id | UnsetType, Job] = {}
+
+    @property
+    def held_bytes(self) -> int:
+        """What its answers take, those that are being made among them."""
+        return self._expected_bytes + self.collected_bytes + self.wire.unread_bytes
 
     def opened(self, connection: socket.socket) -> OmegadError | None:
         """Say why the connection is refused, or None."""
@@ -115,6 +157,8 @@ class Session:
     def closed(self) -> None:
         """Cancel everything: nobody is there for the answers."""
         self._waiting.clear()
+        if self._retry:
+            self._retry.cancel()
         self.cancel_all(Refused("the client is gone"))
         self._host.dismiss(self)
 
@@ -129,31 +173,28 @@ class Session:
     def take(self, message: Message) -> None:
         """Serve *message*, now or when there is room."""
         if isinstance(message, Batch):
-            reply = Together(self.wire.send, message).reply
+            reply = Together(self, message).reply
             for entry in message.entries:
-                self._take(entry, reply)
+                self._take(entry, reply, is_in_batch=True)
         else:
-            self._take(message, self.wire.send)
+            self._take(message, self.wire.send, is_in_batch=False)
 
-    def _take(self, entry: Request | Fault, reply: Reply) -> None:
+    def _take(self, entry: Request | Fault, reply: Reply, *, is_in_batch: bool) -> None:
         self._host.requests += 1
         if isinstance(entry, Fault):
             self._host.refused += 1
             reply(encode_error(entry.id, entry.error))
         elif entry.method == CANCEL:
             self._cancel(entry, reply)
-        elif refusal := self._objection(entry):
-            self._host.refused += 1
-            if entry.id is not UNSET:
-                reply(encode_error(entry.id, refusal))
         else:
-            job = Job(self, entry, reply)
+            job = Job(self, entry, reply, is_in_batch=is_in_batch)
+            if refusal := self._objection(entry):
+                self._refuse(job, refusal)
+                return
             if entry.id is not UNSET:
                 self._by_id[entry.id] = job
-            if self._has_room():
-                self._start(job)
-            else:
-                self._waiting.append(job)
+            self._waiting.append(job)
+            self.proceed()
 
     def _objection(self, request: Request) -> OmegadError | None:
         if self._host.stopping.is_set():
@@ -162,22 +203,85 @@ class Session:
             return InvalidRequest("a request with this id is being served already", hint="give each request an id of its own")
         return None
 
-    def _has_room(self) -> bool:
+    def _refuse(self, job: Job, error: OmegadError) -> None:
+        self._host.refused += 1
+        job.reply(encode_error(job.id, error))
+
+    def proceed(self) -> None:
+        """Start what waits, as far as there is room."""
+        while self._waiting:
+            job = self._waiting[0]
+            job.expected_bytes = self._expect(job.request.method)
+            refusal = self._batch_is_too_long(job)
+            if not refusal and not self._has_place():
+                return  # until one that is served has ended
+            if not refusal and not self._has_room(job):
+                if self._retries < RETRIES_MAX:
+                    self._retry = self._retry or asyncio.get_running_loop().call_later(RETRY_S, self._try_again)
+                    return
+                refusal = Overloaded("clients leave too many answers unread", hint="ask again soon, or for less at once")
+            self._waiting.popleft()
+            self._retries = 0
+            if refusal:
+                self._by_id.pop(job.request.id, None)
+                self._refuse(job, refusal)
+            else:
+                self._start(job)
+
+    def _try_again(self) -> None:
+        self._retry = None
+        self.proceed()
+        self.wire.pump()
+
+    def _batch_is_too_long(self, job: Job) -> OmegadError | None:
+        """Refuse what cannot wait for room, because the room is taken by answers that wait for its own."""
+        bytes_max = self._limits.answer_bytes_max
+        if job.is_in_batch and self.collected_bytes and self.collected_bytes + job.expected_bytes > bytes_max:
+            return Overloaded(f"the answers to the batch take more than {bytes_max} bytes", hint="ask for less in one batch")
+        return None
+
+    def _has_place(self) -> bool:
         return len(self._running) < self._limits.requests_in_flight_max and self._running_bytes <= self._limits.line_bytes_max
+
+    def _has_room(self, job: Job) -> bool:
+        held = self._expected_bytes + self.wire.unread_bytes
+        if held + self.collected_bytes + job.expected_bytes <= SMALL_BYTES:
+            return True
+        if held and held + job.expected_bytes > self._limits.answer_bytes_max:
+            return False  # which is for its own client to mend
+        in_all = self._limits.answer_bytes_in_all_max // (2 if held else 1)  # those that read are not to wait for those that do not
+        has_room = self._host.held_bytes + job.expected_bytes <= in_all
+        self._retries += not has_room
+        return has_room
+
+    def _expect(self, method: str) -> int:
+        """Return how long an answer may be; never so long that there would be no room for it."""
+        longest = max(self._host.long_answers.get(method, ANSWER_BYTES), int(self._learned.get(method, 0)))
+        return min(longest, self._limits.answer_bytes_in_all_max // 2)
+
+    def _learn(self, method: str, answer_bytes: int) -> None:
+        if method in self._learned or answer_bytes > LEARNED_FROM_BYTES:
+            self._learned[method] = max(answer_bytes, self._learned.get(method, 0) * FADING)
+
+    def is_in_excess(self) -> bool:
+        """Say whether answers take far more than was foreseen."""
+        return self.collected_bytes + self.wire.unread_bytes > EXCESS * self._limits.answer_bytes_max
 
     def _start(self, job: Job) -> None:
         self._running.add(job)
         self._running_bytes += memoryview(job.request.params).nbytes
+        self._expected_bytes += job.expected_bytes
         self._host.start(job)
 
-    def finished(self, job: Job) -> None:
+    def finished(self, job: Job, answer_bytes: int) -> None:
         """Forget *job*, and start what waited for its place."""
         self._running.discard(job)
         self._running_bytes -= memoryview(job.request.params).nbytes
+        self._expected_bytes -= job.expected_bytes
+        self._learn(job.request.method, answer_bytes)
         if job.request.id is not UNSET:
             self._by_id.pop(job.id, None)
-        if self._waiting and self._has_room():
-            self._start(self._waiting.popleft())
+        self.proceed()
         self.wire.pump()
 
     def _cancel(self, request: Request, reply: Reply) -> None:

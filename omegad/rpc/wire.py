@@ -36,6 +36,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Answers that a client may leave unread before no more requests are read from it."""
     unread_s: Annotated[float, Meta(gt=0)] = 30.0
     """A client that then reads nothing at all for so long is disconnected."""
+    answer_bytes_max: Positive = 4 * 1024 * 1024
+    """What one connection's answers may take, those that are being made or collected for a batch among them, before no more are begun."""
+    answer_bytes_in_all_max: Positive = 64 * 1024 * 1024
 
 
 class Owner(Protocol):
@@ -55,6 +58,10 @@ class Owner(Protocol):
 
     def is_idle(self) -> bool:
         """Say whether nothing is left to be answered."""
+        ...
+
+    def proceed(self) -> None:
+        """Start what waits for the client to read."""
         ...
 
     def may_linger(self) -> bool:
@@ -152,6 +159,11 @@ class Wire(asyncio.Protocol):
         elif not self._transport.is_reading():
             self._probe = self._loop.call_later(PROBE_S, self._miss)
 
+    @property
+    def unread_bytes(self) -> int:
+        """What was sent and did not fit into the operating system's buffers yet."""
+        return self._outgoing_bytes + self._transport.get_write_buffer_size()
+
     def send(self, line: bytes) -> None:
         """Send *line* and a newline, soon; nothing when the connection is closed."""
         if self._transport.is_closing():
@@ -204,6 +216,7 @@ class Wire(asyncio.Protocol):
         self._read.set()
         self._read = None
         if not self._transport.is_closing():
+            self._owner.proceed()
             self.pump()
 
     def _watch(self) -> None:

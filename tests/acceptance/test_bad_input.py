@@ -412,6 +412,31 @@ def _send_until_it_is_not_read(connection: Raw, line: bytes) -> None:
     raise AssertionError("whatever is sent is read")
 
 
+@pytest.mark.parametrize("is_batch", [True, False])
+def test_pages_of_the_log_that_nobody_reads_take_little_memory(homes: Callable[..., Home], *, is_batch: bool) -> None:
+    home = homes().start()
+    with home.raw() as connection:
+        for number in range(4_000):
+            params = b'{"session_id":"s","tool_name":"Read","tool_input":"%d %s"}' % (number, b"lorem ipsum " * 120)
+            connection.send(b'{"jsonrpc":"2.0","id":%d,"method":"tool.record","params":%s}' % (number, params))
+            if number % 50 == 49:
+                for _ in range(50):
+                    assert "result" in connection.receive()
+    before = home.call("system.status")["rss_bytes"]
+    asked = [b'{"jsonrpc":"2.0","id":%d,"method":"log.read","params":{"limit":10000}}' % number for number in range(100)]
+    with ExitStack() as stack:
+        for _ in range(4):
+            stack.enter_context(home.raw()).send(b"[" + b",".join(asked) + b"]" if is_batch else b"\n".join(asked))
+        largest = 0
+        for _ in range(100):
+            largest = max(largest, home.call("system.status")["rss_bytes"])
+            time.sleep(0.02)
+        assert largest - before < RSS_GROWTH_MAX
+        page = home.call("log.read", limit=10_000)
+        assert 0 < len(page["events"]) < page["head"]
+    assert len(home.events()) == page["head"]
+
+
 def test_more_connections_than_are_served_are_told_so(homes: Callable[..., Home]) -> None:
     home = homes(OMEGAD_CONNECTIONS_MAX="20").start()
     with ExitStack() as stack:

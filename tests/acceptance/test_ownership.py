@@ -192,13 +192,30 @@ def test_a_home_of_another_user_is_refused(home: Home) -> None:
     assert "Traceback" not in refused.stderr
 
 
-def test_a_home_that_is_a_link_to_elsewhere_is_refused(home: Home, tmp_path: Path) -> None:
+def test_a_home_that_is_a_link_is_the_one_it_leads_to(home: Home, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(home.path)
     home.environ["OMEGAD_HOME"] = str(link)
-    refused = _serve_in_vain(home)
-    assert refused.returncode == REFUSED
-    assert f"{link} is not a directory of its own" in refused.stderr
+    home.start()
+    assert home.call("system.status")["home"] == str(home.path)
+
+
+def test_a_lock_that_somebody_only_looks_at_keeps_no_daemon_from_starting(home: Home) -> None:
+    home.paths.lock.touch(mode=0o600)
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.is_set():
+            endpoint.holder(home.paths.lock)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        home.start()
+    finally:
+        over.set()
+        looking.join(PATIENCE_S)
+    assert endpoint.holder(home.paths.lock) == home.process.pid
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -272,8 +289,14 @@ def test_what_is_acknowledged_while_a_daemon_stops_is_there_afterwards(daemon: H
     daemon.check()
 
 
+def test_a_variable_of_another_program_ends_no_daemon(home: Home) -> None:
+    home.environ["OMEGAD_FOO"] = "1"
+    home.start()
+    assert "OMEGAD_FOO is ignored" in home.printed()
+
+
 def test_a_setting_that_does_not_exist_is_refused_with_the_nearest_that_does(home: Home) -> None:
-    home.environ["OMEGAD_MODELL"] = "none"
+    (home.path / "config.toml").write_text('modell = "none"\n', encoding="utf-8")
     refused = _serve_in_vain(home)
     assert refused.returncode == 2
     assert "unknown setting 'modell'" in refused.stderr

@@ -3,7 +3,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from omegad.cli import starting
+from omegad.errors import Unavailable
+from omegad.rpc import endpoint
 from tests.cli.conftest import PATIENCE_S, ROOT, Command
 
 
@@ -84,7 +88,35 @@ def test_two_homes_cannot_share_a_socket(omegad: Command, tmp_path: Path) -> Non
 
 
 def test_settings_that_are_wrong_are_wrong_usage(omegad: Command) -> None:
-    assert "did you mean 'model'" in omegad("serve", status=2, OMEGAD_MODLE="none").stderr
+    assert "readers" in omegad("serve", status=2, OMEGAD_READERS="many").stderr
+
+
+def test_a_variable_that_names_no_setting_is_warned_of(omegad: Command) -> None:
+    assert "did you mean OMEGAD_MODEL?" in omegad("start", OMEGAD_MODLE="none").stderr
+
+
+def test_a_process_that_got_the_number_of_a_daemon_is_left_alone(omegad: Command) -> None:
+    omegad.home.mkdir(mode=0o700)
+    omegad.paths.lock.write_text(f"{os.getpid()}\n")
+    assert "no omegad was running" in omegad("stop").stdout
+    omegad("start")
+
+
+def test_a_home_that_hangs_is_told_with_who_holds_it(omegad: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "STOP_S", 0.2)
+    omegad.home.mkdir(mode=0o700)
+    with endpoint.lock(omegad.paths.lock), pytest.raises(Unavailable, match=f"process {os.getpid()} holds") as refused:
+        starting.stop(omegad.paths)
+    assert f"kill {os.getpid()}" in refused.value.hint
+
+
+@pytest.mark.parametrize("verb", ["start", "status"])
+def test_a_home_that_cannot_be_written_is_told_and_no_daemon_runs(omegad: Command, verb: str) -> None:
+    omegad.home.mkdir(mode=0o700)
+    omegad.paths.daemon_log.mkdir()  # whatever the file system says, root may write elsewhere
+    refused = omegad(verb, status=3)
+    assert f"{omegad.paths.daemon_log} cannot be written" in refused.stderr
+    assert "OMEGAD_HOME" in refused.stderr
 
 
 def test_options_name_the_home_and_the_socket_of_the_daemon_that_is_started(omegad: Command, tmp_path: Path) -> None:

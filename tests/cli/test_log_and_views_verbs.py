@@ -65,7 +65,7 @@ def test_the_latest_events_are_shown_or_those_after_a_position(served: Command) 
 
 
 def test_a_position_beyond_the_log_is_refused_by_following_too(served: Command) -> None:
-    assert "beyond the end of the log" in served("log", "--follow", "--after", "999999", status=1).stderr
+    assert "beyond the end of the log" in served("log", "--follow", "--after", "999999", status=2).stderr
 
 
 def test_the_log_and_the_views_are_verified_and_rebuilt(served: Command) -> None:
@@ -79,7 +79,7 @@ def test_the_log_and_the_views_are_verified_and_rebuilt(served: Command) -> None
 
 
 def test_a_view_that_there_is_not_is_named_with_those_that_there_are(served: Command) -> None:
-    assert "the views are memories, edges" in served("rebuild", "nonesuch", status=1).stderr
+    assert "the views are memories, edges" in served("rebuild", "nonesuch", status=2).stderr
 
 
 def change_a_view(home: Path) -> None:
@@ -120,6 +120,6 @@ def test_someone_who_looks_sees_a_bar_and_colours(served: Command) -> None:
     served.store("a row for the bar")
     shown = on_a_terminal(served, "rebuild")
     assert "rebuilding" in shown
-    assert "\r\033[K" in shown
+    assert "\033[2K" in shown
     assert "\033[2m" in shown
     assert "\033[" not in on_a_terminal(served, "status", NO_COLOR="1")

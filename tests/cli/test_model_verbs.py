@@ -11,11 +11,11 @@ def test_models_are_listed_without_a_daemon(omegad: Command, tmp_path: Path) -> 
 
 
 def test_a_model_that_is_not_in_the_catalogue_is_refused_with_those_that_are(omegad: Command, tmp_path: Path) -> None:
-    assert "there are: bge-small-en-v1.5" in omegad("model", "install", "word2vec", status=1, XDG_CACHE_HOME=str(tmp_path)).stderr
+    assert "there are: bge-small-en-v1.5" in omegad("model", "install", "word2vec", status=2, XDG_CACHE_HOME=str(tmp_path)).stderr
 
 
 def test_a_folder_without_the_files_is_refused_with_what_it_lacks(omegad: Command, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    refused = omegad("model", "install", "bge-small-en-v1.5", "--from", str(tmp_path / "empty"), status=1, XDG_CACHE_HOME=str(tmp_path))
+    refused = omegad("model", "install", "bge-small-en-v1.5", "--from", str(tmp_path / "empty"), status=2, XDG_CACHE_HOME=str(tmp_path))
     assert "has no file config.json" in refused.stderr
     assert not omegad.home.exists()

@@ -118,6 +118,19 @@ def test_what_is_whole_is_left_alone_and_what_is_not_is_mended(known_model: Mode
     assert again.manifest == first.manifest
 
 
+def test_a_folder_that_is_named_is_installed_from_unless_it_holds_the_same(full_size: Any, folder_model: Model, models_dir: Path) -> None:
+    install(folder_model, models_dir)
+    assert install(folder_model, models_dir, source=Folder(str(full_size.folder))).was_there
+    other = models_dir.parent / "other"
+    shutil.copytree(full_size.folder, other)
+    (other / "config.json").write_text((other / "config.json").read_text() + "\n")
+    done = install(folder_model, models_dir, source=Folder(str(other)))
+    assert (done.was_there, done.manifest.source) == (False, Folder(str(other)))
+    (other / "config.json").unlink()
+    with pytest.raises(Invalid, match=r"config\.json"):
+        install(folder_model, models_dir, source=Folder(str(other)))
+
+
 def outdated(folder: Path) -> None:
     """Make of an installed model what an earlier version would have left."""
     manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)

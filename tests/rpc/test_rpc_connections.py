@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from omegad.errors import OmegadError, Unavailable
+from omegad.rpc import session
 from omegad.rpc.server import Call, Limits
 from tests.rpc.misbehaving import MEGABYTE, Desk, by_id, code_of
 from tests.rpc.raw_client import serving, until
@@ -91,6 +92,54 @@ async def test_a_slow_reader_stalls_nobody_and_its_answers_do_not_pile_up() -> N
             with anyio.fail_after(30):
                 assert {msgspec.json.decode(await reader.readline())["id"] for _ in range(200)} == set(range(200))
             writer.close()
+
+
+async def test_no_more_answers_are_made_than_a_connection_may_leave_unread_and_all_of_them_arrive() -> None:
+    desk = Desk()
+    limits = Limits(answer_bytes_max=4 * MEGABYTE)
+    async with serving(desk, limits, long_answers={"big": MEGABYTE}) as house, house.dial() as other:
+        with socket.socket(socket.AF_UNIX) as slow:
+            slow.connect(str(house.path))
+            for i in range(60):
+                slow.sendall(msgspec.json.encode({"jsonrpc": "2.0", "id": i, "method": "big"}) + b"\n")
+            await until(lambda: len(desk.seen) >= 4)
+            for _ in range(100):
+                assert (await other.call("echo"))["result"] == {}
+            assert desk.seen.count("big") <= 8
+            assert house.server.held_bytes <= 8 * MEGABYTE
+            reader, writer = await asyncio.open_unix_connection(sock=slow, limit=4 * MEGABYTE)
+            with anyio.fail_after(30):
+                assert {msgspec.json.decode(await reader.readline())["id"] for _ in range(60)} == set(range(60))
+            writer.close()
+
+
+async def test_clients_that_do_not_read_leave_room_for_those_that_do() -> None:
+    desk = Desk()
+    limits = Limits(answer_bytes_max=4 * MEGABYTE, answer_bytes_in_all_max=12 * MEGABYTE)
+    async with serving(desk, limits, long_answers={"big": MEGABYTE}) as house, AsyncExitStack() as stack, house.dial() as other:
+        deaf = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(4)]
+        for connection in deaf:
+            connection.connect(str(house.path))
+            for i in range(20):
+                connection.sendall(msgspec.json.encode({"jsonrpc": "2.0", "id": i, "method": "big"}) + b"\n")
+        await until(lambda: len(desk.seen) >= 4)
+        for _ in range(20):
+            assert (await other.call("echo"))["result"] == {}
+            assert (await other.call("big"))["result"] == "x" * MEGABYTE
+        assert house.server.held_bytes <= 12 * MEGABYTE
+
+
+async def test_a_client_that_finds_no_room_for_its_answer_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "RETRIES_MAX", 3)
+    desk = Desk()
+    limits, long_answers = Limits(answer_bytes_in_all_max=2 * MEGABYTE), dict.fromkeys(("big", "hang"), MEGABYTE)
+    async with serving(desk, limits, long_answers=long_answers) as house, house.dial() as first, house.dial() as second, house.dial() as third:
+        for line in (first, second):
+            line.ask(1, "hang")
+            await desk.begun.acquire()
+        assert code_of(await third.call("big")) == -32004
+        assert (await third.call("echo"))["result"] == {}
+        assert desk.seen == ["hang", "hang", "echo"]
 
 
 async def test_a_client_that_reads_nothing_at_all_is_disconnected() -> None:

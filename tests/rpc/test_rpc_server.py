@@ -132,6 +132,28 @@ async def test_a_batch_larger_than_the_limit_in_flight_is_still_answered_whole()
         assert by_id(await line.receive()).keys() == set(range(100))
 
 
+async def test_a_batch_whose_answers_take_too_much_is_answered_as_far_as_they_go() -> None:
+    desk = Desk()
+    async with serving(desk, Limits(answer_bytes_max=4 * MEGABYTE), long_answers={"big": MEGABYTE}) as house, house.dial() as line:
+        line.send([{"jsonrpc": "2.0", "id": i, "method": "big"} for i in range(100)])
+        answers = by_id(await line.receive())
+        assert answers.keys() == set(range(100))
+        refused = [code_of(answer) for answer in answers.values() if "error" in answer]
+        assert (set(refused), len(refused)) == ({-32004}, 100 - desk.seen.count("big"))
+        assert 1 < desk.seen.count("big") <= 5
+        assert (await line.call("echo"))["result"] == {}
+
+
+async def test_long_answers_that_nobody_could_foresee_are_withheld_once_too_many_are_collected() -> None:
+    desk = Desk()
+    async with serving(desk, Limits(answer_bytes_max=MEGABYTE)) as house, house.dial() as line:
+        line.send([{"jsonrpc": "2.0", "id": i, "method": "big"} for i in range(64)])
+        answers = await line.receive()
+        assert len(answers) == 64
+        assert {code_of(answer) for answer in answers if "error" in answer} == {-32004}
+        assert sum("result" in answer for answer in answers) <= 5
+
+
 async def test_no_more_requests_run_than_may_be_in_flight_and_none_is_lost() -> None:
     desk = Desk()
     async with serving(desk, Limits(requests_in_flight_max=4)) as house, house.dial() as line, house.dial() as other:
