@@ -50,8 +50,10 @@ def log(place: Place, *, is_full: bool) -> Iterator[Finding]:
     report = ask_long(place, "log.verify", "verifying the log")
     if report["ok"]:
         yield ok("log", f"{report['events']:,} events, {length}; every link of the chain holds")
-    else:
+    elif report["first_bad"] is not None:
         yield failed("log", f"the chain breaks at position {report['first_bad']:,}", "stop the daemon and restore log.db from a backup")
+    for problem in report["problems"]:
+        yield failed("log", problem, "stop the daemon and restore log.db from a backup")
 
 
 def views(place: Place, *, is_full: bool) -> Iterator[Finding]:

@@ -29,8 +29,10 @@ def verify(arguments: Namespace, place: Place) -> int:
         return 0 if is_ok else 1
     if log["ok"]:
         print(f"log: {log['events']:,} events are as they were written, head {log['head_hash'][:16]}…")
-    else:
+    elif log["first_bad"] is not None:
         warn(f"log: BROKEN at position {log['first_bad']:,}; restore log.db from a backup")
+    for problem in log["problems"]:
+        warn(f"log: {problem}")
     _write_views(views)
     if not views["ok"]:
         warn("a view does not equal the log; `omegad rebuild` builds it again")

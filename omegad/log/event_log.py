@@ -233,20 +233,22 @@ class EventLog(LogReader):
         return await verifying.verify(self.path, self._vocabulary, progress)
 
     async def _commit(self, batch: list[tuple[Proposal, asyncio.Future[Outcome]]]) -> None:
-        proposals = [proposal for proposal, _ in batch]
+        proposals, loop = [proposal for proposal, _ in batch], asyncio.get_running_loop()
 
-        def on_thread(connection: Connection) -> Committed:
-            done = self._appender.commit(connection, proposals, self._head)
+        def on_thread(connection: Connection) -> None:
+            committed = self._appender.commit(connection, proposals, self._head)
+            loop.call_soon_threadsafe(self._settle, batch, committed)  # at once: nobody waits for the checkpoint
             checkpoint_quietly(self._checkpointer, connection)
-            return done
 
         try:
             if self._is_writer_lost:
                 await self._reopen()
-            committed = await self._writer.run(on_thread)
+            await self._writer.run(on_thread)
         except Exception as error:  # noqa: BLE001  whoever waits is told, whatever it was
             await self._commit_failed(batch, error)
-            return
+
+    def _settle(self, batch: list[tuple[Proposal, asyncio.Future[Outcome]]], committed: Committed) -> None:
+        """Tell those of *batch*, and take them from it."""
         self.trouble = None
         self._advance(committed)
         for (_, answered), outcome in zip(batch, committed.outcomes, strict=True):
@@ -254,6 +256,7 @@ class EventLog(LogReader):
                 _fail(answered, outcome)
             elif not answered.done():
                 answered.set_result(outcome)
+        batch.clear()
 
     async def _commit_failed(self, batch: list[tuple[Proposal, asyncio.Future[Outcome]]], error: Exception) -> None:
         _log.error("log.commit_failed", proposals=len(batch), error=repr(error))

@@ -136,14 +136,14 @@ class Inline:
 
     def _create(self, connection: Connection) -> None:
         known = {name for (name,) in connection.execute("SELECT name FROM inline_projections")}
-        is_empty = connection.execute("SELECT 1 FROM events LIMIT 1").fetchone() is None
+        begin = 0 if reading.head(connection) else None
         for name in self._projections.keys() - known:
             for table in getattr(self._projections[name], "REPLACES", ()):
                 connection.execute(f'DROP TABLE IF EXISTS "{table}"')
             before = _tables(connection)
             run_script(connection, self._projections[name].SCHEMA)
             made = msgspec.json.encode(sorted(_tables(connection) - before)).decode()
-            row = (name, *(self._identity(name) or ()), made, None if is_empty else 0)
+            row = (name, *(self._identity(name) or ()), made, begin)
             connection.execute("INSERT INTO inline_projections VALUES (?, ?, ?, ?, ?)", row)
 
 

@@ -15,30 +15,29 @@ EVENTS = (ToolCalled,)
 SCHEMA = """
 CREATE TABLE state_tool_calls (
     session_id  TEXT NOT NULL,
-    tool_use_id TEXT NOT NULL,
+    tool_use_id TEXT NOT NULL, -- '' in a row of its own for the session's latest call, beside the others, so that an append writes fewer pages
     position    INTEGER NOT NULL,
     call_index  INTEGER NOT NULL,
     PRIMARY KEY (session_id, tool_use_id)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE state_sessions (
-    session_id TEXT PRIMARY KEY,
-    calls      INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
 """
-CANONICAL = ("SELECT * FROM state_tool_calls ORDER BY session_id, tool_use_id", "SELECT * FROM state_sessions ORDER BY session_id")
+CANONICAL = ("SELECT * FROM state_tool_calls ORDER BY session_id, tool_use_id",)
 REPLACES = ("tool_guards", "session_guards")
 """The tables in which earlier versions kept this, to be removed."""
 
 _CALL = "INSERT INTO state_tool_calls VALUES (?, ?, ?, ?)"
-_SESSION = "INSERT INTO state_sessions VALUES (?, ?) ON CONFLICT (session_id) DO UPDATE SET calls = excluded.calls"
+_LATEST = """
+INSERT INTO state_tool_calls VALUES (?, '', ?, ?)
+ON CONFLICT (session_id, tool_use_id) DO UPDATE SET (position, call_index) = (excluded.position, excluded.call_index)
+"""
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case ToolCalled(tool_use_id=tool_use_id, call_index=call_index):
             session_id = recorded.session_id or ""
-            yield Statement(_SESSION, (session_id, call_index))
-            if tool_use_id is not None:
+            yield Statement(_LATEST, (session_id, recorded.position, call_index))
+            if tool_use_id:
                 yield Statement(_CALL, (session_id, tool_use_id, recorded.position, call_index))
         case _:
             pass
@@ -66,5 +65,5 @@ class ToolCalls:
 
     def count(self, session_id: str) -> int:
         """Return how many tool calls of the session are recorded."""
-        row = self._connection.execute("SELECT calls FROM state_sessions WHERE session_id = ?", (session_id,)).fetchone()
-        return int(row[0]) if row else 0
+        latest = self.get(session_id, "")
+        return latest.call_index if latest else 0

@@ -6,7 +6,7 @@
    tests/acceptance/test_field_notes.py::test_maintenance_takes_nothing_away_that_was_to_stay
 2. An upgrade takes every memory for superseded.
    tests/dispatch/test_lives.py::test_a_home_of_the_first_format_is_served_as_it_was
-   tests/log/test_guards.py::test_a_log_of_the_first_format_opens_with_every_byte_of_its_events_and_with_the_guards_of_today
+   tests/state/test_memories.py::test_a_log_of_the_first_format_opens_with_every_byte_of_its_events_and_with_the_guards_of_today
    tests/events/test_golden.py::test_a_released_payload_decodes_to_its_event
    tests/projections/test_contract.py::test_a_projection_shows_every_event_that_was_ever_released
 3. File names cannot be found.

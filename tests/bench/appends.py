@@ -10,9 +10,9 @@ import anyio
 
 from omegad import daemon
 from omegad.clock import SystemClock
+from omegad.commands.tool import RecordToolCall
 from omegad.daemon import VOCABULARY
 from omegad.log import event_log
-from omegad.log.decision import Proposal
 from omegad.log.event_log import EventLog
 from omegad.storage.driver import Connection, sqlite
 from tests.bench import homes
@@ -39,11 +39,11 @@ async def _measure(home: Path, effort: Effort) -> list[Figure]:
         with closing(bare(home / "bare.db")) as connection:
             for number in range(rounds):
                 commits(connection, singles, 1, row_bytes, bare_one)
-                await _one_after_the_other(log, _proposals(singles, f"one-{number}"), one)
+                await _one_after_the_other(log, _commands(singles, f"one-{number}"), one)
                 timer = Timer()
                 commits(connection, batches, WAITERS, row_bytes, timer)
                 bare_many.append(batches * WAITERS / sum(timer.ms) * 1e3)
-                many.append(await _together(log, [_proposals(batches, f"many-{number}-{waiter}") for waiter in range(WAITERS)]))
+                many.append(await _together(log, [_commands(batches, f"many-{number}-{waiter}") for waiter in range(WAITERS)]))
         await log.drain()
     middle = sorted(bare_many)[len(bare_many) // 2]
     floor_one, floor_many = of_calls("", bare_one.ms).median, middle
@@ -56,28 +56,29 @@ async def _measure(home: Path, effort: Effort) -> list[Figure]:
 
 async def _row_bytes(log: EventLog) -> int:
     """Return how many bytes the rows of one event hold."""
-    await log.append(_proposals(1, "size")[0])
+    await log.append(homes.proposal_of(homes.tool_call(1, "size")))
     columns = " + ".join(f"length({name})" for name in ("event_id", "tag", "origin", "session_id", "project", "client", "payload_hash", "chain"))
     sql = f"SELECT {columns} + 5 * 8 + length(salt) + length(body) FROM events JOIN payloads USING (position)"
     return int(await log._readers.read(lambda connection: connection.execute(sql).fetchone()[0]))
 
 
-def _proposals(count: int, session_id: str) -> list[Proposal]:
-    return [homes.proposal_of(homes.tool_call(number, session_id)) for number in range(count)]
+def _commands(count: int, session_id: str) -> list[RecordToolCall]:
+    return [homes.tool_call(number, session_id) for number in range(count)]
 
 
-async def _one_after_the_other(log: EventLog, proposals: Sequence[Proposal], timer: Timer) -> None:
-    for proposal in proposals:
+async def _one_after_the_other(log: EventLog, commands: Sequence[RecordToolCall], timer: Timer) -> None:
+    for command in commands:
+        proposal = homes.proposal_of(command)  # as a request comes in: just before it is appended
         with timer.lap():
             await log.append(proposal)
 
 
-async def _together(log: EventLog, work: Sequence[Sequence[Proposal]]) -> float:
+async def _together(log: EventLog, work: Sequence[Sequence[RecordToolCall]]) -> float:
     """Return the events per second of as many waiters as there are lists, each appending its own one after the other."""
     started = time.perf_counter()
     async with anyio.create_task_group() as waiters:
-        for proposals in work:
-            waiters.start_soon(partial(_one_after_the_other, log, proposals, Timer()))
+        for commands in work:
+            waiters.start_soon(partial(_one_after_the_other, log, commands, Timer()))
     return sum(map(len, work)) / (time.perf_counter() - started)
 
 

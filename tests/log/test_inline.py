@@ -23,7 +23,7 @@ from omegad.log.inline import Inline, InlineProjection, ProjectionFailed
 from omegad.projection import Statement
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
-from tests.builders import PATIENCE_S, FakeClock, Written, append, everything, proposal, queried, rows, stored, until
+from tests.builders import PATIENCE_S, FakeClock, Written, append, everything, proposal, queried, rows, running_log, stored, until
 
 SEEDS = count()
 
@@ -231,3 +231,21 @@ async def test_appends_go_on_while_the_log_is_verified(tmp_path: Path) -> None:
             tasks.start_soon(append, log, stored(f"new-{number}"))
         reports = [await log.verify(lambda *_: None) for _ in range(3)]
         assert [report.problems for report in reports] == [(), (), ()]
+
+
+@pytest.mark.parametrize("what", ["state_memories", "state_memories_by_content", "sqlite_autoindex_events_1"])
+async def test_a_damaged_page_of_a_table_or_an_index_is_seen(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "log.db"
+    async with running_log(path) as log:
+        await append(log, *(stored(f"mem-{number}", str(number)) for number in range(200)))
+    connection = open_writer(path, durable=False)
+    root, size = rows(connection, "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = ?", what)[0]
+    connection.close()
+    with path.open("r+b") as file:
+        file.seek((root - 1) * size + 200)
+        file.write(b"\x07" * (size - 200))
+    async with running_log(path) as log:
+        report = await log.verify(lambda *_: None)
+        assert not report.ok
+        assert report.problems
+        assert len(await everything(log)) == 200

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from omegad.errors import LogBroken
+from omegad.errors import LogBroken, StorageFailed
+from omegad.events import CODEC
 from omegad.log import event_log, reading
+from omegad.log.decision import Cursor
 from tests.builders import append, proposal, rated, running_log, stored
 
 
@@ -52,3 +54,28 @@ async def test_what_was_proposed_for_later_is_appended_when_the_log_has_settled(
         assert log.head == 1
         await log.settled()
         assert log.head == 1
+
+
+async def test_a_log_is_read_by_another_process_byte_for_byte_and_left_as_it_is(tmp_path: Path) -> None:
+    async with running_log(tmp_path / "log.db") as log, reading.opened(tmp_path / "log.db", CODEC) as reader:
+        await append(log, stored("mem-1"), rated("mem-1"), cursor=Cursor("expiry", 1))
+        assert reader.head == 0
+        assert await reader.refresh() == 2
+        assert await reader.read(0, 10) == await log.read(0, 10)
+        assert await reader.read_at([2]) == await log.read_at([2])
+        assert (await reader.chain_at(2), await reader.cursors()) == (await log.chain_at(2), await log.cursors())
+        raws = await reader.raw(0, 10)
+        assert [raw.recorded(CODEC) for raw in raws] == await log.read(0, 10)
+        stored_rows = await log._writer.run(
+            lambda c: c.execute("SELECT e.*, salt, CAST(body AS BLOB) FROM events AS e JOIN payloads USING (position)").fetchall()
+        )
+        assert [(*raw.envelope, raw.chain, raw.salt, raw.body) for raw in raws] == stored_rows
+        with pytest.raises(Exception, match="readonly"):
+            await reader._readers.read(lambda connection: connection.execute("DELETE FROM cursors"))
+
+
+async def test_there_is_nothing_to_read_where_no_log_is(tmp_path: Path) -> None:
+    with pytest.raises(StorageFailed, match="no log"):
+        async with reading.opened(tmp_path / "log.db", CODEC):
+            pass
+    assert not (tmp_path / "log.db").exists()

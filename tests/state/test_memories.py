@@ -53,7 +53,7 @@ from tests.builders import (
 from tests.histories import STEPS, Step, history
 
 SECOND = 1_000_000
-TABLES = ("state_memories", "state_embeddings", "state_tool_calls", "state_sessions")
+TABLES = ("state_memories", "state_embeddings", "state_tool_calls")
 GOLDEN = Path(__file__).parents[1] / "events" / "golden"
 
 
@@ -334,8 +334,8 @@ async def test_a_log_of_the_first_format_opens_with_every_byte_of_its_events_and
     assert three
     assert (one.state, one.pending, one.ttl_seconds, one.expires_at) == ("active", False, 60, events[0].occurred_at + 60 * SECOND)
     assert (one.event_type, one.session_id, one.changed_at, two.state, three.state) == ("memory", "session-1", 2, "superseded", "deleted")
-    assert (tables["state_embeddings"], tables["state_sessions"]) == ([("mem-1", "paper-1")], [("session-1", 2)])
-    assert [row[:2] for row in tables["state_tool_calls"]] == [("session-1", "toolu-1"), ("session-1", "toolu-2")]
+    assert tables["state_embeddings"] == [("mem-1", "paper-1")]
+    assert [row[:2] for row in tables["state_tool_calls"]] == [("session-1", ""), ("session-1", "toolu-1"), ("session-1", "toolu-2")]
 
 
 def test_a_memory_of_the_first_version_has_no_automatic_tags_and_was_asked_for() -> None:
