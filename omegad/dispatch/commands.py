@@ -22,8 +22,10 @@ from omegad.dispatch.storing import Storing
 from omegad.errors import OmegadError
 from omegad.log.decision import Decide, Outcome, Proposal, RequestKey
 from omegad.queries.graph import edge_types_between, superseded_by
+from omegad.views.barrier import Barrier
 
 TRIES = 3
+EDGES = Barrier(names=("edges",), wait_s=0.0, makes_do=True)  # waited for before, for as long as a command waits
 
 OnPending = Callable[[], None]
 
@@ -121,13 +123,13 @@ class CommandDispatch:
         await self._storing.views_reach(max(origin.written, self.acknowledged))
         replaced: tuple[str, ...] = ()
         with suppress(OmegadError):  # views that cannot be read keep nobody from deleting
-            replaced = await self._views.read(partial(superseded_by, memory_id=command.memory_id))
+            replaced = await self._views.at(EDGES, lambda connection, _: superseded_by(connection, memory_id=command.memory_id))
         return await self._append(command, origin, partial(lifecycle.delete, command, replaced))
 
     async def _unlink(self, command: UnlinkMemories, origin: Origin) -> Outcome:
         await self._storing.views_reach(max(origin.written, self.acknowledged))
         ends = (command.memory_id, command.target_id)
-        found = await self._views.read(partial(edge_types_between, ends=ends, edge_type=command.edge_type))
+        found = await self._views.at(EDGES, lambda connection, _: edge_types_between(connection, ends=ends, edge_type=command.edge_type))
         return await self._append(command, origin, partial(graph.unlink, command, found))
 
     async def _until_current(self, attempt: Attempt) -> Outcome:

@@ -14,7 +14,7 @@ from omegad.commands.store import TAG_CHARACTERS_MAX, PreparedStore, StoreMemory
 from omegad.commands.upsert import UpsertMemory
 from omegad.dispatch.neighbourhood import Embedded
 from omegad.dispatch.parts import Parts
-from omegad.errors import Invalid, Refused, Unavailable
+from omegad.errors import Invalid, Refused, Stale, Unavailable
 from omegad.ingestion.noise import noise_of
 from omegad.ingestion.tagging import tags_of
 from omegad.log.decision import Decide, Decision
@@ -25,6 +25,7 @@ from omegad.redaction.sanitise import TAGS_MAX
 from omegad.state import DecisionState
 from omegad.storage.driver import Connection
 from omegad.times import parse_time
+from omegad.views.barrier import Barrier, Snapshot
 
 FUTURE_US = 24 * 3_600 * 1_000_000  # by which the clock of whoever learned something may be ahead
 VIEWS_WAIT_S = 5.0  # for the views to show what is near, before deciding without
@@ -70,7 +71,10 @@ class Storing:
         """Look around for a store: what is near, and what its text makes of that."""
         if embedded is None and command.ack == "durable":
             return msgspec.structs.replace(base, pending=True)
-        found, position = await self._look_around(command, base, embedded)
+        try:
+            found, position = await self._look_around(command, base, embedded)
+        except Stale:  # the views cannot be read before they are built again; the backlog decides the relations then
+            return msgspec.structs.replace(base, pending=True)
         ready = msgspec.structs.replace(base, neighbours=found, read_position=position, is_last_try=is_last)
         if embedded is None:
             ready = msgspec.structs.replace(ready, pending=True, degraded="embedding")
@@ -137,7 +141,7 @@ class Storing:
         with anyio.move_on_after(VIEWS_WAIT_S):
             try:
                 await self._views.wait_for(position, search.VIEWS)
-            except Unavailable:
+            except (Unavailable, Stale):
                 return
 
     async def views_at_head(self) -> None:
@@ -165,16 +169,16 @@ class Storing:
         return tuple(tag for tag in tags_of(content, project, self._rules.tags) if len(tag) <= TAG_CHARACTERS_MAX)
 
     async def _look_around(self, command: StoreMemory, base: PreparedStore, embedded: Embedded | None) -> tuple[tuple[Neighbour, ...], int]:
-        mirror = self._near.mirror(self._views.file)
         now_us = self._clock.now_us()
-        searched = None if mirror is None or embedded is None else (mirror, embedded.vector)
         jaccard_min = self._types.of(command.event_type).jaccard
         is_whole = embedded is not None and embedded.is_whole
         scope = Scope(event_type=command.event_type, entity_id=command.entity_id, session_id=command.session_id)
 
-        def read(connection: Connection) -> tuple[tuple[Neighbour, ...], int]:
+        def read(connection: Connection, snapshot: Snapshot) -> tuple[tuple[Neighbour, ...], int]:
+            mirror = self._near.mirror(snapshot.file)
+            searched = None if mirror is None or embedded is None else (mirror, embedded.vector)
             rows = neighbours(connection, base.content, command.project, searched, now_us=now_us, leave_out=base.memory_id)
             near = [Near(**msgspec.structs.asdict(row), is_comparable=is_whole) for row in rows]
-            return relating.compare(base.content, scope, near, jaccard_min), search.position(connection, search.VIEWS)
+            return relating.compare(base.content, scope, near, jaccard_min), snapshot.position
 
-        return await self._views.read(read)
+        return await self._views.at(Barrier(names=search.VIEWS, wait_s=0.0, makes_do=True), read)

@@ -133,10 +133,10 @@ async def test_nothing_is_recorded_while_views_are_rebuilt(paths: Paths, clock: 
     async with served(paths, clock, KEYWORDS) as it:
         await it.caller.call("memory.store", content="the release train leaves soon", ttl_seconds=60)
         clock.us += 60 * SECOND_US
-        it.daemon.parts.views.rebuilding = ("memories",)
+        it.daemon.parts.views._building = {"memories"}
         await it.daemon.expiry.look()
         assert await events_of(it, MemoryExpired) == []
-        it.daemon.parts.views.rebuilding = ()
+        it.daemon.parts.views._building = set()
         await it.caller.call("views.rebuild")
         assert await events_of(it, MemoryExpired) == []
         await it.daemon.expiry.look()

@@ -39,8 +39,12 @@ async def _refusal(views: Views, barrier: Barrier, work: Callable[[Connection, S
 async def test_a_read_sees_what_it_waited_for_and_says_which_moment_that_is(tmp_path: Path, clock: FakeClock) -> None:
     async with views_of(tmp_path, clock, [counter("a", version=7), counter("b")]) as (log, views):
         await append(log, *[queried()] * 30)
-        for wanted in ({"own": 30}, {"min_position": 30}, {"acknowledged": 30, "wait_s": 20.0}):
-            assert await views.at(Barrier(names=("a",), **wanted), _count) == (30, 30, 0)
+        for barrier in (
+            Barrier(names=("a",), own=30),
+            Barrier(names=("a",), min_position=30),
+            Barrier(names=("a",), acknowledged=30, wait_s=20.0),
+        ):
+            assert await views.at(barrier, _count) == (30, 30, 0)
         assert await views.at(Barrier(names=("a",)), lambda _, snapshot: (snapshot.versions, snapshot.file)) == ({"a": 7}, views.file)
         assert isinstance(await _refusal(views, Barrier(names=("a",), min_position=31), _count), Invalid)
         assert isinstance(await _refusal(views, Barrier(names=("a",)), _missing), NotFound)
