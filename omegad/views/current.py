@@ -320,12 +320,12 @@ class Views:
         old = self.driver
         path = self._next_path()
         try:
+            generation.point_at(path)
             fresh = await self._open(path)
         except BaseException:
             generation.remove(path)
             raise
         self._serve(fresh)
-        generation.point_at(path)
         self._is_damaged = False
         old.retire()
         await old.generation.discard()

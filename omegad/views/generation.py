@@ -1,8 +1,9 @@
 """One file of views, `views-<number>.db`, and the name `views.db` that points at the current one."""
 
 import os
-from collections.abc import Collection, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from errno import ENOSPC
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from omegad.errors import StorageFailed, Unavailable
+from omegad.errors import StorageFailed, StorageFull, Unavailable
 from omegad.storage import readers
 from omegad.storage.checkpointer import Checkpointer
 from omegad.storage.database import Database
@@ -99,11 +100,12 @@ def current(home: Path) -> Path | None:
 
 
 def point_at(path: Path) -> None:
-    """Make `views.db` point at *path*, at once for everyone who opens it."""
+    """Make `views.db` point at *path*, at once for everyone who opens it. Raises `StorageFull` or `StorageFailed`."""
     fresh = path.with_name(POINTER + ".new")
-    fresh.unlink(missing_ok=True)
-    fresh.symlink_to(path.name)
-    fresh.replace(path.with_name(POINTER))
+    with _translated():
+        fresh.unlink(missing_ok=True)
+        fresh.symlink_to(path.name)
+        fresh.replace(path.with_name(POINTER))
 
 
 def next_path(home: Path, latest: Path | None) -> Path:
@@ -134,11 +136,20 @@ def remove_others(home: Path, keep: Path) -> None:
 
 def remove(path: Path) -> None:
     """Remove a database file and what belongs to it. Raises `StorageFailed` where something else has its name."""
-    try:
+    with _translated():
         for suffix in SUFFIXES:
             path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn what the system says of a name in the home into an error of the catalogue."""
+    try:
+        yield
     except OSError as error:
-        raise StorageFailed(f"{error.filename} cannot be removed: {error.strerror}", hint="move it away; omegad needs its name") from error
+        if error.errno == ENOSPC:
+            raise StorageFull from error
+        raise StorageFailed(f"{error.filename}: {error.strerror}", hint="move away what has the name of a file of views") from error
 
 
 def _prepare(connection: Connection, projections: Sequence[Projection]) -> dict[str, Checkpoint]:

@@ -304,7 +304,7 @@ async def test_damage_on_a_full_disk_is_waited_out(tmp_path: Path, clock: FakeCl
 async def test_a_directory_in_the_place_of_a_file_is_named(tmp_path: Path, clock: FakeClock) -> None:
     async with views_of(tmp_path, clock, [counter("a")]) as (_, views):
         (tmp_path / "views-verify.tmp").mkdir()
-        with pytest.raises(StorageFailed, match=r"views-verify\.tmp cannot be removed"):
+        with pytest.raises(StorageFailed, match=r"views-verify\.tmp: "):
             await views.verify((), nothing)
     (tmp_path / "views.db").unlink()
     (tmp_path / "views.db").mkdir()

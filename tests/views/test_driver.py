@@ -269,8 +269,11 @@ async def test_a_checkpoint_of_the_file_that_fails_makes_no_view_fail(tmp_path: 
 async def test_vectors_that_are_not_at_hand_are_filled_in_later(tmp_path: Path, clock: FakeClock) -> None:
     known: dict[Embedding, bytes] = {}
     async with views_of(tmp_path, clock, projections.ALL, known.get) as (log, views):
+        told: list[bool] = []
+        views.on_deferred = lambda: told.append(True)
         await append(log, stored("mem-1"), embedded("mem-1", "one", "two"), stored("mem-2", "other"), embedded("mem-2", "three"))
         await views.wait_for(4, views.names)
+        assert told
         assert await views.read(_vectors) == [(2048, None, 0), (2049, None, 0), (4096, None, 0)]
         assert await views.driver.fill_at([2, 4]) == 0
         wanted = [Embedding("paper-1", text_hash) for event in (embedded("x", "one"), embedded("x", "three")) for text_hash in event.text_hashes]
