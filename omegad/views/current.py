@@ -132,9 +132,10 @@ class Views:
         """Wait as *barrier* says."""
         if barrier.min_position is not None and barrier.min_position > self._log.head:
             raise Invalid(f"min_position {barrier.min_position} is beyond the end of the log, {self._log.head}")
-        with anyio.move_on_after(barrier.wait_s):
-            while self._unserved(barrier.names):
-                await self.driver.moved()
+        if self._unserved(barrier.names):
+            with anyio.move_on_after(barrier.wait_s):
+                while self._unserved(barrier.names):
+                    await self.driver.moved()
         with anyio.move_on_after(barriers.OWN_WRITES_S) as patience:
             await self.wait_for(barrier.must, barrier.names)
         if patience.cancelled_caught:
@@ -212,7 +213,8 @@ class Views:
             raise Invalid(f"there is no view {unknown[0]!r}", hint=f"the views are {', '.join(self.names)}")
 
     def _unserved(self, names: Collection[str]) -> list[str]:
-        return [name for name in names if name not in self.driver.checkpoints]
+        served = self.driver.checkpoints
+        return [name for name in names if name not in served]
 
     def _check_served(self, names: Collection[str]) -> None:
         """Refuse to read tables that an earlier version made otherwise."""
