@@ -9,7 +9,7 @@ from argparse import Namespace
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import msgspec
 
@@ -22,10 +22,8 @@ from omegad.storage.database import open_reader, translated
 from omegad.views import generation, log_check
 
 METHOD = "memory.upsert"  # it has the time at which something was learned
-_COLUMNS = """
-node_id, content, event_type, session_id, project, entity_id, json(tags), priority, json(metadata), referenced_date, ttl_seconds,
-source, confidence, on_probation, created_at
-"""
+AS_THEY_ARE = ("content", "event_type", "session_id", "project", "entity_id", "priority", "referenced_date", "ttl_seconds")
+COLUMNS = (*AS_THEY_ARE, "node_id", "tags", "metadata", "source", "confidence", "on_probation", "created_at")
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -55,36 +53,34 @@ def run(arguments: Namespace, place: Place) -> int:
 
 
 def salvage(views_file: Path, out: TextIO) -> int:
-    """Write each active memory of *views_file* to *out* as a line of JSON, oldest first; return how many. Raises storage errors."""
+    """Write each active memory of *views_file* to *out* as a line of JSON, oldest first; return how many.
+
+    What an earlier version had no column for is left out. Raises `Invalid` for a file without memories, and storage errors.
+    """
     count = 0
     with translated(), closing(open_reader(views_file)) as connection:
-        for row in connection.execute(f"SELECT {_COLUMNS} FROM memories WHERE status = 'active' ORDER BY id"):
-            out.write(msgspec.json.encode(_line(*row)).decode() + "\n")
+        there = {row[1] for row in connection.execute("PRAGMA table_info(memories)")}
+        if not there:
+            raise Invalid(f"{views_file} has no memories", hint="name a file of views, as `views-1.db`")
+        columns = ", ".join(name if name in there else "NULL" for name in COLUMNS)
+        for row in connection.execute(f"SELECT {columns} FROM memories WHERE status = 'active' ORDER BY id"):
+            out.write(msgspec.json.encode(_line(dict(zip(COLUMNS, row, strict=True)))).decode() + "\n")
             count += 1
     return count
 
 
-def _line(memory_id: str, *row: object) -> Line:
-    content, event_type, session_id, project, entity_id, tags, priority, metadata, referenced, ttl_s, source, confidence, probation, created = row
-    given = {
-        "content": content,
-        "event_type": event_type,
-        "session_id": session_id,
-        "project": project,
-        "entity_id": entity_id,
-        "tags": msgspec.json.decode(str(tags)),
-        "priority": priority,
-        "metadata": msgspec.json.decode(str(metadata)),
-        "referenced_date": referenced,
-        "ttl_seconds": ttl_s,
-        "source": source or "salvage",
-        "confidence": 1.0 if confidence is None else confidence,
-        "probation": bool(probation),
-        "timestamp": created,
+def _line(memory: dict[str, Any]) -> Line:
+    given = {name: memory[name] for name in AS_THEY_ARE} | {
+        "tags": msgspec.json.decode(memory["tags"] or "[]"),
+        "metadata": msgspec.json.decode(memory["metadata"] or "{}"),
+        "source": memory["source"] or "salvage",
+        "confidence": 1.0 if memory["confidence"] is None else memory["confidence"],
+        "probation": bool(memory["on_probation"]),
+        "timestamp": memory["created_at"],
         "ack": "durable",
-        "request_id": f"salvage-{memory_id}",
+        "request_id": f"salvage-{memory['node_id']}",
     }
-    return Line({name: value for name, value in given.items() if value is not None}, memory_id)
+    return Line({name: value for name, value in given.items() if value is not None}, memory["node_id"])
 
 
 def _restore(lines: Path, place: Place) -> int:

@@ -9,6 +9,7 @@ from omegad.commands.command import new_id
 from omegad.commands.content import auto_tags, check_metadata, cleaned
 from omegad.commands.relating import Near, Neighbour, Scope
 from omegad.commands.store import PreparedStore, Stored, StoreMemory, store
+from omegad.errors import Stale
 from omegad.log.event import Position
 from omegad.method import CommandMethod, Embedded, Moment, RequestContext, Services
 from omegad.queries import search
@@ -61,7 +62,10 @@ async def look_around(
         near = [Near(**msgspec.structs.asdict(row), is_comparable=is_whole) for row in rows]
         return relating.compare(base.content, scope, near, jaccard_min), moment.position
 
-    found, position = await services.look(read, at_least=context.written, names=search.VIEWS)
+    try:
+        found, position = await services.look(read, at_least=context.written, names=search.VIEWS)
+    except Stale:  # the views cannot be read before they are built again; the backlog decides the relations then
+        return msgspec.structs.replace(base, pending=True)
     ready = msgspec.structs.replace(base, neighbours=found, read_position=position, is_last_try=context.is_last_try)
     if embedded is None:
         return msgspec.structs.replace(ready, pending=True, degraded="embedding")

@@ -230,7 +230,7 @@ class SystemDispatch:
     def _view_states(self) -> dict[str, ViewStatus]:
         head, views = self._services.log.head, self._services.views
         states = {}
-        for name, checkpoint in views.driver.checkpoints.items():
+        for name, checkpoint in views.checkpoints.items():
             lag = head - checkpoint.position
             state = "rebuilding" if name in views.rebuilding else "catching_up" if lag > 0 else "live"
             error = None

@@ -7,7 +7,6 @@ import msgspec
 from omegad.errors import Stale
 from omegad.log.event import Position
 from omegad.storage.driver import Connection
-from omegad.views import checkpoints
 
 OWN_WRITES_S = 10.0  # for the views to show what this connection wrote; longer means that they cannot
 
@@ -57,14 +56,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 def taken(connection: Connection, file: Path, barrier: Barrier) -> Snapshot:
     """Describe the moment that *connection* sees, from the checkpoints that were committed with its rows."""
-    found = checkpoints.load(connection)
-    position = min(found[name].position for name in barrier.names)
-    return Snapshot(
-        file=file,
-        position=position,
-        stale_by=max(0, barrier.acknowledged - position),
-        versions={name: found[name].version for name in barrier.names},
-    )
+    found = connection.execute("SELECT name, position, version FROM checkpoints").fetchall()
+    read = [row for row in found if row[0] in barrier.names]
+    position = min(row[1] for row in read)
+    versions = {row[0]: row[2] for row in read}
+    return Snapshot(file=file, position=position, stale_by=max(0, barrier.acknowledged - position), versions=versions)
 
 
 def check_whole(snapshot: Snapshot, whole_from: Position) -> None:

@@ -11,7 +11,7 @@ import msgspec
 import structlog
 from anyio import to_thread
 
-from omegad.errors import Invalid, NotFound, Refused, Stale, StorageCorrupt, Unavailable, ViewFailed
+from omegad.errors import Invalid, NotFound, OmegadError, Refused, Stale, StorageCorrupt, Unavailable, ViewFailed
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
 from omegad.projection import Projection
@@ -21,24 +21,16 @@ from omegad.views import barrier as barriers
 from omegad.views import generation, log_check, replay
 from omegad.views.applying import Lookup
 from omegad.views.barrier import Barrier, Snapshot
-from omegad.views.driver import Driver
+from omegad.views.checkpoints import Checkpoint
+from omegad.views.driver import RETRY_SECONDS, Driver
 from omegad.views.generation import Generation
-from omegad.views.replay import Progress, ViewReport
+from omegad.views.replay import Progress, RebuiltView, ViewReport
 
 T = TypeVar("T")
 
-LIVE_CACHE_KIB = 2_000
-REBUILD_CACHE_KIB = 16_384  # what a batch touches is all over the file; where it does not fit, it is written twice
+RETRY_SECONDS_MAX = 600.0
 
 _log = structlog.get_logger(__name__)
-
-
-class RebuiltView(msgspec.Struct, frozen=True, kw_only=True):
-    """A view that was built again: how many canonical rows it has at its position, and their digest."""
-
-    rows: int
-    position: Position
-    digest: str
 
 
 class Views:
@@ -55,7 +47,8 @@ class Views:
         self._proving = anyio.Lock()
         self._is_damaged = False
         self._latest: Path | None = None
-        self.rebuilding: Collection[str] = ()
+        self._building: set[str] = set()
+        self._built: tuple[Position, Position] = (0, 0)
         self.on_deferred: Callable[[], None] = lambda: None
         """Called when the views may lack vectors that were recorded."""
         self.driver: Driver
@@ -70,16 +63,50 @@ class Views:
         """The file that is served."""
         return self.driver.generation.path
 
+    @property
+    def rebuilding(self) -> tuple[str, ...]:
+        """The projections that are being built again, or have to be: until then, what they show is of an earlier version."""
+        return tuple(name for name in self.names if name in self._building or name in self._outdated())
+
+    @property
+    def checkpoints(self) -> dict[str, Checkpoint]:
+        """Where each projection stands, those included that cannot be read before they are built again."""
+        return {name: self.driver.generation.checkpoints[name] for name in self.names}
+
     async def run(self) -> None:
-        """Keep the views in step with the log for ever, on whichever generation is current."""
+        """Keep the views in step with the log for ever, on whichever generation is current, and bring those of earlier versions up to date."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._bring_up_to_date)
+            await self._keep_in_step()
+
+    async def _keep_in_step(self) -> None:
         while True:
             with anyio.CancelScope() as self._serving:
                 try:
                     await self.driver.run()
                 except StorageCorrupt as error:
                     self._note_damage(self.driver.generation, error)
-            if self._is_damaged:
-                await self._start_over()
+            while self._is_damaged:
+                try:
+                    await self._start_over()
+                except Unavailable as error:  # a full disk, for one: the damaged file refuses its readers meanwhile
+                    self.driver.trouble = str(error)
+                    _log.error("views.not_made", error=str(error), retry_s=RETRY_SECONDS)
+                    await anyio.sleep(RETRY_SECONDS)
+
+    async def _bring_up_to_date(self) -> None:
+        """Build the projections whose version has changed anew beside the old ones, which answer until they are swapped."""
+        wait_s = RETRY_SECONDS
+        while outdated := self._outdated():
+            try:
+                await self._rebuild(outdated, _nobody, is_failed_accepted=True)
+            except OmegadError as error:
+                _log.error("views.not_brought_up_to_date", views=outdated, error=str(error), retry_s=wait_s)
+                await anyio.sleep(wait_s)
+                wait_s = min(2 * wait_s, RETRY_SECONDS_MAX)
+
+    def _outdated(self) -> list[str]:
+        return [projection.NAME for projection in self._projections if not self.checkpoints[projection.NAME].belongs_to(projection)]
 
     async def at(self, barrier: Barrier, work: Callable[[Connection, Snapshot], T]) -> T:
         """Do *work* on views that show what *barrier* asks for; all its reads see the one moment that the snapshot describes.
@@ -89,7 +116,7 @@ class Views:
         """
         await self._pass(barrier)
 
-        def at_one_moment(connection: Connection, target: Generation) -> T:
+        def at_one_moment(target: Generation, connection: Connection) -> T:
             snapshot = barriers.taken(connection, target.path, barrier)
             if not barrier.makes_do:
                 barriers.check_whole(snapshot, target.whole_from)
@@ -105,6 +132,10 @@ class Views:
         """Wait as *barrier* says."""
         if barrier.min_position is not None and barrier.min_position > self._log.head:
             raise Invalid(f"min_position {barrier.min_position} is beyond the end of the log, {self._log.head}")
+        if self._unserved(barrier.names):
+            with anyio.move_on_after(barrier.wait_s):
+                while self._unserved(barrier.names):
+                    await self.driver.moved()
         with anyio.move_on_after(barriers.OWN_WRITES_S) as patience:
             await self.wait_for(barrier.must, barrier.names)
         if patience.cancelled_caught:
@@ -120,14 +151,14 @@ class Views:
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Do *work* on the views as they are, all of whose reads see one moment. Raises `StorageCorrupt` as `at` does."""
-        return await self._on_current(lambda connection, _: work(connection))
+        return await self._on_current(lambda _, connection: work(connection))
 
-    async def _on_current(self, work: Callable[[Connection, Generation], T]) -> T:
+    async def _on_current(self, work: Callable[[Generation, Connection], T]) -> T:
         """Do *work* on a reading connection; on the new file where the file is being replaced."""
         while True:
             target = self.driver.generation
             try:
-                return await target.readers.read(partial(_given, target, work))
+                return await target.readers.read(partial(work, target))
             except ReadersClosed:
                 if target is self.driver.generation:
                     raise
@@ -138,8 +169,9 @@ class Views:
     async def wait_for(self, position: Position, names: Collection[str]) -> None:
         """Return when the projections named show everything up to a position.
 
-        Raises `ViewFailed` where one of them has failed before it.
+        Raises `ViewFailed` where one of them has failed before it, and `Stale` where one cannot be read before it is built again.
         """
+        self._check_served(names)
         while (driver := self.driver).position(names) < position:
             if failed := driver.failure(names):
                 raise ViewFailed(f"the view {failed.name!r} failed at position {failed.failed_position}: {failed.error}")
@@ -151,29 +183,46 @@ class Views:
         Raises `Invalid` for an unknown name, `Refused` while another rebuild runs. Where a rebuilt projection fails, the live views stay.
         """
         self._check_names(names)
-        if self.rebuilding:
+        await self._rebuild(names or self.names, progress, is_failed_accepted=False)
+        return await self.read(partial(replay.rebuilt, projections=self._named(names)))
+
+    async def _rebuild(self, names: Collection[str], progress: Progress, *, is_failed_accepted: bool) -> None:
+        if self._building:
             raise Refused("a rebuild is running already", hint="wait for it to end; `omegad status` shows it")
-        self.rebuilding = tuple(names) or self.names
+        self._building, self._built = {*names, *self._outdated()}, (0, self._log.head)
         try:
             async with self._proving:
-                return await self._rebuild_beside(progress)
+                await self._rebuild_beside(progress, is_failed_accepted=is_failed_accepted)
         finally:
-            self.rebuilding = ()
+            self._building = set()
 
     async def verify(self, names: Collection[str], progress: Progress) -> dict[str, ViewReport]:
         """Replay the log into a scratch file and compare the projections named (all, when none is) with it."""
         self._check_names(names)
-        chosen = [projection for projection in self._projections if not names or projection.NAME in names]
-        scratch = self._home / "views-verify.tmp"
+        chosen, scratch = self._named(names), self._home / "views-verify.tmp"
         async with self._proving:
+            self._check_served([projection.NAME for projection in chosen])
             return await replay.compare(self._log, self.driver.generation, chosen, self._lookup, scratch=scratch, progress=progress)
+
+    def _named(self, names: Collection[str]) -> list[Projection]:
+        return [projection for projection in self._projections if not names or projection.NAME in names]
 
     def _check_names(self, names: Collection[str]) -> None:
         unknown = [name for name in names if name not in self.names]
         if unknown:
             raise Invalid(f"there is no view {unknown[0]!r}", hint=f"the views are {', '.join(self.names)}")
 
-    async def _rebuild_beside(self, progress: Progress) -> dict[str, RebuiltView]:
+    def _unserved(self, names: Collection[str]) -> list[str]:
+        served = self.driver.checkpoints
+        return [name for name in names if name not in served]
+
+    def _check_served(self, names: Collection[str]) -> None:
+        """Refuse to read tables that an earlier version made otherwise."""
+        if unserved := self._unserved(names):
+            done, total = self._built
+            raise Stale(f"the view {unserved[0]!r} is being built again: {100 * done // max(1, total)} %", hint="ask again; `omegad status` shows it")
+
+    async def _rebuild_beside(self, progress: Progress, *, is_failed_accepted: bool) -> None:
         path = self._next_path()
         fresh: Generation | None = None
         try:
@@ -181,25 +230,28 @@ class Views:
                 fresh = await self._fresh(path)
             assert fresh is not None
             driver = self._driver(fresh)
-            await driver.catch_up(progress)
-            await self._check(driver)
-            built = [projection for projection in self._projections if projection.NAME in self.rebuilding]
-            await fresh.writer.run(lambda connection: generation.finished(connection, built, LIVE_CACHE_KIB))
+
+            def tell(done: Position, total: Position) -> None:
+                self._built = done, total
+                progress(done, total)
+
+            await driver.catch_up(tell)
+            built = self._named(self._building)
+            await replay.check_built(driver, built, is_failed_accepted=is_failed_accepted)
+            await fresh.writer.run(partial(generation.finished, built=built))
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await (fresh.discard() if fresh else to_thread.run_sync(generation.remove, path))
             raise
         with anyio.CancelScope(shield=True):
             await self._swap(driver)
-        return await self._rebuilt(tuple(self.rebuilding))
 
     async def _fresh(self, path: Path) -> Generation:
         """Make the file of a rebuild: a copy of the live one without what is built anew, or an empty one."""
-        if set(self.rebuilding) != set(self.names):
-            await self.driver.generation.writer.run(lambda connection: generation.copy_to(connection, path))
+        if self._building != set(self.names):
+            await self.driver.generation.writer.run(partial(generation.copy_to, target=path))
         fresh = await self._open(path)
-        await fresh.writer.run(lambda connection: generation.being_built(connection, REBUILD_CACHE_KIB))
-        fresh.checkpoints = await fresh.writer.run(lambda connection: generation.reset(connection, self.rebuilding, self._projections, bare=True))
+        fresh.checkpoints = await fresh.writer.run(partial(generation.begin, names=self._building, projections=self._projections))
         return fresh
 
     def _note_damage(self, target: Generation, error: StorageCorrupt) -> None:
@@ -207,14 +259,6 @@ class Views:
         if target is self.driver.generation:
             self._is_damaged = True
             self._serving.cancel()
-
-    async def _check(self, driver: Driver) -> None:
-        failed = driver.failure(self.rebuilding)
-        if failed:
-            raise ViewFailed(f"the rebuilt view {failed.name!r} failed at position {failed.failed_position}: {failed.error}")
-        problem = await replay.check_integrity(driver.generation, self._projections)
-        if problem:
-            raise ViewFailed(f"a rebuilt view is damaged: {problem}")
 
     async def _swap(self, driver: Driver) -> None:
         old = self.driver
@@ -224,11 +268,6 @@ class Views:
         old.retire()
         await old.generation.discard()
         self.on_deferred()
-
-    async def _rebuilt(self, names: Collection[str]) -> dict[str, RebuiltView]:
-        built = [projection for projection in self._projections if projection.NAME in names]
-        marks, digests = await self.read(lambda connection: replay.state(connection, built))
-        return {name: RebuiltView(rows=d.rows, position=marks[name].position, digest=d.digest) for name, d in digests.items()}
 
     async def _start(self) -> None:
         await log_check.check(self._home, self._log)
@@ -247,7 +286,9 @@ class Views:
         self.driver = self._driver(opened)
 
     def _driver(self, of: Generation) -> Driver:
-        driver = Driver(self._log, of, self._projections, self._lookup)
+        """Return the driver of the projections whose tables in *of* are those of this version."""
+        readable = [projection for projection in self._projections if of.checkpoints[projection.NAME].can_be_read(projection)]
+        driver = Driver(self._log, of, readable, self._lookup)
         driver.on_deferred = self._tell_deferred
         return driver
 
@@ -261,13 +302,12 @@ class Views:
         except StorageCorrupt as error:
             _log.warning("views.refused", file=path.name, reason=str(error))
             return None
-        outdated = [p.NAME for p in self._projections if not opened.checkpoints[p.NAME].belongs_to(p)]
-        retried = [c.name for c in opened.checkpoints.values() if c.failed_position is not None and c.name in self.names]
-        if outdated:
-            _log.info("views.outdated", views=outdated)
-            opened.checkpoints = await opened.writer.run(lambda connection: generation.reset(connection, outdated, self._projections))
-        for name in set(retried) - set(outdated):
-            opened.checkpoints[name] = msgspec.structs.replace(opened.checkpoints[name], failed_position=None, error=None)
+        for projection in self._projections:
+            checkpoint = opened.checkpoints[projection.NAME]
+            if not checkpoint.belongs_to(projection):
+                _log.info("views.outdated", view=checkpoint.name, version=checkpoint.version, can_be_read=checkpoint.can_be_read(projection))
+            elif checkpoint.failed_position is not None:  # it is tried once more
+                opened.checkpoints[checkpoint.name] = msgspec.structs.replace(checkpoint, failed_position=None, error=None)
         return opened
 
     def _next_path(self) -> Path:
@@ -281,15 +321,20 @@ class Views:
     async def _start_over(self) -> None:
         old = self.driver
         path = self._next_path()
-        self._serve(await self._open(path))
-        generation.point_at(path)
+        try:
+            generation.point_at(path)
+            fresh = await self._open(path)
+        except BaseException:
+            generation.remove(path)
+            raise
+        self._serve(fresh)
         self._is_damaged = False
         old.retire()
         await old.generation.discard()
 
 
-def _given(target: Generation, work: Callable[[Connection, Generation], T], connection: Connection) -> T:
-    return work(connection, target)
+def _nobody(_done: Position, _total: Position) -> None:
+    """Nobody waits to be told how far a rebuild is."""
 
 
 @asynccontextmanager

@@ -40,7 +40,6 @@ class Driver:
         self._projections = {projection.NAME: projection for projection in projections}
         self._lookup = lookup
         self._moved = asyncio.Event()
-        self._filled_to: Position = 0
         self.on_deferred: Callable[[], None] = lambda: None
         """Called when events were shown without their vectors."""
         self._is_retired = False
@@ -67,11 +66,14 @@ class Driver:
                 await self._log.wait_beyond(self._front())
             await self._step_or_wait()
 
-    async def catch_up(self, progress: Callable[[Position, Position], None]) -> None:
-        """Show everything up to the present head, and return."""
-        target = self._log.head
-        while self._healthy() and self.position() < target:
-            await self.step(CATCH_UP_EVENTS)
+    async def catch_up(self, progress: Callable[[Position, Position], None], limits: Mapping[str, Position] | None = None) -> None:
+        """Show each projection everything up to its limit, the present head where there are none, and return."""
+        limits = dict.fromkeys(self._projections, self._log.head) if limits is None else limits
+        target = max(limits.values(), default=0)
+        while behind := {name: checkpoint for name, checkpoint in self._healthy().items() if checkpoint.position < limits[name]}:
+            after = min(checkpoint.position for checkpoint in behind.values())
+            through = min(limits[name] for name in behind)
+            await self._apply(after, min(CATCH_UP_EVENTS, through - after), behind)
             progress(self.position(), target)
 
     async def moved(self) -> None:
@@ -87,32 +89,22 @@ class Driver:
         self._moved.set()
         self._moved = asyncio.Event()
 
-    async def step(self, limit: int = BATCH_EVENTS) -> None:
+    async def step(self) -> None:
         """Take one batch forward in the projections at the front, and one in those that lag."""
         front = self._front()
         leading = {name: c for name, c in self._healthy().items() if c.position == front}
         lagging = self._lagging()
         if leading and self._log.head > front:
-            await self._apply(front, limit, leading)
+            await self._apply(front, BATCH_EVENTS, leading)
         if lagging:
             last = min(c.position for c in lagging.values())
-            await self._apply(last, min(limit, front - last), lagging)
-
-    async def fill_deferred(self, limit: int) -> int:
-        """Run the statements of up to *limit* deferred events, those that were not tried lately; return how many events are complete."""
-        after = self._filled_to
-        rows = await self.generation.readers.read(lambda connection: _deferred(connection, after, limit))
-        self._filled_to = rows[-1][1] if len(rows) == limit else 0
-        return await self._fill_all(rows)
+            await self._apply(last, min(BATCH_EVENTS, front - last), lagging)
 
     async def fill_at(self, positions: Sequence[Position]) -> int:
         """Run the statements of the deferred events at *positions*; return how many are complete."""
         wanted = str(list(positions))
-        return await self._fill_all(await self.generation.readers.read(lambda connection: _deferred_at(connection, wanted)))
-
-    async def _fill_all(self, rows: Sequence[tuple[str, Position]]) -> int:
         filled = 0
-        for name, position in rows:
+        for name, position in await self.generation.readers.read(lambda connection: _deferred_at(connection, wanted)):
             if not self._is_retired and name in self._projections:
                 filled += await self._fill(name, position)
         return filled
@@ -176,10 +168,6 @@ class Driver:
 
     def _front(self) -> Position:
         return max((checkpoint.position for checkpoint in self._healthy().values()), default=self._log.head)
-
-
-def _deferred(connection: Connection, after: Position, limit: int) -> list[tuple[str, Position]]:
-    return connection.execute("SELECT name, position FROM deferred WHERE position > ? ORDER BY position LIMIT ?", (after, limit)).fetchall()
 
 
 def _deferred_at(connection: Connection, positions: str) -> list[tuple[str, Position]]:

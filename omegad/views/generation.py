@@ -1,8 +1,9 @@
 """One file of views, `views-<number>.db`, and the name `views.db` that points at the current one."""
 
 import os
-from collections.abc import Collection, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from errno import ENOSPC
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from omegad.errors import Unavailable
+from omegad.errors import StorageFailed, StorageFull, Unavailable
 from omegad.projection import Projection, indexes, schema
 from omegad.storage import readers
 from omegad.storage.checkpointer import Checkpointer
@@ -24,6 +25,8 @@ from omegad.views.checkpoints import Checkpoint
 POINTER = "views.db"
 SUFFIXES = ("", "-wal", "-shm", "-journal")
 """Of the files that belong to a database, it among them."""
+LIVE_CACHE_KIB = 2_000
+REBUILD_CACHE_KIB = 16_384  # what a batch touches is all over the file; where it does not fit, it is written twice
 
 _log = structlog.get_logger(__name__)
 
@@ -86,20 +89,23 @@ def files(home: Path) -> list[Path]:
 
 
 def current(home: Path) -> Path | None:
-    """Return the file that `views.db` points at, None where there is none."""
+    """Return the file that `views.db` points at, None where there is none. Raises `StorageFailed` where it can never be one."""
     pointer = home / POINTER
     if not pointer.is_symlink():
+        if pointer.is_dir():
+            raise StorageFailed(f"{pointer} is a directory, and has to be the name of the current views", hint="move it away")
         return None
     target = home / pointer.readlink().name
     return target if target.exists() else None
 
 
 def point_at(path: Path) -> None:
-    """Make `views.db` point at *path*, at once for everyone who opens it."""
+    """Make `views.db` point at *path*, at once for everyone who opens it. Raises `StorageFull` or `StorageFailed`."""
     fresh = path.with_name(POINTER + ".new")
-    fresh.unlink(missing_ok=True)
-    fresh.symlink_to(path.name)
-    fresh.replace(path.with_name(POINTER))
+    with _translated():
+        fresh.unlink(missing_ok=True)
+        fresh.symlink_to(path.name)
+        fresh.replace(path.with_name(POINTER))
 
 
 def next_path(home: Path, latest: Path | None) -> Path:
@@ -109,13 +115,7 @@ def next_path(home: Path, latest: Path | None) -> Path:
     return path_of(home, max(numbers, default=0) + 1)
 
 
-def being_built(connection: Connection, cache_kib: int) -> None:
-    """Let the disk wait, and keep more pages: a file that nothing points at yet is removed when the building of it is broken off."""
-    connection.execute("PRAGMA synchronous=OFF")
-    connection.execute(f"PRAGMA cache_size=-{cache_kib}")
-
-
-def finished(connection: Connection, built: Collection[Projection], cache_kib: int) -> None:
+def finished(connection: Connection, built: Collection[Projection]) -> None:
     """Make the indexes of what was built, and see to it that the file is on the disk."""
     connection.execute("PRAGMA synchronous=FULL")
     with writing(connection):
@@ -124,7 +124,7 @@ def finished(connection: Connection, built: Collection[Projection], cache_kib: i
             run_script(connection, indexes(projection))
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.execute("PRAGMA synchronous=NORMAL")
-    connection.execute(f"PRAGMA cache_size=-{cache_kib}")
+    connection.execute(f"PRAGMA cache_size=-{LIVE_CACHE_KIB}")
 
 
 def remove_others(home: Path, keep: Path) -> None:
@@ -135,9 +135,21 @@ def remove_others(home: Path, keep: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a database file and what belongs to it."""
-    for suffix in SUFFIXES:
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    """Remove a database file and what belongs to it. Raises `StorageFailed` where something else has its name."""
+    with _translated():
+        for suffix in SUFFIXES:
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn what the system says of a name in the home into an error of the catalogue."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == ENOSPC:
+            raise StorageFull from error
+        raise StorageFailed(f"{error.filename}: {error.strerror}", hint="move away what has the name of a file of views") from error
 
 
 def _prepare(connection: Connection, projections: Sequence[Projection]) -> dict[str, Checkpoint]:
@@ -168,8 +180,13 @@ def copy_to(connection: Connection, target: Path) -> None:
     connection.execute("VACUUM INTO ?", (os.fspath(target),))
 
 
-def reset(connection: Connection, names: Collection[str], projections: Sequence[Projection], *, bare: bool = False) -> dict[str, Checkpoint]:
-    """Empty the projections named: drop their tables and make them anew, to be shown every event again; *bare*, without their `INDEXES`."""
+def begin(connection: Connection, names: Collection[str], projections: Sequence[Projection]) -> dict[str, Checkpoint]:
+    """Make ready for a rebuild: empty the projections named, without their `INDEXES`, let the disk wait, and keep more pages.
+
+    Nothing points at the file yet; it is removed when the building of it is broken off.
+    """
+    connection.execute("PRAGMA synchronous=OFF")
+    connection.execute(f"PRAGMA cache_size=-{REBUILD_CACHE_KIB}")
     with writing(connection):
         found = checkpoints.load(connection)
         for name in names:
@@ -180,5 +197,5 @@ def reset(connection: Connection, names: Collection[str], projections: Sequence[
             del found[name]
         for projection in projections:
             if projection.NAME not in found:
-                found[projection.NAME] = _create(connection, projection, bare=bare)
+                found[projection.NAME] = _create(connection, projection, bare=True)
     return found

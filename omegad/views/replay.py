@@ -1,6 +1,6 @@
 """Proof that the views equal the log: replay it into a file of its own and compare what both say."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -8,18 +8,19 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from omegad.errors import ViewFailed
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
 from omegad.projection import Projection
 from omegad.storage.database import open_reader
 from omegad.storage.digest import Digest, digest
 from omegad.storage.driver import Connection
-from omegad.views import applying, checkpoints, generation
+from omegad.views import checkpoints, generation
 from omegad.views.applying import Lookup
 from omegad.views.checkpoints import Checkpoint
+from omegad.views.driver import Driver
 from omegad.views.generation import Generation
 
-REPLAY_EVENTS = 500
 VECTOR_TOLERANCE = 1e-4
 _END = (None, None)
 
@@ -37,6 +38,14 @@ class ViewReport(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
+class RebuiltView(msgspec.Struct, frozen=True, kw_only=True):
+    """A view that was built again: how many canonical rows it has at its position, and their digest."""
+
+    rows: int
+    position: Position
+    digest: str
+
+
 async def compare(
     log: EventLog, live: Generation, projections: Sequence[Projection], lookup: Lookup, *, scratch: Path, progress: Progress
 ) -> dict[str, ViewReport]:
@@ -46,8 +55,7 @@ async def compare(
     marks, digests = await live.readers.read(lambda connection: state(connection, projections))
     fresh = await Generation.opened(scratch, projections, reader_count=1)
     try:
-        limits = {name: marks[name].position for name in names}
-        await _replay(log, fresh, projections, lookup, limits=limits, progress=progress)
+        await Driver(log, fresh, projections, lookup).catch_up(progress, {name: marks[name].position for name in names})
         problems = {p.NAME: await _problem(live, fresh, p) for p in projections}
         _, replayed = await fresh.readers.read(lambda connection: state(connection, projections))
     finally:
@@ -68,6 +76,22 @@ async def check_integrity(target: Generation, projections: Collection[Projection
     return None
 
 
+async def check_built(driver: Driver, projections: Sequence[Projection], *, is_failed_accepted: bool) -> None:
+    """Raise `ViewFailed` where one of *projections*, which were built again, has failed or is damaged."""
+    failed = driver.failure([projection.NAME for projection in projections])
+    if failed and not is_failed_accepted:
+        raise ViewFailed(f"the rebuilt view {failed.name!r} failed at position {failed.failed_position}: {failed.error}")
+    problem = await check_integrity(driver.generation, projections)
+    if problem:
+        raise ViewFailed(f"a rebuilt view is damaged: {problem}")
+
+
+def rebuilt(connection: Connection, projections: Sequence[Projection]) -> dict[str, RebuiltView]:
+    """Say what each of *projections* holds."""
+    marks, digests = state(connection, projections)
+    return {name: RebuiltView(rows=found.rows, position=marks[name].position, digest=found.digest) for name, found in digests.items()}
+
+
 def _report(mark: Checkpoint, live: Digest, replayed: Digest, problem: str | None) -> ViewReport:
     problem = mark.error or problem
     return ViewReport(
@@ -83,24 +107,6 @@ def _report(mark: Checkpoint, live: Digest, replayed: Digest, problem: str | Non
 def state(connection: Connection, projections: Sequence[Projection]) -> tuple[dict[str, Checkpoint], dict[str, Digest]]:
     """Read the checkpoints and the digest of each of *projections*, of one moment."""
     return checkpoints.load(connection), {projection.NAME: digest(connection, projection) for projection in projections}
-
-
-async def _replay(
-    log: EventLog, fresh: Generation, projections: Sequence[Projection], lookup: Lookup, *, limits: Mapping[str, Position], progress: Progress
-) -> None:
-    by_name = {projection.NAME: projection for projection in projections}
-    while behind := {name: fresh.checkpoints[name] for name in limits if _is_behind(fresh.checkpoints[name], limits[name])}:
-        after = min(checkpoint.position for checkpoint in behind.values())
-        through = min(limits[name] for name in behind)
-        batch = await log.read(after, min(REPLAY_EVENTS, through - after))
-        work = {name: (by_name[name], checkpoint) for name, checkpoint in behind.items()}
-        changed = await fresh.writer.run(lambda connection, b=batch, w=work: applying.apply(connection, b, w, lookup))  # type: ignore[misc]
-        fresh.checkpoints.update(changed)
-        progress(after + len(batch), max(limits.values()))
-
-
-def _is_behind(checkpoint: Checkpoint, limit: Position) -> bool:
-    return checkpoint.position < limit and checkpoint.failed_position is None
 
 
 async def _problem(live: Generation, fresh: Generation, projection: Projection) -> str | None:

@@ -221,6 +221,41 @@ def test_a_checkpoint_that_finds_no_room_costs_neither_an_event_nor_a_row(homes:
     writer.check()
 
 
+def test_views_that_are_damaged_while_the_disk_is_full_are_built_again_when_there_is_room(homes: Callable[..., Home], disk: Path) -> None:
+    home = homes(disk / "home", **IMPATIENT)
+    home.output = disk.with_name("printed")
+    home.start()
+    stored = [home.call("memory.store", content=f"Memory {number} " + "of the ledger " * 200) for number in range(300)]
+    home.restart()
+    views = home.path / (home.path / "views.db").readlink()
+    ballast = Ballast(disk)
+    ballast.fill()
+    with views.open("r+b") as file:
+        file.seek(4_096)
+        file.write(b"\xff" * (views.stat().st_size - 4_096))
+
+    def refusals() -> set[str]:
+        """Read every memory; return the kinds of the errors."""
+        return {error.kind for one in stored for error in [_outcome(home, one["memory_id"])] if error}
+
+    until(lambda: bool(refusals()))
+    for _ in range(3):
+        assert refusals() == {"unavailable"}
+        assert home.process.poll() is None
+    ballast.remove()
+    until(lambda: not refusals())
+    until(home.caught_up)
+    home.check()
+
+
+def _outcome(home: Home, memory_id: str) -> OmegadError | None:
+    try:
+        home.call("memory.get", memory_id=memory_id)
+    except OmegadError as error:
+        return error
+    return None
+
+
 def _was_checkpointed(home: Home) -> bool:
     """Say whether the write-ahead log was moved into the database, which starts with its schema alone."""
     return home.paths.log.stat().st_size > 200_000

@@ -1,15 +1,19 @@
 """A log that was lost, shortened or exchanged is noticed, and what the views hold of it can be had again."""
 
+import io
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from omegad.cli.salvage import salvage
 from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, until
 
 MEMORIES: list[dict[str, Any]] = [
@@ -55,8 +59,11 @@ def _rows(home: Home) -> list[tuple[Any, ...]]:
     return sorted((one["content"], one["event_type"], one["project"], one["tags"], one["priority"], one["created_at"]) for one in listed)
 
 
-@pytest.mark.parametrize("lose", [_remove_wal, _empty, _remove, _exchange], ids=["wal removed", "emptied", "removed", "exchanged"])
-@pytest.mark.parametrize("is_checkpointed", [False, True], ids=["in the wal", "in the database"])
+@pytest.mark.parametrize(
+    ("lose", "is_checkpointed"),
+    [(_remove_wal, True), (_remove_wal, False), (_empty, False), (_remove, False), (_exchange, True)],
+    ids=["shortened", "wal removed", "emptied", "removed", "exchanged"],
+)
 def test_a_log_that_was_lost_is_refused_and_its_memories_are_salvaged(
     home: Home, lose: Callable[[Home], None], tmp_path: Path, *, is_checkpointed: bool
 ) -> None:
@@ -117,9 +124,35 @@ def test_views_that_are_behind_their_log_are_no_reason_to_refuse_it(home: Home) 
     home.check()
 
 
+def test_views_of_an_earlier_version_are_salvaged_as_far_as_they_go(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "views-3.db")) as connection, connection:
+        connection.execute("CREATE TABLE memories (id INTEGER PRIMARY KEY, node_id, content, event_type, status, created_at, tags)")
+        row = (7, "mem-1", "The port is 5432", "decision", "active", "2026-01-02T03:04:05Z", '["db"]')
+        connection.execute("INSERT INTO memories VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    out = io.StringIO()
+    assert salvage(tmp_path / "views-3.db", out) == 1
+    written = json.loads(out.getvalue())
+    assert (written["method"], written["id"]) == ("memory.upsert", "mem-1")
+    assert written["params"] == {
+        "content": "The port is 5432",
+        "event_type": "decision",
+        "timestamp": "2026-01-02T03:04:05Z",
+        "tags": ["db"],
+        "metadata": {},
+        "source": "salvage",
+        "confidence": 1.0,
+        "probation": False,
+        "ack": "durable",
+        "request_id": "salvage-mem-1",
+    }
+
+
 def test_nothing_is_salvaged_from_what_is_not_there(home: Home, tmp_path: Path) -> None:
     assert _omegad(home, "salvage").returncode == 1
     assert "no file of views" in _omegad(home, "salvage").stderr
+    with closing(sqlite3.connect(tmp_path / "other.db")) as connection, connection:
+        connection.execute("CREATE TABLE other (id)")
+    assert "has no memories" in _omegad(home, "salvage", str(tmp_path / "other.db")).stderr
     lines = tmp_path / "lines"
     lines.write_text(json.dumps({"content": "no line of ours"}))
     home.start()

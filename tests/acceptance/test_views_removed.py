@@ -1,7 +1,10 @@
 """Views are thrown away and come back the same: the same memories, in the same order, with the same scores."""
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -172,6 +175,47 @@ def test_views_that_are_being_built_claim_nothing(homes: Callable[..., Home]) ->
 
     until(is_found)
     assert all(message.startswith("stale: ") for message in refused)
+
+
+@pytest.mark.parametrize("change", ["version = version - 1", "schema_digest = 'another'"], ids=["other rows", "other tables"])
+def test_a_daemon_of_another_version_answers_from_the_old_views_or_not_at_all(homes: Callable[..., Home], change: str) -> None:
+    home = homes(OMEGAD_FRESH_WAIT_MS="0").start()
+
+    async def fill() -> None:
+        async with AsyncClient(home.socket, timeout_s=PATIENCE_S) as client:
+            await client.call("memory.store", content="The first thing")
+            for _ in range(100):
+                await asyncio.gather(*(client.call("tool.record", session_id="s", tool_name="Read") for _ in range(50)))
+
+    asyncio.run(fill())
+    until(home.caught_up)
+    before = home.call("memory.list")["memories"]
+    assert home.stop() == 0
+    file = home.path / (home.path / "views.db").readlink()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(f"UPDATE checkpoints SET {change} WHERE name = 'memories'")
+    home.start()
+    refused: list[str] = []
+
+    def is_built() -> bool:
+        state = home.call("system.status")["views"]["memories"]["state"]
+        for ask in (partial(home.call, "memory.list"), partial(home.call, "memory.query", text="the first thing", mode="keyword")):
+            try:
+                answer = ask()
+                assert "The first thing" in [memory["content"] for memory in answer.get("memories") or answer["results"]]
+            except OmegadError as error:
+                refused.append(f"{state}: {error.kind}: {error}")
+        return file.name != (home.path / "views.db").readlink().name and state != "rebuilding"
+
+    stored = home.call("memory.store", content="Stored meanwhile")
+    until(is_built)
+    assert stored["outcome"] == "stored"
+    assert all(message.startswith("rebuilding: stale: the view 'memories' is being built again") for message in refused)
+    if change.startswith("version"):
+        assert refused == []
+    until(home.caught_up)
+    home.check()
+    assert home.call("memory.get", memory_id=before[0]["memory_id"])["content"] == "The first thing"
 
 
 @pytest.mark.model

@@ -10,10 +10,10 @@ from omegad.daemon import VOCABULARY
 from omegad.errors import Invalid, NotFound, OmegadError, Stale, ViewFailed
 from omegad.log import event_log
 from omegad.storage.driver import Connection
-from omegad.views import current
+from omegad.views import barrier, current
 from omegad.views.barrier import Barrier, Snapshot
 from omegad.views.current import Views
-from tests.builders import FakeClock, append, look_up, queried, running_log
+from tests.builders import FakeClock, append, look_up, open_in_memory, queried, running_log
 from tests.views.test_driver import counter, views_of
 
 
@@ -31,20 +31,32 @@ def _empty(_connection: Connection, snapshot: Snapshot) -> str:
     return "nothing"
 
 
-async def _refusal(views: Views, barrier: Barrier, work: Callable[[Connection, Snapshot], object]) -> OmegadError:
+async def _refusal(views: Views, asked: Barrier, work: Callable[[Connection, Snapshot], object]) -> OmegadError:
     with pytest.raises(OmegadError) as caught:
-        await views.at(barrier, work)
+        await views.at(asked, work)
     return caught.value
 
 
 async def test_a_read_sees_what_it_waited_for_and_says_which_moment_that_is(tmp_path: Path, clock: FakeClock) -> None:
     async with views_of(tmp_path, clock, [counter("a", version=7), counter("b")]) as (log, views):
         await append(log, *[queried()] * 30)
-        for wanted in ({"own": 30}, {"min_position": 30}, {"acknowledged": 30, "wait_s": 20.0}):
-            assert await views.at(Barrier(names=("a",), **wanted), _count) == (30, 30, 0)
+        for reached in (
+            Barrier(names=("a",), own=30),
+            Barrier(names=("a",), min_position=30),
+            Barrier(names=("a",), acknowledged=30, wait_s=20.0),
+        ):
+            assert await views.at(reached, _count) == (30, 30, 0)
         assert await views.at(Barrier(names=("a",)), lambda _, snapshot: (snapshot.versions, snapshot.file)) == ({"a": 7}, views.file)
         assert isinstance(await _refusal(views, Barrier(names=("a",), min_position=31), _count), Invalid)
         assert isinstance(await _refusal(views, Barrier(names=("a",)), _missing), NotFound)
+
+
+def test_a_snapshot_is_as_old_as_the_projection_that_is_furthest_behind(tmp_path: Path) -> None:
+    connection = open_in_memory()
+    connection.execute("CREATE TABLE checkpoints (name TEXT, position INTEGER, version INTEGER)")
+    connection.execute("INSERT INTO checkpoints VALUES ('memories', 9, 3), ('vectors', 7, 2), ('audit', 1, 1)")
+    taken = [barrier.taken(connection, tmp_path, Barrier(names=names, acknowledged=8)) for names in (("memories", "vectors"), ("memories",))]
+    assert [(one.position, one.stale_by, one.versions) for one in taken] == [(7, 1, {"memories": 3, "vectors": 2}), (9, 0, {"memories": 3})]
 
 
 async def test_what_is_not_shown_yet_is_not_called_missing(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,11 +11,14 @@ import pytest
 
 import projections
 from omegad.daemon import VOCABULARY
-from omegad.errors import Invalid, LogLost, Refused, StorageFull, ViewFailed
+from omegad.errors import Invalid, LogLost, Refused, Stale, StorageCorrupt, StorageFailed, StorageFull, ViewFailed
 from omegad.log import event_log
 from omegad.log.event_log import EventLog
+from omegad.projection import Projection
 from omegad.storage.driver import Connection
 from omegad.views import current, generation, log_check
+from omegad.views.barrier import Barrier, Snapshot
+from omegad.views.checkpoints import Checkpoint
 from omegad.views.current import Views
 from tests.builders import (
     PATIENCE_S,
@@ -188,6 +192,126 @@ async def test_a_log_that_is_not_the_one_that_the_views_have_seen_is_refused(tmp
         await views.wait_for(3, ["a"])
         assert await ids(views, "a") == [1, 2, 3]
     assert aside[0].exists()
+
+
+async def _outdated(home: Path, clock: FakeClock) -> None:
+    """Make views of which each lacks a row, as if an earlier version had left it out."""
+    async with views_of(home, clock, [counter("a"), counter("b")]) as (log, views):
+        await append(log, *[queried()] * 600)
+        await views.wait_for(600, ["a", "b"])
+        for name in ("a", "b"):
+            await on_file(views, f"DELETE FROM {name} WHERE id = 5")
+
+
+async def test_a_view_of_an_earlier_version_answers_until_the_new_one_is_built(tmp_path: Path, clock: FakeClock) -> None:
+    await _outdated(tmp_path, clock)
+    now = [counter("a", version=2), counter("b")]
+    barrier = Barrier(names=("a", "b"))
+    async with running_log(tmp_path / "log.db", clock) as log, current.opened(tmp_path, log, now, look_up, 1) as views:
+        old = views.file
+        assert views.rebuilding == ("a",)
+        assert (await views.at(barrier, lambda _, snapshot: snapshot)).versions == {"a": 1, "b": 1}
+        assert 5 not in await ids(views, "a")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(views.run)
+            counts = {len(await ids(views, "a"))}
+            while 600 not in counts:
+                counts.add(await views.at(barrier, lambda connection, _: connection.execute("SELECT count(*) FROM a").fetchone()[0]))
+            assert counts == {599, 600}
+            await until(lambda: not views.rebuilding)
+            assert (await views.at(barrier, lambda _, snapshot: snapshot)).versions == {"a": 2, "b": 1}
+            assert await ids(views, "a") == list(range(1, 601))
+            assert 5 not in await ids(views, "b")
+            await append(log, queried())
+            await views.wait_for(601, ["a", "b"])
+            assert names_in(tmp_path, "views-*.db") == [views.file.name] != [old.name]
+            tasks.cancel_scope.cancel()
+
+
+async def test_a_view_whose_tables_have_changed_is_read_by_nobody_until_it_is_built_again(tmp_path: Path, clock: FakeClock) -> None:
+    await _outdated(tmp_path, clock)
+    now = [counter("a", version=2, column="kind"), counter("b")]
+
+    def kinds(connection: Connection, _snapshot: Snapshot) -> set[str]:
+        return {row[0] for row in connection.execute("SELECT kind FROM a")}
+
+    async with running_log(tmp_path / "log.db", clock) as log, current.opened(tmp_path, log, now, look_up, 1) as views:
+        assert views.rebuilding == ("a",)
+        for barrier in (Barrier(names=("a", "b"), wait_s=0.0), Barrier(names=("a",), wait_s=0.0, makes_do=True)):
+            with pytest.raises(Stale, match="'a' is being built again: 0 %"):
+                await views.at(barrier, kinds)
+        with pytest.raises(Stale):
+            await views.verify(("a",), nothing)
+        assert await views.at(Barrier(names=("b",)), lambda _, snapshot: snapshot.position) == 600
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(views.run)
+            await append(log, queried())
+            assert await views.at(Barrier(names=("a", "b"), acknowledged=601, wait_s=PATIENCE_S), kinds) == {"memory.queried@1"}
+            await until(lambda: not views.rebuilding)
+            assert (await views.verify(("a",), nothing))["a"].equal
+            tasks.cancel_scope.cancel()
+
+
+async def test_an_earlier_version_is_replaced_when_there_is_room_and_a_failure_is_named(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _outdated(tmp_path, clock)
+    monkeypatch.setattr(current, "RETRY_SECONDS", 0.01)
+    genuine, attempts = generation.copy_to, list[Path]()
+
+    def full(connection: Connection, target: Path) -> None:
+        attempts.append(target)
+        if len(attempts) < 3:
+            raise StorageFull
+        genuine(connection, target)
+
+    monkeypatch.setattr(generation, "copy_to", full)
+    async with views_of(tmp_path, clock, [counter("a", version=2, poison="bad"), counter("b")]) as (log, views):
+        await until(lambda: len(attempts) == 3 and not views.rebuilding)
+        await append(log, queried(text="bad"))
+        await until(lambda: views.driver.failure(["a"]))
+    async with views_of(tmp_path, clock, [counter("a", version=3, poison="bad"), counter("b")]) as (_, views):
+        await until(lambda: not views.rebuilding)
+        failed = views.checkpoints["a"]
+        assert (failed.version, failed.position, failed.failed_position) == (3, 600, 601)
+        assert views.checkpoints["b"].position == 601
+
+
+async def test_damage_on_a_full_disk_is_waited_out(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(current, "RETRY_SECONDS", 0.01)
+    async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
+        await append(log, queried())
+        await views.wait_for(1, ["a"])
+        genuine, attempts = generation._prepare, list[int]()
+
+        def prepare(connection: Connection, projections: Sequence[Projection]) -> dict[str, Checkpoint]:
+            attempts.append(1)
+            if len(attempts) < 4:
+                raise StorageFull
+            return genuine(connection, projections)
+
+        monkeypatch.setattr(generation, "_prepare", prepare)
+
+        def damaged(_connection: Connection) -> None:
+            raise StorageCorrupt
+
+        with pytest.raises(StorageCorrupt):
+            await views.read(damaged)
+        await until(lambda: len(attempts) == 4 and views.driver.position() == 1)
+        assert await ids(views, "a") == [1]
+        await until(lambda: names_in(tmp_path, "views-*.db") == [views.file.name])
+
+
+async def test_a_directory_in_the_place_of_a_file_is_named(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, [counter("a")]) as (_, views):
+        (tmp_path / "views-verify.tmp").mkdir()
+        with pytest.raises(StorageFailed, match=r"views-verify\.tmp: "):
+            await views.verify((), nothing)
+    (tmp_path / "views.db").unlink()
+    (tmp_path / "views.db").mkdir()
+    with pytest.raises(StorageFailed, match=r"views\.db is a directory"):
+        async with views_of(tmp_path, clock, [counter("a")]):
+            pass
 
 
 @pytest.mark.parametrize("names", [(), ("retrievals",)], ids=["all", "one"])
@@ -375,7 +499,7 @@ async def test_filling_vectors_and_rebuilding_at_once_end_both(tmp_path: Path, c
         await views.wait_for(log.head, views.names)
         with anyio.fail_after(PATIENCE_S):
             for _ in range(3):
-                await asyncio.gather(views.driver.fill_deferred(64), views.rebuild((), nothing))
+                await asyncio.gather(views.driver.fill_at(range(1, 200)), views.rebuild((), nothing))
 
 
 def _nowhere(_wanted: object) -> None:

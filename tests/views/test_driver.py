@@ -32,8 +32,10 @@ from tests.builders import PATIENCE_S, FakeClock, append, at_most, embedded, loo
 REFUSED = "the text of an event whose row the table refuses"
 
 
-def counter(name: str = "counter", *, poison: str = "", version: int = 1, events: tuple[type[Event], ...] = (MemoryQueried,)) -> Projection:
-    """A projection of one row for each event, which fails where the text of one is *poison*."""
+def counter(
+    name: str = "counter", *, poison: str = "", version: int = 1, events: tuple[type[Event], ...] = (MemoryQueried,), column: str = "tag"
+) -> Projection:
+    """A projection of one row for each event, which fails where the text of one is *poison*; its second *column* holds the event's tag."""
 
     def project(recorded: RecordedEvent) -> Iterator[Statement]:
         if poison and getattr(recorded.event, "text", "") == poison:
@@ -44,7 +46,7 @@ def counter(name: str = "counter", *, poison: str = "", version: int = 1, events
     made = SimpleNamespace(
         NAME=name,
         VERSION=version,
-        SCHEMA=f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, tag TEXT NOT NULL) STRICT;",
+        SCHEMA=f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, {column} TEXT NOT NULL) STRICT;",
         EVENTS=events,
         CANONICAL=(f"SELECT * FROM {name} ORDER BY id",),
         project=project,
@@ -158,18 +160,6 @@ async def test_a_payload_that_cannot_be_read_throws_no_view_away(tmp_path: Path,
         assert await ids(views, "tool") == [3]
 
 
-async def test_a_view_whose_version_went_up_is_built_again_beside_the_others(tmp_path: Path, clock: FakeClock) -> None:
-    async with views_of(tmp_path, clock, [counter("a"), counter("b")]) as (log, views):
-        await append(log, *[queried()] * 600)
-        await views.wait_for(600, ["a", "b"])
-        await views.driver.generation.writer.run(lambda c: c.execute("DELETE FROM a WHERE id = 5").fetchall())
-        await views.driver.generation.writer.run(lambda c: c.execute("DELETE FROM b WHERE id = 5").fetchall())
-    async with views_of(tmp_path, clock, [counter("a", version=2), counter("b")]) as (_, views):
-        await views.wait_for(600, ["a", "b"])
-        assert await ids(views, "a") == list(range(1, 601))
-        assert 5 not in await ids(views, "b")
-
-
 async def test_every_view_of_ours_can_be_reset_and_shows_the_same_again(tmp_path: Path, clock: FakeClock) -> None:
     async with views_of(tmp_path, clock, projections.ALL) as (log, views):
         await append(log, stored(), embedded(), queried(("mem-1", 0.5)), tool_called())
@@ -179,7 +169,7 @@ async def test_every_view_of_ours_can_be_reset_and_shows_the_same_again(tmp_path
         SimpleNamespace(**{n: getattr(p, n) for n in dir(p) if n.isupper() or n == "project"} | {"VERSION": 99}) for p in projections.ALL
     ]
     async with views_of(tmp_path, clock, newer) as (_, views):
-        await views.wait_for(4, views.names)
+        await until(lambda: not views.rebuilding)
         after = await views.verify((), nothing)
         assert {name: report.live_digest for name, report in after.items()} == before
         assert all(report.equal for report in after.values())
@@ -280,32 +270,23 @@ async def test_a_checkpoint_of_the_file_that_fails_makes_no_view_fail(tmp_path: 
 async def test_vectors_that_are_not_at_hand_are_filled_in_later(tmp_path: Path, clock: FakeClock) -> None:
     known: dict[Embedding, bytes] = {}
     async with views_of(tmp_path, clock, projections.ALL, known.get) as (log, views):
+        told: list[bool] = []
+        views.on_deferred = lambda: told.append(True)
         await append(log, stored("mem-1"), embedded("mem-1", "one", "two"), stored("mem-2", "other"), embedded("mem-2", "three"))
         await views.wait_for(4, views.names)
+        assert told
         assert await views.read(_vectors) == [(2048, None, 0), (2049, None, 0), (4096, None, 0)]
-        assert await views.driver.fill_deferred(10) == 0
+        assert await views.driver.fill_at([2, 4]) == 0
         wanted = [Embedding("paper-1", text_hash) for event in (embedded("x", "one"), embedded("x", "three")) for text_hash in event.text_hashes]
         known |= {one: look_up(one) for one in wanted}
-        assert await views.driver.fill_deferred(10) == 1
+        assert await views.driver.fill_at([2, 4]) == 1
         assert [(row[0], row[1] is not None, row[2]) for row in await views.read(_vectors)] == [(2048, True, 1), (2049, False, 0), (4096, True, 1)]
         two = Embedding("paper-1", embedded("x", "two").text_hashes[0])
         known[two] = look_up(two)
-        assert await views.driver.fill_deferred(10) == 1
-        assert await views.driver.fill_deferred(10) == 0
+        assert await views.driver.fill_at([2, 4]) == 1
+        assert await views.driver.fill_at([2, 4]) == 0
         assert [row[2] for row in await views.read(_vectors)] == [1, 1, 1]
         assert all(report.equal for report in (await views.verify((), nothing)).values())
-
-
-async def test_vectors_that_never_come_keep_no_others_from_being_filled(tmp_path: Path, clock: FakeClock) -> None:
-    known: dict[Embedding, bytes] = {}
-    async with views_of(tmp_path, clock, projections.ALL, known.get) as (log, views):
-        for number in range(6):
-            await append(log, stored(f"mem-{number}", f"text {number}"), embedded(f"mem-{number}", f"text {number}"))
-        await views.wait_for(12, views.names)
-        last = Embedding("paper-1", embedded("x", "text 5").text_hashes[0])
-        known[last] = look_up(last)
-        filled = [await views.driver.fill_deferred(2) for _ in range(4)]
-        assert sum(filled) == 1
 
 
 def _vectors(connection: Any) -> list[tuple[Any, ...]]:
@@ -331,5 +312,5 @@ async def test_an_erased_event_is_passed_over(tmp_path: Path, clock: FakeClock) 
     async with event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log:
         await log._writer.run(lambda c: c.execute("DELETE FROM payloads WHERE position = 1").fetchall())
     async with views_of(tmp_path, clock, [counter("a", version=2, events=every)]) as (log, views):
-        await views.wait_for(3, ["a"])
+        await until(lambda: not views.rebuilding)
         assert await ids(views, "a") == [2, 3]

@@ -7,6 +7,6 @@ and `columns` (vectors) and the sessions. What each shows is in `features`, what
 """
 
 from omegad.queries.search.answering import METHODS
-from omegad.queries.search.pipeline import VIEWS, Answer, Explanation, Matches, QueryMemory, Result, Sources, position, search
+from omegad.queries.search.pipeline import VIEWS, Answer, Explanation, Matches, QueryMemory, Result, Sources, search
 
-__all__ = ["METHODS", "VIEWS", "Answer", "Explanation", "Matches", "QueryMemory", "Result", "Sources", "position", "search"]
+__all__ = ["METHODS", "VIEWS", "Answer", "Explanation", "Matches", "QueryMemory", "Result", "Sources", "search"]

@@ -167,12 +167,6 @@ def signs(connection: Connection, best: Sequence[Ranked], seen: Observed) -> dic
     return confidence.signs(connection, {row: seen.shown.get(row) for row in rows}, seen.sought, seen.question, seen.candidates)
 
 
-def position(connection: Connection, names: tuple[str, ...] = VIEWS) -> int:
-    """Return the position that the views named show at the connection's moment."""
-    rows: dict[str, int] = dict(connection.execute("SELECT name, position FROM checkpoints").fetchall())
-    return min(rows[name] for name in names)
-
-
 def _sought(connection: Connection, query: QueryMemory, question: Question, sources: Sources, now_us: int) -> Sought:
     """Return what is looked for; in full text nothing where meaning alone is wanted and can be had."""
     mirror = sources.mirror if sources.vector is not None else None

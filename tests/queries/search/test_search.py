@@ -118,13 +118,6 @@ def test_any_question_of_any_memories_has_an_answer(contents: list[str], questio
     views.connection.close()
 
 
-def test_the_position_of_an_answer_is_that_of_the_view_that_is_furthest_behind(views: Searched) -> None:
-    views.connection.execute("CREATE TABLE checkpoints (name TEXT, position INTEGER)")
-    views.connection.execute("INSERT INTO checkpoints VALUES ('memories', 9), ('vectors', 7), ('fulltext', 8), ('sessions', 9), ('audit', 1)")
-    assert search.position(views.connection) == 7
-    assert search.position(views.connection, ("memories",)) == 9
-
-
 # --- beside each other, and linked --------------------------------------------------------------------------------------------------------
 
 
