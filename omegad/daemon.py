@@ -20,7 +20,6 @@ from anyio.abc import TaskGroup
 import projections
 from omegad import __version__, allocator, config, reactions, state, supervisor, telemetry
 from omegad.clock import Clock, SystemClock
-from omegad.commands.command import Command
 from omegad.config import Config, Paths
 from omegad.dispatch.neighbourhood import Neighbourhood
 from omegad.dispatch.running import RequestRunner
@@ -34,15 +33,13 @@ from omegad.errors import BadConfiguration
 from omegad.events import CODEC
 from omegad.ingestion import noise, tagging
 from omegad.log import event_log
-from omegad.log.decision import Outcome, RequestKey
 from omegad.log.inline import Inline
 from omegad.log.vocabulary import Vocabulary
 from omegad.memory_types import MemoryTypes
-from omegad.method import RequestContext, Rules
+from omegad.method import Rules
 from omegad.methods import SERVED
 from omegad.projection import Embedding
 from omegad.queries.query import PAGE_BYTES_MAX
-from omegad.reactions.contract import Delivery
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.reactions.runner import Runner
 from omegad.redaction.sanitise import sanitise_new
@@ -149,7 +146,7 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> D
     requests = RequestRunner(services, fresh_wait_s=settings.fresh_wait_ms / 1e3)
     backlog = EmbeddingBacklog(services, requests.execute)
     services.views.on_deferred = backlog.look_again
-    runner = Runner(services.log, services.views, services.clock, partial(_execute, requests), (*reactions.ALL, backlog))
+    runner = Runner(services.log, services.views, services.clock, requests.execute, (*reactions.ALL, backlog))
     system = SystemDispatch(services, paths, counts=lambda: (server.connections, server.requests), reactions=runner.status, backlog=backlog)
     service = Service(requests, system.handlers(), stop=stopping.set)
     limits = Limits(
@@ -159,12 +156,6 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> D
     )
     server = Server(service.handle, limits, long_answers={name: PAGE_BYTES_MAX for name, method in SERVED.items() if method.is_paged})
     return Daemon(services, server, runner, backlog, system, stopping)
-
-
-async def _execute(requests: RequestRunner, command: Command, delivery: Delivery) -> Outcome:
-    """Have a reaction's command carried out as a client's is, once for its key."""
-    key = RequestKey(client=delivery.client, request_id=delivery.request_id, params_digest=b"")
-    return await requests.execute(command, RequestContext(client=delivery.client, delivery=key, cause=delivery.cause), delivery.cursor)
 
 
 def _rules(paths: Paths) -> Rules:

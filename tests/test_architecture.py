@@ -94,7 +94,15 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.times",
     },  # a reaction is what it makes of an event, and reaches the world through its commands alone
     "omegad.reactions.contract": {"omegad.commands.command", "omegad.log", "omegad.storage.driver"},
-    "omegad.reactions.runner": {"omegad.commands", "omegad.log", "omegad.queries", "omegad.reactions", "omegad.storage.driver", *LEAVES},
+    "omegad.reactions.runner": {
+        "omegad.commands",
+        "omegad.log",
+        "omegad.method",
+        "omegad.queries",
+        "omegad.reactions",
+        "omegad.storage.driver",
+        *LEAVES,
+    },
     "omegad.reactions.embedding_backlog": {
         "omegad.method",
         "omegad.commands",

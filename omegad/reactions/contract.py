@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from omegad.commands.command import Command
-from omegad.log.decision import Cursor
-from omegad.log.event import Event, Position, RecordedEvent
+from omegad.log.event import Event, RecordedEvent
 from omegad.storage.driver import Connection
 
 
@@ -89,12 +88,3 @@ class Sweep(Protocol):
     async def sweep(self) -> bool:
         """Do all that is lacking; say whether that could be done, since it is tried again shortly where it could not."""
         ...
-
-
-class Delivery(NamedTuple):
-    """A command of a reaction on its way: who sends it, its idempotency key, what led to it, and how far the reaction has come by it."""
-
-    client: str
-    request_id: str
-    cause: Position | None
-    cursor: Cursor | None

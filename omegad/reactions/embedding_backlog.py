@@ -9,7 +9,7 @@ something else, and at the next start.
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import anyio
 import structlog
@@ -38,14 +38,6 @@ Key = tuple[str, str]
 _log = structlog.get_logger(__name__)
 
 
-class Execute(Protocol):
-    """Carries out a command as a client's is."""
-
-    async def __call__(self, command: EmbedMemory, context: RequestContext, /) -> Outcome:
-        """Raise `Invalid` or `Refused` where that is not to be."""
-        ...
-
-
 class Aside(NamedTuple):
     """Why a memory is set aside, and until when, in seconds of the event loop's clock."""
 
@@ -58,7 +50,7 @@ class EmbeddingBacklog:
 
     NAME = "embedding_backlog"
 
-    def __init__(self, services: DaemonServices, execute: Execute) -> None:
+    def __init__(self, services: DaemonServices, execute: Callable[[EmbedMemory, RequestContext], Awaitable[Outcome]]) -> None:
         """Take everything from outside."""
         self.size = 0
         """How many memories wait, those set aside not among them."""
@@ -70,8 +62,9 @@ class EmbeddingBacklog:
         self._ahead: set[Key] = set()
         """Those set aside that the present sweep has not come to; it forgets the ones that it never finds."""
         self._has_filled = False
-        self._swept: tuple[str | None, object] = (None, None)
-        """The model and the file of views for which nothing was left to do."""
+        self._is_wanted = True
+        self._swept_with: str | None = None
+        """The model at the last sweep."""
 
     @property
     def trouble(self) -> str | None:
@@ -87,19 +80,20 @@ class EmbeddingBacklog:
         return bool(said - {one.event.memory_id for one in events if isinstance(one.event, MemoryEmbedded)})
 
     def is_due(self) -> bool:
-        """Say whether there is another model, or other views, than at the last sweep, or it is time to try again what was set aside."""
+        """Say whether it was told to look, there is another model than at the last sweep, or it is time to try again what was set aside."""
         now = anyio.current_time()
-        return self._swept != (self._near.embedder.embedder_id, self._views.file) or any(aside.until <= now for aside in self._aside.values())
+        has_changed = self._near.embedder.embedder_id != self._swept_with
+        return self._is_wanted or has_changed or any(aside.until <= now for aside in self._aside.values())
 
     def look_again(self) -> None:
         """Look at the next occasion: vectors may be missing that were recorded."""
-        self._swept = (None, None)
+        self._is_wanted = True
 
     async def sweep(self) -> bool:
         """Embed what is lacking, oldest first; say whether that could be done."""
-        target = (self._near.embedder.embedder_id, self._views.file)
+        self._is_wanted, self._swept_with = False, self._near.embedder.embedder_id
         self._ahead = set(self._aside)
-        if target[0] is None:
+        if self._swept_with is None:
             await self._count(0, 0)
         else:
             try:
@@ -109,7 +103,6 @@ class EmbeddingBacklog:
                 return False
             for key in self._ahead:
                 del self._aside[key]
-        self._swept = target
         return True
 
     async def _work_off(

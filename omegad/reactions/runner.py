@@ -10,11 +10,12 @@ import structlog
 from omegad.clock import Clock
 from omegad.commands.command import Command
 from omegad.errors import Conflict, NotFound, OmegadError, Overloaded, Refused, ShuttingDown, Unavailable
-from omegad.log.decision import Cursor
+from omegad.log.decision import Cursor, RequestKey
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.event_log import EventLog
+from omegad.method import RequestContext
 from omegad.queries.system import ReactionStatus
-from omegad.reactions.contract import Delivery, Reaction, Reader, Schedule, Sweep
+from omegad.reactions.contract import Reaction, Reader, Schedule, Sweep
 from omegad.storage.driver import Connection
 
 T = TypeVar("T")
@@ -49,8 +50,8 @@ class Views(Protocol):
         ...
 
 
-Execute = Callable[[Command, Delivery], Awaitable[object]]
-"""Carries out a command under its idempotency key, and moves the cursor in the transaction of its append; raises what its decision raises."""
+Execute = Callable[[Command, RequestContext, Cursor | None], Awaitable[object]]
+"""Carries out a command, and moves a cursor in the transaction of its append; raises what the decision raises."""
 
 
 class Standing:
@@ -203,13 +204,10 @@ class Runner:
             if effect is not None and recorded is not None:
                 await self._trying(standing, partial(effect, recorded))
             for place, command in enumerate(commands):
-                delivery = Delivery(
-                    client=f"reaction:{reaction.NAME}",
-                    request_id=f"{reaction.VERSION}/{position}/{place}",
-                    cause=None if recorded is None else position,
-                    cursor=cursor if place == len(commands) - 1 else None,
-                )
-                await self._trying(standing, partial(self._carry_out, command, delivery))
+                key = RequestKey(client=f"reaction:{reaction.NAME}", request_id=f"{reaction.VERSION}/{position}/{place}", params_digest=b"")
+                context = RequestContext(client=key.client, delivery=key, cause=None if recorded is None else recorded.position, written=shown)
+                is_last = place == len(commands) - 1
+                await self._trying(standing, partial(self._carry_out, command, context, cursor if is_last else None))
         except Exception as error:  # noqa: BLE001  whatever it is, the next event is another matter
             _log.error("reaction.set_aside", reaction=reaction.NAME, position=position, error=repr(error))
             standing.set_aside(f"{'slot' if recorded is None else 'position'} {position}", error)
@@ -221,14 +219,14 @@ class Runner:
         now_us = self._clock.now_us()
         return await self._views.read(lambda connection: tuple(find(Reader(connection, now_us))))
 
-    async def _carry_out(self, command: Command, delivery: Delivery) -> None:
+    async def _carry_out(self, command: Command, context: RequestContext, cursor: Cursor | None) -> None:
         try:
-            await self._execute(command, delivery)
+            await self._execute(command, context, cursor)
         except (Refused, NotFound, Conflict) as error:
-            _log.info("reaction.refused", reaction=delivery.client, request_id=delivery.request_id, reason=str(error))
+            _log.info("reaction.refused", reaction=context.client, cause=context.cause, reason=str(error))
             return
-        if delivery.cursor:
-            self.standings[delivery.cursor.name].saved = delivery.cursor.position
+        if cursor:
+            self.standings[cursor.name].saved = cursor.position
 
     async def _trying(self, standing: Standing, work: Callable[[], Awaitable[T]]) -> T:
         """Do *work* until it is done: what it is not to blame for is waited out, any other failure raised after a few tries."""

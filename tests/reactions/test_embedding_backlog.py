@@ -1,6 +1,7 @@
 """The backlog of a served home: when it looks, what the status says of it, and how it deals with a text that the model cannot embed."""
 
 import threading
+from typing import Any
 
 import anyio
 import pytest
@@ -12,6 +13,7 @@ from omegad.embedding.breaker import FAILURES_MAX
 from omegad.errors import Invalid, OmegadError, Refused, StorageBusy
 from omegad.log.decision import Outcome
 from omegad.method import RequestContext
+from omegad.queries import backlog
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.storage.driver import Connection
 from tests.builders import PATIENCE_S, FakeClock, FakeModel, Served, put_model, served, until, vector_of
@@ -182,6 +184,25 @@ async def test_it_looks_for_a_reason_alone(paths: Paths, clock: FakeClock, model
         await until(lambda: "embedded later" in model.asked)
         await it.caller.call("views.rebuild")
         await until(lambda: sweeps == 3)
+
+
+async def test_what_goes_missing_while_it_looks_is_looked_for_again(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+    genuine = backlog.count
+
+    async with served(paths, clock) as it:
+
+        def count(*values: Any, **named: Any) -> int:
+            nonlocal looks
+            looks += 1
+            if looks == 1:
+                it.daemon.backlog.look_again()
+            return genuine(*values, **named)
+
+        monkeypatch.setattr(backlog, "count", count)
+        await until(lambda: looks == 2)
+        await anyio.sleep(0.1)
+        assert looks == 2
 
 
 async def test_a_model_that_cannot_now_is_tried_again_and_sets_nothing_aside(

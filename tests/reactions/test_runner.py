@@ -18,18 +18,19 @@ from omegad.commands.store import StoreMemory
 from omegad.config import Paths
 from omegad.errors import Refused, StorageFull, ViewFailed
 from omegad.events.memory import MemoryRated, MemoryStored
-from omegad.log.decision import Outcome, RequestKey
+from omegad.log.decision import Cursor, Outcome
 from omegad.log.event import RecordedEvent
 from omegad.log.event_log import EventLog
+from omegad.method import RequestContext
 from omegad.reactions import runner
-from omegad.reactions.contract import Delivery, Reader
+from omegad.reactions.contract import Reader
 from omegad.reactions.runner import Pace, Runner
 from tests.builders import START_US, FakeClock, append, everything, proposal, rated, running_log, served, stored, tool_called, until
 
 QUICK = Pace(retry_s=0.001, retry_max_s=0.002, clock_s=0.002, sweep_s=0.002)
 HOUR_US = 3_600_000_000
 
-Step = Callable[[Command, Delivery], Awaitable[object]]
+Step = Callable[[Command, RequestContext, Cursor | None], Awaitable[object]]
 
 
 class Killed(BaseException):
@@ -86,11 +87,10 @@ class BlindViews:
 def appending(log: EventLog) -> Step:
     """Carry out commands as the dispatch does, as far as the log is concerned."""
 
-    async def execute(command: Command, delivery: Delivery) -> Outcome:
+    async def execute(command: Command, context: RequestContext, cursor: Cursor | None = None) -> Outcome:
         assert isinstance(command, RateMemory)
         event = MemoryRated(memory_id=command.memory_id, rating="helpful", points=1, reason=command.reason)
-        request = RequestKey(client=delivery.client, request_id=delivery.request_id, params_digest=b"")
-        return await log.append(proposal(event, client=delivery.client, cause=delivery.cause, request=request, cursor=delivery.cursor))
+        return await log.append(proposal(event, client=context.client, cause=context.cause, request=context.delivery, cursor=cursor))
 
     return execute
 
@@ -154,12 +154,12 @@ def test_whenever_it_is_killed_each_command_is_carried_out_once(count: int, kill
         def deadly(log: EventLog) -> Step:
             execute = appending(log)
 
-            async def step(command: Command, delivery: Delivery) -> None:
+            async def step(command: Command, context: RequestContext, cursor: Cursor | None = None) -> None:
                 nonlocal calls
                 calls += 1
                 if (calls, False) in kills:
                     raise Killed
-                await execute(command, delivery)
+                await execute(command, context, cursor)
                 if (calls, True) in kills:
                     raise Killed
 
@@ -216,10 +216,10 @@ async def test_what_is_refused_is_passed_over(tmp_path: Path) -> None:
     async with running_log(tmp_path / "log.db") as log:
         execute = appending(log)
 
-        async def refusing(command: Command, delivery: Delivery) -> None:
+        async def refusing(command: Command, context: RequestContext, cursor: Cursor | None = None) -> None:
             if cast("RateMemory", command).memory_id == "gone":
                 raise Refused
-            await execute(command, delivery)
+            await execute(command, context, cursor)
 
         async with running(log, Praise(), execute=refusing) as it:
             await has_begun(log)
@@ -294,7 +294,7 @@ async def test_an_effect_outside_the_home_is_done_again_until_it_is_recorded(tmp
     file = tmp_path / "copy"
     async with running_log(tmp_path / "log.db") as log:
 
-        async def deadly(_command: Command, _delivery: Delivery) -> None:
+        async def deadly(_command: Command, _context: RequestContext, _cursor: Cursor | None = None) -> None:
             raise Killed
 
         with suppress(BaseExceptionGroup):
