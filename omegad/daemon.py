@@ -18,34 +18,42 @@ import structlog
 from anyio.abc import TaskGroup
 
 import projections
-from omegad import __version__, allocator, config, supervisor, telemetry
+from omegad import __version__, allocator, config, reactions, state, supervisor, telemetry
 from omegad.clock import Clock, SystemClock
+from omegad.commands.command import Command
 from omegad.config import Config, Paths
-from omegad.dispatch.backlog import BacklogEmbedding
-from omegad.dispatch.commands import CommandDispatch
-from omegad.dispatch.maintenance import Maintenance
 from omegad.dispatch.neighbourhood import Neighbourhood
-from omegad.dispatch.parts import Parts, Rules
-from omegad.dispatch.readings import ReadingDispatch
-from omegad.dispatch.searching import QueryDispatch
+from omegad.dispatch.running import RequestRunner
 from omegad.dispatch.service import Service
+from omegad.dispatch.services import DaemonServices
 from omegad.dispatch.system import SystemDispatch
 from omegad.embedding import cache
 from omegad.embedding.embedder import Embedder
 from omegad.embedding.lookup import VectorLookup
 from omegad.errors import BadConfiguration
+from omegad.events import CODEC
 from omegad.ingestion import noise, tagging
 from omegad.log import event_log
+from omegad.log.decision import Outcome, RequestKey
+from omegad.log.inline import Inline
+from omegad.log.vocabulary import Vocabulary
 from omegad.memory_types import MemoryTypes
+from omegad.method import RequestContext, Rules
+from omegad.projection import Embedding
 from omegad.queries.query import PAGE_BYTES_MAX
+from omegad.reactions.contract import Delivery
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
-from omegad.reactions.expiry import Expiry
+from omegad.reactions.runner import Runner
+from omegad.redaction.sanitise import sanitise_new
 from omegad.rpc import endpoint
 from omegad.rpc.server import Limits, Server
-from omegad.views import current
-from omegad.views.contract import Embedding
+from omegad.state import DecisionState
+from omegad.views import current, log_check
 
 SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
+
+VOCABULARY = Vocabulary(codec=CODEC, inline=Inline(state.ALL), state=DecisionState, sanitise=sanitise_new)
+"""What the log of a home holds, and what of it decisions rely on."""
 
 T = TypeVar("T")
 
@@ -56,10 +64,10 @@ _log = structlog.get_logger(__name__)
 class Daemon:
     """A home's service, put together and not yet running."""
 
-    parts: Parts
+    services: DaemonServices
     server: Server
+    reactions: Runner
     backlog: EmbeddingBacklog
-    expiry: Expiry
     system: SystemDispatch
     stopping: anyio.Event
 
@@ -69,7 +77,7 @@ class Daemon:
         supervisor.notify("STOPPING=1")
         self.system.end_following()
         await self.server.stop(shutdown_s)
-        await self.parts.log.drain()
+        await self.services.log.drain()
         tasks.cancel_scope.cancel()
 
 
@@ -96,16 +104,15 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
 
 async def _serve(paths: Paths, settings: Config, clock: Clock) -> None:
     async with composed(paths, settings, clock) as daemon, anyio.create_task_group() as tasks:
-        tasks.start_soon(daemon.parts.log.run, name="log")
-        tasks.start_soon(daemon.parts.views.run, name="views")
-        tasks.start_soon(daemon.parts.near.embedder.run, name="embedder")
-        tasks.start_soon(daemon.backlog.run, name="backlog")
-        tasks.start_soon(daemon.expiry.run, name="expiry")
+        tasks.start_soon(daemon.services.log.run, name="log")
+        tasks.start_soon(daemon.services.views.run, name="views")
+        tasks.start_soon(daemon.services.near.embedder.run, name="embedder")
+        tasks.start_soon(daemon.reactions.run, name="reactions")
         tasks.start_soon(_signals, daemon, paths, name="signals")
         tasks.start_soon(supervisor.keep_alive, name="watchdog")
         with endpoint.listening(paths.socket) as sock:
             await tasks.start(daemon.server.serve, sock)
-            _log.info("daemon.ready", version=__version__, home=str(paths.home), socket=str(paths.socket), head=daemon.parts.log.head)
+            _log.info("daemon.ready", version=__version__, home=str(paths.home), socket=str(paths.socket), head=daemon.services.log.head)
             supervisor.notify("READY=1")
             await daemon.run(tasks, settings.shutdown_s)
     _log.info("daemon.stopped")
@@ -116,36 +123,47 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
     """Open a home's files and put its parts together; close the files at the end of the block."""
     async with AsyncExitStack() as stack:
         vectors = await stack.enter_async_context(cache.opened(paths.embeddings))
-        lookup = VectorLookup(paths.embeddings)
+        lookup = VectorLookup(vectors)
         stack.callback(lookup.close)
-        log = await stack.enter_async_context(event_log.opened(paths.log, clock))
+        log_check.check_there(paths.home, paths.log)
+        log = await stack.enter_async_context(event_log.opened(paths.log, clock, VOCABULARY))
         views = await stack.enter_async_context(
             current.opened(paths.home, log, projections.ALL, lambda wanted: _find(lookup, wanted), settings.readers)
         )
         embedder = Embedder(vectors, models_dir=paths.models, choice=settings.model, idle_unload_s=settings.model_idle_unload_s)
-        types = MemoryTypes(settings.event_types)
-        parts = Parts(log=log, views=views, near=Neighbourhood(embedder), types=types, rules=_rules(paths), clock=clock)
-        yield _put_together(parts, paths, settings)
+        services = DaemonServices(
+            log=log,
+            views=views,
+            near=Neighbourhood(embedder),
+            types=MemoryTypes(settings.event_types),
+            rules=_rules(paths),
+            clock=clock,
+            query_timeout_s=settings.query_timeout_s,
+        )
+        yield _put_together(services, paths, settings)
 
 
-def _put_together(parts: Parts, paths: Paths, settings: Config) -> Daemon:
+def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> Daemon:
     stopping = anyio.Event()
-    commands = CommandDispatch(parts)
-    backlog = EmbeddingBacklog(BacklogEmbedding(parts, commands))
-    commands.on_pending = backlog.wake
-    queries = QueryDispatch(parts, fresh_wait_s=settings.fresh_wait_ms / 1e3, timeout_s=settings.query_timeout_s)
-    system = SystemDispatch(parts, paths, counts=lambda: (server.connections, server.requests), backlog=backlog)
-    system.on_rebuilt = backlog.wake
-    readings = ReadingDispatch(parts, fresh_wait_s=settings.fresh_wait_ms / 1e3)
-    service = Service(commands, queries, readings, system, stop=stopping.set)
+    requests = RequestRunner(services, fresh_wait_s=settings.fresh_wait_ms / 1e3)
+    backlog = EmbeddingBacklog(services, requests.execute)
+    services.views.on_deferred = backlog.look_again
+    runner = Runner(services.log, services.views, services.clock, partial(_execute, requests), (*reactions.ALL, backlog))
+    system = SystemDispatch(services, paths, counts=lambda: (server.connections, server.requests), reactions=runner.status, backlog=backlog)
+    service = Service(requests, system.handlers(), stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,
         connections_max=settings.connections_max,
         requests_in_flight_max=settings.requests_in_flight_max,
     )
     server = Server(service.handle, limits, long_answers=dict.fromkeys(("log.read", "memory.list", "memory.timeline"), PAGE_BYTES_MAX))
-    expiry = Expiry(Maintenance(parts).due, commands.expire)
-    return Daemon(parts, server, backlog, expiry, system, stopping)
+    return Daemon(services, server, runner, backlog, system, stopping)
+
+
+async def _execute(requests: RequestRunner, command: Command, delivery: Delivery) -> Outcome:
+    """Have a reaction's command carried out as a client's is, once for its key."""
+    key = RequestKey(client=delivery.client, request_id=delivery.request_id, params_digest=b"")
+    return await requests.execute(command, RequestContext(client=delivery.client, delivery=key, cause=delivery.cause), delivery.cursor)
 
 
 def _rules(paths: Paths) -> Rules:

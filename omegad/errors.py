@@ -137,6 +137,15 @@ class LogBroken(StorageCorrupt):
     hint = "restore log.db from a backup; `omegad verify` names the first bad position"
 
 
+class LogLost(Unavailable):
+    """The log is shorter than, or other than, what the views have seen."""
+
+    hint = (
+        "put log.db and log.db-wal back from a backup; or keep what the views hold with `omegad salvage > salvaged.jsonl`, go on with the log "
+        "as it is with `omegad salvage --accept-log`, and store it again with `omegad salvage --restore salvaged.jsonl`"
+    )
+
+
 class AlreadyRunning(OmegadError):
     """Another omegad serves this home."""
 

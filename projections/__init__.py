@@ -5,7 +5,7 @@ other projection. Where such a rule changes, `VERSION` goes up with it.
 To add one: write its file, its test, and its name in `ALL`.
 """
 
-from omegad.views.contract import Projection
+from omegad.projection import Projection
 from projections import audit, edges, fulltext, histories, memories, retrievals, sessions, vectors
 
 ALL: tuple[Projection, ...] = (memories, edges, vectors, fulltext, sessions, histories, audit, retrievals)

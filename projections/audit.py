@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from omegad.events.tool import ToolCalled
 from omegad.log.event import Excerpt, RecordedEvent
+from omegad.projection import Statement
 from omegad.times import rfc3339
-from omegad.views.contract import Statement
 
 NAME = "audit"
 VERSION = 1

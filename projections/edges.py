@@ -12,8 +12,8 @@ from omegad.events.memory import (
     MemoryUnlinked,
 )
 from omegad.log.event import RecordedEvent
+from omegad.projection import Statement, to_json
 from omegad.times import rfc3339
-from omegad.views.contract import Statement, to_json
 
 NAME = "edges"
 VERSION = 2

@@ -14,8 +14,8 @@ from omegad.events.memory import (
 )
 from omegad.lexemes import lexemes
 from omegad.log.event import RecordedEvent
+from omegad.projection import Statement, to_json, united
 from omegad.times import day
-from omegad.views.contract import Statement, to_json, united
 
 NAME = "fulltext"
 VERSION = 2

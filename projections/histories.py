@@ -20,7 +20,7 @@ from omegad.events.memory import (
     MemoryUnlinked,
 )
 from omegad.log.event import Event, RecordedEvent
-from omegad.views.contract import Statement
+from omegad.projection import Statement
 
 NAME = "histories"
 VERSION = 1

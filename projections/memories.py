@@ -19,9 +19,9 @@ from omegad.events.memory import (
 )
 from omegad.events.retrieval import MemoryQueried
 from omegad.log.event import Event, RecordedEvent
+from omegad.projection import Statement, to_json, united
 from omegad.times import rfc3339
 from omegad.traits import traits
-from omegad.views.contract import Statement, to_json, united
 
 NAME = "memories"
 VERSION = 3

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from omegad.events.retrieval import MemoryQueried
 from omegad.log.event import RecordedEvent
+from omegad.projection import Statement, to_json
 from omegad.times import rfc3339
-from omegad.views.contract import Statement, to_json
 
 NAME = "retrievals"
 VERSION = 1

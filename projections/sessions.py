@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from omegad.events.memory import MemoryStored
 from omegad.log.event import RecordedEvent
-from omegad.views.contract import Statement
+from omegad.projection import Statement
 
 NAME = "sessions"
 VERSION = 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from omegad.events.memory import MemoryEdited, MemoryEmbedded, MemoryEvolved
 from omegad.log.event import RecordedEvent
-from omegad.views.contract import Embedding, Statement
+from omegad.projection import Embedding, Statement
 
 NAME = "vectors"
 VERSION = 2

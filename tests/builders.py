@@ -18,7 +18,7 @@ from msgspec import Raw
 from omegad import daemon
 from omegad.clock import Clock
 from omegad.config import Config, Paths
-from omegad.daemon import Daemon
+from omegad.daemon import VOCABULARY, Daemon
 from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, FileRecord, Manifest
@@ -49,10 +49,12 @@ from omegad.log.decision import Decision, Outcome, Proposal
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Erased, Event, Excerpt, NewEvent, Position, RecordedEvent, Unknown
 from omegad.log.event_log import EventLog
+from omegad.projection import Embedding, Projection, schema
+from omegad.reactions import expiry
+from omegad.reactions.runner import Pace
 from omegad.rpc.peer import Call, Peer
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
-from omegad.views.contract import Embedding, Projection, schema
 
 START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 EMBEDDER = "paper-1"
@@ -224,7 +226,7 @@ def proposal(*events: Event | NewEvent, session_id: str | None = "session-1", wo
 @asynccontextmanager
 async def running_log(path: Path, clock: Clock | None = None) -> AsyncIterator[EventLog]:
     """Open a log and keep it committing for the block's duration."""
-    async with event_log.opened(path, clock or FakeClock()) as log, anyio.create_task_group() as tasks:
+    async with event_log.opened(path, clock or FakeClock(), VOCABULARY) as log, anyio.create_task_group() as tasks:
         tasks.start_soon(log.run)
         yield log
         await log.drain()
@@ -331,19 +333,25 @@ class Served(NamedTuple):
 
     async def caught_up(self) -> Position:
         """Wait until every view that has not failed shows the whole log, answered queries included; return its end."""
-        await self.daemon.parts.log.settled()
-        head = self.daemon.parts.log.head
-        driver = self.daemon.parts.views.driver
+        await self.daemon.services.log.settled()
+        head = self.daemon.services.log.head
+        driver = self.daemon.services.views.driver
         healthy = [name for name, checkpoint in driver.checkpoints.items() if checkpoint.failed_position is None]
         with anyio.fail_after(PATIENCE_S):
-            await self.daemon.parts.views.wait_for(head, healthy)
+            await self.daemon.services.views.wait_for(head, healthy)
         return head
+
+    async def expire(self) -> None:
+        """Let the expiry have its next slot, whatever the time."""
+        runner = self.daemon.reactions
+        await until(lambda: runner.standings[expiry.NAME].position)
+        await runner.run_slot(expiry, runner.standings[expiry.NAME].position + 1)
 
     async def worked_off(self) -> None:
         """Wait until no memory lacks its vectors."""
         with anyio.fail_after(PATIENCE_S):
             await self.caught_up()
-            while await self.daemon.parts.views.read(_lacking):
+            while await self.daemon.services.views.read(_lacking):
                 await anyio.sleep(0.01)
                 await self.caught_up()
         await self.caught_up()
@@ -359,13 +367,13 @@ def _lacking(connection: Connection) -> int:
 async def served(paths: Paths, clock: Clock, settings: Config | None = None) -> AsyncIterator[Served]:
     """Serve a home without its socket; everything else is as in the daemon."""
     async with daemon.composed(paths, _patient(settings or Config()), clock) as service, anyio.create_task_group() as tasks:
-        tasks.start_soon(service.parts.log.run)
-        tasks.start_soon(service.parts.views.run)
-        tasks.start_soon(service.parts.near.embedder.run)
-        tasks.start_soon(service.backlog.run)
-        tasks.start_soon(service.expiry.run)
+        tasks.start_soon(service.services.log.run)
+        tasks.start_soon(service.services.views.run)
+        tasks.start_soon(service.services.near.embedder.run)
+        service.reactions.pace = Pace(retry_s=0.02, retry_max_s=0.1, sweep_s=0.02)
+        tasks.start_soon(service.reactions.run)
         yield Served(service, Caller(service))
-        await service.parts.log.drain()
+        await service.services.log.drain()
         tasks.cancel_scope.cancel()
 
 

@@ -20,7 +20,6 @@ FENCE = re.compile(r"^(?P<ticks>`{3,})(?P<language>\w*)\n(?P<body>.*?)^(?P=ticks
 CODE = re.compile(r"`([^`\n]+)`")
 SHELL_LANGUAGES = {"sh", "bash", "console"}
 VERB = re.compile(r"(?:^|[\s/(|;&$])omegad +([a-z][a-z-]*)")
-FILE_ENDINGS = {"db", "json", "lock", "log", "md", "plist", "py", "service", "sh", "sock", "sql", "toml", "txt"}  # `log.db` is no method
 
 
 class Block(NamedTuple):
@@ -42,10 +41,6 @@ def inventory(text: str, pattern: str) -> set[str]:
     """Return the names that match *pattern* in the first cells of tables."""
     cells = [line.split("|")[1] for line in FENCE.sub("", text).splitlines() if line.startswith("| `")]
     return {name for cell in cells for name in CODE.findall(cell) if re.fullmatch(pattern, name)}
-
-
-def methods(text: str) -> set[str]:
-    return {name for name in inventory(text, r"[a-z]+\.[a-z_]+") if name.rpartition(".")[2] not in FILE_ENDINGS}
 
 
 def event_tags(text: str) -> set[str]:
@@ -97,10 +92,14 @@ def test_every_verb_named_is_one_of_the_commands_verbs(readme: str) -> None:
     assert "serve" in verbs_named(readme)
 
 
-def test_the_table_of_methods_holds_what_is_served(readme: str) -> None:
-    from omegad.rpc.methods import METHODS  # noqa: PLC0415  the other comparisons do not need it to import
+def test_what_is_derived_of_the_methods_is_as_they_are(readme: str) -> None:
+    from omegad import describe  # noqa: PLC0415  the other comparisons do not need it to import
 
-    assert methods(readme) == set(METHODS)
+    every = describe.every()
+    hint = "write it anew with `python -m omegad.describe`"
+    assert describe.table(every) in readme, hint
+    assert describe.command_line(every) == describe.COMMAND_LINE.read_text(encoding="utf-8"), hint
+    assert [one.name for one in every if not one.about or not all(parameter.about for parameter in one.parameters)] == []
 
 
 def test_the_table_of_events_holds_what_can_have_happened(readme: str) -> None:
@@ -163,7 +162,6 @@ def test_a_page_is_read_the_way_a_reader_would() -> None:
         ("command: test", "python -m pytest\n"),
     ]
     assert verbs_named(PAGE) == {"status", "serve"}
-    assert methods(PAGE) == {"memory.store", "memory.edit", "memory.delete"}
     assert event_tags(PAGE) == {"memory.stored@1"}
     assert mapped_paths(PAGE) == ["omegad/log/", "pyproject.toml"]
     assert links(PAGE) == {"#the-parts-and-more", "CHANGELOG.md"}

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, TypeAlias
 import msgspec
 
 from omegad.cli import starting
+from omegad.cli.arguments import methods
 from omegad.cli.place import Place
 from omegad.cli.progress import Bar
 from omegad.errors import NoDaemon, ShuttingDown
@@ -16,12 +17,6 @@ from omegad.rpc.client import AsyncClient, Client
 NAME = "omegad-cli"
 ANSWER_S = 60.0  # the first text waits for the model to be loaded
 PROGRESS = "progress"
-WRITING = frozenset(
-    {
-        *("memory.store", "memory.upsert", "memory.edit", "memory.delete", "memory.supersede", "memory.restore", "memory.rate", "memory.promote"),
-        *("memory.link", "memory.unlink", "memory.compact", "memory.consolidate", "tool.record"),
-    }
-)
 
 Answer: TypeAlias = Any
 """What a method answers: any JSON."""
@@ -39,7 +34,7 @@ def ask(place: Place, method: str, **params: object) -> Answer:
     except ShuttingDown:
         pass  # it was refused, and nothing was done
     except NoDaemon:
-        if method in WRITING or not place.may_spawn:
+        if methods()[method].get("writes") or not place.may_spawn:
             raise
     with connected(place) as client:
         return client.call(method, **chosen)

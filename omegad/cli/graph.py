@@ -1,37 +1,16 @@
-"""The verbs about how memories relate: link, unlink, similar, traverse."""
+"""The verbs about how memories relate: similar, traverse."""
 
 from argparse import Namespace
 
-from omegad.cli.connection import ask
 from omegad.cli.memories import cells
-from omegad.cli.parameters import chosen, filters
+from omegad.cli.parameters import asked
 from omegad.cli.place import Place
-from omegad.cli.printing import safe, warn, warn_if_stale, write_json, write_table
-
-
-def link(arguments: Namespace, place: Place) -> int:
-    """Draw an edge."""
-    answer = ask(place, "memory.link", **chosen(arguments, "memory_id", "target_id", "edge_type", "weight"))
-    if arguments.json:
-        write_json(answer)
-    else:
-        print(safe(f"linked {arguments.memory_id} to {arguments.target_id} at position {answer['position']}"))
-    return 0
-
-
-def unlink(arguments: Namespace, place: Place) -> int:
-    """Take edges away."""
-    answer = ask(place, "memory.unlink", **chosen(arguments, "memory_id", "target_id", "edge_type"))
-    if arguments.json:
-        write_json(answer)
-    else:
-        print(safe(f"unlinked {arguments.memory_id} from {arguments.target_id} at position {answer['position']}"))
-    return 0
+from omegad.cli.printing import warn, warn_if_stale, write_json, write_table
 
 
 def similar(arguments: Namespace, place: Place) -> int:
     """Find what is most like a memory."""
-    answer = ask(place, "memory.similar", **chosen(arguments, "memory_id", "limit"), **filters(arguments))
+    answer = asked(arguments, place)
     if arguments.json:
         write_json(answer)
     elif answer["results"]:
@@ -47,8 +26,7 @@ def similar(arguments: Namespace, place: Place) -> int:
 
 def traverse(arguments: Namespace, place: Place) -> int:
     """Show what the edges of a memory lead to."""
-    names = ("memory_id", "max_hops", "min_weight", "edge_types", "direction", "limit")
-    answer = ask(place, "memory.traverse", **chosen(arguments, *names))
+    answer = asked(arguments, place)
     if arguments.json:
         write_json(answer)
     else:

@@ -4,8 +4,8 @@ from argparse import Namespace
 
 import msgspec
 
-from omegad.cli.connection import Answer, ask
-from omegad.cli.parameters import chosen, filters
+from omegad.cli.connection import Answer
+from omegad.cli.parameters import asked
 from omegad.cli.place import Place
 from omegad.cli.printing import moment, warn, warn_if_stale, write_json, write_more, write_table
 
@@ -14,7 +14,7 @@ UNTOLD = frozenset({"type", "content_key", "text_hashes"})  # of an event's data
 
 def timeline(arguments: Namespace, place: Place) -> int:
     """Show the memories of the last days."""
-    answer = ask(place, "memory.timeline", **chosen(arguments, "days", "limit"), **filters(arguments))
+    answer = asked(arguments, place)
     if arguments.json:
         write_json(answer)
     elif answer["days"]:
@@ -34,7 +34,7 @@ def timeline(arguments: Namespace, place: Place) -> int:
 
 def history(arguments: Namespace, place: Place) -> int:
     """Show the events of a memory's life."""
-    answer = ask(place, "memory.history", **chosen(arguments, "memory_id", "limit", "cursor"))
+    answer = asked(arguments, place)
     if arguments.json:
         write_json(answer)
     else:
@@ -59,7 +59,7 @@ def _data(data: Answer, memory_id: str) -> str:
 
 def lessons(arguments: Namespace, place: Place) -> int:
     """Show what was learned."""
-    answer = ask(place, "memory.lessons", **chosen(arguments, "limit"), **filters(arguments))
+    answer = asked(arguments, place)
     if arguments.json:
         write_json(answer)
     elif answer["lessons"]:
@@ -73,7 +73,7 @@ def lessons(arguments: Namespace, place: Place) -> int:
 
 def receipts(arguments: Namespace, place: Place) -> int:
     """Show which memories were found by which queries."""
-    answer = ask(place, "receipts.list", **chosen(arguments, "session_id", "memory_id", "query_id", "limit", "cursor"))
+    answer = asked(arguments, place)
     if arguments.json:
         write_json(answer)
     elif answer["receipts"]:

@@ -4,20 +4,18 @@ from argparse import Namespace
 
 import msgspec
 
-from omegad.cli.connection import Answer, ask
-from omegad.cli.parameters import SCOPE, chosen, content, filters, metadata
+from omegad.cli.connection import Answer
+from omegad.cli.parameters import asked
 from omegad.cli.place import Place
 from omegad.cli.printing import cut, in_words, moment, one_line, painted, safe, warn, warn_if_stale, write_fields, write_json, write_more, write_table
 
 LISTS = ("tags", "auto_tags", "redacted")
 PREVIEW_COLUMNS = 48  # of a content beside what explains its score
-STORED = ("event_type", "tags", "priority", "referenced_date", "ttl_seconds", "source", "confidence", "supersedes", "request_id", "ack")
 
 
 def store(arguments: Namespace, place: Place) -> int:
     """Remember something, and say what became of it."""
-    told = content(arguments.content)
-    answer = ask(place, "memory.store", content=told, metadata=metadata(arguments.metadata), **chosen(arguments, *SCOPE, *STORED))
+    answer = asked(arguments, place)
     if arguments.json:
         write_json(answer)
     else:
@@ -41,8 +39,7 @@ def store(arguments: Namespace, place: Place) -> int:
 
 def query(arguments: Namespace, place: Place) -> int:
     """Find memories, best first."""
-    asked = chosen(arguments, "text", "mode", "limit", "explain", "widen", "min_position")
-    answer = ask(place, "memory.query", **asked, **filters(arguments))
+    answer = asked(arguments, place)
     if arguments.json:
         write_json(answer)
     elif answer["abstained"]:
@@ -75,7 +72,7 @@ def cells(memory: Answer) -> tuple[object, ...]:
 
 def get(arguments: Namespace, place: Place) -> int:
     """Show one memory."""
-    memory = ask(place, "memory.get", memory_id=arguments.memory_id)
+    memory = asked(arguments, place)
     if arguments.json:
         write_json(memory)
         return 0
@@ -96,7 +93,7 @@ def get(arguments: Namespace, place: Place) -> int:
 
 def list_all(arguments: Namespace, place: Place) -> int:
     """List a page of memories."""
-    answer = ask(place, "memory.list", **chosen(arguments, "limit", "cursor"), **filters(arguments))
+    answer = asked(arguments, place)
     if arguments.json:
         write_json(answer)
     elif answer["memories"]:

@@ -1,31 +1,34 @@
-"""From what was given on the command line to the parameters of a method."""
+"""From what was given on the command line to the parameters of a method, and its answer."""
 
 import sys
 from argparse import Namespace
+from typing import Any
 
 import msgspec
 
-from omegad.cli.arguments import WrongUsage
+from omegad.cli.arguments import WrongUsage, methods
+from omegad.cli.connection import Answer, ask
+from omegad.cli.place import Place
 
 STDIN_BYTES_MAX = 1024 * 1024  # more than the daemon takes, so that it is the one to refuse it
-SCOPE = ("project", "entity_id", "session_id")
-FILTERS = (*SCOPE, "event_types", "tags", "since", "until")
 
 
-def chosen(arguments: Namespace, *names: str) -> dict[str, object]:
-    """Return the arguments named, as the parameters of the same names."""
-    return {name: getattr(arguments, name) for name in names}
+def asked(arguments: Namespace, place: Place) -> Answer:
+    """Return what the verb's method answers to all that was given. Raises `WrongUsage` for what is not of its kind."""
+    parameters = methods()[arguments.method].get("parameters", ())
+    given = {parameter["name"]: _value(parameter, getattr(arguments, parameter["name"], None)) for parameter in parameters}
+    return ask(place, arguments.method, **given)
 
 
-def filters(arguments: Namespace) -> dict[str, object]:
-    """Return the parameters that say which memories are meant."""
-    return chosen(arguments, *FILTERS)
+def _value(parameter: dict[str, Any], given: object) -> object:
+    if given == "-" and parameter["name"] == "content":
+        return _standard_input()
+    if parameter["kind"] == "json" and isinstance(given, str):
+        return _json(parameter["name"], given)
+    return given
 
 
-def content(text: str) -> str:
-    """Return the content that is meant: `-` is whatever standard input holds. Raises `WrongUsage` where that is not UTF-8."""
-    if text != "-":
-        return text
+def _standard_input() -> str:
     data = sys.stdin.buffer.read(STDIN_BYTES_MAX) if sys.stdin else b""
     try:
         return data.decode().rstrip("\n")
@@ -33,11 +36,9 @@ def content(text: str) -> str:
         raise WrongUsage(f"standard input is not UTF-8: {error}") from error
 
 
-def metadata(text: str | None) -> object:
-    """Read a JSON object; raises `WrongUsage` for anything else."""
-    if text is None:
-        return None
+def _json(name: str, text: str) -> object:
+    wanted, kind = (dict[str, object], "a JSON object") if name == "metadata" else (object, "JSON")
     try:
-        return msgspec.json.decode(text, type=dict[str, object])
+        return msgspec.json.decode(text, type=wanted)
     except msgspec.DecodeError as error:
-        raise WrongUsage(f"--metadata is not a JSON object: {error}") from error
+        raise WrongUsage(f"--{name.replace('_', '-')} is not {kind}: {error}") from error

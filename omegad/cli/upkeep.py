@@ -2,16 +2,15 @@
 
 from argparse import Namespace
 
-from omegad.cli.connection import Answer, ask
-from omegad.cli.parameters import chosen
+from omegad.cli.connection import Answer
+from omegad.cli.parameters import asked
 from omegad.cli.place import Place
 from omegad.cli.printing import safe, write_json, write_table
 
 
 def compact(arguments: Namespace, place: Place) -> int:
     """Let a summary stand for each cluster of like memories."""
-    names = ("project", "event_types", "threshold", "min_cluster", "limit")
-    answer = ask(place, "memory.compact", dry_run=arguments.dry_run or None, **chosen(arguments, *names))
+    answer = asked(arguments, place)
     if arguments.json:
         write_json(answer)
     else:
@@ -22,7 +21,7 @@ def compact(arguments: Namespace, place: Place) -> int:
 
 def consolidate(arguments: Namespace, place: Place) -> int:
     """Record what has expired, promote what has proved itself, compact what accumulates."""
-    answer = ask(place, "memory.consolidate", dry_run=arguments.dry_run or None)
+    answer = asked(arguments, place)
     if arguments.json:
         write_json(answer)
         return 0

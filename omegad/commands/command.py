@@ -7,12 +7,14 @@ from msgspec import Meta
 
 from omegad.errors import NotFound, Refused
 from omegad.log.event import Position
+from omegad.method import Services
 from omegad.state import DecisionState, MemoryState
 
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 Text = Annotated[str, Meta(min_length=1)]
-Reason = Annotated[str, Meta(max_length=4_096)]
+Reason = Annotated[str, Meta(max_length=4_096, description="why")]
 Ack = Literal["related", "durable"]
+MemoryId = Annotated[Name, Meta(description="the memory's id")]
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", forbid_unknown_fields=True):
@@ -22,14 +24,19 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", for
     for: `durable` is answered as soon as the event is on the disk.
     """
 
-    request_id: Name | None = None
-    ack: Ack = "related"
+    request_id: Annotated[Name | None, Meta(description="makes it safe to send again: the same id gives the first answer")] = None
+    ack: Annotated[Ack, Meta(description="how much to wait for: durable is answered as soon as it is on the disk")] = "related"
 
 
 class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
     """Where the latest event of a command stands in the log."""
 
     position: Position = 0
+
+
+def new_id(services: Services) -> str:
+    """Return an id for a memory that is yet to be stored."""
+    return f"mem-{services.clock.random_bits(64):016x}"
 
 
 def known(state: DecisionState, memory_id: str) -> MemoryState:

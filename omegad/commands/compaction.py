@@ -1,19 +1,24 @@
 """Let one memory stand for many that say much the same. The originals keep their ids and content, and can be restored."""
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from omegad.commands.clusters import CLUSTER_MAX, Member, clusters, summary
-from omegad.commands.command import Command, Name
+from omegad.commands.clusters import CHARACTERS_MAX, CLUSTER_MAX, Member, clusters, summary
+from omegad.commands.command import Command, Name, new_id
 from omegad.commands.content import content_key
 from omegad.events.memory import MemoryEmbedded, MemoryStored, MemorySuperseded
 from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent, Position
+from omegad.method import CommandMethod, Moment, RequestContext, Services
+from omegad.queries import upkeep
+from omegad.queries.upkeep import Compactable, Compacting
 from omegad.redaction.sanitise import TAGS_MAX
 from omegad.state import DecisionState, MemoryState
+from omegad.storage.driver import Connection
 
 COMPACTED_TYPES = ("advisor_insight", "session_summary")
 """What is compacted where nothing else is asked for: notes that accumulate by themselves and that nobody wrote to be kept word by word.
@@ -26,6 +31,9 @@ THRESHOLD = 0.6
 SIZE_MIN = 3
 SOURCE = "compaction"
 REASON = "compacted"
+MEMORIES_MAX = 10_000
+"""How many memories one compaction looks at, the latest."""
+
 RATING_MAX = 0
 """A memory rated higher is left as it is."""
 
@@ -37,12 +45,12 @@ class CompactMemories(Command, frozen=True, kw_only=True, tag="memory.compact"):
     rated above 0 or has priority 5 is left as it is. A dry run says what would be done.
     """
 
-    project: Name | None = None
-    event_types: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=32)] = COMPACTED_TYPES
-    threshold: Annotated[float, Meta(ge=0.4, le=1)] = THRESHOLD
-    min_cluster: Annotated[int, Meta(ge=2, le=CLUSTER_MAX)] = SIZE_MIN
-    limit: Annotated[int, Meta(ge=1, le=CLUSTERS_MAX)] = CLUSTERS_MAX
-    dry_run: bool = False
+    project: Annotated[Name | None, Meta(description="of this project alone")] = None
+    event_types: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=32, description="of this type")] = COMPACTED_TYPES
+    threshold: Annotated[float, Meta(ge=0.4, le=1, description="how many words any two have in common")] = THRESHOLD
+    min_cluster: Annotated[int, Meta(ge=2, le=CLUSTER_MAX, description="how many make a cluster")] = SIZE_MIN
+    limit: Annotated[int, Meta(ge=1, le=CLUSTERS_MAX, description="how many clusters at most")] = CLUSTERS_MAX
+    dry_run: Annotated[bool, Meta(description="only say what would be done")] = False
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +93,31 @@ class PreparedCompaction(msgspec.Struct, frozen=True, kw_only=True):
     drafts: tuple[Draft, ...] = ()
     size_min: int = SIZE_MIN
     read_position: Position = 0
+
+
+async def prepare(services: Services, command: CompactMemories, context: RequestContext) -> PreparedCompaction:
+    """Find the clusters of a compaction, and embed their summaries."""
+    del context
+    wanted = Compacting(event_types=command.event_types, project=command.project, characters_max=CHARACTERS_MAX, source=SOURCE)
+
+    def read(connection: Connection, moment: Moment) -> tuple[list[Compactable], Position]:
+        return upkeep.compactable(connection, wanted, moment.now_us, MEMORIES_MAX), moment.position
+
+    rows, position = await services.look(read, at_least=services.head, names=upkeep.VIEWS)
+    members = [Member(**msgspec.structs.asdict(row)) for row in rows]
+    found = await services.compute(partial(drafts, members, command))
+    if not command.dry_run:
+        found = [await _ready(services, draft, is_embedded=command.ack != "durable") for draft in found]
+    return PreparedCompaction(drafts=tuple(found), size_min=command.min_cluster, read_position=position)
+
+
+async def _ready(services: Services, draft: Draft, *, is_embedded: bool) -> Draft:
+    """Return a draft with an id, and with vectors where they are wanted and the model can; else the backlog sees to them."""
+    ready = msgspec.structs.replace(draft, memory_id=new_id(services))
+    embedded = await services.embed(draft.content, is_backlog=True) if is_embedded else None
+    if embedded is None:
+        return ready
+    return msgspec.structs.replace(ready, embedder_id=embedded.embedder_id, text_hashes=embedded.text_hashes)
 
 
 def drafts(members: Sequence[Member], command: CompactMemories) -> list[Draft]:
@@ -190,3 +223,6 @@ def _cluster(draft: Draft, stored: MemoryStored) -> Cluster:
         project=draft.members[0].project,
         content=stored.content,
     )
+
+
+METHODS = (CommandMethod(params=CompactMemories, answer=Compacted, prepare=prepare, decide=compact),)

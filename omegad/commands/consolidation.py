@@ -3,16 +3,23 @@
 Deletes nothing; what has no time to live is only ever compacted, and that where its type is one of `COMPACTED_TYPES`.
 """
 
-import msgspec
+from typing import Annotated
 
-from omegad.commands import lifecycle
+import msgspec
+from msgspec import Meta
+
+from omegad.commands import compaction, lifecycle
 from omegad.commands.command import Command
-from omegad.commands.compaction import Compaction, PreparedCompaction, compacted, without_id
+from omegad.commands.compaction import Compaction, CompactMemories, PreparedCompaction, compacted, without_id
 from omegad.events.memory import MemoryExpired, MemoryPromoted
 from omegad.log.decision import Decision
 from omegad.log.event import NewEvent, Position
+from omegad.method import CommandMethod, Moment, RequestContext, Services
+from omegad.queries import upkeep
 from omegad.state import DecisionState, MemoryState
+from omegad.storage.driver import Connection
 
+NAMED_MAX = 1_000  # of each kind in one consolidation; the next one finds the rest
 FLAGGED_RATING_MAX = -3
 """The sum of ratings from which a memory is named as one to be looked at."""
 
@@ -23,7 +30,7 @@ class ConsolidateMemories(Command, frozen=True, kw_only=True, tag="memory.consol
     A dry run says what would be done.
     """
 
-    dry_run: bool = False
+    dry_run: Annotated[bool, Meta(description="only say what would be done")] = False
 
 
 class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +51,21 @@ class PreparedConsolidation(msgspec.Struct, frozen=True, kw_only=True):
     proven: tuple[str, ...] = ()
     flagged: tuple[str, ...] = ()
     compaction: PreparedCompaction = PreparedCompaction()
+
+
+async def prepare(services: Services, command: ConsolidateMemories, context: RequestContext) -> PreparedConsolidation:
+    """Find what a consolidation is about."""
+
+    def read(connection: Connection, moment: Moment) -> PreparedConsolidation:
+        return PreparedConsolidation(
+            due=upkeep.due(connection, moment.now_us, NAMED_MAX),
+            proven=upkeep.proven(connection, moment.now_us, NAMED_MAX),
+            flagged=upkeep.flagged(connection, FLAGGED_RATING_MAX, moment.now_us, NAMED_MAX),
+        )
+
+    found = await services.look(read, at_least=services.head, names=upkeep.VIEWS)
+    compacting = CompactMemories(dry_run=command.dry_run, ack=command.ack)
+    return msgspec.structs.replace(found, compaction=await compaction.prepare(services, compacting, context))
 
 
 def consolidate(command: ConsolidateMemories, prepared: PreparedConsolidation, state: DecisionState, now_us: int) -> Decision:
@@ -70,3 +92,6 @@ def consolidate(command: ConsolidateMemories, prepared: PreparedConsolidation, s
 def _active(memory_ids: tuple[str, ...], state: DecisionState, now_us: int) -> list[MemoryState]:
     found = (state.memory(memory_id) for memory_id in memory_ids)
     return [memory for memory in found if memory is not None and memory.is_active(now_us)]
+
+
+METHODS = (CommandMethod(params=ConsolidateMemories, answer=Consolidated, prepare=prepare, decide=consolidate),)

@@ -1,14 +1,19 @@
-"""What a memory may say: its limits, its clean form, and the key by which the same words are recognised."""
+"""What a memory may say: its limits, its clean form, its tags by rule, and the key by which the same words are recognised."""
 
 import unicodedata
 from hashlib import sha256
 
 import msgspec
 
-from omegad.errors import Invalid
+from omegad.errors import Invalid, Refused
+from omegad.ingestion.noise import noise_of
+from omegad.ingestion.tagging import tags_of
 from omegad.memory_types import EPISODIC_TYPES
+from omegad.method import Rules
 from omegad.redaction import redact
 from omegad.redaction.sanitise import CONTENT_BYTES_MAX, METADATA_BYTES_MAX
+
+TAG_CHARACTERS_MAX = 64
 
 
 class Clean(msgspec.Struct, frozen=True):
@@ -26,6 +31,19 @@ def clean(content: str) -> Clean:
     if not content.strip():
         raise Invalid("content is empty")
     return Clean(*redact(unicodedata.normalize("NFC", content)))
+
+
+def cleaned(content: str, rules: Rules) -> Clean:
+    """Do as `clean`, and raise `Refused` for the noise of a system."""
+    found = clean(content)
+    if rule := noise_of(found.text, rules.noise):
+        raise Refused(f"the content is noise of a system ({rule}), not something to remember", hint="store what was learned from it")
+    return found
+
+
+def auto_tags(content: str, project: str | None, rules: Rules) -> tuple[str, ...]:
+    """Return the tags that a content has by rule."""
+    return tuple(tag for tag in tags_of(content, project, rules.tags) if len(tag) <= TAG_CHARACTERS_MAX)
 
 
 def check_metadata(metadata: dict[str, object]) -> tuple[str, ...]:

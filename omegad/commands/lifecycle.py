@@ -1,13 +1,16 @@
 """What may be done with a memory once it is stored: edit, delete, supersede, restore, rate, promote, let expire."""
 
 from collections.abc import Callable
-from typing import Literal
+from contextlib import suppress
+from functools import partial
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
-from omegad.commands.command import Acknowledged, Command, Name, Reason, Text, findable, known
-from omegad.commands.content import content_key
-from omegad.errors import Conflict, Refused
+from omegad.commands.command import Acknowledged, Command, MemoryId, Name, Reason, Text, findable, known
+from omegad.commands.content import auto_tags, cleaned, content_key
+from omegad.errors import Conflict, OmegadError, Refused
 from omegad.events.memory import (
     MemoryDeleted,
     MemoryEdited,
@@ -21,6 +24,8 @@ from omegad.events.memory import (
 )
 from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent, Position
+from omegad.method import CommandMethod, RequestContext, Services
+from omegad.queries.graph import superseded_by
 from omegad.state import DecisionState, MemoryState
 
 POINTS: dict[Rating, int] = {"helpful": 1, "unhelpful": -1, "outdated": -2}
@@ -29,46 +34,52 @@ POINTS: dict[Rating, int] = {"helpful": 1, "unhelpful": -1, "outdated": -2}
 class EditMemory(Command, frozen=True, kw_only=True, tag="memory.edit"):
     """Replace what a memory says. Its id, type and history stay."""
 
-    memory_id: Name
-    content: Text
+    memory_id: MemoryId
+    content: Annotated[Text, Meta(description="what it says from now on; on the command line - reads it from standard input")]
     reason: Reason | None = None
 
 
 class DeleteMemory(Command, frozen=True, kw_only=True, tag="memory.delete"):
     """Hide a memory from every search and list; its history stays."""
 
-    memory_id: Name
+    memory_id: MemoryId
     reason: Reason | None = None
 
 
 class SupersedeMemory(Command, frozen=True, kw_only=True, tag="memory.supersede"):
     """Let another memory take the place of this one, which is hidden from then on and says what replaced it."""
 
-    memory_id: Name
-    superseded_by: Name
+    memory_id: MemoryId
+    superseded_by: Annotated[Name, Meta(description="the id of the memory that takes its place")]
     reason: Reason | None = None
 
 
 class RestoreMemory(Command, frozen=True, kw_only=True, tag="memory.restore"):
     """Undo that a memory was deleted, superseded, or expired; one whose time is over has no time to live from then on."""
 
-    memory_id: Name
+    memory_id: MemoryId
     reason: Reason | None = None
 
 
 class RateMemory(Command, frozen=True, kw_only=True, tag="memory.rate"):
     """Say how useful a memory was: helpful adds 1 to its score, unhelpful takes 1, outdated 2."""
 
-    memory_id: Name
-    rating: Rating
+    memory_id: MemoryId
+    rating: Annotated[Rating, Meta(description="helpful adds 1 to its score, unhelpful takes 1, outdated 2")]
     reason: Reason | None = None
 
 
 class PromoteMemory(Command, frozen=True, kw_only=True, tag="memory.promote"):
     """End a memory's probation."""
 
-    memory_id: Name
+    memory_id: MemoryId
     reason: Reason | None = None
+
+
+class ExpireMemories(Command, frozen=True, kw_only=True, tag="memory.expire"):
+    """Record of memories that their time is over."""
+
+    memory_ids: tuple[Name, ...]
 
 
 class Deleted(Acknowledged, frozen=True, kw_only=True):
@@ -122,6 +133,22 @@ class PreparedEdit(msgspec.Struct, frozen=True, kw_only=True):
     given: Given | None = None
 
 
+async def prepare_edit(services: Services, command: EditMemory, context: RequestContext, given: Given | None = None) -> PreparedEdit:
+    """Clean and embed an edit, with which more may be *given*. Raises `Invalid`, and `Refused` for noise."""
+    del context
+    content = cleaned(command.content, services.rules)
+    embedded = None if command.ack == "durable" else await services.embed(content.text)
+    prepared = PreparedEdit(
+        content=content.text,
+        redacted=content.redacted,
+        auto_tags=partial(auto_tags, content.text, rules=services.rules),
+        given=given,
+    )
+    if embedded is None:
+        return prepared
+    return msgspec.structs.replace(prepared, embedder_id=embedded.embedder_id, text_hashes=embedded.text_hashes)
+
+
 def edit(command: EditMemory, prepared: PreparedEdit, state: DecisionState, now_us: int) -> Decision:
     """Decide an edit; one that gives nothing but what is there already is answered without an event.
 
@@ -146,6 +173,15 @@ def edit(command: EditMemory, prepared: PreparedEdit, state: DecisionState, now_
     if prepared.embedder_id is not None and not memory.pending:
         facts.append(MemoryEmbedded(memory_id=memory.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes))
     return _decided(memory, *facts, answer=Edited(redacted=prepared.redacted))
+
+
+async def prepare_delete(services: Services, command: DeleteMemory, context: RequestContext) -> tuple[str, ...]:
+    """Return the memories that one may have taken the place of; views that cannot be read keep nobody from deleting."""
+    with suppress(OmegadError):
+        at_least = max(context.written, context.acknowledged)
+        found = partial(superseded_by, memory_id=command.memory_id)
+        return await services.look(lambda connection, _: found(connection), at_least=at_least, names=("edges",))
+    return ()
 
 
 def delete(command: DeleteMemory, replaced: tuple[str, ...], state: DecisionState, now_us: int) -> Decision:
@@ -208,6 +244,11 @@ def expire(memory_ids: tuple[str, ...], state: DecisionState, now_us: int) -> De
     return Decision(events=tuple(NewEvent(event=fact) for fact in facts), answer=Acknowledged())
 
 
+def expire_named(command: ExpireMemories, state: DecisionState, now_us: int) -> Decision:
+    """Decide the expiry of the memories named."""
+    return expire(command.memory_ids, state, now_us)
+
+
 def _check_free(state: DecisionState, key: str, memory: MemoryState, now_us: int) -> None:
     holder = state.holder(key, now_us)
     if holder is not None and holder.memory_id != memory.memory_id:
@@ -217,3 +258,14 @@ def _check_free(state: DecisionState, key: str, memory: MemoryState, now_us: int
 def _decided(memory: MemoryState, *facts: Event, answer: msgspec.Struct | None = None) -> Decision:
     events = (NewEvent(event=fact, project=memory.project, follows=place > 0) for place, fact in enumerate(facts))
     return Decision(events=tuple(events), answer=Acknowledged() if answer is None else answer)
+
+
+METHODS = (
+    CommandMethod(params=EditMemory, answer=Edited, prepare=prepare_edit, decide=edit),
+    CommandMethod(params=DeleteMemory, answer=Deleted, prepare=prepare_delete, decide=delete),
+    CommandMethod(params=SupersedeMemory, answer=Acknowledged, decide=supersede),
+    CommandMethod(params=RestoreMemory, answer=Acknowledged, decide=restore),
+    CommandMethod(params=RateMemory, answer=Rated, decide=rate),
+    CommandMethod(params=PromoteMemory, answer=Promoted, decide=promote),
+    CommandMethod(params=ExpireMemories, answer=Acknowledged, decide=expire_named, is_internal=True),
+)

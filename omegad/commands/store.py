@@ -8,10 +8,9 @@ import msgspec
 from msgspec import Meta
 
 from omegad.commands.command import Command, Name, Text, findable
-from omegad.commands.content import content_key
+from omegad.commands.content import TAG_CHARACTERS_MAX, content_key
 from omegad.commands.relating import Neighbour, relations
 from omegad.commands.replacing import Effects, Replaceable, effects
-from omegad.errors import Refused
 from omegad.events.memory import (
     Likeness,
     MemoryEmbedded,
@@ -24,12 +23,13 @@ from omegad.events.memory import (
 from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent, Position
 from omegad.memory_types import TTL_SECONDS_MAX, MemoryType
+from omegad.method import Outdated
 from omegad.redaction.sanitise import TAGS_MAX
 from omegad.state import DecisionState, MemoryState
 from omegad.times import parse_time
 
 EVENT_TYPE = "memory"  # where none is named
-TAG_CHARACTERS_MAX = 64
+Tag = Annotated[str, Meta(min_length=1, max_length=TAG_CHARACTERS_MAX)]
 AUTOMATIC_SOURCES = frozenset(
     {"auto", "automated", "automatic", "automatically", "automation", "autocapture", "capture", "captured", "hook", "hooks"}
 )
@@ -47,20 +47,20 @@ class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
     probation until it is promoted; `probation` says otherwise. `supersedes` names memories whose place it takes, at most 16.
     """
 
-    content: Text
-    event_type: Name = EVENT_TYPE
-    session_id: Name | None = None
-    project: Name | None = None
-    entity_id: Name | None = None
-    tags: Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=TAG_CHARACTERS_MAX)], ...], Meta(max_length=TAGS_MAX)] = ()
-    priority: Annotated[int, Meta(ge=1, le=5)] | None = None
-    metadata: dict[str, object] = msgspec.field(default_factory=dict)
-    referenced_date: str | None = None
-    ttl_seconds: Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX)] | None = None
-    source: Name | None = None
-    confidence: Annotated[float, Meta(ge=0, le=1)] | None = None
-    probation: bool | None = None
-    supersedes: Annotated[tuple[Name, ...], Meta(max_length=SUPERSEDES_MAX)] = ()
+    content: Annotated[Text, Meta(description="what to remember; on the command line - reads it from standard input")]
+    event_type: Annotated[Name, Meta(description="decision, lesson_learned, user_preference, error_pattern, …")] = EVENT_TYPE
+    session_id: Annotated[Name | None, Meta(description="which session it is from")] = None
+    project: Annotated[Name | None, Meta(description="which project it belongs to")] = None
+    entity_id: Annotated[Name | None, Meta(description="which person or thing it is about")] = None
+    tags: Annotated[tuple[Tag, ...], Meta(max_length=TAGS_MAX, description="a tag")] = ()
+    priority: Annotated[int, Meta(ge=1, le=5, description="how important it is; its type's where none is given")] | None = None
+    metadata: Annotated[dict[str, object], Meta(description="a JSON object that is kept with it")] = msgspec.field(default_factory=dict)
+    referenced_date: Annotated[str | None, Meta(description="when what it speaks of happened, like 2026-01-31 or 2026-01-31T09:30:00Z")] = None
+    ttl_seconds: Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX, description="after how long it is found no more")] | None = None
+    source: Annotated[Name | None, Meta(description="where it comes from")] = None
+    confidence: Annotated[float, Meta(ge=0, le=1, description="how sure it is")] | None = None
+    probation: Annotated[bool | None, Meta(description="whether it has to prove itself; what was captured unasked does")] = None
+    supersedes: Annotated[tuple[Name, ...], Meta(max_length=SUPERSEDES_MAX, description="a memory whose place it takes")] = ()
 
     def is_automatic(self) -> bool:
         """Say whether nobody asked for this to be remembered."""
@@ -112,6 +112,7 @@ class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
     memory_id: str
     content: str
     read_position: Position
+    kind: MemoryType = MemoryType()
     redacted: tuple[str, ...] = ()
     auto_tags: tuple[str, ...] = ()
     client: str | None = None
@@ -124,19 +125,15 @@ class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
     is_last_try: bool = False
 
 
-class Outdated(Refused):
-    """The neighbours have changed since they were looked up."""
-
-
-def store(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, state: DecisionState, now_us: int) -> Decision:
+def store(command: StoreMemory, prepared: PreparedStore, state: DecisionState, now_us: int) -> Decision:
     """Decide a store: a duplicate of what is there, exactly or nearly; an addition to it; or a new memory with its relations.
 
     Raises `NotFound` and `Refused` for what it is to supersede, as `memory.supersede` does, and `Outdated` when what was prepared does not
     hold any more, and it is not the last try.
     """
     key = content_key(prepared.content, command.event_type, command.project, command.entity_id, command.session_id)
-    neighbours = still_valid(prepared, state, now_us)
-    open_to_growth = [neighbour for neighbour in neighbours if neighbour.memory_id not in command.supersedes]
+    kind, current = prepared.kind, still_valid(prepared, state, now_us)
+    open_to_growth = [neighbour for neighbour in current if neighbour.memory_id not in command.supersedes]
     repeated = next((n for n in open_to_growth if n.duplicate), None)
     survivor = state.holder(key, now_us)
     likeness: tuple[Likeness, float] = ("exact", 1.0)
@@ -144,16 +141,16 @@ def store(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, state
         survivor, likeness = state.memory(repeated.memory_id), repeated.duplicate
     if survivor is not None:
         facts: list[Event] = [_repeated(command, prepared, survivor, likeness, _lasting(command, kind, survivor))]
-        done = effects_of(command, survivor.memory_id, neighbours, state, now_us)
+        done = effects_of(command, survivor.memory_id, current, state, now_us)
         return _strengthened(command, prepared, survivor, facts, done, outcome="duplicate")
     grown = next((n for n in open_to_growth if n.evolution), None)
     survivor = state.memory(grown.memory_id) if grown else None
     if survivor is not None and grown is not None and grown.evolution and not _is_lesser(command, survivor):
         facts = _evolved(command, prepared, survivor, grown.evolution, _lasting(command, kind, survivor))
-        done = effects_of(command, survivor.memory_id, neighbours, state, now_us)
+        done = effects_of(command, survivor.memory_id, current, state, now_us)
         return _strengthened(command, prepared, survivor, facts, done, outcome="evolved")
-    done = effects_of(command, prepared.memory_id, neighbours, state, now_us)
-    return _new(command, prepared, kind, key, related=relations(neighbours), done=done)
+    done = effects_of(command, prepared.memory_id, current, state, now_us)
+    return _new(command, prepared, kind, key, related=relations(current), done=done)
 
 
 def effects_of(command: StoreMemory, memory_id: str, neighbours: Sequence[Neighbour], state: DecisionState, now_us: int) -> Effects:

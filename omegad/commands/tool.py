@@ -9,6 +9,7 @@ from omegad.commands.command import Command, Name
 from omegad.events.tool import ToolCalled, ToolStatus
 from omegad.log.decision import Decision
 from omegad.log.event import Excerpt, NewEvent, Position
+from omegad.method import CommandMethod, RequestContext, Services
 from omegad.redaction.sanitise import excerpt
 from omegad.state import DecisionState
 
@@ -16,14 +17,14 @@ from omegad.state import DecisionState
 class RecordToolCall(Command, frozen=True, kw_only=True, tag="tool.record"):
     """Record that an agent called a tool. The same tool_use_id in the same session counts once."""
 
-    session_id: Name
-    tool_name: Name
-    status: ToolStatus = "ok"
-    tool_input: Any = None
-    result: Any = None
-    tool_use_id: Name | None = None
-    duration_ms: Annotated[float, Meta(ge=0)] | None = None
-    project: Name | None = None
+    session_id: Annotated[Name, Meta(description="which session called it")]
+    tool_name: Annotated[Name, Meta(description="which tool")]
+    status: Annotated[ToolStatus, Meta(description="how it ended")] = "ok"
+    tool_input: Annotated[Any, Meta(description="what it was given; any JSON")] = None
+    result: Annotated[Any, Meta(description="what it gave back; any JSON")] = None
+    tool_use_id: Annotated[Name | None, Meta(description="the host's id of the call, which counts once")] = None
+    duration_ms: Annotated[float, Meta(ge=0, description="how long it took")] | None = None
+    project: Annotated[Name | None, Meta(description="which project it was for")] = None
 
 
 class ToolCallRecorded(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +39,12 @@ class Excerpts(msgspec.Struct, frozen=True):
 
     tool_input: Excerpt | None
     result: Excerpt | None
+
+
+async def prepare(services: Services, command: RecordToolCall, context: RequestContext) -> Excerpts:
+    """Cut a call's input and result before it is decided."""
+    del services, context
+    return cut(command)
 
 
 def cut(command: RecordToolCall) -> Excerpts:
@@ -68,3 +75,6 @@ def _excerpt(value: object) -> Excerpt | None:
     if value is None:
         return None
     return excerpt(value if isinstance(value, str) else msgspec.json.encode(value).decode())
+
+
+METHODS = (CommandMethod(params=RecordToolCall, answer=ToolCallRecorded, prepare=prepare, decide=record),)

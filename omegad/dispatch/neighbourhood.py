@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
 from omegad.commands.relating import RELATED_COSINE
@@ -13,19 +12,10 @@ from omegad.embedding.cache import text_hash
 from omegad.embedding.embedder import Embedder
 from omegad.embedding.passages import passages
 from omegad.errors import ModelFailed, ModelMissing, Overloaded
+from omegad.method import Embedded
 from omegad.queries.search.mirror import Mirror
 
 LATE_MAX = 256
-
-
-class Embedded(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory's text as vectors: whose, the hash of each passage, and the vector of the first."""
-
-    embedder_id: str
-    text_hashes: tuple[str, ...]
-    vector: bytes
-    is_whole: bool
-    """Whether one vector stands for the whole text."""
 
 
 class Neighbourhood:

@@ -1,46 +1,39 @@
-"""Every method of the socket: parse the call, hand it to the part that answers."""
+"""A call of the socket: read by the table of methods, run, answered."""
 
 import os
+import unicodedata
 from collections.abc import Callable
+from hashlib import blake2b
 
 import msgspec
 
 from omegad import __version__
-from omegad.commands.command import Command
-from omegad.dispatch.commands import CommandDispatch, Origin, digest_of
-from omegad.dispatch.readings import ReadingDispatch
-from omegad.dispatch.searching import QueryDispatch
-from omegad.dispatch.system import SystemDispatch
+from omegad.dispatch.running import RequestRunner
+from omegad.dispatch.system import Handler
 from omegad.errors import Invalid
-from omegad.log.decision import Outcome
-from omegad.queries import Reading
-from omegad.queries.log import FollowLog, ReadLog, VerifyLog
-from omegad.queries.search import QueryMemory
-from omegad.queries.system import PROTOCOL, Greeting, Hello, Metrics, Ping, Pong, Shutdown, Status, exposition
-from omegad.queries.views import RebuildViews, VerifyViews
+from omegad.log.decision import RequestKey
+from omegad.method import CommandMethod, Method, QueryMethod, RequestContext
+from omegad.methods import SERVED
+from omegad.queries.system import PROTOCOL, Greeting, Hello, Ping, Pong, Shutdown, Stopping
 from omegad.redaction import redact_name
 from omegad.redaction.sanitise import without_credentials
-from omegad.rpc import methods
 from omegad.rpc.peer import Call
+from omegad.rpc.protocol import MethodNotFound
+
+VERBATIM = frozenset({"content", "tool_input", "result"})
+"""Parameters that are cleaned elsewhere, or kept as they came."""
+
+_DECODERS = {name: msgspec.json.Decoder(method.params) for name, method in SERVED.items()}
 
 
 class Service:
     """Answers calls; `handle` is what the server is given."""
 
-    def __init__(
-        self,
-        commands: CommandDispatch,
-        queries: QueryDispatch,
-        readings: ReadingDispatch,
-        system: SystemDispatch,
-        stop: Callable[[], None],
-    ) -> None:
-        """*stop* begins the daemon's end and returns at once."""
-        self._commands = commands
-        self._queries = queries
-        self._readings = readings
-        self._system = system
+    def __init__(self, runner: RequestRunner, handlers: dict[type[msgspec.Struct], Handler], stop: Callable[[], None]) -> None:
+        """*handlers* answer for the running service; *stop* begins the daemon's end and returns at once."""
+        self._runner = runner
         self._stop = stop
+        self._handlers = handlers | {Hello: _greet, Ping: _pong, Shutdown: self._shut_down}
 
     async def handle(self, call: Call) -> object:
         """Answer a call, or raise an error of the catalogue."""
@@ -50,63 +43,75 @@ class Service:
             raise Invalid("the parameters are nested too deeply") from error
 
     async def _answer(self, call: Call, params: bytes) -> object:
-        request = without_credentials(methods.parse(call.method, params))
-        if isinstance(request, QueryMemory | Reading):
-            return await self._ask(request, Origin(call.peer.name, b"", call.peer.written))
-        match request:
-            case Command():
-                digest = digest_of(call.method, params) if request.request_id is not None else b""
-                outcome = await self._commands.execute(request, Origin(call.peer.name, digest, call.peer.written))
-                return _acknowledged(call, outcome)
-            case Hello():
-                return _greet(request, call)
-            case Ping():
-                return Pong(ok=True, version=__version__, pid=os.getpid())
-            case Shutdown():
-                self._stop()
-                return {"ok": True}
+        method, request = parse(call.method, params)
+        request = without_credentials(request)
+        context = RequestContext(client=call.peer.name or None, written=call.peer.written)
+        match method:
+            case CommandMethod():
+                if (request_id := getattr(request, "request_id", None)) is not None:
+                    key = RequestKey(client=call.peer.name, request_id=request_id, params_digest=digest_of(call.method, params))
+                    context = msgspec.structs.replace(context, delivery=key)
+                outcome = await self._runner.command(method, request, context)
+                call.peer.written = max(call.peer.written, outcome.position)
+                return outcome.answer
+            case QueryMethod():
+                return await self._runner.query(method, request, context)
             case _:
-                return await self._ask_system(request, call)
+                return await self._handlers[type(request)](request, call)
 
-    async def _ask(self, query: QueryMemory | Reading, origin: Origin) -> msgspec.Struct:
-        acknowledged = self._commands.acknowledged
-        if isinstance(query, QueryMemory):
-            return await self._queries.find(query, origin, acknowledged)
-        return await self._readings.answer(query, origin, acknowledged)
-
-    async def _ask_system(self, query: methods.Request, call: Call) -> object:
-        match query:
-            case Status():
-                return self._system.status()
-            case Metrics():
-                return {"text": exposition(self._system.status())}
-            case ReadLog():
-                return await self._system.read_log(query)
-            case FollowLog():
-                await self._system.follow_log(query, call)
-                return None
-            case _:
-                return await self._prove(query, call)
-
-    async def _prove(self, query: methods.Request, call: Call) -> object:
-        match query:
-            case VerifyLog():
-                return await self._system.verify_log(query, call)
-            case RebuildViews():
-                return await self._system.rebuild_views(query, call)
-            case VerifyViews():
-                return await self._system.verify_views(query, call)
-            case _:
-                raise AssertionError(query)
+    async def _shut_down(self, request: Shutdown, call: Call) -> Stopping:
+        del request, call
+        self._stop()
+        return Stopping(ok=True)
 
 
-def _acknowledged(call: Call, outcome: Outcome) -> object:
-    call.peer.written = max(call.peer.written, outcome.position)
-    return outcome.answer
+def parse(name: str, params: bytes) -> tuple[Method, msgspec.Struct]:
+    """Read a call's parameters; raises `MethodNotFound`, or `Invalid` saying which parameter is wrong and why."""
+    decoder = _DECODERS.get(name)
+    if decoder is None:
+        raise MethodNotFound(f"there is no method {name[:60]!r}", hint=f"the methods are {', '.join(SERVED)}")
+    try:
+        request = decoder.decode(params or b"{}")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Invalid(f"{name}: {error}".replace("Object", "params", 1)) from error
+    return SERVED[name], _composed(request)
 
 
-def _greet(hello: Hello, call: Call) -> Greeting:
+def digest_of(method: str, params: bytes) -> bytes:
+    """Identify what a request asks for: its method and its parameters, whatever their order and spacing."""
+    ordered = msgspec.json.encode(msgspec.json.decode(params or b"{}"), order="deterministic")
+    return blake2b(method.encode() + b"\0" + ordered, digest_size=16).digest()
+
+
+def _composed(request: msgspec.Struct) -> msgspec.Struct:
+    """Return a request whose names are in NFC, so that what looks the same is the same; what tools took and gave stays as it is."""
+    changes: dict[str, object] = {}
+    for name in request.__struct_fields__:
+        value = getattr(request, name)
+        if name not in VERBATIM and isinstance(value, str | tuple | dict) and (composed := _nfc(value)) != value:
+            changes[name] = composed
+    return msgspec.structs.replace(request, **changes) if changes else request
+
+
+def _nfc(value: object) -> object:
+    match value:
+        case str():
+            return value if value.isascii() else unicodedata.normalize("NFC", value)
+        case tuple() | list():
+            return type(value)(map(_nfc, value))
+        case dict():
+            return {_nfc(key): _nfc(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+async def _greet(hello: Hello, call: Call) -> Greeting:
     if hello.protocol != PROTOCOL:
         raise Invalid(f"protocol {hello.protocol} is not spoken here", hint=f"the protocol is {PROTOCOL}")
     call.peer.name = redact_name(hello.client)
     return Greeting(protocol=PROTOCOL, version=__version__, build=__version__)
+
+
+async def _pong(ping: Ping, call: Call) -> Pong:
+    del ping, call
+    return Pong(ok=True, version=__version__, pid=os.getpid())

@@ -5,7 +5,7 @@ import resource
 import time
 from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import anyio
 import msgspec
@@ -13,17 +13,21 @@ import structlog
 
 from omegad import __version__
 from omegad.config import Paths
-from omegad.dispatch.parts import Parts
+from omegad.dispatch.services import DaemonServices
+from omegad.embedding.embedder import EmbedderStatus
 from omegad.errors import Invalid, OmegadError, Unavailable
 from omegad.log.event import Position
 from omegad.log.verifying import LogReport
-from omegad.queries.log import FollowLog, LogPage, ReadLog, VerifyLog, told
+from omegad.queries.log import Ended, FollowLog, LogPage, ReadLog, VerifyLog, told
 from omegad.queries.query import PAGE_BYTES_MAX
-from omegad.queries.system import EmbeddingStatus, LogStatus, ServiceStatus, ViewStatus
+from omegad.queries.system import EmbeddingStatus, Exposition, LogStatus, Metrics, ReactionStatus, ServiceStatus, Status, ViewStatus, exposition
 from omegad.queries.views import ProgressToken, RebuildViews, VerifyViews, ViewsReport
 from omegad.rpc.peer import Call
 
 T = TypeVar("T")
+ReactionStates = Callable[[], dict[str, ReactionStatus]]
+
+Handler = Callable[[Any, Call], Awaitable[object]]
 
 PROGRESS_EVERY_S = 0.2
 SLICE_EVENTS = 200  # read at once; others are served in between
@@ -86,33 +90,49 @@ class Backlog(Protocol):
         """How many memories wait for their vectors."""
         ...
 
-    @property
-    def trouble(self) -> str | None:
-        """What is set aside and why, in words; None where nothing is."""
-        ...
-
 
 class SystemDispatch:
     """Answers for the service as a whole."""
 
-    def __init__(self, parts: Parts, paths: Paths, *, counts: Callable[[], tuple[int, int]], backlog: Backlog) -> None:
-        """Take *counts* (connections now, requests so far) and the *backlog* of vectors from who knows them."""
-        self._parts = parts
+    def __init__(
+        self, services: DaemonServices, paths: Paths, *, counts: Callable[[], tuple[int, int]], reactions: ReactionStates, backlog: Backlog
+    ) -> None:
+        """Take *counts* (connections now, requests so far), how the *reactions* are, and the *backlog* of vectors from who knows them."""
+        self._services = services
         self._paths = paths
         self._counts = counts
+        self._reactions = reactions
         self._backlog = backlog
         self._started = time.monotonic()
         self._followers: set[anyio.CancelScope] = set()
-        self.on_rebuilt: Callable[[], None] = lambda: None
-        """Called when views were built again, which may have found vectors missing."""
+
+    def handlers(self) -> dict[type[msgspec.Struct], Handler]:
+        """Return what answers each method about the service."""
+        return {
+            Status: self._status,
+            Metrics: self._metrics,
+            ReadLog: self.read_log,
+            FollowLog: self.follow_log,
+            VerifyLog: self.verify_log,
+            RebuildViews: self.rebuild_views,
+            VerifyViews: self.verify_views,
+        }
+
+    async def _status(self, query: Status, call: Call) -> ServiceStatus:
+        del query, call
+        return self.status()
+
+    async def _metrics(self, query: Metrics, call: Call) -> Exposition:
+        del query, call
+        return Exposition(text=exposition(self.status()))
 
     def status(self) -> ServiceStatus:
         """Say how everything is, from memory, waiting for nothing."""
-        log, views, embedder = self._parts.log, self._parts.views, self._parts.near.embedder
+        log, embedder = self._services.log, self._services.near.embedder
         embedding = embedder.status()
-        mirror_vectors, mirror_bytes = self._parts.near.size
+        mirror_vectors, mirror_bytes = self._services.near.size
         connections, requests = self._counts()
-        states = self._view_states()
+        states, reactions = self._view_states(), self._reactions()
         return ServiceStatus(
             version=__version__,
             pid=os.getpid(),
@@ -121,6 +141,7 @@ class SystemDispatch:
             socket=str(self._paths.socket),
             log=LogStatus(head=log.head, bytes=log.bytes_on_disk(), waiting=log.waiting),
             views=states,
+            reactions=reactions,
             embedding=EmbeddingStatus(
                 model=embedding.model,
                 state=embedding.state,
@@ -129,18 +150,19 @@ class SystemDispatch:
                 mirror_bytes=mirror_bytes,
                 backlog=self._backlog.size,
             ),
-            degraded=self._troubles(embedding.state, embedding.failure, states, views.driver.trouble),
+            degraded=self._troubles(embedding, states, reactions),
             rss_bytes=resident_bytes(),
             connections=connections,
             requests=requests,
         )
 
-    async def read_log(self, query: ReadLog) -> LogPage:
+    async def read_log(self, query: ReadLog, call: Call) -> LogPage:
         """Answer with a page of the log, read in slices; shorter than asked for where it would pass `PAGE_BYTES_MAX`."""
+        del call
         events: list[msgspec.Raw] = []
         after, size = query.after, 0
         while len(events) < query.limit and size < PAGE_BYTES_MAX:
-            recorded = await self._parts.log.read(after, min(SLICE_EVENTS, query.limit - len(events)))
+            recorded = await self._services.log.read(after, min(SLICE_EVENTS, query.limit - len(events)))
             if not recorded:
                 break
             for one in recorded:
@@ -150,20 +172,21 @@ class SystemDispatch:
                     break
                 events.append(msgspec.Raw(event))
             after = recorded[-1].position
-        return LogPage(events=events, head=self._parts.log.head)
+        return LogPage(events=events, head=self._services.log.head)
 
-    async def follow_log(self, query: FollowLog, call: Call) -> None:
+    async def follow_log(self, query: FollowLog, call: Call) -> Ended:
         """Send every event after a position to the caller until it cancels or goes, or the service stops."""
-        after = self._parts.log.head if query.after is None else query.after
-        if after > self._parts.log.head:
-            raise Invalid(f"position {after} is beyond the end of the log, {self._parts.log.head}")
+        after = self._services.log.head if query.after is None else query.after
+        if after > self._services.log.head:
+            raise Invalid(f"position {after} is beyond the end of the log, {self._services.log.head}")
         with anyio.CancelScope() as following:
             self._followers.add(following)
             try:
-                async for recorded in self._parts.log.follow(after):
+                async for recorded in self._services.log.follow(after):
                     await call.notify("log.event", told(recorded))
             finally:
                 self._followers.discard(following)
+        return Ended()
 
     def end_following(self) -> None:
         """Answer everyone who follows the log, because the service stops."""
@@ -175,20 +198,21 @@ class SystemDispatch:
         progress, found = Progress(call, query.progress_token), []
 
         async def work() -> None:
-            found.append(await self._parts.log.verify(progress.update))
+            found.append(await self._services.log.verify(progress.update))
 
         await progress.while_doing(work())
         return found[0]
 
     async def rebuild_views(self, query: RebuildViews, call: Call) -> ViewsReport:
-        """Build views again and swap; raises `ViewFailed` where one could not be built."""
-        views = await self._on_views(self._parts.views.rebuild, query.name, Progress(call, query.progress_token))
-        self.on_rebuilt()
+        """Build views again and swap, and with all of them the decision state; raises `ViewFailed` where one could not be built."""
+        views = await self._on_views(self._services.views.rebuild, query.name, Progress(call, query.progress_token))
+        if query.name is None:
+            await self._services.log.refold()
         return ViewsReport(ok=True, views=dict(views))
 
     async def verify_views(self, query: VerifyViews, call: Call) -> ViewsReport:
         """Compare views with a replay."""
-        views = await self._on_views(self._parts.views.verify, query.name, Progress(call, query.progress_token))
+        views = await self._on_views(self._services.views.verify, query.name, Progress(call, query.progress_token))
         return ViewsReport(ok=all(report.equal for report in views.values()), views=dict(views))
 
     async def _on_views(
@@ -206,7 +230,7 @@ class SystemDispatch:
         return found
 
     def _view_states(self) -> dict[str, ViewStatus]:
-        head, views = self._parts.log.head, self._parts.views
+        head, views = self._services.log.head, self._services.views
         states = {}
         for name, checkpoint in views.driver.checkpoints.items():
             lag = head - checkpoint.position
@@ -217,19 +241,23 @@ class SystemDispatch:
             states[name] = ViewStatus(position=checkpoint.position, lag=lag, state=state, version=checkpoint.version, error=error)
         return states
 
-    def _troubles(self, state: str, failure: str | None, states: dict[str, ViewStatus], trouble: str | None) -> list[str]:
+    def _troubles(self, embedding: EmbedderStatus, states: dict[str, ViewStatus], reactions: dict[str, ReactionStatus]) -> list[str]:
         found = []
-        if state == "absent" and self._parts.near.embedder.is_wanted:
+        if embedding.state == "absent" and self._services.near.embedder.is_wanted:
             found.append("no embedding model is installed: search works on full text alone; run `omegad model install`")
-        if state == "failed":
-            found.append(f"the embedding model fails: {failure}")
-        if self._backlog.size and self._parts.near.embedder.is_wanted:
+        if embedding.state == "failed":
+            found.append(f"the embedding model fails: {embedding.failure}")
+        if self._backlog.size and self._services.near.embedder.is_wanted:
             found.append(f"{self._backlog.size} memories wait for their vectors")
-        if self._backlog.trouble:
-            found.append(self._backlog.trouble)
         found += [f"the view {name} failed {view.error}; run `omegad rebuild {name}`" for name, view in states.items() if view.state == "failed"]
-        if trouble:
+        if trouble := self._services.views.driver.trouble:
             found.append(f"the views cannot be written: {trouble}")
+        log = self._services.log
+        if log.trouble:
+            found.append(f"the log cannot be written: {log.trouble}")
+        if log.state_position < log.head:
+            found.append(f"what changes something waits: the decision state is at position {log.state_position:,} of {log.head:,}")
+        found += [f"the reaction {name}: {reaction.trouble}" for name, reaction in reactions.items() if reaction.trouble]
         return found
 
 

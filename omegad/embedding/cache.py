@@ -16,7 +16,7 @@ import structlog
 
 from omegad.embedding.catalogue import VECTOR_BYTES
 from omegad.errors import StorageCorrupt, StorageFailed, Unavailable
-from omegad.storage.checkpointer import Checkpointer
+from omegad.storage.checkpointer import Checkpointer, checkpoint_quietly
 from omegad.storage.database import Database, Work
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
@@ -35,6 +35,12 @@ GET = "SELECT text_hash, vector FROM vectors WHERE embedder_id = ? AND text_hash
 PUT = "INSERT OR REPLACE INTO vectors (embedder_id, text_hash, vector) VALUES (?, ?, ?)"
 FORGET = "DELETE FROM vectors WHERE text_hash IN (SELECT value FROM json_each(?))"
 
+UNWRITTEN_MAX = 4_096  # vectors that are kept in memory where they cannot be written, 6 MiB
+CHECKPOINT_CHANGES = 250  # rows, each of which takes three pages of the write-ahead log: 3 MiB
+
+Key = tuple[str, str]
+"""An embedder id and a text hash."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -51,51 +57,68 @@ def text_hash(text: str) -> str:
 class VectorCache:
     """Get and put vectors, `VECTOR_BYTES` of little-endian float32 each. Use `opened`, which opens and closes it.
 
-    Storage that fails is logged and behaves like an empty cache, since there is always the model to ask.
+    Storage that fails is logged and behaves like an empty cache, since there is always the model to ask. A file that is damaged is set aside,
+    and one that was moved away is left to whoever moved it; a fresh one then takes its place.
     """
 
     def __init__(self, path: Path, database: Database) -> None:
         """Serve the cache at *path*, which *database* is the writer of."""
-        self._path = path
-        self._database = database
-        self._checkpointer = Checkpointer(path)
+        self.path = path
+        self.unwritten: dict[Key, bytes] = {}
+        """The vectors that are on their way to the file, or could not be written to it."""
+        self._use(database)
         self._replacing = anyio.Lock()
+
+    def _use(self, database: Database) -> None:
+        self._database = database
+        self._file = identity(self.path)
+        self._damage: StorageCorrupt | None = None
+        self._checkpointer = Checkpointer(self.path, CHECKPOINT_CHANGES)
 
     async def get_many(self, embedder_id: str, hashes: Iterable[str]) -> dict[str, bytes]:
         """Return, by text hash, those vectors that are there."""
-        wanted = msgspec.json.encode(list(hashes)).decode()
+        asked = list(hashes)
+        wanted = msgspec.json.encode(asked).decode()
+        known = {digest: self.unwritten[embedder_id, digest] for digest in asked if (embedder_id, digest) in self.unwritten}
 
         def read(connection: Connection) -> dict[str, bytes]:
             rows = connection.execute(GET, (embedder_id, wanted)).fetchall()
             return {digest: vector for digest, vector in rows if len(vector) == VECTOR_BYTES}
 
         try:
-            return await self._run(read)
+            return await self._run(read) | known
         except Unavailable as error:
             log.warning("embedding.cache_unreadable", error=str(error))
-            return {}
+            return known
 
     async def put_many(self, embedder_id: str, vectors: Mapping[str, bytes]) -> None:
-        """Keep vectors, given by text hash; all of them, or none where storage fails."""
+        """Keep vectors, given by text hash; in memory where storage fails, `UNWRITTEN_MAX` at most, until it does not."""
         assert all(len(vector) == VECTOR_BYTES for vector in vectors.values())
-        rows = [(embedder_id, digest, vector) for digest, vector in vectors.items()]
+        self.unwritten |= {(embedder_id, digest): vector for digest, vector in vectors.items()}
+        rows = dict(self.unwritten)
 
         def write(connection: Connection) -> None:
             with writing(connection):
-                connection.executemany(PUT, rows)
-            self._checkpointer.after_commit(connection)
+                connection.executemany(PUT, [(*key, vector) for key, vector in rows.items()])
+            checkpoint_quietly(self._checkpointer, connection)
 
         try:
             await self._run(write)
         except Unavailable as error:
-            log.warning("embedding.cache_unwritable", error=str(error))
+            log.warning("embedding.cache_unwritable", error=str(error), vectors=len(self.unwritten))
+            rows = dict(list(self.unwritten.items())[:-UNWRITTEN_MAX])
+        for key in rows:
+            self.unwritten.pop(key, None)
 
     async def forget(self, hashes: Iterable[str]) -> None:
         """Wipe every embedder's vectors of these texts from the disk.
 
         A vector tells much of its text, so, unlike the other two, this raises where storage fails.
         """
-        unwanted = msgspec.json.encode(list(hashes)).decode()
+        texts = set(hashes)
+        unwanted = msgspec.json.encode(list(texts)).decode()
+        for key in [key for key in self.unwritten if key[1] in texts]:
+            del self.unwritten[key]
 
         def wipe(connection: Connection) -> None:
             with writing(connection):
@@ -103,8 +126,13 @@ class VectorCache:
             self._checkpointer.truncate(connection)
 
         await self._run(wipe)
-        for path in _files(_aside(self._path)):
+        for path in _files(_aside(self.path)):
             path.unlink(missing_ok=True)
+
+    def report(self, file: tuple[int, int], damage: StorageCorrupt) -> None:
+        """Note that another reader found *file* damaged, of which this connection may know nothing; it is replaced before it is used again."""
+        if file == self._file:
+            self._damage = damage
 
     async def close(self) -> None:
         """Fold the write-ahead log into the file and close it."""
@@ -113,22 +141,25 @@ class VectorCache:
         await self._database.close()
 
     async def _run(self, work: Work[T]) -> T:
-        """Do *work*; where the file turns out to be damaged, once more on a fresh one."""
+        """Do *work*; where the file turns out to be damaged or gone, on a fresh one."""
         database = self._database
+        if self._damage or identity(self.path) != self._file:
+            await self._replace(database, self._damage)
         try:
-            return await database.run(work)
+            return await self._database.run(work)
         except StorageCorrupt as error:
-            with anyio.CancelScope(shield=True):
-                async with self._replacing:
-                    if self._database is database:  # nobody else has noticed and replaced it meanwhile
-                        await self._replace(error)
+            await self._replace(database, error)
             return await self._database.run(work)
 
-    async def _replace(self, error: StorageCorrupt) -> None:
-        await self._database.close()
-        _set_aside(self._path, error)
-        self._database = await _open(self._path)
-        self._checkpointer = Checkpointer(self._path)
+    async def _replace(self, database: Database, error: StorageCorrupt | None) -> None:
+        with anyio.CancelScope(shield=True):
+            async with self._replacing:
+                if self._database is not database:
+                    return  # somebody else has noticed and replaced it meanwhile
+                await self._database.close()
+                if error is not None:
+                    _set_aside(self.path, error)
+                self._use(await _open(self.path))
 
 
 @asynccontextmanager
@@ -145,6 +176,15 @@ async def opened(path: Path) -> AsyncIterator[VectorCache]:
     finally:
         with anyio.CancelScope(shield=True):
             await cache.close()
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another that takes its name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 async def _open(path: Path) -> Database:

@@ -1,8 +1,8 @@
 """The vocabulary of the log: everything that can have happened.
 
-Boundary: imports nothing of omegad; anything may import it.
+Boundary: of omegad it imports what every event has in common; anything may import it.
 Invariant: a released event never changes incompatibly. A field may be added with a default; otherwise the tag's version goes up,
-the old shape's golden file is kept, and `omegad.log.upcasting` learns the step.
+the old shape's golden file is kept, and `upcasting` learns the step.
 """
 
 from omegad.events.memory import (
@@ -24,6 +24,8 @@ from omegad.events.memory import (
 )
 from omegad.events.retrieval import MemoryQueried
 from omegad.events.tool import ToolCalled
+from omegad.events.upcasting import UPCASTERS
+from omegad.log.codec import Codec
 from omegad.log.erasure import PayloadErased
 
 AnyEvent = (
@@ -46,3 +48,6 @@ AnyEvent = (
     | ToolCalled
     | PayloadErased
 )
+
+CODEC = Codec(AnyEvent, UPCASTERS)
+"""Reads and writes every event of today, and reads those that older versions wrote."""

@@ -17,7 +17,7 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True):
 class MemoryQueried(Event, frozen=True, kw_only=True, tag="memory.queried@1"):
     """A query was answered from the views as they stood at `read_position`, under the ranking named.
 
-    `at` is the moment that the query took for now, in microseconds since 1970.
+    `at` is the moment that the query took for now, in microseconds since 1970; `versions` are those of the projections that were read.
     """
 
     query_id: str
@@ -33,3 +33,4 @@ class MemoryQueried(Event, frozen=True, kw_only=True, tag="memory.queried@1"):
     abstained: bool
     degraded: str | None = None
     took_us: int
+    versions: dict[str, int] = msgspec.field(default_factory=dict)

@@ -8,20 +8,32 @@ from collections.abc import Sequence
 
 import msgspec
 
-from omegad import state
 from omegad.clock import Clock, next_hlc, uuid7
-from omegad.errors import Conflict, OmegadError
-from omegad.log import chain, codec
+from omegad.errors import Conflict, Invalid, OmegadError
+from omegad.log import chain
+from omegad.log.codec import tag_of
 from omegad.log.decision import Decision, Outcome, Proposal, RequestKey
+from omegad.log.erasure import PayloadErased
 from omegad.log.event import NewEvent, Position, RecordedEvent
-from omegad.redaction.sanitise import check_size, sanitise, without_credentials
+from omegad.log.vocabulary import Vocabulary
+from omegad.storage.database import translated
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
+
+PAYLOAD_BYTES_MAX = 1024 * 1024
+REQUESTS_KEPT_US = 30 * 86_400 * 1_000_000
+REQUESTS_KEPT_EVENTS = 100_000
+PRUNED_AT_ONCE = 1_000
 
 _INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_PAYLOAD = "INSERT INTO payloads VALUES (?, ?, ?)"
 _FIND_REQUEST = "SELECT params_digest, position, answer FROM requests WHERE client = ? AND request_id = ?"
 _INSERT_REQUEST = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT_ERASURE = "INSERT OR IGNORE INTO erasures VALUES (?)"
+_PRUNE = """
+DELETE FROM requests WHERE (client, request_id) IN (SELECT client, request_id FROM requests WHERE coalesce(first_position, position) < ? LIMIT ?)
+"""
+_MOVE_CURSOR = "INSERT OR REPLACE INTO cursors (name, position, version) VALUES (?, ?, ?)"
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -48,40 +60,78 @@ def load_head(connection: Connection) -> Head:
     return Head(*row) if row else Head(0, chain.GENESIS, 0, 0)
 
 
-def commit(connection: Connection, proposals: Sequence[Proposal], head: Head, origin: str, clock: Clock) -> Committed:
-    """Decide and append *proposals* in one transaction, each after the ones before it, the first after *head*, where the log ends.
+class Appender:
+    """Decides and appends, for one installation."""
 
-    One whose decision fails writes nothing and leaves the others alone; a failure of the storage undoes all and is raised.
+    def __init__(self, vocabulary: Vocabulary, origin: str, clock: Clock) -> None:
+        """Take the name of the installation, *origin*, which every event is recorded with."""
+        self.vocabulary = vocabulary
+        self.origin = origin
+        self.clock = clock
+
+    def commit(self, connection: Connection, proposals: Sequence[Proposal], head: Head) -> Committed:
+        """Decide and append *proposals* in one transaction, each after the ones before it, the first after *head*, where the log ends.
+
+        One whose decision fails writes nothing and leaves the others alone; a failure of the storage undoes all and is raised.
+        """
+        with writing(connection):
+            append = _Append(self, connection, head)
+            outcomes = [append.settle(proposal) for proposal in proposals]
+            append.write_rows()
+        return Committed(outcomes, append.events, append.head)
+
+
+def prune(connection: Connection, head: Head, now_us: int) -> bool:
+    """Forget some of the requests that were answered long ago; return whether there may be more.
+
+    A request is remembered for 30 days, and for 100,000 events.
     """
-    with writing(connection):
-        append = _Append(connection, head, origin, clock)
-        outcomes = [append.settle(proposal) for proposal in proposals]
-        append.write_rows()
-    return Committed(outcomes, append.events, append.head)
+    before = _first_since(connection, head.position - REQUESTS_KEPT_EVENTS, now_us - REQUESTS_KEPT_US)
+    if before <= 1:
+        return False
+    with translated(), writing(connection):
+        return connection.execute(_PRUNE, (before, PRUNED_AT_ONCE)).rowcount == PRUNED_AT_ONCE
+
+
+def _first_since(connection: Connection, last: Position, since_us: int) -> Position:
+    """Return the first position that was recorded at or after a moment, or *last* if that comes before; recorded_at never decreases."""
+    first = 1
+    while first < last:
+        middle = (first + last) // 2
+        recorded_at = connection.execute("SELECT recorded_at FROM events WHERE position = ?", (middle,)).fetchone()[0]
+        first, last = (middle + 1, last) if recorded_at < since_us else (first, middle)
+    return first
 
 
 class _Append:
     """The state of one open transaction."""
 
-    def __init__(self, connection: Connection, head: Head, origin: str, clock: Clock) -> None:
+    def __init__(self, appender: Appender, connection: Connection, head: Head) -> None:
         self._connection = connection
-        self._state = state.DecisionState(connection)
-        self._origin = origin
-        self._clock = clock
-        self._tz_offset = clock.tz_offset_minutes()
+        self._vocabulary = appender.vocabulary
+        self._state = appender.vocabulary.state(connection)
+        self._origin = appender.origin
+        self._clock = appender.clock
+        self._tz_offset = appender.clock.tz_offset_minutes()
         self._rows: list[tuple[object, ...]] = []
         self._payloads: list[tuple[object, ...]] = []
         self.head = head
         self.events: list[tuple[RecordedEvent, int]] = []
 
     def settle(self, proposal: Proposal) -> Outcome | Exception:
+        outcome = self._decided(proposal)
+        if proposal.cursor and isinstance(outcome, Outcome):
+            self._connection.execute(_MOVE_CURSOR, msgspec.structs.astuple(proposal.cursor))
+        return outcome
+
+    def _decided(self, proposal: Proposal) -> Outcome | Exception:
         try:
             answered = self._answered(proposal.request)
             if answered:
                 return answered
             now_us = self._clock.now_us()
             decision = proposal.decide(self._state, now_us)
-            bodies = [_encoded(new) for new in decision.events]
+            bodies = [self._encoded(new) for new in decision.events]
         except OmegadError as refusal:
             return refusal
         except Exception as mistake:  # noqa: BLE001  a mistake in one decision is told to its own caller and spoils no other
@@ -113,7 +163,7 @@ class _Append:
         outcome = Outcome(answer=answer, position=self.head.position if bodies else getattr(answer, "position", 0))
         if key := proposal.request:
             encoded = msgspec.json.encode(answer).decode()
-            row = (key.client, key.request_id, key.params_digest, first if bodies else None, outcome.position, encoded)
+            row = (key.client, key.request_id, key.params_digest, first, outcome.position, encoded)
             self._connection.execute(_INSERT_REQUEST, row)
         return outcome
 
@@ -124,23 +174,24 @@ class _Append:
         salt = secrets.token_bytes(chain.SALT_BYTES)
         occurred_at = now_us if new.occurred_at is None else new.occurred_at
         hlc = next_hlc(self.head.hlc, now_us)
-        cause = self.head.position if new.follows else new.cause
+        cause = self.head.position if new.follows else (new.cause or proposal.cause)
         envelope = (
-            *(position, uuid7(self._clock), codec.tag_of(type(new.event)), recorded_at, occurred_at, self._tz_offset, self._origin, hlc),
+            *(position, uuid7(self._clock), tag_of(type(new.event)), recorded_at, occurred_at, self._tz_offset, self._origin, hlc),
             *(new.session_id, new.project, proposal.client, cause, proposal.trace, chain.payload_hash(salt, body)),
         )
         link = chain.link(self.head.chain, envelope)
         self._rows.append((*envelope, link))
         self._payloads.append((position, salt, body.decode()))
         recorded = RecordedEvent(*envelope[:13], chain=link, event=new.event)
-        state.fold(self._connection, recorded)
+        self._vocabulary.inline.fold(self._connection, recorded)
+        if isinstance(new.event, PayloadErased):
+            self._connection.executemany(_INSERT_ERASURE, [(erased,) for erased in new.event.positions])
         self.head = Head(position, link, recorded_at, hlc)
         self.events.append((recorded, len(body)))
 
-
-def _encoded(new: NewEvent) -> tuple[NewEvent, bytes]:
-    new = without_credentials(new)
-    clean = sanitise(new.event)
-    body = codec.encode(clean)
-    check_size(body)
-    return (new if clean is new.event else msgspec.structs.replace(new, event=clean)), body
+    def _encoded(self, new: NewEvent) -> tuple[NewEvent, bytes]:
+        new = self._vocabulary.sanitise(new)
+        body = self._vocabulary.codec.encode(new.event)
+        if len(body) > PAYLOAD_BYTES_MAX:
+            raise Invalid(f"an event of {len(body)} bytes is too large; the limit is {PAYLOAD_BYTES_MAX}")
+        return new, body

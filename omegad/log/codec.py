@@ -1,16 +1,16 @@
 """Events to stored bytes and back."""
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from types import UnionType
 
 import msgspec
 
-from omegad.events import AnyEvent
 from omegad.log.event import Erased, Event, Unknown
-from omegad.log.upcasting import UPCASTERS, Upcaster, upcast
 
-_encoder = msgspec.json.Encoder()
-_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+Payload = dict[str, object]
+Upcaster = Callable[[Payload], Payload]
+"""Lifts the decoded JSON of one version to that of the next, with `type` set to its tag. Total and pure."""
 
 
 def tag_of(kind: type[Event]) -> str:
@@ -18,31 +18,43 @@ def tag_of(kind: type[Event]) -> str:
     return str(kind.__struct_config__.tag)
 
 
-EVENT_TYPES: dict[str, type[Event]] = {tag_of(kind): kind for kind in typing.get_args(AnyEvent)}
-"""Every event class of today by its tag."""
+class Codec:
+    """Reads and writes the events of one vocabulary: a union of event classes, and the steps that lift what older versions wrote."""
 
+    def __init__(self, events: UnionType, upcasters: Mapping[str, Upcaster]) -> None:
+        """Take the union, and the steps by the tag that each begins from."""
+        self.kinds: dict[str, type[Event]] = {tag_of(kind): kind for kind in typing.get_args(events)}
+        self.upcasters = upcasters
+        self._union = events
+        self._encode = msgspec.json.Encoder().encode
+        self._decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(events)
 
-def encode(event: Event) -> bytes:
-    """Write an event as JSON that names its tag."""
-    return _encoder.encode(event)
+    def encode(self, event: Event) -> bytes:
+        """Write an event as JSON that names its tag."""
+        return self._encode(event)
 
+    def decode(self, tag: str, body: bytes | str | None) -> Event | Unknown | Erased:
+        """Read a stored payload: `Erased` where there is none, `Unknown` where a newer version wrote its tag, or fields that it has."""
+        if body is None:
+            return Erased(tag=tag)
+        try:
+            if tag in self.kinds:
+                event = self._decoder.decode(body)
+                if isinstance(event, self.kinds[tag]):
+                    return event
+                return Unknown(tag=tag, body=_bytes(body), problem=f"its payload says {tag_of(type(event))}")
+            if tag in self.upcasters:
+                lifted: Event = msgspec.convert(self.upcast(msgspec.json.decode(body)), self._union)
+                return lifted
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return Unknown(tag=tag, body=_bytes(body), problem=str(error))
+        return Unknown(tag=tag, body=_bytes(body))
 
-def decode(tag: str, body: bytes | str | None, upcasters: Mapping[str, Upcaster] = UPCASTERS) -> Event | Unknown | Erased:
-    """Read a stored payload: `Erased` where there is none, `Unknown` where a newer version wrote its tag, or fields that it has."""
-    if body is None:
-        return Erased(tag=tag)
-    try:
-        if tag in EVENT_TYPES:
-            event = _decoder.decode(body)
-            if isinstance(event, EVENT_TYPES[tag]):
-                return event
-            return Unknown(tag=tag, body=_bytes(body), problem=f"its payload says {tag_of(type(event))}")
-        if tag in upcasters:
-            lifted: AnyEvent = msgspec.convert(upcast(msgspec.json.decode(body), upcasters), AnyEvent)
-            return lifted
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return Unknown(tag=tag, body=_bytes(body), problem=str(error))
-    return Unknown(tag=tag, body=_bytes(body))
+    def upcast(self, payload: Payload) -> Payload:
+        """Lift a payload step by step, until none applies to its tag."""
+        while step := self.upcasters.get(str(payload["type"])):
+            payload = step(payload)
+        return payload
 
 
 def _bytes(body: bytes | str) -> bytes:

@@ -1,11 +1,11 @@
 """What a command comes to: events to append, and the answer to give once they are."""
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
-from omegad.log.event import NewEvent
-from omegad.state import DecisionState
+from omegad.log.event import NewEvent, Position
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,8 +18,10 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     answer: msgspec.Struct
 
 
-Decide = Callable[[DecisionState, int], Decision]
-"""Makes a decision of the state that the log holds and the time of the append, in microseconds since 1970. Pure; may raise `Refused` and its like."""
+Decide = Callable[[Any, int], Decision]
+"""Makes a decision of the decision state, whose type is its owner's to know, and the time of the append, in microseconds since 1970.
+
+Pure; may raise `Refused` and its like."""
 
 
 class RequestKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,17 +32,28 @@ class RequestKey(msgspec.Struct, frozen=True, kw_only=True):
     params_digest: bytes
 
 
+class Cursor(msgspec.Struct, frozen=True):
+    """How far someone who acts on events has come: the latest position acted on, or passed over, by a version of what it does."""
+
+    name: str
+    position: Position
+    version: int = 1
+
+
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """A decision to be made in the transaction of its append.
 
     `decide` is pure: of the state and the time of the append (microseconds since 1970). It may raise `Refused` or another error of
-    the catalogue, and then nothing is written.
+    the catalogue, and then nothing is written. `cursor` is where to move the cursor of that name, in the same transaction, whether or
+    not there are events; with a `request` that was answered before it moves too. `cause` is that of the events that name none.
     """
 
     decide: Decide
     client: str | None = None
+    cause: Position | None = None
     trace: str | None = None
     request: RequestKey | None = None
+    cursor: Cursor | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,3 +61,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     answer: msgspec.Struct | msgspec.Raw
     position: int
+
+
+class _Nothing(msgspec.Struct, frozen=True):
+    """There is nothing to say."""
+
+
+def decide_nothing(state: object, now_us: int) -> Decision:
+    """Decide that nothing happens: for a proposal that only moves a cursor, or waits for those before it."""
+    del state, now_us
+    return Decision(answer=_Nothing())

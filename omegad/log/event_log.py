@@ -1,57 +1,58 @@
 """The log as the rest of the daemon uses it: append with group commit, read, follow, verify.
 
 Proposals that arrive while a commit waits for the disk share the next one: the wait is the batching window, and nothing is delayed
-to fill a batch.
+to fill a batch. While an inline projection is made from the log, proposals wait and reads go on.
 """
 
 import asyncio
+import math
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from functools import partial
-from importlib import resources
 from pathlib import Path
 
 import anyio
-import msgspec
 import structlog
 
-from omegad import state as inline
-from omegad.clock import Clock, uuid7
+from omegad.clock import Clock
 from omegad.errors import LogBroken, Overloaded, ShuttingDown, StorageCorrupt, StorageFailed, Unavailable
-from omegad.log import appending, chain, reading
-from omegad.log.appending import Committed, Head
-from omegad.log.decision import Decision, Outcome, Proposal
+from omegad.log import appending, chain, schema, verifying
+from omegad.log.appending import Appender, Committed, Head
+from omegad.log.catching_up import CatchingUp
+from omegad.log.decision import Cursor, Outcome, Proposal, decide_nothing
 from omegad.log.event import Position, RecordedEvent
+from omegad.log.inline import ProjectionFailed
+from omegad.log.reading import LogReader
 from omegad.log.tail import Tail
-from omegad.log.verifying import Erasures, LogReport, verify_part
-from omegad.state import DecisionState
+from omegad.log.verifying import ChainCheck, LogReport
+from omegad.log.vocabulary import Vocabulary
 from omegad.storage import readers
 from omegad.storage.checkpointer import Checkpointer, checkpoint_quietly
 from omegad.storage.database import Database
 from omegad.storage.driver import Connection
-from omegad.storage.transaction import writing
 
-FORMAT = 2
 WAITING_MAX = 10_000
 BATCH_MAX = 512
 LATER_S = 0.2
-VERIFY_CHUNK = 5_000
 TAIL_VERIFIED_AT_START = 200
 FOLLOW_CHUNK = 500
+CATCH_UP_WAIT_S = 10.0
+RETRY_S = 1.0
+PRUNE_EVERY = 5_000
 
 _log = structlog.get_logger(__name__)
 
 
-class EventLog:
+class EventLog(LogReader):
     """The append-only log of one home. Make it with `opened`; `run` must be running for `append` to answer."""
 
-    def __init__(self, path: Path, clock: Clock, writer: Database, reading_from: readers.Readers) -> None:
+    def __init__(self, path: Path, clock: Clock, vocabulary: Vocabulary, writer: Database, reading_from: readers.Readers) -> None:
         """Use `opened`."""
-        self._path = path
+        super().__init__(path, vocabulary.codec, reading_from)
         self._clock = clock
+        self._vocabulary = vocabulary
         self._writer = writer
-        self._readers = reading_from
         self._checkpointer = Checkpointer(path)
         self._waiting: deque[tuple[Proposal, asyncio.Future[Outcome]]] = deque()
         self._work = asyncio.Event()
@@ -59,14 +60,30 @@ class EventLog:
         self._grown = asyncio.Event()
         self._drained = asyncio.Event()
         self._tail = Tail()
-        self._closing = False
+        self._closing = asyncio.Event()
         self._head = Head(0, chain.GENESIS, 0, 0)
-        self.origin = ""
+        self._appender = Appender(vocabulary, "", clock)
+        self._catching_up: CatchingUp | None = None
+        self._catch_up_wait_s = CATCH_UP_WAIT_S
+        self._is_writer_lost = False
+        self._prune_at: Position = 0
+        self.trouble: str | None = None
+        """What keeps the log from being appended to, in words, until it works again; None where nothing does."""
 
     @property
     def head(self) -> Position:
         """The position of the latest committed event, 0 in an empty log."""
         return self._head.position
+
+    @property
+    def origin(self) -> str:
+        """The name of the installation, which stands in every event that it records."""
+        return self._appender.origin
+
+    @property
+    def state_position(self) -> Position:
+        """The position up to which the inline projections show the log: its head, but while one of them is made."""
+        return self._catching_up.position if self._catching_up else self.head
 
     @property
     def waiting(self) -> int:
@@ -75,14 +92,17 @@ class EventLog:
 
     def bytes_on_disk(self) -> int:
         """Size of the log and its write-ahead log."""
-        return self._path.stat().st_size + self._checkpointer.wal_bytes()
+        return self.path.stat().st_size + self._checkpointer.wal_bytes()
 
     async def append(self, proposal: Proposal) -> Outcome:
         """Decide *proposal* and append its events; return when they are on the disk.
 
-        Raises what the decision raises; `Overloaded` when too many wait; a storage error when nothing could be written. A caller
-        that is cancelled stops waiting; the proposal is settled all the same.
+        Raises what the decision raises; `Overloaded` when too many wait; a storage error when nothing could be written; `Unavailable`
+        when the inline projections stay behind for 10 s. A caller that is cancelled stops waiting; a proposal that waits to be decided is
+        settled all the same.
         """
+        while self._catching_up:
+            await self._catching_up.wait(self.head, self._catch_up_wait_s)
         answered = self._enqueue(proposal)
         self._work.set()
         return await answered
@@ -101,8 +121,10 @@ class EventLog:
         self._work.set()
 
     def _enqueue(self, proposal: Proposal) -> asyncio.Future[Outcome]:
-        if self._closing:
+        if self._closing.is_set():
             raise ShuttingDown
+        if self._catching_up:
+            self._catching_up.check()
         if len(self._waiting) >= WAITING_MAX:
             raise Overloaded(f"{WAITING_MAX} appends are waiting already")
         answered: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
@@ -111,41 +133,87 @@ class EventLog:
 
     async def run(self) -> None:
         """Commit what waits, batch after batch, until `drain` is called."""
-        while not (self._closing and not self._waiting):
-            await self._work.wait()
-            self._work.clear()
-            while self._waiting:
+        while True:
+            if self._catching_up:
+                await self._catch_up(self._catching_up)
+            elif self._waiting:
                 await self._commit([self._waiting.popleft() for _ in range(min(BATCH_MAX, len(self._waiting)))])
+                await self._prune()
+            elif self._closing.is_set():
+                break
+            else:
+                await self._work.wait()
+                self._work.clear()
         self._drained.set()
 
     async def drain(self) -> None:
         """Refuse further appends, and wait until those that wait are settled; `run` then ends."""
-        self._closing = True
+        self._closing.set()
         self._work.set()
         await self._drained.wait()
+
+    async def refold(self) -> None:
+        """Make every inline projection anew from the log; return when they are in step. Appends wait, and `state_position` says how far it is.
+
+        Raises `ProjectionFailed`, `ShuttingDown` or a storage error.
+        """
+        await self.settled()
+        making = self._catching_up = self._catching_up or CatchingUp(0, anew=True)
+        self._work.set()
+        await making.wait(self.head, math.inf)
+        if self._closing.is_set():
+            raise ShuttingDown
+
+    async def _catch_up(self, making: CatchingUp) -> None:
+        """Show the log to the inline projections that are behind, until they are in step or the log closes."""
+        _log.info("log.catching_up", position=making.position, head=self.head)
+        is_in_step = False
+        while not (is_in_step or self._closing.is_set()):
+            try:
+                is_in_step = await self._writer.run(partial(self._catch_up_on_thread, making))
+                self.trouble = None
+            except (StorageCorrupt, ProjectionFailed) as error:
+                _log.error("log.cannot_catch_up", error=str(error))
+                self.trouble = str(error)
+                making.end(error)
+                self._fail_waiting(error)
+                await self._closing.wait()
+            except Unavailable as error:
+                _log.warning("log.catching_up_failed", error=str(error))
+                await self._note_trouble(error)
+                with anyio.move_on_after(RETRY_S):
+                    await self._closing.wait()
+        self._catching_up = None
+        making.end()
+        if not is_in_step:
+            self._fail_waiting(ShuttingDown())
+
+    def _catch_up_on_thread(self, making: CatchingUp, connection: Connection) -> bool:
+        is_in_step = making.step(connection, self._vocabulary.inline, self._vocabulary.codec)
+        checkpoint_quietly(self._checkpointer, connection)
+        return is_in_step
+
+    async def _prune(self) -> None:
+        if self.head < self._prune_at:
+            return
+        has_more, now_us = False, self._clock.now_us()
+        with suppress(Unavailable):  # the next commit tells, and there is no hurry
+            has_more = await self._writer.run(lambda connection: appending.prune(connection, self._head, now_us))
+        self._prune_at = self.head + (0 if has_more else PRUNE_EVERY)
 
     async def read(self, after: Position, limit: int) -> list[RecordedEvent]:
         """Return up to *limit* events after a position, in order; empty at the head. Raises `LogBroken` where they cannot be read."""
         if after >= self.head:
             return []
-        kept = self._tail.after(after, limit)
-        if kept:
-            return kept
-        try:
-            return await self._readers.read(lambda connection: reading.read(connection, after, limit))
-        except StorageCorrupt as error:
-            raise LogBroken(f"{self._path.name} is damaged after position {after}: {error}") from error
-
-    async def read_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:
-        """Return the events at *positions*, in order; fewer where they are large, but never none. Raises `LogBroken` as `read` does."""
-        try:
-            return await self._readers.read(lambda connection: reading.read_at(connection, positions))
-        except StorageCorrupt as error:
-            raise LogBroken(f"{self._path.name} is damaged at one of {len(positions)} positions: {error}") from error
+        return self._tail.after(after, limit) or await super().read(after, limit)
 
     async def settled(self) -> None:
         """Return when everything proposed before is appended, or refused. Raises `Overloaded`, `ShuttingDown` or a storage error."""
-        await self.append(Proposal(decide=_nothing))
+        await self.append(Proposal(decide=decide_nothing))
+
+    async def advance(self, cursor: Cursor) -> None:
+        """Move a cursor without appending anything; make it where there is none of that name."""
+        await self.append(Proposal(decide=decide_nothing, cursor=cursor))
 
     async def wait_beyond(self, position: Position) -> None:
         """Return when the log holds an event after *position*."""
@@ -160,33 +228,26 @@ class EventLog:
                 yield recorded
                 after = recorded.position
 
-    async def chain_at(self, position: Position) -> bytes | None:
-        """Return the chain hash at a position (that of the empty log at 0), None beyond the head."""
-        if position == 0:
-            return chain.GENESIS
-        return await self._readers.read(lambda connection: reading.chain_at(connection, position))
-
     async def verify(self, progress: Callable[[int, int], None]) -> LogReport:
-        """Compute the whole chain again from the stored bytes; *progress* is told how many events of how many."""
-        report, more, erasures = LogReport(ok=True, events=0, head_hash=chain.GENESIS.hex()), True, Erasures()
-        while more:
-            report, more = await self._readers.read(partial(verify_part, report=report, limit=VERIFY_CHUNK, erasures=erasures))
-            progress(report.events, self.head)
-        return report
+        """Check the file, the whole chain and the inline projections on a connection of its own; *progress* is told how many events of how many."""
+        return await verifying.verify(self.path, self._vocabulary, progress)
 
     async def _commit(self, batch: list[tuple[Proposal, asyncio.Future[Outcome]]]) -> None:
         proposals = [proposal for proposal, _ in batch]
 
         def on_thread(connection: Connection) -> Committed:
-            done = appending.commit(connection, proposals, self._head, self.origin, self._clock)
+            done = self._appender.commit(connection, proposals, self._head)
             checkpoint_quietly(self._checkpointer, connection)
             return done
 
         try:
+            if self._is_writer_lost:
+                await self._reopen()
             committed = await self._writer.run(on_thread)
         except Exception as error:  # noqa: BLE001  whoever waits is told, whatever it was
             await self._commit_failed(batch, error)
             return
+        self.trouble = None
         self._advance(committed)
         for (_, answered), outcome in zip(batch, committed.outcomes, strict=True):
             if isinstance(outcome, Exception):
@@ -203,8 +264,15 @@ class EventLog:
             return
         for _, answered in batch:
             _fail(answered, error)
+        if isinstance(error, Unavailable):
+            await self._note_trouble(error)
+
+    async def _note_trouble(self, error: Unavailable) -> None:
+        self.trouble = str(error)
         if isinstance(error, StorageFailed):
-            await self._reopen()
+            self._is_writer_lost = True
+            with suppress(Unavailable):  # the next commit tries again
+                await self._reopen()
 
     def _advance(self, committed: Committed) -> None:
         has_grown = committed.head.position > self.head
@@ -217,77 +285,57 @@ class EventLog:
     async def _reopen(self) -> None:
         """Start over with a new connection: after a failed fsync nobody knows what the old one believes."""
         await self._writer.close()
-        self._writer = await Database.writer(self._path, durable=True)
+        self._writer = await Database.writer(self.path, durable=True)
         self._tail.clear()
         self._advance(Committed([], [], await self._writer.run(appending.load_head)))
+        self._is_writer_lost = False
 
     async def _prepare(self) -> None:
-        self.origin = await self._writer.run(lambda connection: _create(connection, self._clock))
+        origin, behind = await self._writer.run(lambda connection: schema.create(connection, self._clock, self._vocabulary.inline))
+        self._appender = Appender(self._vocabulary, origin, self._clock)
+        self._catching_up = None if behind is None else CatchingUp(behind)
         self._head = await self._writer.run(appending.load_head)
         await self._verify_tail()
 
     async def _verify_tail(self) -> None:
         start = max(0, self.head - TAIL_VERIFIED_AT_START)
-        link = await self.chain_at(start)
-        report = LogReport(ok=True, events=start, head_hash=(link or b"").hex())
-        report, _ = await self._readers.read(partial(verify_part, report=report, limit=TAIL_VERIFIED_AT_START, erasures=Erasures()))
-        if not report.ok:
-            raise LogBroken(f"{self._path}: the hash chain breaks at position {report.first_bad}")
+        check = ChainCheck(start, await self.chain_at(start) or b"")
+        await self._readers.read(lambda connection: check.verify(connection, TAIL_VERIFIED_AT_START))
+        if not check.report.ok:
+            raise LogBroken(f"{self.path}: the hash chain breaks at position {check.report.first_bad}")
 
     async def _close(self) -> None:
-        for _, answered in self._waiting:
-            _fail(answered, ShuttingDown())
-        self._waiting.clear()
+        self._fail_waiting(ShuttingDown())
         try:
             await self._writer.run(self._checkpointer.truncate)
         except Unavailable as error:  # nothing is lost: what the WAL holds is read from there at the next start
             _log.warning("log.not_checkpointed", error=str(error))
         await self._writer.close()
 
+    def _fail_waiting(self, error: Exception) -> None:
+        while self._waiting:
+            _fail(self._waiting.popleft()[1], error)
+
 
 @asynccontextmanager
-async def opened(path: Path, clock: Clock, reader_count: int = 1) -> AsyncIterator[EventLog]:
+async def opened(
+    path: Path, clock: Clock, vocabulary: Vocabulary, reader_count: int = 1, *, catch_up_wait_s: float = CATCH_UP_WAIT_S
+) -> AsyncIterator[EventLog]:
     """Open the log at *path*, making it if there is none; verify the end of its chain.
 
-    Raises `LogBroken` where the chain does not verify, and storage errors.
+    `append` waits for at most *catch_up_wait_s* seconds where inline projections are made from the log. Raises `LogBroken` where the chain
+    does not verify, and storage errors.
     """
     await anyio.Path(path).touch(mode=0o600)
     writer = await Database.writer(path, durable=True)
-    await writer.run(lambda connection: connection.executescript(_schema()))
     async with readers.opened(path, reader_count) as reading_from:
-        log = EventLog(path, clock, writer, reading_from)
+        log = EventLog(path, clock, vocabulary, writer, reading_from)
+        log._catch_up_wait_s = catch_up_wait_s  # noqa: SLF001
         try:
             await log._prepare()  # noqa: SLF001  the second half of making it
             yield log
         finally:
             await log._close()  # noqa: SLF001
-
-
-def _schema() -> str:
-    return resources.files("omegad.log").joinpath("schema.sql").read_text(encoding="utf-8")
-
-
-def _create(connection: Connection, clock: Clock) -> str:
-    with writing(connection):
-        connection.execute("INSERT OR IGNORE INTO identity VALUES (1, ?, ?)", (uuid7(clock).replace("-", ""), FORMAT))
-        origin, stored_format = connection.execute("SELECT origin, format FROM identity").fetchone()
-        if stored_format > FORMAT:
-            raise LogBroken(f"log.db has format {stored_format}, this version reads {FORMAT}", hint="install a newer omegad")
-        if stored_format < FORMAT:
-            _log.info("log.upgraded", format=FORMAT, was=stored_format)
-            connection.execute("UPDATE identity SET format = ?", (FORMAT,))
-        if stored_format < FORMAT or not inline.are_of_today(connection):
-            inline.make_again(connection)
-    return str(origin)
-
-
-class _Nothing(msgspec.Struct, frozen=True):
-    """Nothing is said of a proposal that only waits for those before it."""
-
-
-def _nothing(state: DecisionState, now_us: int) -> Decision:
-    del state, now_us
-    return Decision(answer=_Nothing())
 
 
 def _log_failure(answered: asyncio.Future[Outcome]) -> None:

@@ -1,32 +1,73 @@
-"""Rows of the log as `RecordedEvent` events."""
+"""A log as it is read: its rows as events, or byte for byte."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
 
-from omegad.errors import LogBroken
-from omegad.log.codec import decode
+import anyio
+import msgspec
+
+from omegad.errors import LogBroken, StorageCorrupt, StorageFailed
+from omegad.log import chain
+from omegad.log.codec import Codec
+from omegad.log.decision import Cursor
 from omegad.log.event import Position, RecordedEvent
+from omegad.storage import readers
 from omegad.storage.driver import Connection, sqlite
+from omegad.storage.readers import Readers
 
+FORMAT = 2
 BATCH_BYTES_MAX = 8 * 1024 * 1024
 
-_SELECT = """
-SELECT e.position, e.event_id, e.tag, e.recorded_at, e.occurred_at, e.tz_offset, e.origin, e.hlc, e.session_id, e.project, e.client, e.cause,
-       e.trace, e.chain, p.body
-FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position
-"""
+T = TypeVar("T")
+
+_ENVELOPE = """
+e.position, e.event_id, e.tag, e.recorded_at, e.occurred_at, e.tz_offset, e.origin, e.hlc, e.session_id, e.project, e.client, e.cause, e.trace"""
+_SELECT = f"SELECT {_ENVELOPE}, e.chain, p.body FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position"
 _READ = f"{_SELECT} WHERE e.position > ? ORDER BY e.position LIMIT ?"
 READ_AT = f"{_SELECT} WHERE e.position IN (SELECT value FROM json_each(?)) ORDER BY e.position"
+_RAW = f"""
+SELECT {_ENVELOPE}, e.payload_hash, e.chain, p.salt, CAST(p.body AS BLOB) FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position
+WHERE e.position > ? ORDER BY e.position LIMIT ?
+"""
 
 
-def read(connection: Connection, after: Position, limit: int) -> list[RecordedEvent]:
+class RawEvent(msgspec.Struct, frozen=True):
+    """A row of the log as it is stored: what the chain covers, the chain, and the payload, None where it was erased.
+
+    `envelope` are the columns of the table from `position` to `payload_hash`.
+    """
+
+    envelope: tuple[Any, ...]
+    chain: bytes
+    salt: bytes | None
+    body: bytes | None
+
+    def recorded(self, codec: Codec) -> RecordedEvent:
+        """Decode it."""
+        return _recorded((*self.envelope[:13], self.chain), codec, self.body)
+
+
+def read(connection: Connection, codec: Codec, after: Position, limit: int) -> list[RecordedEvent]:
     """Return up to *limit* events after a position, in order; fewer where their payloads pass 8 MiB, but never none if there is one."""
-    return _decoded(connection, f"after position {after}", _READ, (after, limit))
+    return _decoded(connection, codec, f"after position {after}", _READ, (after, limit))
 
 
-def read_at(connection: Connection, positions: Sequence[Position]) -> list[RecordedEvent]:
+def read_at(connection: Connection, codec: Codec, positions: Sequence[Position]) -> list[RecordedEvent]:
     """Return the events at *positions*, in order; fewer where their payloads pass 8 MiB, but never none if there is one."""
-    return _decoded(connection, f"at one of {len(positions)} positions", READ_AT, (str(list(positions)),))
+    return _decoded(connection, codec, f"at one of {len(positions)} positions", READ_AT, (str(list(positions)),))
+
+
+def raw(connection: Connection, after: Position, limit: int) -> list[RawEvent]:
+    """Return up to *limit* rows after a position as `read` does, byte for byte; what is not UTF-8 any more has lone surrogates in it."""
+    factory = connection.text_factory
+    connection.text_factory = lambda data: data.decode(errors="surrogateescape")
+    try:
+        rows = connection.execute(_RAW, (after, limit))
+        return list(_bounded((RawEvent(row[:14], *row[14:]) for row in rows), lambda one: len(one.body or b"")))
+    finally:
+        connection.text_factory = factory
 
 
 def chain_at(connection: Connection, position: Position) -> bytes | None:
@@ -35,40 +76,104 @@ def chain_at(connection: Connection, position: Position) -> bytes | None:
     return row[0] if row else None
 
 
-def _decoded(connection: Connection, place: str, sql: str, values: tuple[object, ...]) -> list[RecordedEvent]:
+def check_format(connection: Connection) -> None:
+    """Raise `LogBroken` where a newer version has written the file."""
+    found = connection.execute("SELECT format FROM identity").fetchone()[0]
+    if found > FORMAT:
+        raise LogBroken(f"log.db has format {found}, this version reads {FORMAT}", hint="install a newer omegad")
+
+
+def head(connection: Connection) -> Position:
+    """Return the position of the latest event, 0 in an empty log."""
+    found: Position = connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0]
+    return found
+
+
+def cursors(connection: Connection) -> dict[str, Cursor]:
+    """Return every cursor by its name."""
+    return {row[0]: Cursor(*row) for row in connection.execute("SELECT name, position, version FROM cursors")}
+
+
+class LogReader:
+    """Reads a log and never writes to it, whoever else does. Make it with `opened`."""
+
+    def __init__(self, path: Path, codec: Codec, reading_from: Readers) -> None:
+        """Use `opened`."""
+        self.path = path
+        self._codec = codec
+        self._readers = reading_from
+        self._end: Position = 0
+
+    @property
+    def head(self) -> Position:
+        """The position of the latest event known to be there; `refresh` looks again."""
+        return self._end
+
+    async def refresh(self) -> Position:
+        """Look where the log ends, and return it."""
+        self._end = await self._readers.read(head)
+        return self._end
+
+    async def read(self, after: Position, limit: int) -> list[RecordedEvent]:
+        """Return up to *limit* events after a position, in order; empty at the head. Raises `LogBroken` where they cannot be read."""
+        return await self._read(lambda connection: read(connection, self._codec, after, limit), f"after position {after}")
+
+    async def read_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:
+        """Return the events at *positions*, in order; fewer where they are large, but never none. Raises `LogBroken` as `read` does."""
+        return await self._read(lambda connection: read_at(connection, self._codec, positions), f"at one of {len(positions)} positions")
+
+    async def raw(self, after: Position, limit: int) -> list[RawEvent]:
+        """Return up to *limit* rows after a position byte for byte, in order. Raises `LogBroken` as `read` does."""
+        return await self._read(lambda connection: raw(connection, after, limit), f"after position {after}")
+
+    async def chain_at(self, position: Position) -> bytes | None:
+        """Return the chain hash at a position (that of the empty log at 0), None beyond the head."""
+        if position == 0:
+            return chain.GENESIS
+        return await self._readers.read(lambda connection: chain_at(connection, position))
+
+    async def cursors(self) -> dict[str, Cursor]:
+        """Return, by name, how far those have come who act on events; a cursor moves with `Proposal.cursor`."""
+        return await self._readers.read(cursors)
+
+    async def _read(self, work: Callable[[Connection], T], place: str) -> T:
+        try:
+            return await self._readers.read(work)
+        except StorageCorrupt as error:
+            raise LogBroken(f"{self.path.name} is damaged {place}: {error}") from error
+
+
+@asynccontextmanager
+async def opened(path: Path, codec: Codec, reader_count: int = 1) -> AsyncIterator[LogReader]:
+    """Open the log at *path* to read it alone. Raises `StorageFailed` where there is none, `LogBroken` where a newer version wrote it."""
+    if not await anyio.Path(path).exists():
+        raise StorageFailed(f"there is no log at {path}")
+    async with readers.opened(path, reader_count) as reading_from:
+        log = LogReader(path, codec, reading_from)
+        await reading_from.read(check_format)
+        await log.refresh()
+        yield log
+
+
+def _decoded(connection: Connection, codec: Codec, place: str, sql: str, values: tuple[object, ...]) -> list[RecordedEvent]:
     try:
-        return list(_bounded(connection.execute(sql, values)))
+        rows = _bounded(connection.execute(sql, values), lambda row: len(row[14] or ""))
+        return [_recorded(row[:14], codec, row[14]) for row in rows]
     except sqlite.OperationalError as error:
         if "UTF-8" not in str(error):
             raise
         raise LogBroken(f"an event {place} is damaged: {error}") from error
 
 
-def _bounded(rows: Iterable[tuple[Any, ...]]) -> Iterator[RecordedEvent]:
+def _recorded(columns: tuple[Any, ...], codec: Codec, body: bytes | str | None) -> RecordedEvent:
+    fields: tuple[Any, ...] = (*columns, codec.decode(columns[2], body))
+    return RecordedEvent(*fields)
+
+
+def _bounded(rows: Iterable[T], size_of: Callable[[T], int]) -> Iterator[T]:
     size = 0
     for row in rows:
-        yield _recorded(row)
-        size += len(row[14] or "")
+        yield row
+        size += size_of(row)
         if size > BATCH_BYTES_MAX:
             return
-
-
-def _recorded(row: tuple[Any, ...]) -> RecordedEvent:
-    position, event_id, tag, recorded_at, occurred_at, tz_offset, origin, hlc, session_id, project, client, cause, trace, chain, body = row
-    return RecordedEvent(
-        position=position,
-        event_id=event_id,
-        tag=tag,
-        recorded_at=recorded_at,
-        occurred_at=occurred_at,
-        tz_offset=tz_offset,
-        origin=origin,
-        hlc=hlc,
-        session_id=session_id,
-        project=project,
-        client=client,
-        cause=cause,
-        trace=trace,
-        chain=chain,
-        event=decode(tag, body),
-    )

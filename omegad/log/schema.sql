@@ -50,17 +50,33 @@ CREATE TABLE IF NOT EXISTS identity (
     format    INTEGER NOT NULL
 ) STRICT;
 
--- Guards: what a decision may rely on, written in the transaction of the append; guards.sql has more of them.
+-- What was answered, so that the same request is the same; kept for a while.
 CREATE TABLE IF NOT EXISTS requests (
     client         TEXT NOT NULL,
     request_id     TEXT NOT NULL,
     params_digest  BLOB NOT NULL,
-    first_position INTEGER,          -- of its first event, NULL when it had none
+    first_position INTEGER,          -- of its first event, or that it would have had; NULL where an older version wrote it
     position       INTEGER NOT NULL, -- that it was acknowledged at
     answer         TEXT NOT NULL,
     PRIMARY KEY (client, request_id)
 ) STRICT, WITHOUT ROWID;
 
+-- How far those have come who act on events; each moves in the transaction of what it led to.
+CREATE TABLE IF NOT EXISTS cursors (
+    name     TEXT PRIMARY KEY,
+    version  INTEGER NOT NULL,
+    position INTEGER NOT NULL -- of the latest event that was acted on, or passed over
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS erasures (
     position INTEGER PRIMARY KEY -- of a payload that a payload.erased event names
 ) STRICT;
+
+-- The inline projections, whose tables are in this file.
+CREATE TABLE IF NOT EXISTS inline_projections (
+    name          TEXT PRIMARY KEY,
+    version       INTEGER NOT NULL,
+    schema_digest TEXT NOT NULL,
+    tables        TEXT NOT NULL, -- JSON: the names of its tables, so that they can be dropped whatever another version calls its own
+    position      INTEGER        -- of the latest event that it has been shown while it is made; NULL once it is written with every append
+) STRICT, WITHOUT ROWID;

@@ -1,34 +1,45 @@
-"""Proof that the log is as it was written: every link of the chain computed again from the stored bytes."""
+"""Proof that the log is as it was written: the file sound, every link of the chain computed again, the inline projections equal to a replay."""
 
-from typing import Any
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 
 import msgspec
 
-from omegad.log import chain
-from omegad.log.codec import decode, tag_of
+from omegad.errors import StorageCorrupt
+from omegad.log import chain, inline, reading
+from omegad.log.codec import tag_of
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Position
+from omegad.log.reading import RawEvent
+from omegad.log.vocabulary import Vocabulary
+from omegad.storage import readers
+from omegad.storage.database import open_scratch
+from omegad.storage.digest import Digest
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Readers
+from omegad.storage.transaction import writing
 
-_ROWS = """
-SELECT e.position, e.event_id, e.tag, e.recorded_at, e.occurred_at, e.tz_offset, e.origin, e.hlc, e.session_id, e.project, e.client, e.cause,
-       e.trace, e.payload_hash, e.chain, p.salt, p.body
-FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position
-WHERE e.position > ? ORDER BY e.position LIMIT ?
-"""
+VERIFY_CHUNK = 5_000
+PROBLEMS_MAX = 20
 
 _ERASURES = "SELECT e.position, p.body FROM events AS e JOIN payloads AS p USING (position) WHERE e.tag = ? AND e.position > ?"
 
 _ERASED = tag_of(PayloadErased)
+_decode = msgspec.json.Decoder(PayloadErased).decode
 
 
 class LogReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the log verifies: how many events did, the chain after them (hex), and the first position that does not."""
+    """Whether the log verifies: how many events did, the chain after them (hex), and the first position that does not.
+
+    `problems` says what else is wrong, in words: with the file, or with an inline projection that is not what the events say.
+    """
 
     ok: bool
     events: int
     head_hash: str
     first_bad: Position | None = None
+    problems: tuple[str, ...] = ()
 
 
 class Erasures:
@@ -47,41 +58,95 @@ class Erasures:
 
     def _search(self, connection: Connection) -> None:
         for at, body in connection.execute(_ERASURES, (_ERASED, self._searched_to)):
-            event = decode(_ERASED, body)
-            if isinstance(event, PayloadErased):
-                self._named |= {position: at for position in event.positions}  # noqa: C420  fromkeys loses the type
+            self._named |= {position: at for position in _decode(body).positions}  # noqa: C420  fromkeys loses the type
         self._searched_to = connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0]
 
 
-def verify_part(connection: Connection, report: LogReport, limit: int, erasures: Erasures) -> tuple[LogReport, bool]:
-    """Verify up to *limit* events after those that *report* covers; return the longer report and whether there may be more."""
-    link, position = bytes.fromhex(report.head_hash), report.events
-    rows = _rows(connection, position, limit)
-    for row in rows:
-        position += 1
-        is_missing = row[16] is None and not erasures.excuse(connection, position)
-        found = None if is_missing else _link(link, row)
-        if found is None or row[0] != position or found != row[14]:
-            return LogReport(ok=False, events=position - 1, head_hash=link.hex(), first_bad=position), False
-        link = found
-    return LogReport(ok=True, events=position, head_hash=link.hex()), len(rows) == limit
+class ChainCheck:
+    """Verifies the chain part by part, from the first event or from where *link* is the chain."""
+
+    def __init__(self, position: Position = 0, link: bytes = chain.GENESIS) -> None:
+        """Begin after *position*."""
+        self.report = LogReport(ok=True, events=position, head_hash=link.hex())
+        self._erasures = Erasures()
+
+    def verify(self, connection: Connection, limit: int) -> list[RawEvent]:
+        """Verify up to *limit* events more; return those that do, which are none at the end and after one that does not."""
+        link, position = bytes.fromhex(self.report.head_hash), self.report.events
+        good: list[RawEvent] = []
+        for row in reading.raw(connection, position, limit) if self.report.ok else ():
+            is_missing = row.body is None and not self._erasures.excuse(connection, position + 1)
+            found = None if is_missing else _link(link, row)
+            if found is None or row.envelope[0] != position + 1 or found != row.chain:
+                self.report = LogReport(ok=False, events=position, head_hash=link.hex(), first_bad=position + 1)
+                return good
+            link, position = found, position + 1
+            good.append(row)
+        self.report = msgspec.structs.replace(self.report, events=position, head_hash=link.hex())
+        return good
 
 
-def _rows(connection: Connection, after: Position, limit: int) -> list[tuple[Any, ...]]:
-    """Read rows even where their text is not UTF-8 any more; such text then has no hash."""
-    factory = connection.text_factory
-    connection.text_factory = lambda data: data.decode(errors="surrogateescape")
+async def verify(path: Path, vocabulary: Vocabulary, progress: Callable[[int, int], None]) -> LogReport:
+    """Verify the log at *path* on a connection of its own; *progress* is told how many events of how many."""
+    check = ChainCheck()
+    async with readers.opened(path, 1) as reading_from:
+        try:
+            problems = await reading_from.read(_damages)
+            problems += await _verify(check, reading_from, vocabulary, progress)
+        except StorageCorrupt as error:
+            failed = msgspec.structs.replace(check.report, first_bad=check.report.events + 1)
+            return msgspec.structs.replace(failed, ok=False, problems=(str(error),))
+    return msgspec.structs.replace(check.report, ok=check.report.ok and not problems, problems=tuple(problems))
+
+
+async def _verify(check: ChainCheck, reading_from: Readers, vocabulary: Vocabulary, progress: Callable[[int, int], None]) -> list[str]:
+    """Verify the chain to the head, and show every event that verifies to a replica, up to where the live tables were looked at."""
+    end, live = await reading_from.read(lambda connection: (reading.head(connection), vocabulary.inline.digests(connection)))
+    problems: list[str] = []
+    with closing(open_scratch()) as replica:
+        vocabulary.inline.replica(replica)
+
+        def part(connection: Connection) -> int:
+            rows = check.verify(connection, VERIFY_CHUNK)
+            if not problems:
+                _show(replica, vocabulary, [row for row in rows if row.envelope[0] <= end], problems)
+            return len(rows)
+
+        while await reading_from.read(part):
+            progress(check.report.events, max(end, check.report.events))
+        if check.report.ok and not problems:
+            problems += _differences(live, vocabulary.inline.digests_of_replica(replica), end)
+    return problems
+
+
+def _show(replica: Connection, vocabulary: Vocabulary, rows: list[RawEvent], problems: list[str]) -> None:
     try:
-        return connection.execute(_ROWS, (after, limit)).fetchall()
-    finally:
-        connection.text_factory = factory
+        with writing(replica):
+            for row in rows:
+                vocabulary.inline.show(replica, row.recorded(vocabulary.codec))
+    except inline.ProjectionFailed as error:
+        problems.append(str(error))
 
 
-def _link(previous: bytes, row: tuple[Any, ...]) -> bytes | None:
-    payload_hash, salt, body = row[13], row[15], row[16]
+def _differences(live: dict[str, Digest], replayed: dict[str, Digest], end: Position) -> list[str]:
+    return [
+        f"the inline projection {name!r} is not what the {end} events say: it has {digest.rows} rows, a replay {replayed[name].rows}"
+        for name, digest in live.items()
+        if digest != replayed[name]
+    ]
+
+
+def _damages(connection: Connection) -> list[str]:
+    """Check every page and every index of the file."""
+    found = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({PROBLEMS_MAX})")]
+    return [f"the file is damaged: {one}" for one in found if one != "ok"]
+
+
+def _link(previous: bytes, row: RawEvent) -> bytes | None:
+    payload_hash = row.envelope[13]
     try:
-        if body is not None and chain.payload_hash(salt, body.encode()) != payload_hash:
+        if row.body is not None and chain.payload_hash(row.salt or b"", row.body) != payload_hash:
             return None
-        return chain.link(previous, row[:14])
+        return chain.link(previous, row.envelope)
     except (UnicodeEncodeError, TypeError, AttributeError, OverflowError):
         return None  # a value of a kind that the log never writes

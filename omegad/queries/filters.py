@@ -18,17 +18,17 @@ One = Annotated[str, Meta(max_length=256)]
 class Filters(Query, frozen=True, kw_only=True):
     """Conditions that all must hold; of several types, and of several tags, one must. `since` and `until` bound when it was stored."""
 
-    event_types: Some = ()
-    project: One | None = None
-    entity_id: One | None = None
-    session_id: One | None = None
-    tags: Some = ()
-    since: str | None = None
-    until: str | None = None
+    event_types: Annotated[Some, Meta(description="of this type; of one of them when repeated")] = ()
+    project: Annotated[One | None, Meta(description="of this project")] = None
+    entity_id: Annotated[One | None, Meta(description="about this person or thing")] = None
+    session_id: Annotated[One | None, Meta(description="from this session")] = None
+    tags: Annotated[Some, Meta(description="with this tag; with one of them when repeated")] = ()
+    since: Annotated[str | None, Meta(description="stored at or after this time, like 2026-01-31")] = None
+    until: Annotated[str | None, Meta(description="stored at or before this time")] = None
 
     def named(self) -> dict[str, object]:
         """Return the conditions that are set."""
-        found = {name: getattr(self, name) for name in Filters.__struct_fields__}
+        found = {name: getattr(self, name) for name in Filters.__struct_fields__ if name != "min_position"}
         return {name: value for name, value in found.items() if value is not None and value != ()}
 
     def before(self, cursor: str | None) -> int:

@@ -1,17 +1,18 @@
 """Questions about how memories relate: along the edges that were drawn, and by what they mean."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from omegad.events.memory import EdgeType
+from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import Filters, where
-from omegad.queries.memory import COLUMNS, Moment, fields, require, standing
+from omegad.queries.memory import COLUMNS, fields, require, standing
 from omegad.queries.query import Query
-from omegad.queries.search import terms
+from omegad.queries.search import VIEWS, terms
 from omegad.queries.search.columns import selection
 from omegad.queries.search.mirror import Mirror
 from omegad.storage.driver import Connection
@@ -47,14 +48,14 @@ _WORD = re.compile(r"\w+")
 
 
 class TraverseMemories(Query, frozen=True, kw_only=True, tag="memory.traverse"):
-    """Follow edges from a memory, breadth first. An edge is followed from its source, from its target, or from both ends."""
+    """Follow the edges of a memory, hop by hop. An edge is followed from its source, from its target, or from both ends."""
 
-    memory_id: str
-    max_hops: Annotated[int, Meta(ge=1, le=HOPS_MAX)] = 2
-    min_weight: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    edge_types: Annotated[tuple[EdgeType, ...], Meta(max_length=32)] = ()
-    direction: Literal["both", "out", "in"] = "both"
-    limit: Annotated[int, Meta(ge=1, le=NODES_MAX)] = NODES_MAX
+    memory_id: Annotated[str, Meta(description="the memory's id")]
+    max_hops: Annotated[int, Meta(ge=1, le=HOPS_MAX, description="how far")] = 2
+    min_weight: Annotated[float, Meta(ge=0, le=1, description="along edges of at least this weight")] = 0.0
+    edge_types: Annotated[tuple[EdgeType, ...], Meta(max_length=32, description="along edges of this type; of these when repeated")] = ()
+    direction: Annotated[Literal["both", "out", "in"], Meta(description="which way edges are followed")] = "both"
+    limit: Annotated[int, Meta(ge=1, le=NODES_MAX, description="how many memories at most")] = NODES_MAX
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,10 +91,10 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SimilarMemories(Filters, frozen=True, kw_only=True, tag="memory.similar"):
-    """Ask for the memories nearest to one, of every project unless one is named."""
+    """Find the memories that are most like one, of every project unless one is named."""
 
-    memory_id: str
-    limit: Annotated[int, Meta(ge=1, le=100)] = 10
+    memory_id: Annotated[str, Meta(description="the memory's id")]
+    limit: Annotated[int, Meta(ge=1, le=100, description="how many at most")] = 10
 
 
 class SimilarMemory(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,19 +182,21 @@ def _nodes(connection: Connection, hops: dict[str, int], now_us: int) -> list[No
     return nodes
 
 
-def similar(
-    connection: Connection, query: SimilarMemories, moment: Moment, *, embedder_id: str | None, mirror_of: Callable[[str], Mirror]
-) -> SimilarAnswer:
-    """Find the nearest active memories by the vectors stored for one, those of *embedder_id* if there are any, else the latest ones.
+def similar(connection: Connection, query: SimilarMemories, moment: Moment) -> SimilarAnswer:
+    """Find the nearest active memories by the vectors stored for one, those of the model in use if there are any, else the latest ones.
 
     Without vectors they are found by words. Raises `NotFound`.
     """
+    mirror: Mirror | None = moment.index
+    embedder_id = None if mirror is None else mirror.embedder_id
     row, content = require(connection, query.memory_id)
     stored: list[tuple[str, bytes]] = connection.execute(_VECTORS, (query.memory_id,)).fetchall()
     if stored:
         whose = embedder_id if embedder_id in dict(stored) else stored[0][0]
         vectors = [vector for one, vector in stored if one == whose]
-        near = _by_meaning(connection, query, moment.now_us, vectors, mirror_of(str(whose)))
+        # Where the vectors are another embedder's, or there is no model, they are searched for this question alone.
+        searched = mirror if mirror is not None and mirror.embedder_id == whose else Mirror(str(whose))
+        near = _by_meaning(connection, query, moment.now_us, vectors, searched)
     else:
         near = _by_words(connection, query, moment.now_us, row, content)
     near.pop(row, None)
@@ -213,6 +216,7 @@ def _by_meaning(connection: Connection, query: SimilarMemories, now_us: int, vec
         condition, values = where(query, now_us)
         among = frozenset(row[0] for row in connection.execute(f"SELECT m.id FROM memories AS m WHERE {condition}", values))
     wanted, best = selection(query, now_us, among), dict[int, float]()
+    mirror.sync(connection)
     for vector in vectors:
         for row, cosine in mirror.nearest(connection, vector, wanted, query.limit + 1):
             best[row] = max(cosine, best.get(row, -1.0))
@@ -246,3 +250,9 @@ def _similar(connection: Connection, near: dict[int, float]) -> list[SimilarMemo
 
 def _json(values: Sequence[str]) -> str:
     return msgspec.json.encode(values).decode()
+
+
+METHODS = (
+    QueryMethod(params=TraverseMemories, answer=Graph, views=("memories", "edges"), read=traverse),
+    QueryMethod(params=SimilarMemories, answer=SimilarAnswer, views=VIEWS, read=similar),
+)

@@ -6,8 +6,9 @@ import msgspec
 from msgspec import Meta
 
 from omegad.log.event import Position
-from omegad.queries.log import LogEvent
-from omegad.queries.memory import Cursor, Moment, require
+from omegad.method import Moment, QueryMethod, RequestContext, Services
+from omegad.queries.log import LogEvent, told
+from omegad.queries.memory import Cursor, require
 from omegad.queries.query import Query
 from omegad.storage.driver import Connection
 
@@ -15,10 +16,10 @@ VIEWS = ("memories", "histories")
 
 
 class MemoryHistory(Query, frozen=True, kw_only=True, tag="memory.history"):
-    """Ask for the events of a memory's life, oldest first, a page at a time; those that it is the other memory of are among them."""
+    """Show a memory's life, event by event, oldest first; those that it is the other memory of are among them."""
 
-    memory_id: str
-    limit: Annotated[int, Meta(ge=1, le=1_000)] = 200
+    memory_id: Annotated[str, Meta(description="the memory's id")]
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many events on a page")] = 200
     cursor: Cursor | None = None
 
 
@@ -47,8 +48,17 @@ def places(connection: Connection, query: MemoryHistory, moment: Moment) -> Plac
     return Places(positions=[row[0] for row in rows[: query.limit]], has_more=len(rows) > query.limit, moment=moment)
 
 
+async def finish(services: Services, query: MemoryHistory, found: Places, context: RequestContext) -> History:
+    """Read the events of a page, which are fewer than asked for where they are large: the view says which they are, the log what they say."""
+    del query, context
+    return history(found, [told(one) for one in await services.events_at(found.positions)])
+
+
 def history(found: Places, events: list[LogEvent]) -> History:
-    """Make the answer of the *events* that could be read of a page, which are fewer than asked for where they are large."""
+    """Make the answer of the *events* that could be read of a page."""
     has_more = found.has_more or len(events) < len(found.positions)
     next_cursor = str(events[-1].position) if has_more and events else None
     return History(events=events, next_cursor=next_cursor, position=found.moment.position, stale_by=found.moment.stale_by)
+
+
+METHODS = (QueryMethod(params=MemoryHistory, answer=History, views=VIEWS, read=places, finish=finish),)

@@ -5,8 +5,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import Filters, Some, where
-from omegad.queries.memory import COLUMNS, Memory, Moment, fields
+from omegad.queries.memory import COLUMNS, Memory, fields
 from omegad.storage.driver import Connection
 
 LESSON_TYPES = ("lesson_learned", "error_pattern")
@@ -22,13 +23,13 @@ SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (
 
 
 class Lessons(Filters, frozen=True, kw_only=True, tag="memory.lessons"):
-    """Ask for lessons by their evidence: rating, then how often they were said again, then how often they were found, then the newest.
+    """Show what was learned, the best proved first: by rating, then how often they were said again, then how often they were found, then the newest.
 
     Of one rating, those on probation come after the others.
     """
 
-    event_types: Some = LESSON_TYPES
-    limit: Annotated[int, Meta(ge=1, le=100)] = 10
+    event_types: Annotated[Some, Meta(description="of this type; of one of them when repeated")] = LESSON_TYPES
+    limit: Annotated[int, Meta(ge=1, le=100, description="how many at most")] = 10
 
 
 class LessonsAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,3 +46,6 @@ def lessons(connection: Connection, query: Lessons, moment: Moment) -> LessonsAn
     condition, values = where(asked, moment.now_us)
     rows = connection.execute(BY_EVIDENCE.format(condition=condition), (*values, query.limit)).fetchall()
     return LessonsAnswer(lessons=[Memory(**fields(row)) for row in rows], position=moment.position, stale_by=moment.stale_by)
+
+
+METHODS = (QueryMethod(params=Lessons, answer=LessonsAnswer, views=("memories",), read=lessons),)

@@ -6,30 +6,36 @@ import msgspec
 from msgspec import Meta
 
 from omegad.log.event import Erased, Position, RecordedEvent, Unknown
-from omegad.queries.query import Query
+from omegad.log.verifying import LogReport
+from omegad.method import ServiceMethod
+from omegad.queries.query import Request
 from omegad.queries.views import ProgressToken
 from omegad.times import rfc3339
 
 READ_MAX = 10_000
 
 
-class ReadLog(Query, frozen=True, kw_only=True, tag="log.read"):
+class ReadLog(Request, frozen=True, kw_only=True, tag="log.read"):
     """Read events after a position."""
 
-    after: Annotated[int, Meta(ge=0)] = 0
-    limit: Annotated[int, Meta(ge=1, le=READ_MAX)] = 100
+    after: Annotated[int, Meta(ge=0, description="begin after this position")] = 0
+    limit: Annotated[int, Meta(ge=1, le=READ_MAX, description="how many events at most")] = 100
 
 
-class FollowLog(Query, frozen=True, kw_only=True, tag="log.follow"):
+class FollowLog(Request, frozen=True, kw_only=True, tag="log.follow"):
     """Be sent every event after a position (by default, those to come) as `log.event` notifications, until the request is cancelled."""
 
-    after: Annotated[int, Meta(ge=0)] | None = None
+    after: Annotated[int, Meta(ge=0, description="begin after this position; with those to come when left out")] | None = None
 
 
-class VerifyLog(Query, frozen=True, kw_only=True, tag="log.verify"):
+class VerifyLog(Request, frozen=True, kw_only=True, tag="log.verify"):
     """Prove that the log is as it was written."""
 
     progress_token: ProgressToken | None = None
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """That there is no more to follow, because the service stops."""
 
 
 class LogEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,3 +82,10 @@ def told(recorded: RecordedEvent) -> LogEvent:
         cause=recorded.cause,
         data=data,
     )
+
+
+METHODS = (
+    ServiceMethod(params=ReadLog, answer=LogPage),
+    ServiceMethod(params=FollowLog, answer=Ended),
+    ServiceMethod(params=VerifyLog, answer=LogReport),
+)

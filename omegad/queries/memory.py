@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.errors import NotFound
+from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import Filters, where
 from omegad.queries.query import PAGE_BYTES_MAX, Query
 from omegad.storage.driver import Connection
@@ -18,21 +19,21 @@ m.source, m.confidence, m.status, m.superseded_by, m.ttl_seconds, m.repeated, m.
 m.auto_tags, m.on_probation, m.contradicted_by, m.rating, m.edited_at, m.expires_us
 """
 
-Cursor = Annotated[str, Meta(pattern="^[0-9]{1,18}$")]
+Cursor = Annotated[str, Meta(pattern="^[0-9]{1,18}$", description="where the page begins: what the page before ended with")]
 """Where a page of rows in the order of the log begins: what the page before gave as `next_cursor`."""
 
 
 class GetMemory(Query, frozen=True, kw_only=True, tag="memory.get"):
-    """Ask for one memory, with its edges and counters; a superseded or deleted id keeps answering."""
+    """Show one memory with everything known of it; a superseded or deleted id keeps answering."""
 
-    memory_id: str
+    memory_id: Annotated[str, Meta(description="the memory's id")]
 
 
 class ListMemories(Filters, frozen=True, kw_only=True, tag="memory.list"):
-    """Ask for the memories that pass the filters, newest first, a page at a time."""
+    """List the memories that pass the filters, newest first, a page at a time."""
 
-    limit: Annotated[int, Meta(ge=1, le=1_000)] = 50
-    cursor: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many on a page")] = 50
+    cursor: Annotated[str | None, Meta(description="where the page begins: what the page before ended with")] = None
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,14 +93,6 @@ class MemoryPage(msgspec.Struct, frozen=True, kw_only=True):
     stale_by: int = 0
 
 
-class Moment(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer is of: the position that the views show, how many acknowledged events are beyond it, and the time in microseconds since 1970."""
-
-    position: int
-    stale_by: int
-    now_us: int
-
-
 def fields(row: tuple[Any, ...], now_us: int = 0) -> dict[str, Any]:
     """Name the columns of `COLUMNS` as `Memory` does; without *now_us* for rows of which none has expired."""
     (_, memory_id, content, event_type, created_at, referenced_date, session_id, project, entity_id, tags, priority, metadata) = row[:12]
@@ -152,22 +145,23 @@ def require(connection: Connection, memory_id: str) -> tuple[int, str]:
     return row
 
 
-def get(connection: Connection, query: GetMemory, position: int, now_us: int = 0) -> Found:
-    """Read one memory as it stands at *now_us*; raises `NotFound`."""
+def get(connection: Connection, query: GetMemory, moment: Moment) -> Found:
+    """Read one memory as it stands; raises `NotFound`."""
     row = connection.execute(f"SELECT {COLUMNS} FROM memories AS m WHERE m.node_id = ?", (query.memory_id,)).fetchone()
     if row is None:
         raise _missing(query.memory_id)
-    return Found(**fields(row, now_us), edges=_edges(connection, query.memory_id), position=position)
+    return Found(**fields(row, moment.now_us), edges=_edges(connection, query.memory_id), position=moment.position, stale_by=moment.stale_by)
 
 
-def list_memories(connection: Connection, query: ListMemories, position: int, now_us: int) -> MemoryPage:
+def list_memories(connection: Connection, query: ListMemories, moment: Moment) -> MemoryPage:
     """Read one page of memories, newest first."""
-    condition, values = where(query, now_us)
+    condition, values = where(query, moment.now_us)
     before = query.before(query.cursor)
     sql = f"SELECT {COLUMNS} FROM memories AS m WHERE {condition} AND m.id < ? ORDER BY m.id DESC LIMIT ?"
     page, has_more = page_of(connection.execute(sql, (*values, before, query.limit + 1)), query.limit)
     next_cursor = str(page[-1][0]) if has_more else None
-    return MemoryPage(memories=[Memory(**fields(row)) for row in page], next_cursor=next_cursor, position=position)
+    memories = [Memory(**fields(row)) for row in page]
+    return MemoryPage(memories=memories, next_cursor=next_cursor, position=moment.position, stale_by=moment.stale_by)
 
 
 def page_of(rows: Iterable[tuple[Any, ...]], limit: int) -> tuple[list[tuple[Any, ...]], bool]:
@@ -198,3 +192,9 @@ def _edges(connection: Connection, memory_id: str) -> list[Edge]:
     """
     rows = connection.execute(sql, {"id": memory_id}).fetchall()
     return [Edge(memory_id=other, edge_type=kind, weight=weight, direction=direction) for other, kind, weight, direction in rows]
+
+
+METHODS = (
+    QueryMethod(params=GetMemory, answer=Found, views=("memories", "edges"), read=get),
+    QueryMethod(params=ListMemories, answer=MemoryPage, views=("memories",), read=list_memories),
+)

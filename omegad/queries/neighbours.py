@@ -32,6 +32,7 @@ def neighbours(
     else:
         mirror, vector = embedded
         wanted = Selection(named={"project": frozenset([project])}, now_us=now_us)
+        mirror.sync(connection)
         rows = dict(mirror.nearest(connection, vector, wanted, COUNT + 1))
     sql = "SELECT id, node_id, content, event_type, entity_id, session_id FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
     details = {row[0]: row[1:] for row in connection.execute(sql, (str(list(rows)),))}

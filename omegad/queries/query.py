@@ -1,9 +1,18 @@
 """What every query has in common."""
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 PAGE_BYTES_MAX = 1024 * 1024  # of the events or contents on a page, which ends earlier where they are large
 
 
-class Query(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", forbid_unknown_fields=True):
-    """Base of every query; its tag is the method's name."""
+class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", forbid_unknown_fields=True):
+    """Base of what is asked of the service itself; its tag is the method's name."""
+
+
+class Query(Request, frozen=True, kw_only=True):
+    """Base of what is read from the views."""
+
+    min_position: Annotated[int, Meta(ge=0, description="answer only from views that show the log up to here")] | None = None

@@ -6,7 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from omegad.errors import Invalid, NotFound
-from omegad.queries.memory import Cursor, Moment, require
+from omegad.method import Moment, QueryMethod
+from omegad.queries.memory import Cursor, require
 from omegad.queries.query import Query
 from omegad.storage.driver import Connection
 
@@ -25,12 +26,12 @@ ORDER BY id / {RANKS} DESC, id LIMIT ?
 
 
 class ListReceipts(Query, frozen=True, kw_only=True, tag="receipts.list"):
-    """Ask for receipts, newest first, a page at a time: those of a session, of a memory, of a query, or of all that are named."""
+    """Show which memories were found by which queries, newest first: for a session, of a memory, of a query, or of all that are named."""
 
-    session_id: str | None = None
-    memory_id: str | None = None
-    query_id: str | None = None
-    limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
+    session_id: Annotated[str | None, Meta(description="for this session")] = None
+    memory_id: Annotated[str | None, Meta(description="of this memory")] = None
+    query_id: Annotated[str | None, Meta(description="of this query")] = None
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many on a page")] = 100
     cursor: Cursor | None = None
 
 
@@ -91,3 +92,6 @@ def _check(connection: Connection, query: ListReceipts) -> None:
         require(connection, query.memory_id)
     if query.query_id is not None and not connection.execute("SELECT 1 FROM retrieval_queries WHERE query_id = ?", (query.query_id,)).fetchone():
         raise NotFound(f"there is no query {query.query_id[:80]}", hint="pass the query_id of an answer of memory.query")
+
+
+METHODS = (QueryMethod(params=ListReceipts, answer=ReceiptPage, views=("memories", "retrievals"), read=list_receipts, shows_queries=True),)

@@ -5,32 +5,33 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.queries.query import Query
+from omegad.method import ServiceMethod
+from omegad.queries.query import Request
 
 PROTOCOL = 1
 
 
-class Hello(Query, frozen=True, kw_only=True, tag="system.hello"):
+class Hello(Request, frozen=True, kw_only=True, tag="system.hello"):
     """Say who is calling; requests are then the same request when their client's name and request_id are."""
 
-    protocol: int = PROTOCOL
-    client: Annotated[str, Meta(max_length=256)] = ""
+    protocol: Annotated[int, Meta(description="which version of the protocol it speaks")] = PROTOCOL
+    client: Annotated[str, Meta(max_length=256, description="its name")] = ""
 
 
-class Ping(Query, frozen=True, kw_only=True, tag="system.ping"):
-    """Ask whether the service answers."""
+class Ping(Request, frozen=True, kw_only=True, tag="system.ping"):
+    """Say whether the service answers."""
 
 
-class Status(Query, frozen=True, kw_only=True, tag="system.status"):
-    """Ask how the service is."""
+class Status(Request, frozen=True, kw_only=True, tag="system.status"):
+    """Say how the service is, and name whatever is degraded."""
 
 
-class Metrics(Query, frozen=True, kw_only=True, tag="system.metrics"):
-    """Ask for the figures of the status in Prometheus' text format."""
+class Metrics(Request, frozen=True, kw_only=True, tag="system.metrics"):
+    """Give the figures of the status in Prometheus' text format."""
 
 
-class Shutdown(Query, frozen=True, kw_only=True, tag="system.shutdown"):
-    """Ask the service to stop, once what runs has been answered."""
+class Shutdown(Request, frozen=True, kw_only=True, tag="system.shutdown"):
+    """Stop the service, once what runs has been answered."""
 
 
 class Greeting(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +50,18 @@ class Pong(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
 
 
+class Exposition(msgspec.Struct, frozen=True, kw_only=True):
+    """The figures of the status, in Prometheus' text format."""
+
+    text: str
+
+
+class Stopping(msgspec.Struct, frozen=True, kw_only=True):
+    """That the service is about to stop."""
+
+    ok: bool
+
+
 class LogStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Where the log ends, how large it is, and how many appends wait."""
 
@@ -65,6 +78,14 @@ class ViewStatus(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     version: int
     error: str | None = None
+
+
+class ReactionStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Up to which position of the log (or which slot of time, where that is what it goes by) a reaction has done all there was to do."""
+
+    position: int
+    lag: int
+    trouble: str | None = None
 
 
 class EmbeddingStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +109,7 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     socket: str
     log: LogStatus
     views: dict[str, ViewStatus]
+    reactions: dict[str, ReactionStatus]
     embedding: EmbeddingStatus
     degraded: list[str]
     rss_bytes: int
@@ -113,4 +135,14 @@ def exposition(status: ServiceStatus) -> str:
     for name, view in status.views.items():
         lines += [f'omegad_view_position{{view="{name}"}} {view.position}', f'omegad_view_lag{{view="{name}"}} {view.lag}']
         lines.append(f'omegad_view_failed{{view="{name}"}} {int(view.state == "failed")}')
+    lines += [f'omegad_reaction_lag{{reaction="{name}"}} {reaction.lag}' for name, reaction in status.reactions.items()]
     return "\n".join(lines) + "\n"
+
+
+METHODS = (
+    ServiceMethod(params=Hello, answer=Greeting),
+    ServiceMethod(params=Ping, answer=Pong),
+    ServiceMethod(params=Status, answer=ServiceStatus),
+    ServiceMethod(params=Metrics, answer=Exposition),
+    ServiceMethod(params=Shutdown, answer=Stopping),
+)

@@ -6,8 +6,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import Filters, where
-from omegad.queries.memory import COLUMNS, Memory, Moment, fields, page_of
+from omegad.queries.memory import COLUMNS, Memory, fields, page_of
 from omegad.storage.driver import Connection
 from omegad.times import parse_time
 
@@ -23,10 +24,10 @@ ORDER BY m.created_us DESC, m.id DESC
 
 
 class Timeline(Filters, frozen=True, kw_only=True, tag="memory.timeline"):
-    """Ask for the memories of the last days, which end today or, where `until` is given, with the day that it is in. Days are UTC."""
+    """Show what was remembered lately, day by day. The days end today or, where `until` is given, with the day that it is in, and are UTC."""
 
-    days: Annotated[int, Meta(ge=1, le=3_660)] = 7
-    limit: Annotated[int, Meta(ge=1, le=1_000)] = 200
+    days: Annotated[int, Meta(ge=1, le=3_660, description="how many days, that of until or today being the last")] = 7
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many memories at most")] = 200
 
 
 class Day(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,3 +55,6 @@ def timeline(connection: Connection, query: Timeline, moment: Moment) -> Timelin
     memories = [Memory(**fields(row)) for row in rows]
     days = [Day(day=day, memories=list(those)) for day, those in groupby(memories, key=lambda one: one.created_at[:DATE_CHARACTERS])]
     return TimelinePage(days=days, truncated=truncated, position=moment.position, stale_by=moment.stale_by)
+
+
+METHODS = (QueryMethod(params=Timeline, answer=TimelinePage, views=("memories",), read=timeline),)

@@ -1,23 +1,27 @@
 """Questions about whether the views equal the log, and the wish to have them built again."""
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
-from omegad.queries.query import Query
+from omegad.method import ServiceMethod
+from omegad.queries.query import Request
 
-ProgressToken = str | int
+ProgressToken = Annotated[str | int, Meta(description="be sent `progress` notifications with this token")]
 
 
-class RebuildViews(Query, frozen=True, kw_only=True, tag="views.rebuild"):
-    """Build one view, or all, again from the log beside the live ones, then swap."""
+class RebuildViews(Request, frozen=True, kw_only=True, tag="views.rebuild"):
+    """Build one view, or all and the decision state, again from the log beside the live ones, then swap."""
 
-    name: str | None = None
+    name: Annotated[str | None, Meta(description="one view; all of them when left out")] = None
     progress_token: ProgressToken | None = None
 
 
-class VerifyViews(Query, frozen=True, kw_only=True, tag="views.verify"):
+class VerifyViews(Request, frozen=True, kw_only=True, tag="views.verify"):
     """Replay the log and compare it with one view, or all."""
 
-    name: str | None = None
+    name: Annotated[str | None, Meta(description="one view; all of them when left out")] = None
     progress_token: ProgressToken | None = None
 
 
@@ -26,3 +30,9 @@ class ViewsReport(msgspec.Struct, frozen=True, kw_only=True):
 
     ok: bool
     views: dict[str, object]
+
+
+METHODS = (
+    ServiceMethod(params=RebuildViews, answer=ViewsReport),
+    ServiceMethod(params=VerifyViews, answer=ViewsReport),
+)

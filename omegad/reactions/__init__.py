@@ -1,5 +1,9 @@
-"""What follows from what happened: what the views show to be due becomes new commands.
+"""What follows from what happened, or from the time: a file for each reaction, whose shape `contract` describes.
 
-Boundary: asks for effects through what it is given; a rebuild never runs a reaction. That a command is carried out once is for the
-log's state to see to, so a reaction may ask any number of times.
+`runner` carries them out; a rebuild never does. Adding one is its file, its test and its name in `ALL`.
 """
+
+from omegad.reactions import expiry
+from omegad.reactions.contract import Reaction, Schedule
+
+ALL: tuple[Reaction | Schedule, ...] = (expiry,)

@@ -10,8 +10,7 @@ from hashlib import sha256
 
 import msgspec
 
-from omegad.errors import Invalid
-from omegad.log.event import Event, Excerpt
+from omegad.log.event import Event, Excerpt, NewEvent
 from omegad.redaction import redact, redact_name
 
 CONTENT_BYTES_MAX = 256 * 1024
@@ -19,7 +18,6 @@ METADATA_BYTES_MAX = 16 * 1024
 TAGS_MAX = 32
 EXCERPT_BYTES = 4 * 1024  # kept of each end of a tool's input or output
 EXCERPT_MARGIN_BYTES = 4 * 1024  # searched beyond each end, so that a secret across the cut is still recognised
-PAYLOAD_BYTES_MAX = 1024 * 1024
 
 NAMES = ("project", "session_id", "entity_id", "tool_name", "tool_use_id", "client", "request_id")
 """Fields of events, of their envelope and of requests that are no free text, and still are chosen by whoever writes."""
@@ -47,6 +45,14 @@ def without_credentials(request: StructT) -> StructT:
     return msgspec.structs.replace(request, **changes) if changes else request
 
 
+def sanitise_new(new: NewEvent) -> NewEvent:
+    """Return an event on its way into the log, sanitised, with its envelope's names; itself where there is nothing to replace."""
+    changes, event = _clean_names(new), sanitise(new.event)
+    if event is not new.event:
+        changes["event"] = event
+    return msgspec.structs.replace(new, **changes) if changes else new
+
+
 def _clean_names(struct: msgspec.Struct) -> dict[str, object]:
     changes: dict[str, object] = {}
     for name in _named_fields(type(struct)):
@@ -69,12 +75,6 @@ def excerpt(text: str) -> Excerpt:
     head = head[: min(EXCERPT_BYTES, max(0, len(head) - EXCERPT_MARGIN_BYTES))]
     tail = tail[max(EXCERPT_MARGIN_BYTES, len(tail) - EXCERPT_BYTES) :]
     return Excerpt(head=head.decode(errors="ignore"), tail=tail.decode(errors="ignore"), bytes=size, sha256=digest)
-
-
-def check_size(body: bytes) -> None:
-    """Refuse a payload too large for the log; raises `Invalid`."""
-    if len(body) > PAYLOAD_BYTES_MAX:
-        raise Invalid(f"an event of {len(body)} bytes is too large; the limit is {PAYLOAD_BYTES_MAX}")
 
 
 @cache

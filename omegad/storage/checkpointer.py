@@ -20,8 +20,9 @@ _log = structlog.get_logger(__name__)
 class Checkpointer:
     """Counts what a file's writer changes and checkpoints when it is enough."""
 
-    def __init__(self, path: Path) -> None:
-        """Watch the WAL that belongs to the database at *path*."""
+    def __init__(self, path: Path, changes_passive: int = CHANGES_PASSIVE) -> None:
+        """Watch the WAL that belongs to the database at *path*; checkpoint after so many changes."""
+        self._changes_passive = changes_passive
         self._wal = path.with_name(path.name + "-wal")
         self._changes_seen = 0
 
@@ -29,7 +30,7 @@ class Checkpointer:
         """Checkpoint if enough has changed since the last one; never waits for a reader."""
         if connection.total_changes < self._changes_seen:  # a new connection, which counts from 0
             self._changes_seen = 0
-        if connection.total_changes - self._changes_seen < CHANGES_PASSIVE:
+        if connection.total_changes - self._changes_seen < self._changes_passive:
             return
         self._changes_seen = connection.total_changes
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()

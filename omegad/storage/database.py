@@ -72,7 +72,14 @@ def open_reader(path: Path) -> Connection:
     return connection
 
 
-def _open(path: Path) -> Connection:
+def open_scratch() -> Connection:
+    """Open a private database of no name, which grows onto the disk where it is large and is gone when it is closed."""
+    connection = _open("")
+    connection.execute("PRAGMA journal_mode=MEMORY")
+    return connection
+
+
+def _open(path: Path | str) -> Connection:
     connection: Connection = sqlite.connect(str(path), isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS_CACHED)
     connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
     connection.execute("PRAGMA wal_autocheckpoint=0")

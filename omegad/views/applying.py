@@ -11,12 +11,12 @@ import msgspec
 from omegad.errors import OmegadError
 from omegad.log.codec import tag_of
 from omegad.log.event import RecordedEvent, Unknown
+from omegad.projection import Embedding, Projection, Value
 from omegad.storage.database import translated
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import savepoint, writing
 from omegad.views import checkpoints
 from omegad.views.checkpoints import Checkpoint
-from omegad.views.contract import Embedding, Projection, Value
 
 Lookup = Callable[[Embedding], bytes | None]
 Bound = str | int | float | bytes | None

@@ -8,8 +8,8 @@ import msgspec
 
 from omegad.log.chain import GENESIS
 from omegad.log.event import Position
+from omegad.projection import Projection, schema
 from omegad.storage.driver import Connection
-from omegad.views.contract import Projection, schema
 
 
 class Checkpoint(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,14 +11,16 @@ import msgspec
 import structlog
 from anyio import to_thread
 
-from omegad.errors import Invalid, Refused, StorageCorrupt, ViewFailed
+from omegad.errors import Invalid, NotFound, Refused, Stale, StorageCorrupt, Unavailable, ViewFailed
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
+from omegad.projection import Projection
 from omegad.storage.driver import Connection
 from omegad.storage.readers import ReadersClosed
-from omegad.views import generation, replay
+from omegad.views import barrier as barriers
+from omegad.views import generation, log_check, replay
 from omegad.views.applying import Lookup
-from omegad.views.contract import Projection
+from omegad.views.barrier import Barrier, Snapshot
 from omegad.views.driver import Driver
 from omegad.views.generation import Generation
 from omegad.views.replay import Progress, ViewReport
@@ -53,6 +56,8 @@ class Views:
         self._is_damaged = False
         self._latest: Path | None = None
         self.rebuilding: Collection[str] = ()
+        self.on_deferred: Callable[[], None] = lambda: None
+        """Called when the views may lack vectors that were recorded."""
         self.driver: Driver
 
     @property
@@ -76,15 +81,53 @@ class Views:
             if self._is_damaged:
                 await self._start_over()
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
-        """Do *work* on a reading connection, all of whose reads see one moment; on the new file where the file is being replaced.
+    async def at(self, barrier: Barrier, work: Callable[[Connection, Snapshot], T]) -> T:
+        """Do *work* on views that show what *barrier* asks for; all its reads see the one moment that the snapshot describes.
 
-        Raises `StorageCorrupt` where the file is damaged; it is then built again.
+        A `NotFound` of *work* is `Stale` where what was acknowledged is not shown yet. Raises `Invalid` for a position that is not in the
+        log, `Stale`, `ViewFailed`, `StorageCorrupt` where the file is damaged (it is then built again), and what *work* raises.
         """
+        await self._pass(barrier)
+
+        def at_one_moment(connection: Connection, target: Generation) -> T:
+            snapshot = barriers.taken(connection, target.path, barrier)
+            if not barrier.makes_do:
+                barriers.check_whole(snapshot, target.whole_from)
+            try:
+                return work(connection, snapshot)
+            except NotFound as error:
+                snapshot.require_current(str(error))
+                raise
+
+        return await self._on_current(at_one_moment)
+
+    async def _pass(self, barrier: Barrier) -> None:
+        """Wait as *barrier* says."""
+        if barrier.min_position is not None and barrier.min_position > self._log.head:
+            raise Invalid(f"min_position {barrier.min_position} is beyond the end of the log, {self._log.head}")
+        with anyio.move_on_after(barriers.OWN_WRITES_S) as patience:
+            await self.wait_for(barrier.must, barrier.names)
+        if patience.cancelled_caught:
+            raise Stale(f"the views did not reach position {barrier.must} within {barriers.OWN_WRITES_S:.0f} s")
+        if barrier.makes_do and self.driver.trouble:
+            return
+        with anyio.move_on_after(barrier.wait_s):
+            try:
+                await self.wait_for(max(barrier.wanted, self.driver.generation.whole_from), barrier.names)
+            except Unavailable:
+                if not barrier.makes_do:
+                    raise
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Do *work* on the views as they are, all of whose reads see one moment. Raises `StorageCorrupt` as `at` does."""
+        return await self._on_current(lambda connection, _: work(connection))
+
+    async def _on_current(self, work: Callable[[Connection, Generation], T]) -> T:
+        """Do *work* on a reading connection; on the new file where the file is being replaced."""
         while True:
             target = self.driver.generation
             try:
-                return await target.readers.read(work)
+                return await target.readers.read(partial(_given, target, work))
             except ReadersClosed:
                 if target is self.driver.generation:
                     raise
@@ -137,7 +180,7 @@ class Views:
             with anyio.CancelScope(shield=True):  # a copy goes on in its thread, whoever is cancelled
                 fresh = await self._fresh(path)
             assert fresh is not None
-            driver = Driver(self._log, fresh, self._projections, self._lookup)
+            driver = self._driver(fresh)
             await driver.catch_up(progress)
             await self._check(driver)
             built = [projection for projection in self._projections if projection.NAME in self.rebuilding]
@@ -180,6 +223,7 @@ class Views:
         self._serving.cancel()
         old.retire()
         await old.generation.discard()
+        self.on_deferred()
 
     async def _rebuilt(self, names: Collection[str]) -> dict[str, RebuiltView]:
         built = [projection for projection in self._projections if projection.NAME in names]
@@ -187,6 +231,7 @@ class Views:
         return {name: RebuiltView(rows=d.rows, position=marks[name].position, digest=d.digest) for name, d in digests.items()}
 
     async def _start(self) -> None:
+        await log_check.check(self._home, self._log)
         path = generation.current(self._home)
         opened = await self._open_checked(path) if path else None
         if opened is None:
@@ -194,20 +239,28 @@ class Views:
             opened = await self._open(path)
             generation.point_at(path)
         generation.remove_others(self._home, opened.path)
-        self.driver = Driver(self._log, opened, self._projections, self._lookup)
+        self._serve(opened)
+
+    def _serve(self, opened: Generation) -> None:
+        """Answer from *opened*, once it shows what is in the log now."""
+        opened.whole_from = self._log.head
+        self.driver = self._driver(opened)
+
+    def _driver(self, of: Generation) -> Driver:
+        driver = Driver(self._log, of, self._projections, self._lookup)
+        driver.on_deferred = self._tell_deferred
+        return driver
+
+    def _tell_deferred(self) -> None:
+        self.on_deferred()
 
     async def _open_checked(self, path: Path) -> Generation | None:
-        """Open the views left by an earlier run, unless they are damaged or of another log; then they are built again."""
+        """Open the views left by an earlier run, unless they are damaged; then they are built again."""
         try:
             opened = await self._open(path)
         except StorageCorrupt as error:
             _log.warning("views.refused", file=path.name, reason=str(error))
             return None
-        for checkpoint in opened.checkpoints.values():
-            if await self._log.chain_at(checkpoint.position) != checkpoint.chain:
-                _log.warning("views.refused", file=path.name, reason="they are not of this log", view=checkpoint.name)
-                await opened.discard()
-                return None
         outdated = [p.NAME for p in self._projections if not opened.checkpoints[p.NAME].belongs_to(p)]
         retried = [c.name for c in opened.checkpoints.values() if c.failed_position is not None and c.name in self.names]
         if outdated:
@@ -228,16 +281,20 @@ class Views:
     async def _start_over(self) -> None:
         old = self.driver
         path = self._next_path()
-        self.driver = Driver(self._log, await self._open(path), self._projections, self._lookup)
+        self._serve(await self._open(path))
         generation.point_at(path)
         self._is_damaged = False
         old.retire()
         await old.generation.discard()
 
 
+def _given(target: Generation, work: Callable[[Connection, Generation], T], connection: Connection) -> T:
+    return work(connection, target)
+
+
 @asynccontextmanager
 async def opened(home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int) -> AsyncIterator[Views]:
-    """Open the current views of *home*, or make them; refuse those that are damaged or belong to another log."""
+    """Open the current views of *home*, or make them anew where they are damaged. Raises `LogLost` where they have seen another log."""
     views = Views(home, log, projections, lookup, reader_count)
     await views._start()  # noqa: SLF001  the second half of making it
     try:

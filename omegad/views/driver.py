@@ -14,12 +14,12 @@ import structlog
 from omegad.errors import LogBroken, StorageCorrupt, Unavailable
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.event_log import EventLog
+from omegad.projection import Embedding, Projection
 from omegad.storage.checkpointer import checkpoint_quietly
 from omegad.storage.driver import Connection
 from omegad.views import applying
 from omegad.views.applying import Lookup
 from omegad.views.checkpoints import Checkpoint
-from omegad.views.contract import Projection
 from omegad.views.generation import Generation
 
 BATCH_EVENTS = 500
@@ -41,6 +41,8 @@ class Driver:
         self._lookup = lookup
         self._moved = asyncio.Event()
         self._filled_to: Position = 0
+        self.on_deferred: Callable[[], None] = lambda: None
+        """Called when events were shown without their vectors."""
         self._is_retired = False
         self._ahead: tuple[Position, list[RecordedEvent]] = (0, [])
 
@@ -136,8 +138,16 @@ class Driver:
         batch = batch[:limit] if batch and ahead == after else await self._log.read(after, limit)
         work = {name: (self._projections[name], checkpoint) for name, checkpoint in states.items()}
 
+        missed: list[Embedding] = []
+
+        def look_up(wanted: Embedding) -> bytes | None:
+            found = self._lookup(wanted)
+            if found is None:
+                missed.append(wanted)
+            return found
+
         def on_thread(connection: Connection) -> dict[str, Checkpoint]:
-            changed = applying.apply(connection, batch, work, self._lookup)
+            changed = applying.apply(connection, batch, work, look_up)
             checkpoint_quietly(self.generation.checkpointer, connection)
             return changed
 
@@ -150,6 +160,8 @@ class Driver:
             if checkpoint.failed_position is not None:
                 _log.error("views.projection_failed", view=name, position=checkpoint.failed_position, error=checkpoint.error)
         self._announce()
+        if missed:
+            self.on_deferred()
 
     async def _read_ahead(self, after: Position, limit: int) -> None:
         with suppress(Unavailable):  # it is read again when its turn comes

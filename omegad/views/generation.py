@@ -11,6 +11,7 @@ import msgspec
 import structlog
 
 from omegad.errors import Unavailable
+from omegad.projection import Projection, indexes, schema
 from omegad.storage import readers
 from omegad.storage.checkpointer import Checkpointer
 from omegad.storage.database import Database
@@ -19,9 +20,10 @@ from omegad.storage.readers import Readers
 from omegad.storage.transaction import run_script, writing
 from omegad.views import checkpoints
 from omegad.views.checkpoints import Checkpoint
-from omegad.views.contract import Projection, indexes, schema
 
 POINTER = "views.db"
+SUFFIXES = ("", "-wal", "-shm", "-journal")
+"""Of the files that belong to a database, it among them."""
 
 _log = structlog.get_logger(__name__)
 
@@ -36,6 +38,8 @@ class Generation:
         self.readers = reading_from
         self.checkpointer = Checkpointer(path)
         self.checkpoints: dict[str, Checkpoint] = {}
+        self.whole_from = 0
+        """The position from which on it can be read; 0 where whoever made it saw to that."""
         self._stack = stack
 
     @classmethod
@@ -76,6 +80,11 @@ def path_of(home: Path, number: int) -> Path:
     return home / f"views-{number}.db"
 
 
+def files(home: Path) -> list[Path]:
+    """Return the files of every generation that the home has, oldest name first."""
+    return sorted(home.glob("views-*.db"))
+
+
 def current(home: Path) -> Path | None:
     """Return the file that `views.db` points at, None where there is none."""
     pointer = home / POINTER
@@ -95,7 +104,7 @@ def point_at(path: Path) -> None:
 
 def next_path(home: Path, latest: Path | None) -> Path:
     """Return the file for the next generation, numbered above every one of the home and above *latest*, which may not be there yet."""
-    paths = [*home.glob("views-*.db"), *([latest] if latest else [])]
+    paths = [*files(home), *([latest] if latest else [])]
     numbers = [int(digits) for path in paths if (digits := path.stem.removeprefix("views-")).isdigit()]
     return path_of(home, max(numbers, default=0) + 1)
 
@@ -120,14 +129,14 @@ def finished(connection: Connection, built: Collection[Projection], cache_kib: i
 
 def remove_others(home: Path, keep: Path) -> None:
     """Remove the generations that an interrupted rebuild or swap left behind."""
-    for path in home.glob("views-*.db"):
+    for path in files(home):
         if path != keep:
             remove(path)
 
 
 def remove(path: Path) -> None:
     """Remove a database file and what belongs to it."""
-    for suffix in ("", "-wal", "-shm", "-journal"):
+    for suffix in SUFFIXES:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
+from omegad.projection import Projection
 from omegad.storage.database import open_reader
+from omegad.storage.digest import Digest, digest
 from omegad.storage.driver import Connection
 from omegad.views import applying, checkpoints, generation
 from omegad.views.applying import Lookup
 from omegad.views.checkpoints import Checkpoint
-from omegad.views.contract import Projection
-from omegad.views.digest import Digest, digest
 from omegad.views.generation import Generation
 
 REPLAY_EVENTS = 500
@@ -108,23 +108,29 @@ async def _problem(live: Generation, fresh: Generation, projection: Projection) 
     if damaged:
         return damaged
     for select in getattr(projection, "APPROXIMATE", ()):
-        apart = await live.readers.read(partial(_apart, other=fresh.path, select=select))
+        missing, apart = await live.readers.read(partial(_apart, other=fresh.path, select=select))
+        if missing:
+            return f"{projection.NAME}: {missing} vectors are missing"
         if apart:
             return f"{projection.NAME}: {apart} vectors differ by more than {VECTOR_TOLERANCE}"
     return None
 
 
-def _apart(connection: Connection, other: Path, select: str) -> int:
-    """Return how many keys that *select* finds in both files have vectors that differ. Both are read in step, one row of each at a time."""
+def _apart(connection: Connection, other: Path, select: str) -> tuple[int, int]:
+    """Return how many keys that *select* finds here have no vector, and how many have one that differs from that in the file *other*.
+
+    Both are read in step, one row of each at a time.
+    """
     with closing(open_reader(other)) as beside:
         theirs = beside.execute(select)
         key, vector = theirs.fetchone() or _END
-        apart = 0
+        missing = apart = 0
         for ours, ours_vector in connection.execute(select):
             while key is not None and key < ours:
                 key, vector = theirs.fetchone() or _END
+            missing += ours_vector is None
             apart += key == ours and not _are_close(ours_vector, vector)
-        return apart
+        return missing, apart
 
 
 def _are_close(one: bytes | None, other: bytes | None) -> bool:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omegad.errors import OmegadError
-from omegad.rpc.methods import METHODS
+from omegad.methods import SERVED as METHODS
 from tests.acceptance.conftest import PATIENCE_S, Home, Raw, homes_in, refusal, until
 
 MEGABYTE = 1024 * 1024
@@ -493,7 +493,7 @@ def requests(draw: st.DrawFn) -> tuple[str, object]:
     method = draw(st.sampled_from(sorted(set(METHODS) - {"system.shutdown"})))
     if draw(st.integers(0, 19)) == 0:
         return method, draw(ANYTHING)
-    fields = msgspec.structs.fields(METHODS[method])
+    fields = msgspec.structs.fields(METHODS[method].params)
     params = {field.encode_name: RIGHT.get(field.encode_name) for field in fields if field.required}
     names = st.sampled_from([field.encode_name for field in fields]) if fields else st.text(max_size=5)
     return method, params | draw(st.dictionaries(names, st.one_of(NEARLY_RIGHT, ANYTHING), max_size=2))
@@ -552,7 +552,7 @@ def test_whatever_any_method_is_given_it_answers_with_a_result_or_a_known_error(
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"system.shutdown"}))
 def test_each_parameter_is_answered_whatever_its_value(homes: Callable[..., Home], other: Home, method: str) -> None:
     home = homes().start() if method.startswith("views.") else other  # of few events, since each value takes them all through the views
-    fields = msgspec.structs.fields(METHODS[method])
+    fields = msgspec.structs.fields(METHODS[method].params)
     required = {field.encode_name: RIGHT.get(field.encode_name) for field in fields if field.required}
     unforeseen = []
     with home.raw() as connection:

@@ -10,6 +10,7 @@ import anyio
 
 from omegad import daemon
 from omegad.clock import SystemClock
+from omegad.daemon import VOCABULARY
 from omegad.log import event_log
 from omegad.log.decision import Proposal
 from omegad.log.event_log import EventLog
@@ -32,7 +33,7 @@ async def _measure(home: Path, effort: Effort) -> list[Figure]:
     many: list[float] = []
     bare_many: list[float] = []
     rounds, singles, batches = effort.pick(7, 3), effort.pick(200, 100), effort.pick(100, 30)
-    async with event_log.opened(home / "log.db", SystemClock()) as log, anyio.create_task_group() as tasks:
+    async with event_log.opened(home / "log.db", SystemClock(), VOCABULARY) as log, anyio.create_task_group() as tasks:
         tasks.start_soon(log.run)
         row_bytes = await _row_bytes(log)
         with closing(bare(home / "bare.db")) as connection:

@@ -23,7 +23,6 @@ from omegad.commands import tool
 from omegad.commands.tool import RecordToolCall
 from omegad.config import Paths
 from omegad.daemon import Daemon
-from omegad.dispatch import searching
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, GRAPH, MANIFEST, MINILM, FileRecord, Manifest, folder_of
 from omegad.errors import NoDaemon
@@ -31,7 +30,7 @@ from omegad.events.memory import MemoryEmbedded, MemoryStored, Relation
 from omegad.log.decision import Decision, Proposal
 from omegad.log.event import NewEvent
 from omegad.log.event_log import EventLog
-from omegad.queries.search import Sources
+from omegad.queries.search import Sources, answering
 from omegad.queries.search.model import fitted
 from omegad.rpc import endpoint
 from omegad.rpc.client import Client
@@ -110,10 +109,10 @@ async def populate(service: Daemon, notes: list[Note], embedder_id: str, model: 
     for start in range(0, len(notes), NOTES_AT_ONCE):
         part = notes[start : start + NOTES_AT_ONCE]
         # The vectors come first: an event that is shown before its vector is there would be put off.
-        await service.parts.near.embedder._cache.put_many(embedder_id, model.by_hash([note.content for note in part]))
+        await service.services.near.embedder._cache.put_many(embedder_id, model.by_hash([note.content for note in part]))
         earlier = [[notes[choose.randrange(number)].memory_id for _ in range(min(2, number))] for number in range(start, start + len(part))]
         await append(
-            service.parts.log, [event for note, related in zip(part, earlier, strict=True) for event in events_of(note, embedder_id, related)]
+            service.services.log, [event for note, related in zip(part, earlier, strict=True) for event in events_of(note, embedder_id, related)]
         )
     await caught_up(service)
     assert await indexed(service) == len(notes)
@@ -122,7 +121,7 @@ async def populate(service: Daemon, notes: list[Note], embedder_id: str, model: 
 async def indexed(service: Daemon) -> int:
     """Return how many vectors the views hold."""
     sql = "SELECT count(*) FROM memory_vectors WHERE vector IS NOT NULL"
-    return int(await service.parts.views.read(lambda connection: connection.execute(sql).fetchone()[0]))
+    return int(await service.services.views.read(lambda connection: connection.execute(sql).fetchone()[0]))
 
 
 async def append(log: EventLog, events: list[NewEvent]) -> None:
@@ -167,19 +166,19 @@ async def served_here(home: Path, model: InstantModel, embedder_id: str = INSTAN
     paths = msgspec.structs.replace(paths_of(home), models=home / "models")
     put_instant_model(paths, embedder_id)
     async with daemon.composed(paths, config.Config(), SystemClock()) as service, anyio.create_task_group() as tasks:
-        service.parts.near.embedder._load = lambda _folder, _manifest: model  # the only place where a model enters
-        for part in (service.parts.log, service.parts.views, service.parts.near.embedder, service.backlog, service.expiry):
+        service.services.near.embedder._load = lambda _folder, _manifest: model  # the only place where a model enters
+        for part in (service.services.log, service.services.views, service.services.near.embedder, service.reactions):
             tasks.start_soon(part.run)
         never = msgspec.structs.replace(fitted(), floor=0.0)
-        with patch.object(searching, "Sources", partial(Sources, model=never)):
+        with patch.object(answering, "Sources", partial(Sources, model=never)):
             yield service
-        await service.parts.log.drain()
+        await service.services.log.drain()
         tasks.cancel_scope.cancel()
 
 
 async def caught_up(service: Daemon) -> None:
     """Wait until the views show the whole log."""
-    await service.parts.views.wait_for(service.parts.log.head, service.parts.views.names)
+    await service.services.views.wait_for(service.services.log.head, service.services.views.names)
 
 
 def make_home(home: Path, notes: list[Note], embedder_id: str) -> None:

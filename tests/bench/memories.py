@@ -113,13 +113,13 @@ async def _floors(service: Daemon, model: InstantModel, asked: list[Note], timer
     """Ask both indexes alone, and commit to a file beside the log, on a thread of their own."""
 
     def work() -> None:
-        with closing(open_reader(service.parts.views.file)) as connection:
+        with closing(open_reader(service.services.views.file)) as connection:
             for note in asked:
                 with timers.setdefault(KNN, Timer()).lap():
                     connection.execute(KNN_SQL, (model.embed(note.question), CANDIDATES)).fetchall()
                 with timers.setdefault(WORDS, Timer()).lap():
                     connection.execute(WORDS_SQL, (terms.any_term(note.question), CANDIDATES)).fetchall()
-        with closing(appends.bare(service.parts.views.file.with_name("bare.db"))) as connection:
+        with closing(appends.bare(service.services.views.file.with_name("bare.db"))) as connection:
             appends.commits(connection, len(asked), 1, STORE_BYTES, timers.setdefault(COMMIT, Timer()))
 
     await anyio.to_thread.run_sync(work)

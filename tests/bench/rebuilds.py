@@ -21,6 +21,7 @@ from omegad.commands import tool
 from omegad.config import Config
 from omegad.daemon import Daemon, composed
 from omegad.embedding.cache import text_hash
+from omegad.events import CODEC
 from omegad.events.memory import MemoryEvolved, MemoryRated, MemoryRepeated, MemorySuperseded
 from omegad.events.retrieval import MemoryQueried, Returned
 from omegad.events.tool import ToolCalled
@@ -50,14 +51,14 @@ async def _measure(home: Path, name: str, events_of: Callable[[list[Note]], Iter
     showing: list[float] = []
     bare: list[float] = []
     async with composed(homes.paths_of(home), Config(model="none"), SystemClock()) as service, anyio.create_task_group() as tasks:
-        tasks.start_soon(service.parts.log.run)
+        tasks.start_soon(service.services.log.run)
         await fill(service, texts.notes(events // 5, "rebuilt"), events_of, events)
         for _ in range(rounds):
-            bare.append(events / await anyio.to_thread.run_sync(_scan, service.parts.log._path, events))
+            bare.append(events / await anyio.to_thread.run_sync(_scan, service.services.log.path, events))
             seconds, showing_s = await _rebuild(service, events)
             whole.append(events / seconds)
             showing.append(events / showing_s)
-        await service.parts.log.drain()
+        await service.services.log.drain()
         tasks.cancel_scope.cancel()
     floors = {"read and decode the log alone": sorted(bare)[len(bare) // 2]}
     report(of_rounds(f"rebuild of a log {name}, {events:,} events", "events/s", whole, goal=">= 12,000 events/s", floors=floors))
@@ -69,7 +70,7 @@ async def _measure(home: Path, name: str, events_of: Callable[[list[Note]], Iter
 async def fill(service: Daemon, notes: list[Note], events_of: Callable[[list[Note]], Iterator[NewEvent]], events: int) -> None:
     """Append so many events; put the vectors of *notes*, which follow from nothing, in the cache."""
     choose = np.random.default_rng(5)
-    log, cache = service.parts.log, service.parts.near.embedder._cache
+    log, cache = service.services.log, service.services.near.embedder._cache
     made = events_of(notes)
     for start in range(0, len(notes), homes.NOTES_AT_ONCE):
         part = notes[start : start + homes.NOTES_AT_ONCE]
@@ -150,7 +151,7 @@ def _scan(path: Path, events: int) -> float:
     """Return the seconds that reading and decoding every event takes."""
     connection = open_reader(path)
     started, after = time.perf_counter(), 0
-    while batch := reading.read(connection, after, READ_AT_ONCE):
+    while batch := reading.read(connection, CODEC, after, READ_AT_ONCE):
         after = batch[-1].position
     seconds = time.perf_counter() - started
     connection.close()
@@ -167,5 +168,5 @@ async def _rebuild(service: Daemon, events: int) -> tuple[float, float]:
             shown_at.append(time.perf_counter())
 
     started = time.perf_counter()
-    await service.parts.views.rebuild((), progress)
+    await service.services.views.rebuild((), progress)
     return time.perf_counter() - started, shown_at[0] - started

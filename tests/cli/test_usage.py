@@ -40,6 +40,7 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         ("store",),
         ("query", "x", "--mode", "psychic"),
         ("query", "x", "--limit", "ten"),
+        ("memory", "link", "mem-0", "mem-1", "--edge-type", "friend"),
         ("store", "x", "--metadata", "[1]"),
         ("store", "x", "--metadata", "{"),
         ("store", "a\udcff"),

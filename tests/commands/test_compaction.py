@@ -10,12 +10,12 @@ from omegad.commands.clusters import Member
 from omegad.commands.compaction import COMPACTED_TYPES, CompactMemories, Draft, PreparedCompaction, compact
 from omegad.commands.consolidation import ConsolidateMemories, PreparedConsolidation
 from omegad.commands.content import content_key
+from omegad.dispatch import service
 from omegad.errors import Invalid
 from omegad.events.memory import MemoryEmbedded, MemoryExpired, MemoryPromoted, MemoryStored, MemorySuperseded
 from omegad.log.decision import Decision
 from omegad.memory_types import BUILT_IN
 from omegad.redaction.sanitise import TAGS_MAX
-from omegad.rpc import methods
 from omegad.state import MemoryState
 from tests.commands.deciding import FUTURE_US, NOW_US, PAST_US, answer, facts, guard, guards
 
@@ -164,7 +164,7 @@ def test_only_what_accumulates_by_itself_is_compacted_unasked() -> None:
 )
 def test_parameters_out_of_bounds_are_refused(params: bytes) -> None:
     with pytest.raises(Invalid):
-        methods.parse("memory.compact", params)
+        service.parse("memory.compact", params)
 
 
 def consolidate(ready: PreparedConsolidation, *known: MemoryState, dry_run: bool = False) -> Decision:

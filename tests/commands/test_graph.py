@@ -4,10 +4,10 @@ import pytest
 
 from omegad.commands import graph
 from omegad.commands.graph import LinkMemories, UnlinkMemories
+from omegad.dispatch import service
 from omegad.errors import Invalid, NotFound, Refused
 from omegad.events.memory import EdgeType, MemoryLinked, MemoryUnlinked
 from omegad.log.decision import Decision
-from omegad.rpc import methods
 from omegad.state import MemoryState
 from tests.commands.deciding import NOW_US, facts, guard, guards
 
@@ -67,4 +67,4 @@ def test_edges_of_a_memory_that_was_never_stored_cannot_be_taken_away() -> None:
 @pytest.mark.parametrize("params", ['"weight": 1.1', '"weight": -0.1', '"edge_type": "likes"', '"target_id": ""'])
 def test_parameters_out_of_bounds_are_refused(params: str) -> None:
     with pytest.raises(Invalid):
-        methods.parse("memory.link", f'{{"memory_id": "a", "target_id": "b", {params}}}'.encode())
+        service.parse("memory.link", f'{{"memory_id": "a", "target_id": "b", {params}}}'.encode())

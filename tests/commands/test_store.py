@@ -7,9 +7,11 @@ import pytest
 
 from omegad.commands import embedding, store
 from omegad.commands.content import content_key
+from omegad.commands.embedding import EmbedMemory
 from omegad.commands.relating import Neighbour
-from omegad.commands.store import Outdated, PreparedStore, StoreMemory
+from omegad.commands.store import PreparedStore, StoreMemory
 from omegad.commands.upsert import UpsertMemory
+from omegad.dispatch import service
 from omegad.errors import Invalid, NotFound, Refused
 from omegad.events.memory import (
     MemoryContradicted,
@@ -23,7 +25,7 @@ from omegad.events.memory import (
 )
 from omegad.log.decision import Decision
 from omegad.memory_types import BUILT_IN, DAY_SECONDS, MemoryType
-from omegad.rpc import methods
+from omegad.method import Outdated
 from omegad.state import MemoryState
 from tests.builders import START_US
 from tests.commands.deciding import FUTURE_US, NOW_US, PAST_US, answer, facts, guard, guards
@@ -42,7 +44,7 @@ def decide(command: StoreMemory, ready: PreparedStore, *known: MemoryState, kind
     """Decide a store where the neighbours are as they were read, but for those whose guards are given."""
     named = {one.memory_id for one in known}
     neighbours = (guard(one.memory_id) for one in ready.neighbours if one.memory_id not in named)
-    return store.store(command, ready, kind, guards(*known, *neighbours), NOW_US)
+    return store.store(command, msgspec.structs.replace(ready, kind=kind), guards(*known, *neighbours), NOW_US)
 
 
 def plain(content: str = "c", **changes: Any) -> StoreMemory:
@@ -250,9 +252,9 @@ def test_neighbours_that_have_changed_ask_for_another_look(hidden: dict[str, Any
     ready = prepared("c", Neighbour(memory_id="gone", cosine=0.99, duplicate=("cosine", 0.99), contradiction="reverted", replaceable="x"))
     known = () if hidden is None else (guard("gone", **hidden),)
     with pytest.raises(Outdated):
-        store.store(plain(), ready, PLAIN, guards(*known), NOW_US)
+        store.store(plain(), ready, guards(*known), NOW_US)
     last = msgspec.structs.replace(ready, is_last_try=True)
-    decision = store.store(plain(), last, PLAIN, guards(*known), NOW_US)
+    decision = store.store(plain(), last, guards(*known), NOW_US)
     assert (answer(decision)["outcome"], answer(decision)["related"], answer(decision)["contradicts"]) == ("stored", [], [])
 
 
@@ -326,7 +328,8 @@ def test_an_upsert_has_its_provenance_and_is_as_old_as_it_says() -> None:
 
 
 def embed(ready: PreparedStore, *known: MemoryState, key: str = "", embedded: tuple[str, ...] = ()) -> Decision:
-    return embedding.embed(ready, key, guards(*known, embedded=embedded), NOW_US)
+    command = EmbedMemory(memory_id=ready.memory_id, content_key=key, content=ready.content, event_type="memory")
+    return embedding.embed(command, ready, guards(*known, embedded=embedded), NOW_US)
 
 
 PENDING = guard("mem-new", at=3, pending=True)
@@ -428,15 +431,15 @@ def test_a_memory_embedded_later_denies_only_what_is_older_than_itself() -> None
 )
 def test_parameters_out_of_bounds_are_refused(params: bytes) -> None:
     with pytest.raises(Invalid):
-        methods.parse("memory.store", params)
+        service.parse("memory.store", params)
 
 
 @pytest.mark.parametrize("missing", ["source", "timestamp", "confidence", "content"])
 def test_an_upsert_without_its_provenance_is_refused(missing: str) -> None:
     params = {"content": "c", "source": "import", "timestamp": "2024-01-01", "confidence": 0.5}
-    assert methods.parse("memory.upsert", msgspec.json.encode(params))
+    assert service.parse("memory.upsert", msgspec.json.encode(params))
     with pytest.raises(Invalid, match=missing):
-        methods.parse("memory.upsert", msgspec.json.encode({name: value for name, value in params.items() if name != missing}))
+        service.parse("memory.upsert", msgspec.json.encode({name: value for name, value in params.items() if name != missing}))
 
 
 def test_what_was_denied_when_it_was_stored_is_not_denied_again_when_it_is_embedded() -> None:

@@ -8,11 +8,11 @@ import pytest
 
 from omegad.commands import tool
 from omegad.commands.tool import RecordToolCall
+from omegad.dispatch import service
 from omegad.errors import Invalid
 from omegad.events.tool import ToolCalled
 from omegad.log.decision import Proposal
 from omegad.log.event_log import EventLog
-from omegad.rpc import methods
 from tests.builders import FakeClock, everything, running_log
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
@@ -73,4 +73,4 @@ def test_anything_but_a_string_is_kept_as_its_json(value: Any, kept: str | None)
 )
 def test_parameters_that_are_missing_or_wrong_are_refused(params: bytes) -> None:
     with pytest.raises(Invalid):
-        methods.parse("tool.record", params)
+        service.parse("tool.record", params)

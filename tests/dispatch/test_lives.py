@@ -9,7 +9,7 @@ import pytest
 from omegad.config import Config, Paths
 from omegad.errors import Conflict, Invalid, NotFound, Refused
 from omegad.events.memory import MemoryEmbedded, MemoryEvolved, MemoryStored
-from omegad.log.event_log import FORMAT
+from omegad.log.reading import FORMAT
 from tests.builders import EMBEDDER, PATIENCE_S, FakeClock, FakeModel, Served, everything, rows, served, until, vector_of
 from tests.state.test_memories import downgrade
 
@@ -35,7 +35,7 @@ async def listed(it: Served) -> list[str]:
 
 async def shown(it: Served, sql: str) -> list[tuple[Any, ...]]:
     await it.caught_up()
-    return await it.daemon.parts.views.read(lambda connection: rows(connection, sql))
+    return await it.daemon.services.views.read(lambda connection: rows(connection, sql))
 
 
 ON_POSTGRES = "Billing runs on PostgreSQL 16"
@@ -65,12 +65,12 @@ async def test_nothing_is_stored_where_what_it_is_to_replace_is_not_there(paths:
     async with served(paths, clock, KEYWORDS) as it:
         gone = (await store(it, "alpha"))["memory_id"]
         await it.caller.call("memory.delete", memory_id=gone)
-        head = it.daemon.parts.log.head
+        head = it.daemon.services.log.head
         for names, error in ((["mem-nobody"], NotFound), ([gone], Refused), (["x"] * 17, Invalid), ([""], Invalid)):
             for ack in ("related", "durable"):
                 with pytest.raises(error):
                     await store(it, "beta", supersedes=names, ack=ack)
-        assert it.daemon.parts.log.head == head
+        assert it.daemon.services.log.head == head
 
 
 async def test_what_an_upsert_edits_takes_the_place_of_what_it_names_but_not_its_own(paths: Paths, clock: FakeClock) -> None:
@@ -150,7 +150,7 @@ async def test_after_an_edit_the_new_words_are_found_and_nothing_of_the_old(path
         one = (await store(it, OLD))["memory_id"]
         other = (await store(it, "alpha beta gamma something else entirely"))["memory_id"]
         assert one in await found(it, OLD, mode="semantic")
-        mirror = it.daemon.parts.near.mirror(it.daemon.parts.views.file)
+        mirror = it.daemon.services.near.mirror(it.daemon.services.views.file)
         assert mirror is not None
         before = await shown(it, f"SELECT id FROM memory_vectors WHERE memory_id = '{one}'")
         await it.caller.call("memory.edit", memory_id=one, content=NEW, reason="a slip")
@@ -178,11 +178,11 @@ async def test_a_memory_is_as_near_as_what_it_says_now(paths: Paths, clock: Fake
         await found(it, OLD, mode="semantic")
         await it.caller.call("memory.edit", memory_id=one, content=NEW)
         await found(it, NEW, mode="semantic")
-        mirror = it.daemon.parts.near.mirror(it.daemon.parts.views.file)
+        mirror = it.daemon.services.near.mirror(it.daemon.services.views.file)
         assert mirror is not None
         (row,) = await shown(it, "SELECT id FROM memories")
-        of_old = await it.daemon.parts.views.read(lambda connection: mirror.cosines_of(connection, vector_of(OLD), [row[0]]))
-        of_new = await it.daemon.parts.views.read(lambda connection: mirror.cosines_of(connection, vector_of(NEW), [row[0]]))
+        of_old = await it.daemon.services.views.read(lambda connection: mirror.cosines_of(connection, vector_of(OLD), [row[0]]))
+        of_new = await it.daemon.services.views.read(lambda connection: mirror.cosines_of(connection, vector_of(NEW), [row[0]]))
         assert of_new == {row[0]: pytest.approx(1.0)}
         assert of_old[row[0]] < 0.5
     assert model.texts
@@ -208,7 +208,6 @@ async def test_a_memory_that_is_edited_before_it_is_embedded_is_related_all_the_
         model.failing = False
         await it.caller.call("memory.edit", memory_id=quick, content="alpha beta gamma epsilon")
         await it.worked_off()
-        it.daemon.backlog.wake()
         with anyio.fail_after(PATIENCE_S):
             while (memory := await get(it, quick))["pending"]:  # noqa: ASYNC110  it announces no change
                 await asyncio.sleep(0.01)
@@ -223,7 +222,7 @@ async def test_vectors_that_come_too_late_for_what_a_memory_said_are_of_no_accou
         await it.caller.call("memory.edit", memory_id=one, content=NEW, ack="durable")
         model.may_go_on.set()
         await it.worked_off()
-        embeddings = [one for one in await everything(it.daemon.parts.log) if isinstance(one.event, MemoryEmbedded)]
+        embeddings = [one for one in await everything(it.daemon.services.log) if isinstance(one.event, MemoryEmbedded)]
         assert len(embeddings) == 1
         assert [row[0] for row in await shown(it, "SELECT vector FROM memory_vectors")] == [vector_of(NEW)]
         assert (await it.caller.call("views.verify"))["ok"]
@@ -239,9 +238,9 @@ async def test_an_edit_keeps_secrets_out_and_refuses_what_is_empty_hidden_or_tak
             await it.caller.call("memory.edit", memory_id=one, content=" ")
         with pytest.raises(Conflict, match=other):
             await it.caller.call("memory.edit", memory_id=one, content="beta")
-        head = it.daemon.parts.log.head
+        head = it.daemon.services.log.head
         await it.caller.call("memory.edit", memory_id=other, content="beta")
-        assert it.daemon.parts.log.head == head
+        assert it.daemon.services.log.head == head
         await it.caller.call("memory.delete", memory_id=other)
         with pytest.raises(Refused):
             await it.caller.call("memory.edit", memory_id=other, content="gamma")
@@ -263,7 +262,7 @@ async def test_a_memory_that_is_said_again_with_more_grows_and_keeps_its_id(
         memory = await get(it, one["memory_id"])
         assert memory["content"] == SAID_MORE
         assert await found(it, "rollbacks") == [one["memory_id"]]
-        (event,) = [recorded for recorded in await everything(it.daemon.parts.log) if isinstance(recorded.event, MemoryEvolved)]
+        (event,) = [recorded for recorded in await everything(it.daemon.services.log) if isinstance(recorded.event, MemoryEvolved)]
         assert isinstance(event.event, MemoryEvolved)
         assert (event.event.wording, event.event.memory_id, event.session_id) == (SAID_MORE, one["memory_id"], "s2")
         again = await store(it, SAID_MORE)
@@ -283,11 +282,11 @@ async def test_a_memory_whose_time_is_over_is_hidden_at_its_moment_and_can_be_ke
         for mode in ("hybrid", "semantic", "keyword", "phrase"):
             assert await found(it, "alpha beta", mode=mode) == [], mode
         assert await listed(it) == []
-        await it.daemon.expiry.look()
+        await it.expire()
         assert (await get(it, one))["status"] == "expired"
         await it.caller.call("memory.restore", memory_id=one)
         clock.us += 400 * DAY_US
-        await it.daemon.expiry.look()
+        await it.expire()
         for mode in ("hybrid", "semantic", "keyword", "phrase"):
             assert await found(it, "alpha beta", mode=mode) == [one], mode
         assert (await get(it, one))["expires_at"] is None
@@ -448,7 +447,7 @@ async def test_a_home_of_the_first_format_is_served_as_it_was(paths: Paths, cloc
         path.unlink()
     async with served(paths, clock) as it:
         await it.caught_up()
-        events = await everything(it.daemon.parts.log)
+        events = await everything(it.daemon.services.log)
         assert {event.tag for event in events if isinstance(event.event, MemoryStored)} == {"memory.stored@1"}
         for name, memory in before.items():
             now = await get(it, name)
@@ -459,7 +458,7 @@ async def test_a_home_of_the_first_format_is_served_as_it_was(paths: Paths, cloc
         assert await found(it, "gamma", mode="keyword") == [gone]
         assert (await it.caller.call("log.verify"))["ok"]
         assert (await it.caller.call("views.verify"))["ok"]
-        identity = await it.daemon.parts.log._writer.run(lambda connection: rows(connection, "SELECT format FROM identity"))
+        identity = await it.daemon.services.log._writer.run(lambda connection: rows(connection, "SELECT format FROM identity"))
         assert identity == [(FORMAT,)]
     assert model.texts
 

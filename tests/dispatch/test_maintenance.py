@@ -19,7 +19,7 @@ NOTES = tuple(f"{COMMON}. {rest}" for rest in ("It fetches rows alone.", "Its ba
 
 
 async def events_of(it: Served, kind: type) -> list[Any]:
-    return [recorded.event for recorded in await everything(it.daemon.parts.log) if isinstance(recorded.event, kind)]
+    return [recorded.event for recorded in await everything(it.daemon.services.log) if isinstance(recorded.event, kind)]
 
 
 async def store(it: Served, content: str, **params: Any) -> str:
@@ -52,25 +52,25 @@ async def test_what_expires_is_hidden_at_its_moment_and_that_is_recorded_once(pa
     async with served(paths, clock) as it:
         memory_id = await store(it, "the release train leaves soon", ttl_seconds=3600)
         kept = await store(it, "the release train is red")
-        await it.daemon.expiry.look()
+        await it.expire()
         assert memory_id in await found(it, "release train")
         clock.us += 3600 * SECOND_US
         for mode in ("hybrid", "semantic", "keyword", "phrase"):
             assert await found(it, "release train", mode=mode) == [kept]
         assert await listed(it) == {kept}
         assert await events_of(it, MemoryExpired) == []
-        await it.daemon.expiry.look()
-        await it.daemon.expiry.look()
+        await it.expire()
+        await it.expire()
         (expired,) = await events_of(it, MemoryExpired)
         assert expired.memory_id == memory_id
         assert (await it.caller.call("memory.get", memory_id=memory_id))["status"] == "expired"
         assert await found(it, "release train") == [kept]
     async with served(paths, clock) as it:
-        await it.daemon.expiry.look()
+        await it.expire()
         assert await events_of(it, MemoryExpired) == [expired]
         await it.caller.call("memory.restore", memory_id=memory_id)
         clock.us += YEAR_US
-        await it.daemon.expiry.look()
+        await it.expire()
         assert set(await found(it, "release train")) == {memory_id, kept}
         assert len(await events_of(it, MemoryExpired)) == 1
         await prove(it)
@@ -82,7 +82,7 @@ async def test_what_was_restored_before_its_expiry_was_recorded_stays(paths: Pat
         memory_id = await store(it, "the release train leaves soon", ttl_seconds=60)
         clock.us += 60 * SECOND_US
         await it.caller.call("memory.restore", memory_id=memory_id)
-        await it.daemon.expiry.look()
+        await it.expire()
         assert await events_of(it, MemoryExpired) == []
         assert await found(it, "release train") == [memory_id]
 
@@ -94,7 +94,7 @@ async def test_words_said_again_after_their_time_make_a_new_memory(paths: Paths,
         clock.us += 60 * SECOND_US
         new = await store(it, "the release train leaves soon")
         assert new != old
-        await it.daemon.expiry.look()
+        await it.expire()
         assert [event.memory_id for event in await events_of(it, MemoryExpired)] == [old]
         assert await found(it, "release train") == [new]
 
@@ -105,41 +105,30 @@ async def test_words_said_again_in_time_live_on(paths: Paths, clock: FakeClock) 
         clock.us += 40 * SECOND_US
         await it.caller.call("memory.store", content="the release train leaves soon", ttl_seconds=60)
         clock.us += 40 * SECOND_US
-        await it.daemon.expiry.look()
+        await it.expire()
         assert await found(it, "release train") == [memory_id]
         clock.us += 40 * SECOND_US
-        await it.daemon.expiry.look()
+        await it.expire()
         assert await found(it, "release train") == []
         assert len(await events_of(it, MemoryExpired)) == 1
 
 
-async def test_what_is_renewed_between_the_look_and_the_record_is_not_recorded(paths: Paths, clock: FakeClock) -> None:
-    async with served(paths, clock, KEYWORDS) as it:
-        memory_id = await store(it, "the release train leaves soon", ttl_seconds=60)
-        await it.daemon.expiry._expire((memory_id, "mem-unknown"))
-        assert await events_of(it, MemoryExpired) == []
-
-
 async def test_more_than_one_batch_is_recorded_in_one_look(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omegad.dispatch.maintenance.EXPIRED_MAX", 2)
+    monkeypatch.setattr("omegad.reactions.expiry.AT_ONCE_MAX", 2)
     async with served(paths, clock, KEYWORDS) as it:
         ids = {await store(it, f"train {number}", ttl_seconds=60) for number in range(5)}
         clock.us += 60 * SECOND_US
-        await it.daemon.expiry.look()
+        await it.expire()
         assert {event.memory_id for event in await events_of(it, MemoryExpired)} == ids
 
 
-async def test_nothing_is_recorded_while_views_are_rebuilt(paths: Paths, clock: FakeClock) -> None:
+async def test_a_rebuild_records_nothing(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
         await it.caller.call("memory.store", content="the release train leaves soon", ttl_seconds=60)
         clock.us += 60 * SECOND_US
-        it.daemon.parts.views.rebuilding = ("memories",)
-        await it.daemon.expiry.look()
-        assert await events_of(it, MemoryExpired) == []
-        it.daemon.parts.views.rebuilding = ()
         await it.caller.call("views.rebuild")
         assert await events_of(it, MemoryExpired) == []
-        await it.daemon.expiry.look()
+        await it.expire()
         assert len(await events_of(it, MemoryExpired)) == 1
 
 
@@ -150,11 +139,11 @@ async def test_like_memories_become_one_and_each_can_be_had_back(paths: Paths, c
         head, embedded = await it.caught_up(), len(model.texts)
         await it.caller.call("memory.consolidate", dry_run=True)
         told = await it.caller.call("memory.compact", dry_run=True)
-        assert (it.daemon.parts.log.head, len(model.texts)) == (head, embedded)
+        assert (it.daemon.services.log.head, len(model.texts)) == (head, embedded)
         assert [cluster["originals"] for cluster in told["clusters"]] == [ids]
         done = await it.caller.call("memory.compact")
         (cluster,) = done["clusters"]
-        assert (cluster | {"memory_id": None}, done["superseded"], done["position"]) == (told["clusters"][0], 3, it.daemon.parts.log.head)
+        assert (cluster | {"memory_id": None}, done["superseded"], done["position"]) == (told["clusters"][0], 3, it.daemon.services.log.head)
         assert await listed(it) == {cluster["memory_id"], apart}
         results = await found(it, "nightly exporter batches")
         assert results[0] == cluster["memory_id"]
@@ -203,7 +192,7 @@ async def test_the_same_request_compacts_once(paths: Paths, clock: FakeClock) ->
         first = await caller.call("memory.compact", request_id="r")
         head = await it.caught_up()
         assert await caller.call("memory.compact", request_id="r") == first
-        assert it.daemon.parts.log.head == head
+        assert it.daemon.services.log.head == head
         assert first["superseded"] == 3
 
 
@@ -221,7 +210,7 @@ async def test_compaction_keeps_to_the_types_and_the_project_asked_for(paths: Pa
 async def test_what_changes_while_a_compaction_is_prepared_is_left_out(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
     async with served(paths, clock, KEYWORDS) as it:
         ids = [*await notes(it), await store(it, f"{COMMON}. Its disk is full.", event_type="advisor_insight", project="shop")]
-        near = it.daemon.parts.near
+        near = it.daemon.services.near
         genuine = near.embed
 
         async def embed(content: str, *, is_backlog: bool = False) -> Any:
@@ -248,15 +237,15 @@ async def test_consolidation_puts_in_order_and_says_what_it_did(paths: Paths, cl
         for day in range(3):
             clock.us += 86_400 * SECOND_US
             assert captured in await found(it, "pagination"), day
-        await it.daemon.parts.views.wait_for(await _logged(it, 3), ("retrievals",))
-        head = it.daemon.parts.log.head
+        await it.daemon.services.views.wait_for(await _logged(it, 3), ("retrievals",))
+        head = it.daemon.services.log.head
         told = await it.caller.call("memory.consolidate", dry_run=True)
-        assert it.daemon.parts.log.head == head
+        assert it.daemon.services.log.head == head
         done = await it.caller.call("memory.consolidate")
         for answer in (told, done):
             assert (answer["expired"], answer["promoted"], answer["flagged"]) == ([over], [captured], [bad])
             assert [cluster["originals"] for cluster in answer["compacted"]["clusters"]] == [insights]
-        assert (told["dry_run"], done["dry_run"], done["position"]) == (True, False, it.daemon.parts.log.head)
+        assert (told["dry_run"], done["dry_run"], done["position"]) == (True, False, it.daemon.services.log.head)
         assert [(event.memory_id, event.evidence) for event in await events_of(it, MemoryPromoted)] == [(captured, "use")]
         summary = done["compacted"]["clusters"][0]["memory_id"]
         assert await listed(it) == {summary, captured, ignored, bad}
@@ -268,8 +257,8 @@ async def test_consolidation_puts_in_order_and_says_what_it_did(paths: Paths, cl
 async def _logged(it: Served, queries: int) -> int:
     """Wait until that many queries are in the log, which nobody else waits for; return its end."""
     await it.caller.call("memory.rate", memory_id=(await it.caller.call("memory.list"))["memories"][-1]["memory_id"], rating="unhelpful")
-    assert sum(one.tag.startswith("memory.queried") for one in await everything(it.daemon.parts.log)) >= queries
-    return it.daemon.parts.log.head
+    assert sum(one.tag.startswith("memory.queried") for one in await everything(it.daemon.services.log)) >= queries
+    return it.daemon.services.log.head
 
 
 async def test_what_is_permanent_outlives_any_maintenance_unread(paths: Paths, clock: FakeClock) -> None:
@@ -282,7 +271,7 @@ async def test_what_is_permanent_outlives_any_maintenance_unread(paths: Paths, c
     for _ in range(3):
         clock.us += 5 * YEAR_US
         async with served(paths, clock, KEYWORDS) as it:
-            await it.daemon.expiry.look()
+            await it.expire()
             await it.caller.call("memory.compact")
             await it.caller.call("memory.consolidate")
             assert await listed(it) >= kept

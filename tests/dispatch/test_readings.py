@@ -54,8 +54,8 @@ async def test_a_history_is_read_page_by_page_and_what_was_erased_has_no_data(pa
         one = await store(it, "alpha")
         for _ in range(3):
             await it.caller.call("memory.rate", memory_id=one, rating="helpful")
-        await append(it.daemon.parts.log, erased(1))
-        await it.daemon.parts.log._writer.run(lambda connection: connection.execute("DELETE FROM payloads WHERE position = 1"))
+        await append(it.daemon.services.log, erased(1))
+        await it.daemon.services.log._writer.run(lambda connection: connection.execute("DELETE FROM payloads WHERE position = 1"))
         first = await it.caller.call("memory.history", memory_id=one, limit=3)
         assert (tags(first), first["next_cursor"]) == (["memory.stored", "memory.rated", "memory.rated"], "3")
         assert [event["data"] is None for event in first["events"]] == [True, False, False]
@@ -153,7 +153,7 @@ async def test_receipts_show_a_query_that_is_only_being_logged(paths: Paths, clo
     monkeypatch.setattr("omegad.log.event_log.LATER_S", 30.0)
     async with served(paths, clock, Config(model="none", fresh_wait_ms=5_000)) as it:
         one = await store(it, "alpha")
-        log = it.daemon.parts.log
+        log = it.daemon.services.log
         log.append_later(proposal(queried((one, 0.75), query_id="query-1")))
         assert log.waiting == 1
         page = await it.caller.call("receipts.list", query_id="query-1")
@@ -181,12 +181,12 @@ async def test_an_id_that_was_never_given_is_not_found(method: str, paths: Paths
 async def test_what_the_views_do_not_show_yet_is_stale_and_not_missing(
     method: str, paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.dispatch.storing.VIEWS_WAIT_S", 0.01)
+    monkeypatch.setattr("omegad.dispatch.services.VIEWS_WAIT_S", 0.01)
     async with served(paths, clock, Config(model="none", fresh_wait_ms=5)) as it:
         await store(it, "alpha")
         await it.caught_up()
         gate = anyio.Event()
-        monkeypatch.setattr(it.daemon.parts.views.driver, "step", gate.wait)
+        monkeypatch.setattr(it.daemon.services.views.driver, "step", gate.wait)
         await anyio.sleep(0.01)
         await it.caller.call("memory.store", content="beta", ack="durable")
         late = await it.caller.call("memory.store", content="gamma", ack="durable")

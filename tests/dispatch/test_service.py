@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import pytest
@@ -14,6 +14,7 @@ from omegad.events.retrieval import MemoryQueried
 from omegad.events.tool import ToolCalled
 from omegad.log.event import RecordedEvent
 from omegad.memory_types import MemoryType
+from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.rpc.protocol import MethodNotFound
 from tests.builders import EMBEDDER, PATIENCE_S, FakeClock, FakeModel, Served, at_most, everything, put_model, served, until
 
@@ -21,12 +22,12 @@ KEYWORDS = Config(model="none")
 
 
 async def events_of(it: Served, kind: type) -> list[Any]:
-    return [recorded.event for recorded in await everything(it.daemon.parts.log) if isinstance(recorded.event, kind)]
+    return [recorded.event for recorded in await everything(it.daemon.services.log) if isinstance(recorded.event, kind)]
 
 
 def hold(it: Served, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Keep the views from going on until the function returned is called."""
-    driver, gate = it.daemon.parts.views.driver, anyio.Event()
+    driver, gate = it.daemon.services.views.driver, anyio.Event()
     genuine = driver.step
 
     async def step() -> None:
@@ -52,7 +53,7 @@ async def test_a_client_always_sees_what_it_has_stored(paths: Paths, clock: Fake
 async def test_a_client_waits_for_its_own_writes_and_others_are_told_how_stale_they_are(
     paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.dispatch.storing.VIEWS_WAIT_S", 0.01)
+    monkeypatch.setattr("omegad.dispatch.services.VIEWS_WAIT_S", 0.01)
     async with served(paths, clock, Config(model="none", fresh_wait_ms=5)) as it, anyio.create_task_group() as tasks:
         await it.caller.call("memory.store", content="alpha")
         await it.caught_up()
@@ -79,14 +80,14 @@ async def test_a_client_waits_for_its_own_writes_and_others_are_told_how_stale_t
 
 
 async def test_a_query_may_ask_for_a_position(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omegad.dispatch.storing.VIEWS_WAIT_S", 0.01)
+    monkeypatch.setattr("omegad.dispatch.services.VIEWS_WAIT_S", 0.01)
     async with served(paths, clock, Config(model="none", fresh_wait_ms=0)) as it:
         stored = await it.caller.call("memory.store", content="alpha")
         found = await it.other().call("memory.query", text="alpha", min_position=stored["position"])
         assert len(found["results"]) == 1
         with pytest.raises(Invalid, match="beyond the end"):
             await it.caller.call("memory.query", text="alpha", min_position=999)
-        monkeypatch.setattr("omegad.dispatch.freshness.OWN_WRITES_S", 0.05)
+        monkeypatch.setattr("omegad.views.barrier.OWN_WRITES_S", 0.05)
         await it.caught_up()
         hold(it, monkeypatch)
         later = await it.caller.call("memory.store", content="beta", ack="durable")
@@ -158,8 +159,7 @@ async def test_what_is_stored_for_durability_alone_is_related_afterwards_exactly
         await until(lambda: len(model.texts) >= 2)
         await it.worked_off()
         for _ in range(3):
-            it.daemon.backlog.wake()
-            await asyncio.sleep(0.02)
+            await it.daemon.backlog.sweep()
         await it.worked_off()
         (related,) = await events_of(it, MemoryRelated)
         assert (related.memory_id, [edge.memory_id for edge in related.related]) == (quick["memory_id"], [first["memory_id"]])
@@ -217,12 +217,11 @@ async def test_what_was_stored_without_a_model_is_embedded_when_one_appears(path
     fake = FakeModel()
     monkeypatch.setattr("omegad.embedding.embedder._load_session", lambda _folder, _manifest: fake)
     monkeypatch.setattr("omegad.embedding.embedder.LOOK_AGAIN_S", 0.01)
-    monkeypatch.setattr("omegad.reactions.embedding_backlog.LOOK_AGAIN_S", 0.02)
     async with served(paths, clock) as it:
         for text in ("alpha beta gamma delta", "alpha beta gamma epsilon", "zeta"):
             await it.caller.call("memory.store", content=text)
         put_model(paths.models)
-        await until(lambda: it.daemon.parts.near.embedder.embedder_id == EMBEDDER)
+        await until(lambda: it.daemon.services.near.embedder.embedder_id == EMBEDDER)
         await it.worked_off()
         await until(lambda: it.daemon.backlog.size == 0)
         assert len(await events_of(it, MemoryEmbedded)) == 3
@@ -256,8 +255,8 @@ async def test_every_query_is_recorded_with_what_it_returned(paths: Paths, clock
         asker = it.other("cli")
         found = await asker.call("memory.query", text="alpha", project="p", session_id="s", event_types=["memory"], limit=5)
         nothing = await asker.call("memory.query", text="omega", mode="phrase")
-        await until(lambda: it.daemon.parts.log.head == stored["position"] + 2)
-        first, second = (await everything(it.daemon.parts.log))[-2:]
+        await until(lambda: it.daemon.services.log.head == stored["position"] + 2)
+        first, second = (await everything(it.daemon.services.log))[-2:]
         assert isinstance(first.event, MemoryQueried)
         event = first.event
         assert (first.session_id, first.project, first.client) == ("s", "p", "cli")
@@ -453,7 +452,7 @@ async def test_lost_vectors_are_computed_again(paths: Paths, clock: FakeClock, m
         await it.caught_up()
         await until(lambda: it.daemon.backlog.size == 0 and len(model.texts) >= 6)
         with anyio.fail_after(PATIENCE_S):
-            while await it.daemon.parts.views.read(lambda c: c.execute("SELECT count(*) FROM deferred").fetchone()[0]):  # noqa: ASYNC110
+            while await it.daemon.services.views.read(lambda c: c.execute("SELECT count(*) FROM deferred").fetchone()[0]):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         found = await it.caller.call("memory.query", text="alpha beta 1", mode="semantic")
         assert (len(found["results"]), found["degraded"]) == (3, None)
@@ -464,13 +463,13 @@ async def test_lost_vectors_are_computed_again(paths: Paths, clock: FakeClock, m
 async def test_vectors_of_another_model_that_are_lost_keep_no_others_from_being_computed(
     paths: Paths, clock: FakeClock, model: FakeModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.dispatch.backlog.BATCH", 2)
+    monkeypatch.setattr("omegad.reactions.embedding_backlog.BATCH", 2)
     async with served(paths, clock) as it:
         for number in range(5):
             await it.caller.call("memory.store", content=f"alpha beta x{number}")
     put_model(paths.models, "paper-2")
     async with served(paths, clock) as it:
-        await it.daemon.parts.views.wait_for(0, ["vectors"])
+        await it.daemon.services.views.wait_for(0, ["vectors"])
         await until(lambda: len(model.texts) == 10)
         await until(lambda: it.daemon.backlog.size == 0)
     for path in (*paths.home.glob("embeddings.db*"), *paths.home.glob("views*")):
@@ -482,7 +481,7 @@ async def test_vectors_of_another_model_that_are_lost_keep_no_others_from_being_
             while len(found) < 5:
                 found = (await it.caller.call("memory.query", text="alpha beta x1", mode="semantic"))["results"]
                 await asyncio.sleep(0.02)
-        it.daemon.backlog.wake()
+        await it.daemon.backlog.sweep()
         await until(lambda: it.daemon.backlog.size == 0)  # nobody waits for the vectors of a model that is gone
         assert not (await it.caller.call("system.status"))["degraded"]
 
@@ -531,27 +530,23 @@ async def test_a_home_without_memories_is_not_degraded(paths: Paths, clock: Fake
     assert model.texts
 
 
-async def test_a_question_of_meaning_is_answered_by_words_while_no_vector_is_at_hand(paths: Paths, clock: FakeClock) -> None:
+async def test_a_question_of_meaning_is_answered_by_words_while_no_vector_is_at_hand(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with served(paths, clock) as it:
         await it.caller.call("memory.store", content="alpha beta")
     put_model(paths.models)
+
+    async def idle(_backlog: EmbeddingBacklog) -> bool:
+        return True
+
+    monkeypatch.setattr(EmbeddingBacklog, "sweep", idle)
     async with served(paths, clock) as it:
-        it.daemon.parts.near.embedder._load = lambda _folder, _manifest: FakeModel()
-        it.daemon.backlog._embedding = cast("Any", _Idle())
+        it.daemon.services.near.embedder._load = lambda _folder, _manifest: FakeModel()
         found = await it.caller.call("memory.query", text="alpha", mode="semantic")
         assert (found["degraded"], [one["content"] for one in found["results"]]) == ("keyword", ["alpha beta"])
         nothing = await it.caller.call("memory.query", text="omega", mode="semantic")
         assert (nothing["degraded"], nothing["results"]) == ("keyword", [])
-
-
-class _Idle:
-    """A backlog that never gets to work."""
-
-    def embedder_id(self) -> None:
-        return None
-
-    async def count(self, *_places: int) -> int:
-        return 1
 
 
 async def test_a_rebuild_tells_of_what_it_built_and_claims_no_more(paths: Paths, clock: FakeClock) -> None:

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 from omegad.embedding import cache
 from omegad.embedding.cache import canonical, text_hash
 from omegad.embedding.catalogue import VECTOR_BYTES
+from omegad.embedding.lookup import VectorLookup
 from omegad.errors import StorageFailed
 from omegad.storage.driver import sqlite
 
@@ -95,15 +96,57 @@ async def test_damage_found_while_running_starts_a_fresh_file_once(tmp_path: Pat
         assert await vectors.get_many("one", ["h"]) == {"h": VECTOR}
 
 
-async def test_storage_that_fails_behaves_like_an_empty_cache(tmp_path: Path) -> None:
+async def test_vectors_that_cannot_be_written_are_kept_in_memory_until_they_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "UNWRITTEN_MAX", 3)
     path = tmp_path / "embeddings.db"
     async with cache.opened(path) as vectors:
+        lookup = VectorLookup(vectors)
         await vectors._database.run(lambda connection: connection.execute("PRAGMA query_only=ON"))
         with capture_logs() as logs:
-            await vectors.put_many("one", {"h": VECTOR})
-            assert await vectors.get_many("one", ["h"]) == {}
-        assert [entry["event"] for entry in logs] == ["embedding.cache_unwritable"]
+            for number in range(5):
+                await vectors.put_many("one", {f"h{number}": VECTOR})
+        assert {entry["event"] for entry in logs} == {"embedding.cache_unwritable"}
+        known = {f"h{number}": VECTOR for number in (2, 3, 4)}
+        assert await vectors.get_many("one", [f"h{number}" for number in range(5)]) == known
+        assert [lookup.find("one", f"h{number}") for number in range(5)] == [None, None, VECTOR, VECTOR, VECTOR]
         await vectors._database.run(lambda connection: connection.execute("PRAGMA query_only=OFF"))
+        await vectors.forget(["h2"])
+        await vectors.put_many("one", {"h5": VECTOR})
+        assert not vectors.unwritten
+        assert sorted(await vectors.get_many("one", [f"h{number}" for number in range(6)])) == ["h3", "h4", "h5"]
+        lookup.close()
+
+
+def _move_away(folder: Path) -> None:
+    for path in folder.glob("embeddings.db*"):
+        path.rename(path.with_name(f"moved-{path.name}"))
+
+
+@pytest.mark.parametrize("how", ["damaged", "moved away"])
+async def test_the_lookup_follows_the_cache_to_a_fresh_file(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "embeddings.db"
+    async with cache.opened(path) as vectors:
+        lookup = VectorLookup(vectors)
+        await vectors.put_many("one", {text_hash(str(n)): VECTOR for n in range(5_000)})
+        assert lookup.find("one", text_hash("1")) == VECTOR
+        if how == "damaged":
+            await vectors._run(lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+            path.write_bytes(b"\xff" * path.stat().st_size)
+            assert await vectors.get_many("one", [text_hash(str(n)) for n in range(5_000)]) == {}
+        else:
+            _move_away(tmp_path)
+        await vectors.put_many("one", {"new": VECTOR[::-1]})
+        assert lookup.find("one", "new") == VECTOR[::-1]
+        lookup.close()
+    async with cache.opened(path) as vectors:
+        assert await vectors.get_many("one", ["new"]) == {"new": VECTOR[::-1]}
+
+
+async def test_the_write_ahead_log_stays_short(tmp_path: Path) -> None:
+    async with cache.opened(tmp_path / "embeddings.db") as vectors:
+        for number in range(2_000):
+            await vectors.put_many("one", {text_hash(str(number)): VECTOR})
+        assert (tmp_path / "embeddings.db-wal").stat().st_size < 6 * 1024 * 1024
 
 
 async def test_a_place_where_no_file_can_be_is_an_error_of_the_catalogue(tmp_path: Path) -> None:

@@ -9,11 +9,10 @@ import msgspec
 import pytest
 
 import projections
-from omegad.events import AnyEvent
-from omegad.log.codec import EVENT_TYPES, decode, encode, tag_of
+from omegad.events import CODEC, AnyEvent
+from omegad.log.codec import Codec, Payload, tag_of
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Erased, Event, Unknown
-from omegad.log.upcasting import UPCASTERS, Payload, upcast
 from tests.builders import append, everything, queried, recorded, running_log
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.json"))
@@ -27,19 +26,19 @@ NOT_SHOWN: dict[type[Event], str] = {
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_a_released_payload_decodes_to_its_event(path: Path) -> None:
     body = path.read_bytes()
-    event = decode(path.stem, body)
+    event = CODEC.decode(path.stem, body)
     assert isinstance(event, Event)
-    if path.stem in EVENT_TYPES:
-        assert type(event) is EVENT_TYPES[path.stem]
-        assert json.loads(encode(event)) == json.loads(body)
+    if path.stem in CODEC.kinds:
+        assert type(event) is CODEC.kinds[path.stem]
+        assert json.loads(CODEC.encode(event)) == json.loads(body)
     else:
-        assert path.stem in UPCASTERS
+        assert path.stem in CODEC.upcasters
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_a_golden_payload_leaves_no_field_at_its_default(path: Path) -> None:
     """A field left out would be one whose change nothing notices."""
-    if kind := EVENT_TYPES.get(path.stem):
+    if kind := CODEC.kinds.get(path.stem):
         assert set(json.loads(path.read_bytes())) == {"type", *kind.__struct_fields__}
 
 
@@ -48,12 +47,12 @@ def test_every_event_has_a_golden_payload() -> None:
 
 
 def test_every_golden_payload_is_an_event_of_today_or_can_be_lifted_to_one() -> None:
-    assert {path.stem for path in GOLDEN} - set(EVENT_TYPES) - set(UPCASTERS) == set()
+    assert {path.stem for path in GOLDEN} - set(CODEC.kinds) - set(CODEC.upcasters) == set()
 
 
 def test_tags_are_unique_and_say_noun_past_verb_and_version() -> None:
     tags = [tag_of(kind) for kind in KINDS]
-    assert len(set(tags)) == len(tags) == len(EVENT_TYPES)
+    assert len(set(tags)) == len(tags) == len(CODEC.kinds)
     assert [tag for tag in tags if not re.fullmatch(r"[a-z]+\.[a-z_]+ed@[1-9][0-9]*", tag)] == []
 
 
@@ -76,29 +75,28 @@ def test_an_old_payload_is_lifted_step_by_step() -> None:
     def two(payload: Payload) -> Payload:
         return {"type": "memory.deleted@1", "memory_id": payload["id"], "reason": payload["reason"]}
 
-    steps = {"memory.hidden@1": one, "memory.hidden@2": two}
-    event = decode("memory.hidden@1", b'{"type":"memory.hidden@1","id":"mem-1"}', steps)
-    assert event == decode("memory.deleted@1", b'{"type":"memory.deleted@1","memory_id":"mem-1","reason":"none given"}')
-    assert decode("memory.hidden@2", b'{"type":"memory.hidden@2","id":"mem-1","reason":"r"}', steps) != event
-    assert upcast({"type": "memory.deleted@1", "memory_id": "x"}, steps) == {"type": "memory.deleted@1", "memory_id": "x"}
+    codec = Codec(AnyEvent, {"memory.hidden@1": one, "memory.hidden@2": two})
+    event = codec.decode("memory.hidden@1", b'{"type":"memory.hidden@1","id":"mem-1"}')
+    assert event == CODEC.decode("memory.deleted@1", b'{"type":"memory.deleted@1","memory_id":"mem-1","reason":"none given"}')
+    assert codec.decode("memory.hidden@2", b'{"type":"memory.hidden@2","id":"mem-1","reason":"r"}') != event
 
 
 def test_a_step_that_leads_nowhere_is_told_and_keeps_the_bytes() -> None:
     body = b'{"type":"memory.hidden@1"}'
-    found = decode("memory.hidden@1", body, {"memory.hidden@1": lambda payload: {**payload, "type": "memory.gone@1"}})
+    found = Codec(AnyEvent, {"memory.hidden@1": lambda payload: {**payload, "type": "memory.gone@1"}}).decode("memory.hidden@1", body)
     assert isinstance(found, Unknown)
     assert (found.tag, found.body, bool(found.problem)) == ("memory.hidden@1", body, True)
 
 
 def test_an_unknown_tag_is_kept_byte_for_byte() -> None:
     body = b'{"type":"memory.merged@7",  "z":1,"a":[1.0,1e400,"\\u00e9"]}'
-    assert decode("memory.merged@7", body) == Unknown(tag="memory.merged@7", body=body)
-    assert decode("memory.merged@7", body.decode()) == Unknown(tag="memory.merged@7", body=body)
+    assert CODEC.decode("memory.merged@7", body) == Unknown(tag="memory.merged@7", body=body)
+    assert CODEC.decode("memory.merged@7", body.decode()) == Unknown(tag="memory.merged@7", body=body)
 
 
 def test_an_absent_payload_is_erased_whatever_its_tag() -> None:
-    assert decode("memory.stored@1", None) == Erased(tag="memory.stored@1")
-    assert decode("memory.merged@7", None) == Erased(tag="memory.merged@7")
+    assert CODEC.decode("memory.stored@1", None) == Erased(tag="memory.stored@1")
+    assert CODEC.decode("memory.merged@7", None) == Erased(tag="memory.merged@7")
 
 
 @pytest.mark.parametrize(
@@ -111,11 +109,11 @@ def test_an_absent_payload_is_erased_whatever_its_tag() -> None:
         b'{"type":"memory.deleted@1","memory_id":"m","mood":"a field of tomorrow"}',
         b'{"type":"memory.stored@1","memory_id":3}',
         b"\xff",
-        encode(queried()),
+        CODEC.encode(queried()),
     ],
 )
 def test_a_payload_that_is_not_what_its_tag_promises_is_kept_with_what_is_wrong_with_it(body: bytes) -> None:
-    found = decode("memory.deleted@1", body)
+    found = CODEC.decode("memory.deleted@1", body)
     assert isinstance(found, Unknown)
     assert (found.tag, found.body) == ("memory.deleted@1", body)
     assert found.problem

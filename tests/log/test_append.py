@@ -10,9 +10,11 @@ import anyio
 import msgspec
 import pytest
 
+from omegad.daemon import VOCABULARY
 from omegad.errors import Conflict, Overloaded, Refused, ShuttingDown, StorageFailed, StorageFull
 from omegad.log import appending, event_log
-from omegad.log.decision import Decision, Outcome, Proposal, RequestKey
+from omegad.log.appending import Appender, Committed, Head
+from omegad.log.decision import Cursor, Decision, Outcome, Proposal, RequestKey
 from omegad.log.event import NewEvent, Position
 from omegad.log.event_log import EventLog
 from omegad.state import DecisionState
@@ -57,13 +59,13 @@ def raising(error: Exception) -> Proposal:
 def commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many proposals each transaction settled."""
     sizes: list[int] = []
-    genuine = appending.commit
+    genuine = Appender.commit
 
-    def counted(connection: Connection, proposals: list[Proposal], *rest: Any) -> appending.Committed:
+    def counted(appender: Appender, connection: Connection, proposals: list[Proposal], head: Head) -> Committed:
         sizes.append(len(proposals))
-        return genuine(connection, proposals, *rest)
+        return genuine(appender, connection, proposals, head)
 
-    monkeypatch.setattr(appending, "commit", counted)
+    monkeypatch.setattr(Appender, "commit", counted)
     return sizes
 
 
@@ -293,7 +295,7 @@ async def test_a_caller_that_is_cancelled_stops_waiting_and_its_proposal_is_sett
 
 async def test_too_many_waiting_are_refused_at_once(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_log, "WAITING_MAX", 20)
-    async with event_log.opened(tmp_path / "log.db", clock) as log:
+    async with event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log:
         for _ in range(20):
             log.append_later(proposal(queried()))
         with pytest.raises(Overloaded):
@@ -304,7 +306,7 @@ async def test_too_many_waiting_are_refused_at_once(tmp_path: Path, clock: FakeC
 
 
 async def test_draining_settles_what_waits_and_refuses_the_rest(tmp_path: Path, clock: FakeClock) -> None:
-    async with event_log.opened(tmp_path / "log.db", clock) as log, anyio.create_task_group() as tasks:
+    async with event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log, anyio.create_task_group() as tasks:
         for _ in range(30):
             log.append_later(proposal(queried()))
         tasks.start_soon(log.run)
@@ -317,7 +319,7 @@ async def test_draining_settles_what_waits_and_refuses_the_rest(tmp_path: Path, 
 
 
 async def test_what_still_waits_when_the_log_closes_is_told_so(tmp_path: Path, clock: FakeClock) -> None:
-    async with event_log.opened(tmp_path / "log.db", clock) as log:
+    async with event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log:
         waiting = asyncio.create_task(append(log, queried()))
         await asyncio.sleep(0)
     with pytest.raises(ShuttingDown):
@@ -331,9 +333,11 @@ async def test_a_full_disk_fails_the_whole_batch_loses_nothing_and_passes(tmp_pa
         batch = [append(log, queried(text="x" * 900)) for _ in range(60)]
         outcomes = await asyncio.gather(*batch, return_exceptions=True)
         assert {type(outcome) for outcome in outcomes} == {StorageFull}
+        assert "disk is full" in (_trouble(log) or "")
         assert [event.position for event in await everything(log)] == [1]
         await log._writer.run(lambda c: c.execute("PRAGMA max_page_count=1000000").fetchall())
         assert (await append(log, queried())).position == 2
+        assert _trouble(log) is None
         assert (await log.verify(lambda *_: None)).ok
     async with running_log(tmp_path / "log.db", clock) as log:
         assert log.head == 2
@@ -366,27 +370,33 @@ def _failing(error: Exception) -> Callable[..., None]:
     return fail
 
 
+def _trouble(log: EventLog) -> str | None:
+    return log.trouble
+
+
 async def _follow(log: EventLog, seen: list[Position]) -> None:
     async for event in log.follow(len(seen)):
         seen.append(event.position)  # noqa: PERF401  the test looks at it meanwhile
 
 
 async def test_after_a_failed_write_the_log_goes_on_with_a_new_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    genuine = appending.commit
+    genuine = Appender.commit
     async with running_log(tmp_path / "log.db") as log:
         await append(log, queried())
 
-        def half_done(*arguments: Any) -> appending.Committed:
+        def half_done(*arguments: Any) -> Committed:
             genuine(*arguments)
             raise StorageFailed("fsync")
 
-        monkeypatch.setattr(appending, "commit", half_done)
+        monkeypatch.setattr(Appender, "commit", half_done)
         with pytest.raises(StorageFailed):
             await append(log, queried(text="perhaps"))
-        monkeypatch.setattr(appending, "commit", genuine)
+        assert _trouble(log) == "fsync"
+        monkeypatch.setattr(Appender, "commit", genuine)
         async with asyncio.timeout(PATIENCE_S):
             await log.wait_beyond(1)  # it was written after all, and whoever follows is woken
         assert (await append(log, queried())).position == 3
+        assert _trouble(log) is None
         assert [event.position for event in await everything(log)] == [1, 2, 3]
 
 
@@ -412,3 +422,45 @@ def _insert(connection: Connection, count: int) -> None:
 
 
 _SERIES = "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO t SELECT i FROM n"
+
+
+async def test_a_cursor_moves_with_what_it_led_to_or_not_at_all(tmp_path: Path, clock: FakeClock) -> None:
+    def at(position: Position, version: int = 1) -> Cursor:
+        return Cursor("expiry", position, version)
+
+    async with running_log(tmp_path / "log.db", clock) as log:
+        assert await log.cursors() == {}
+        await append(log, queried(), cursor=at(5), request=request("r1"))
+        with pytest.raises(Refused):
+            await log.append(msgspec.structs.replace(raising(Refused()), cursor=at(6)))
+        with pytest.raises(Exception, match="UNIQUE"):
+            await append(log, stored("mem-1"), stored("mem-1"), cursor=at(6))
+        assert await log.cursors() == {"expiry": at(5)}
+        await append(log, queried(), cursor=at(7), request=request("r1"))
+        assert await log.cursors() == {"expiry": at(7)}
+        await log.advance(at(8, 2))
+        await log.advance(Cursor("other", 1))
+        assert log.head == 1
+    async with running_log(tmp_path / "log.db", clock) as log:
+        assert await log.cursors() == {"expiry": at(8, 2), "other": Cursor("other", 1)}
+
+
+async def test_requests_of_long_ago_are_forgotten_bit_by_bit(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(appending, "REQUESTS_KEPT_EVENTS", 3)
+    monkeypatch.setattr(appending, "PRUNED_AT_ONCE", 2)
+    nothing = Proposal(decide=lambda _guards, _now_us: Decision(answer=Written()))
+    async with running_log(tmp_path / "log.db", clock) as log:
+        for number in range(6):
+            await append(log, queried(), request=request(f"old-{number}"))
+        await log.append(msgspec.structs.replace(nothing, request=request("old and empty")))
+        clock.us += appending.REQUESTS_KEPT_US
+        await append(log, queried(), request=request("new"))
+        await append(log, queried())
+    async with running_log(tmp_path / "log.db", clock) as log:
+        for _ in range(4):
+            await log.settled()
+        again = [await append(log, queried(), request=request(f"old-{number}", b"other")) for number in range(4)]
+        assert [outcome.position for outcome in again] == [9, 10, 11, 12]
+        for name in ("old-4", "old-5", "old and empty", "new"):
+            with pytest.raises(Conflict):
+                await append(log, queried(), request=request(name, b"other"))

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omegad.daemon import VOCABULARY
 from omegad.errors import LogBroken
-from omegad.log import chain, event_log
+from omegad.log import chain, event_log, verifying
 from omegad.log.event_log import EventLog
-from omegad.log.verifying import Erasures, LogReport, verify_part
+from omegad.log.verifying import ChainCheck, Erasures, LogReport
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection, sqlite
 from tests.builders import FakeClock, append, embedded, erased, everything, queried, rows, running_log, stored, threads_ended, tool_called
@@ -61,10 +62,10 @@ def tampered_copy(*, triggers: bool = False) -> Iterator[Connection]:
 
 
 def verify(connection: Connection) -> LogReport:
-    report, more, erasures = LogReport(ok=True, events=0, head_hash=chain.GENESIS.hex()), True, Erasures()
-    while more:
-        report, more = verify_part(connection, report, 3, erasures)
-    return report
+    check = ChainCheck()
+    while check.verify(connection, 3):
+        pass
+    return check.report
 
 
 def test_an_untouched_log_verifies() -> None:
@@ -177,6 +178,7 @@ async def test_an_erased_payload_verifies_when_an_event_names_it(tmp_path: Path)
         await append(log, stored(), queried())
         await append(log, erased(1))
         await log._writer.run(lambda connection: connection.execute("DELETE FROM payloads WHERE position = 1").fetchall())
+        await log.refold()  # what decisions know of it is to go with it
         report = await log.verify(lambda *_: None)
         assert (report.ok, report.events) == (True, 3)
 
@@ -200,12 +202,12 @@ async def test_what_is_erased_while_the_log_is_being_verified_is_not_taken_for_d
         await append(log, *[queried()] * 6)
         await append(log, erased(1))
         await _wipe(log, 1)
-        report, erasures = LogReport(ok=True, events=0, head_hash=chain.GENESIS.hex()), Erasures()
-        report, _ = await log._writer.run(lambda connection: verify_part(connection, report, 2, erasures))
+        check = ChainCheck()
+        await log._writer.run(lambda connection: check.verify(connection, 2))
         await append(log, erased(5))
         await _wipe(log, 5)
-        found, _ = await log._writer.run(lambda connection: verify_part(connection, report, 20, erasures))
-        assert (found.ok, found.events) == (True, 8)
+        await log._writer.run(lambda connection: check.verify(connection, 20))
+        assert (check.report.ok, check.report.events) == (True, 8)
         assert searches == [0, 7]
 
 
@@ -216,7 +218,7 @@ async def _wipe(log: EventLog, position: int) -> None:
 async def test_erasures_are_searched_for_only_once_a_payload_is_missing_and_found_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, searches: list[int]
 ) -> None:
-    monkeypatch.setattr(event_log, "VERIFY_CHUNK", 2)
+    monkeypatch.setattr(verifying, "VERIFY_CHUNK", 2)
     async with running_log(tmp_path / "log.db") as log:
         await append(log, *[queried()] * 20)
         await log.verify(lambda *_: None)
@@ -249,7 +251,7 @@ async def test_a_log_that_does_not_verify_is_not_opened(tmp_path: Path) -> None:
     connection.execute("UPDATE payloads SET body = replace(body, 'question 3', 'question 4')")
     connection.close()
     with pytest.raises(LogBroken, match="position 7"):
-        async with event_log.opened(tmp_path / "log.db", FakeClock()):
+        async with event_log.opened(tmp_path / "log.db", FakeClock(), VOCABULARY):
             pass
 
 
@@ -260,7 +262,7 @@ async def test_a_payload_that_is_not_utf8_is_found_when_the_log_is_opened(tmp_pa
     connection.execute("UPDATE payloads SET body = CAST(x'ff' AS TEXT) WHERE position = 7")
     connection.close()
     with pytest.raises(LogBroken, match="position 7"):
-        async with event_log.opened(tmp_path / "log.db", FakeClock()):
+        async with event_log.opened(tmp_path / "log.db", FakeClock(), VOCABULARY):
             pass
 
 
@@ -268,7 +270,7 @@ async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Pa
     (tmp_path / "log.db").write_bytes(b"not a database" * 1_000)
     async with threads_ended():
         with pytest.raises(Exception, match="damaged"):
-            async with event_log.opened(tmp_path / "log.db", FakeClock()):
+            async with event_log.opened(tmp_path / "log.db", FakeClock(), VOCABULARY):
                 pass
     assert (tmp_path / "log.db").read_bytes().startswith(b"not a database")
 
@@ -279,12 +281,12 @@ async def test_a_log_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     connection.execute("UPDATE identity SET format = 99")
     connection.close()
     with pytest.raises(LogBroken, match="format 99"):
-        async with event_log.opened(tmp_path / "log.db", FakeClock()):
+        async with event_log.opened(tmp_path / "log.db", FakeClock(), VOCABULARY):
             pass
 
 
 async def test_verifying_goes_part_by_part_and_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_log, "VERIFY_CHUNK", 2)
+    monkeypatch.setattr(verifying, "VERIFY_CHUNK", 2)
     told: list[tuple[int, int]] = []
     async with running_log(tmp_path / "log.db") as log:
         await append(log, *[queried()] * 5)

@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import projections
+from omegad.events import CODEC
 from omegad.events.memory import MemoryEdited, MemoryEvolved, MemoryStored
-from omegad.log.codec import EVENT_TYPES, decode
 from omegad.log.event import Event, RecordedEvent
 from omegad.memory_types import TTL_SECONDS_MAX
+from omegad.projection import Embedding, Projection, schema
+from omegad.storage.digest import digest
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script
 from omegad.views import applying, checkpoints
-from omegad.views.contract import Embedding, Projection, schema
-from omegad.views.digest import digest
 from tests.builders import edited, embedded, evolved, look_up, open_in_memory, recorded, rows, show, stored
 from tests.histories import STEPS, Step, history
 
@@ -31,15 +31,15 @@ CHECKPOINTS = (Path(applying.__file__).parent / "checkpoints.sql").read_text(enc
 
 def golden() -> list[RecordedEvent]:
     """Return every event that was ever released, in an order in which it could have come; each older version is about a memory of its own."""
-    order = [MemoryStored, MemoryEvolved, MemoryEdited, *EVENT_TYPES.values()]
+    order = [MemoryStored, MemoryEvolved, MemoryEdited, *CODEC.kinds.values()]
     facts = sorted(map(_released, GOLDEN), key=lambda event: order.index(type(event)))
     return [recorded(event, position) for position, event in enumerate(facts, 1)]
 
 
 def _released(path: Path) -> Event:
-    event = decode(path.stem, path.read_bytes())
+    event = CODEC.decode(path.stem, path.read_bytes())
     assert isinstance(event, Event)
-    return event if path.stem in EVENT_TYPES else msgspec.structs.replace(event, memory_id=f"mem of {path.stem}")
+    return event if path.stem in CODEC.kinds else msgspec.structs.replace(event, memory_id=f"mem of {path.stem}")
 
 
 class Views:
@@ -76,7 +76,7 @@ def test_a_projection_has_what_the_contract_asks_for(projection: Projection) -> 
     assert projection.VERSION >= 1
     assert projection.EVENTS
     assert projection.CANONICAL
-    assert set(projection.EVENTS) <= set(EVENT_TYPES.values())
+    assert set(projection.EVENTS) <= set(CODEC.kinds.values())
     assert [select for select in projection.CANONICAL if " ORDER BY " not in select] == []
 
 
@@ -236,5 +236,5 @@ def test_canonical_rows_tell_views_apart() -> None:
 
 
 def test_the_golden_events_are_all_of_them() -> None:
-    assert len(golden()) == len(GOLDEN) >= len(EVENT_TYPES)
+    assert len(golden()) == len(GOLDEN) >= len(CODEC.kinds)
     assert all(json.loads(path.read_bytes())["type"] == path.stem for path in GOLDEN)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from omegad.log.event import Event, RecordedEvent
+from omegad.projection import Embedding
 from omegad.storage.driver import Connection, sqlite
-from omegad.views.contract import Embedding
 from projections import audit, edges, fulltext, histories, retrievals, sessions, vectors
 from tests.builders import (
     START_US,

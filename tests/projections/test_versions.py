@@ -4,8 +4,8 @@ import pytest
 
 import projections
 from omegad.log.event import Event
-from omegad.views.contract import Projection
-from omegad.views.digest import digest
+from omegad.projection import Projection
+from omegad.storage.digest import digest
 from tests.builders import (
     contradicted,
     deleted,

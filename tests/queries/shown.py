@@ -5,9 +5,9 @@ from typing import Any
 import projections
 from omegad.embedding.cache import text_hash
 from omegad.log.event import Event, RecordedEvent
-from omegad.queries.memory import Moment
+from omegad.method import Moment
+from omegad.projection import Embedding, Projection, schema
 from omegad.storage.transaction import run_script
-from omegad.views.contract import Embedding, Projection, schema
 from tests.builders import EMBEDDER, START_US, embedded, open_in_memory, recorded, stored, vector_of
 
 DAY_US = 86_400_000_000

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omegad.dispatch import service
 from omegad.errors import Invalid, NotFound
 from omegad.events.memory import MemoryLinked
 from omegad.queries import graph
 from omegad.queries.graph import Graph, SimilarAnswer, SimilarMemories, TraverseMemories
 from omegad.queries.search.mirror import Mirror
-from omegad.rpc import methods
 from tests.builders import EMBEDDER, deleted, expired, linked, superseded, vector_of
 from tests.queries.shown import DAY_US, NOW_US, Shown
 
@@ -54,8 +54,8 @@ def test_memories_are_reached_hop_by_hop_and_no_further_than_asked(views: Shown)
 )
 def test_a_traversal_beyond_the_limits_is_not_valid(wrong: dict[str, object], where: str) -> None:
     with pytest.raises(Invalid, match=where):
-        methods.parse("memory.traverse", msgspec.json.encode({"memory_id": "a", **wrong}))
-    assert methods.parse("memory.traverse", b'{"memory_id": "a", "max_hops": 5}')
+        service.parse("memory.traverse", msgspec.json.encode({"memory_id": "a", **wrong}))
+    assert service.parse("memory.traverse", b'{"memory_id": "a", "max_hops": 5}')
 
 
 def test_the_shortest_way_counts_and_heavier_edges_come_first(views: Shown) -> None:
@@ -161,10 +161,7 @@ def _distances(edges: list[tuple[str, str]], max_hops: int, direction: str) -> d
 
 def alike(views: Shown, memory_id: str, mirror: Mirror | None = None, **changes: Any) -> SimilarAnswer:
     query = SimilarMemories(memory_id=memory_id, **changes)
-    made = mirror or Mirror(EMBEDDER)
-    return graph.similar(
-        views.connection, query, views.moment(), embedder_id=EMBEDDER, mirror_of=lambda wanted: made if wanted == EMBEDDER else Mirror(wanted)
-    )
+    return graph.similar(views.connection, query, msgspec.structs.replace(views.moment(), index=mirror or Mirror(EMBEDDER)))
 
 
 def ids(found: SimilarAnswer) -> list[str]:
@@ -251,5 +248,5 @@ def test_what_is_over_at_the_moment_of_the_question_is_not_similar(views: Shown)
     remember(views, "brief", "red green blue", ttl_seconds=2 * 3_600)
     assert ids(alike(views, "a")) == ["brief"]
     later = views.moment(NOW_US + DAY_US)
-    found = graph.similar(views.connection, SimilarMemories(memory_id="a"), later, embedder_id=EMBEDDER, mirror_of=Mirror)
+    found = graph.similar(views.connection, SimilarMemories(memory_id="a"), msgspec.structs.replace(later, index=Mirror(EMBEDDER)))
     assert found.results == []

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.errors import Invalid, NotFound
+from omegad.method import Moment
 from omegad.queries import memory
 from omegad.queries.filters import Filters, where
 from omegad.queries.memory import GetMemory, ListMemories
@@ -63,7 +64,11 @@ def test_a_filter_means_the_same_to_words_to_vectors_and_to_lists(views: Searche
     now = START_US + 9 * DAY_US
     for mode in ("hybrid", "semantic", "keyword"):
         assert set(views.found("alpha", now, mode=mode, limit=100, **filters)) == wanted, mode
-    assert set(ids(memory.list_memories(views.connection, ListMemories(limit=100, **filters), 0, now).memories)) == wanted
+    assert set(ids(memory.list_memories(views.connection, ListMemories(limit=100, **filters), at(0, now)).memories)) == wanted
+
+
+def at(position: int, now_us: int = START_US) -> Moment:
+    return Moment(position=position, stale_by=0, now_us=now_us)
 
 
 def test_pages_of_a_list_are_all_of_it_newest_first(views: Searched) -> None:
@@ -73,7 +78,7 @@ def test_pages_of_a_list_are_all_of_it_newest_first(views: Searched) -> None:
     seen: list[str] = []
     cursor: str | None = None
     while True:
-        page = memory.list_memories(views.connection, ListMemories(limit=5, cursor=cursor), 7, START_US)
+        page = memory.list_memories(views.connection, ListMemories(limit=5, cursor=cursor), at(7, START_US))
         assert page.position == 7
         seen += ids(page.memories)
         if (cursor := page.next_cursor) is None:
@@ -85,16 +90,16 @@ def test_pages_of_a_list_are_all_of_it_newest_first(views: Searched) -> None:
 def test_a_page_that_ends_with_the_list_has_no_next(views: Searched) -> None:
     for number in range(5):
         views.put(f"m{number}", "alpha")
-    assert memory.list_memories(views.connection, ListMemories(limit=5), 0, START_US).next_cursor is None
-    assert memory.list_memories(views.connection, ListMemories(limit=4), 0, START_US).next_cursor is not None
+    assert memory.list_memories(views.connection, ListMemories(limit=5), at(0, START_US)).next_cursor is None
+    assert memory.list_memories(views.connection, ListMemories(limit=4), at(0, START_US)).next_cursor is not None
 
 
 def test_a_page_of_long_memories_ends_early_and_the_next_goes_on(views: Searched) -> None:
     for number in range(9):
         views.put(f"m{number}", f"alpha {number} " + "long " * 50_000)
-    first = memory.list_memories(views.connection, ListMemories(), 0, START_US)
+    first = memory.list_memories(views.connection, ListMemories(), at(0))
     assert ids(first.memories) == ["m8", "m7", "m6", "m5"]
-    assert ids(memory.list_memories(views.connection, ListMemories(cursor=first.next_cursor), 0, START_US).memories)[0] == "m4"
+    assert ids(memory.list_memories(views.connection, ListMemories(cursor=first.next_cursor), at(0)).memories)[0] == "m4"
 
 
 @given(st.text() | st.sampled_from(["²", "٣", "-1", "1e3", " 1", "9" * 30, "9" * 5_000, ""]))
@@ -114,7 +119,7 @@ def test_a_memory_is_shown_with_its_edges_strongest_first(views: Searched) -> No
     views.put("a", "alpha", metadata={"k": [1]}, tags=("t",), related=relations(("b", 0.5), ("c", 0.9)))
     views.show(related("d", ("a", 0.7)))
     views.show(repeated("a"))
-    found = msgspec.json.decode(msgspec.json.encode(memory.get(views.connection, GetMemory(memory_id="a"), 9)))
+    found = msgspec.json.decode(msgspec.json.encode(memory.get(views.connection, GetMemory(memory_id="a"), at(9))))
     assert [(edge["memory_id"], edge["direction"], edge["weight"]) for edge in found["edges"]] == [
         ("c", "out", 0.9),
         ("d", "in", 0.7),
@@ -126,10 +131,10 @@ def test_a_memory_is_shown_with_its_edges_strongest_first(views: Searched) -> No
 def test_a_hidden_memory_keeps_answering_to_its_id(views: Searched) -> None:
     views.put("a", "alpha")
     views.show(superseded("a", "b"))
-    found = memory.get(views.connection, GetMemory(memory_id="a"), 0)
+    found = memory.get(views.connection, GetMemory(memory_id="a"), at(0))
     assert (found.status, found.superseded_by) == ("superseded", "b")
     with pytest.raises(NotFound, match="no memory nobody"):
-        memory.get(views.connection, GetMemory(memory_id="nobody"), 0)
+        memory.get(views.connection, GetMemory(memory_id="nobody"), at(0))
 
 
 def test_neighbours_are_the_nearest_active_memories_of_the_project(views: Searched) -> None:

@@ -1,235 +1,252 @@
-"""When the backlog looks, what it asks for, and how it goes on after a failure."""
+"""The backlog of a served home: when it looks, what the status says of it, and how it deals with a text that the model cannot embed."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+import threading
 
 import anyio
 import pytest
 
-from omegad.errors import ModelFailed, StorageBusy, ViewFailed
-from omegad.queries.backlog import Lacking, Unfilled
-from omegad.reactions import embedding_backlog
+from omegad.commands.embedding import EmbedMemory, MemoryHasVectors
+from omegad.config import Paths
+from omegad.dispatch.running import RequestRunner
+from omegad.embedding.breaker import FAILURES_MAX
+from omegad.errors import Invalid, OmegadError, Refused, StorageBusy
+from omegad.log.decision import Outcome
+from omegad.method import RequestContext
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
-from tests.builders import until
+from omegad.storage.driver import Connection
+from tests.builders import PATIENCE_S, FakeClock, FakeModel, Served, put_model, served, until, vector_of
+
+UNFIT = "unfit"
 
 
-class FakeEmbedding:
-    """Memories that lack vectors, texts that cannot be embedded, and a model that can or cannot."""
+class PickyModel(FakeModel):
+    """Fails on the texts that hold a word; takes a permit for each text, where there are any to be had."""
 
-    def __init__(self, *lacking: str) -> None:
-        self.lacking = dict(enumerate(lacking, 1))
-        self.unfilled_ones: dict[int, str] = {}
-        self.model: str | None = "paper"
-        self.can = True
-        self.bad: set[str] = set()
-        self.unfillable: set[str] = set()
-        self.error: Exception | None = None
-        self.looks = 0
-        self.embedded: list[str] = []
-        self.tried: list[str] = []
-        self.between: Callable[[], None] = lambda: None
-        self.seconds_to_count = 0.0
-        self.seconds_to_embed = 0.0
+    permits: threading.Semaphore | None = None
 
-    def add(self, *names: str) -> None:
-        """Store more, after what there is."""
-        for name in names:
-            self.lacking[max(self.lacking, default=0) + 1] = name
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
 
-    def embedder_id(self) -> str | None:
-        return self.model
-
-    async def count(self, after: int, filled_to: int) -> int:
-        self.looks += 1
-        if self.error:
-            raise self.error
-        await anyio.sleep(self.seconds_to_count)
-        return sum(place > after for place in self.lacking) + sum(place > filled_to for place in self.unfilled_ones)
-
-    async def unembedded(self, after: int) -> list[Lacking]:
-        found = [
-            Lacking(place, name, "content", f"hash of {name}", "memory", None, None, None) for place, name in self.lacking.items() if place > after
-        ]
-        return found[:2]
-
-    async def embed(self, memory: Lacking) -> str | None:
-        self.tried.append(memory.memory_id)
-        await anyio.sleep(self.seconds_to_embed)
-        if not self.can:
-            raise ModelFailed
-        if memory.memory_id in self.bad:
-            return "not a word"
-        self.embedded.append(self.lacking.pop(memory.place))
-        self.between()
-        return None
-
-    async def unfilled(self, after: int) -> list[Unfilled]:
-        return [Unfilled(place, name, "content", f"hash of {name}") for place, name in self.unfilled_ones.items() if place > after][:2]
-
-    async def compute(self, memory: Unfilled) -> str | None:
-        self.tried.append(memory.memory_id)
-        return "not a word" if memory.memory_id in self.bad else None
-
-    async def fill(self, memories: Sequence[Unfilled]) -> int:
-        fillable = [memory.place for memory in memories if memory.memory_id not in self.unfillable]
-        for place in fillable:
-            del self.unfilled_ones[place]
-        return len(memories) - len(fillable)
+    def embed(self, text: str) -> bytes:
+        self.asked.append(text)
+        if self.permits is not None:
+            self.permits.acquire(timeout=PATIENCE_S)
+        if UNFIT in text:
+            raise ValueError("the output has length 0")
+        return super().embed(text)
 
 
-@asynccontextmanager
-async def running(embedding: FakeEmbedding) -> AsyncIterator[EmbeddingBacklog]:
-    backlog = EmbeddingBacklog(embedding)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(backlog.run)
-        yield backlog
-        tasks.cancel_scope.cancel()
+@pytest.fixture
+def model(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> PickyModel:
+    fake = PickyModel()
+    put_model(paths.models)
+    monkeypatch.setattr("omegad.embedding.embedder._load_session", lambda _folder, _manifest: fake)
+    return fake
 
 
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding_backlog, "LOOK_AGAIN_S", 0.02)
+async def embedded(it: Served) -> int:
+    def count(connection: Connection) -> int:
+        found: int = connection.execute("SELECT count(DISTINCT memory_id) FROM memory_vectors WHERE vector IS NOT NULL").fetchone()[0]
+        return found
+
+    await it.caught_up()
+    return await it.daemon.services.views.read(count)
 
 
-async def test_what_an_earlier_run_left_is_worked_off_oldest_first() -> None:
-    embedding = FakeEmbedding("a", "b", "c", "d", "e")
-    embedding.unfilled_ones = dict.fromkeys(range(1, 6), "lost")
-    async with running(embedding) as backlog:
-        await until(lambda: not embedding.unfilled_ones)
-        assert embedding.embedded == ["a", "b", "c", "d", "e"]
-        await until(lambda: backlog.size == 0)
+async def all_embedded(it: Served, wanted: int) -> None:
+    with anyio.fail_after(PATIENCE_S):
+        while await embedded(it) != wanted:  # noqa: ASYNC110  the views announce no rows
+            await anyio.sleep(0.01)
 
 
-async def test_it_looks_again_when_it_is_told_and_not_otherwise() -> None:
-    embedding = FakeEmbedding()
-    async with running(embedding) as backlog:
-        await until(lambda: embedding.looks == 2)
+@pytest.mark.usefixtures("model")
+async def test_one_text_that_cannot_be_embedded_holds_up_nobody(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        for number in range(FAILURES_MAX):
+            await it.caller.call("memory.store", content=f"{UNFIT} text number {number}", ack="durable")
+        for number in range(10):
+            await it.caller.call("memory.store", content=f"memory of thing{number}", ack="durable")
+        await all_embedded(it, 10)
+        await until(lambda: it.daemon.backlog.size == 0)
+        assert (await it.caller.call("memory.query", text="what of thing3?"))["degraded"] is None
+        status = await it.caller.call("system.status")
+        assert (status["embedding"]["state"], status["embedding"]["backlog"]) == ("ready", 0)
+        (trouble,) = status["degraded"]
+        assert trouble.startswith(f"the reaction embedding_backlog: {FAILURES_MAX} memories cannot be embedded and are found by words alone; of mem-")
+        assert trouble.endswith("the output has length 0")
+
+
+@pytest.mark.usefixtures("model")
+async def test_a_long_memory_is_set_aside_for_one_of_its_passages(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        await it.caller.call("memory.store", content="word " * 1_000 + UNFIT, ack="durable")
+        await until(lambda: it.daemon.backlog.trouble is not None)
+        assert await embedded(it) == 0
+
+
+@pytest.mark.usefixtures("model")
+async def test_one_that_says_something_else_is_tried_at_once(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        stored = await it.caller.call("memory.store", content=f"{UNFIT} text", ack="durable")
+        await until(lambda: it.daemon.backlog.trouble is not None)
+        await it.caller.call("memory.edit", memory_id=stored["memory_id"], content="a text like others", ack="durable")
+        await all_embedded(it, 1)
+        await until(lambda: it.daemon.backlog.trouble is None)
+
+
+async def test_lost_vectors_of_a_text_that_can_be_embedded_no_more_hold_up_no_others(
+    paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omegad.reactions.embedding_backlog.BATCH", 2)
+    monkeypatch.setattr(PickyModel, "embed", lambda _model, text: vector_of(text))
+    async with served(paths, clock) as it:
+        for text in (f"{UNFIT} now", *(f"memory of thing{number}" for number in range(4)), f"{UNFIT} and last"):
+            await it.caller.call("memory.store", content=text)
+        await all_embedded(it, 6)
+    for path in (*paths.home.glob("embeddings.db*"), *paths.home.glob("views*")):
+        path.unlink()
+    monkeypatch.undo()
+    monkeypatch.setattr("omegad.embedding.embedder._load_session", lambda _folder, _manifest: model)
+    async with served(paths, clock) as it:
+        await all_embedded(it, 4)
+        await until(lambda: it.daemon.backlog.size == 0)
+        assert (it.daemon.backlog.trouble or "").startswith("2 memories")
+
+
+@pytest.mark.parametrize("error", [Refused("no such type"), Invalid("too large")], ids=["refused", "invalid"])
+async def test_one_whose_embedding_is_refused_is_set_aside(
+    paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch, error: OmegadError
+) -> None:
+    async def execute(_requests: RequestRunner, command: EmbedMemory, context: RequestContext) -> Outcome:
+        del context
+        if command.content == "one":
+            raise error
+        assert model.embed(command.content)
+        return Outcome(answer=MemoryHasVectors(is_done=True), position=0)
+
+    monkeypatch.setattr(RequestRunner, "execute", execute)
+    async with served(paths, clock) as it:
+        for text in ("one", "two"):
+            await it.caller.call("memory.store", content=text, ack="durable")
+        await until(lambda: it.daemon.backlog.trouble is not None)
+        await until(lambda: "two" in model.texts)
+        assert (it.daemon.backlog.trouble or "").endswith(str(error))
+
+
+async def test_the_status_counts_what_is_stored_while_the_backlog_is_worked_off(
+    paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omegad.reactions.embedding_backlog.BATCH", 2)
+    async with served(paths, clock) as it:
+        model.permits = threading.Semaphore(0)
+        await it.caller.call("memory.store", content="the first memory", ack="durable")
+        await until(lambda: model.asked)
+        assert it.daemon.backlog.size == 1
+        for number in range(6):
+            await it.caller.call("memory.store", content=f"memory of thing{number}", ack="durable")
+        sizes = []
+        for number in range(1, 7):
+            model.permits.release()
+            await until(lambda: len(model.asked) > number)  # noqa: B023  within the round
+            sizes.append(it.daemon.backlog.size)
+        assert sizes == [6, 5, 4, 3, 2, 1]
+        status = await it.caller.call("system.status")
+        assert (status["embedding"]["backlog"], status["degraded"]) == (1, ["1 memories wait for their vectors"])
+        model.permits.release(7)
+        await all_embedded(it, 7)
+        await until(lambda: it.daemon.backlog.size == 0)
+        assert model.asked == ["the first memory", *(f"memory of thing{number}" for number in range(6))]
+
+
+async def test_it_looks_for_a_reason_alone(paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweeps = 0
+    genuine = EmbeddingBacklog.sweep
+
+    async def counted(backlog: EmbeddingBacklog) -> bool:
+        nonlocal sweeps
+        sweeps += 1
+        return await genuine(backlog)
+
+    monkeypatch.setattr(EmbeddingBacklog, "sweep", counted)
+    async with served(paths, clock) as it:
+        await until(lambda: sweeps == 1)
+        stored = await it.caller.call("memory.store", content="embedded at once")
+        await it.caller.call("tool.record", session_id="s", tool_name="Bash")
+        await it.caller.call("memory.query", text="embedded")
+        await it.caught_up()
         await anyio.sleep(0.1)
-        assert embedding.looks == 2
-        embedding.add("a")
-        backlog.wake()
-        await until(lambda: embedding.embedded == ["a"])
+        assert sweeps == 1
+        await it.caller.call("memory.edit", memory_id=stored["memory_id"], content="embedded later", ack="durable")
+        await until(lambda: sweeps == 2)
+        await until(lambda: "embedded later" in model.asked)
+        await it.caller.call("views.rebuild")
+        await until(lambda: sweeps == 3)
 
 
-async def test_without_a_model_it_counts_and_begins_when_one_appears() -> None:
-    embedding = FakeEmbedding("a", "b")
-    embedding.model = None
-    async with running(embedding) as backlog:
-        await until(lambda: backlog.size == 2)
-        await anyio.sleep(0.05)
-        assert embedding.embedded == []
-        embedding.model = "paper"
-        await until(lambda: embedding.embedded == ["a", "b"])
-        await until(lambda: backlog.size == 0)
+async def test_a_model_that_cannot_now_is_tried_again_and_sets_nothing_aside(
+    paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omegad.embedding.breaker.OPEN_S", 0.0)
+    model.failing = True
+    async with served(paths, clock) as it:
+        await it.caller.call("memory.store", content="alpha", ack="durable")
+        await until(lambda: model.asked.count("alpha") > FAILURES_MAX)
+        assert (it.daemon.backlog.size, it.daemon.backlog.trouble) == (1, None)
+        model.failing = False
+        await all_embedded(it, 1)
+        await until(lambda: it.daemon.backlog.size == 0)
 
 
-async def test_a_model_that_cannot_now_is_tried_again() -> None:
-    embedding = FakeEmbedding("a")
-    embedding.can = False
-    async with running(embedding):
-        await until(lambda: embedding.looks >= 3)
-        embedding.can = True
-        await until(lambda: embedding.embedded == ["a"])
+async def test_views_that_cannot_be_read_are_waited_for(paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_values: object, **_named: object) -> int:
+        raise StorageBusy
+
+    with monkeypatch.context() as broken:
+        broken.setattr("omegad.queries.backlog.count", fail)
+        async with served(paths, clock) as it:
+            await it.caller.call("memory.store", content="alpha", ack="durable")
+            await until(lambda: it.daemon.reactions.status()["embedding_backlog"].trouble)
+            assert model.asked == []
+            broken.undo()
+            await all_embedded(it, 1)
+            await until(lambda: it.daemon.reactions.status()["embedding_backlog"].trouble is None)
 
 
-@pytest.mark.parametrize("error", [ViewFailed(), StorageBusy()])
-async def test_a_failure_is_waited_out(error: Exception) -> None:
-    embedding = FakeEmbedding("a")
-    embedding.error = error
-    async with running(embedding):
-        await until(lambda: embedding.looks >= 2)
-        embedding.error = None
-        await until(lambda: embedding.embedded == ["a"])
+async def test_one_that_was_set_aside_is_tried_again_after_a_while(
+    paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omegad.reactions.embedding_backlog.TRY_AGAIN_S", 0.05)
+    async with served(paths, clock) as it:
+        await it.caller.call("memory.store", content=UNFIT, ack="durable")
+        await until(lambda: model.asked.count(UNFIT) >= 3)
+        assert it.daemon.backlog.trouble is not None
+        monkeypatch.setattr(PickyModel, "embed", lambda _model, text: vector_of(text))
+        await all_embedded(it, 1)
+        await until(lambda: it.daemon.backlog.trouble is None)
 
 
-async def test_what_is_stored_meanwhile_is_counted_and_worked_off() -> None:
-    embedding = FakeEmbedding("a", "b", "c", "d")
-    sizes: list[int] = []
-
-    def store() -> None:
-        sizes.append(backlog.size)
-        if len(embedding.embedded) == 1:
-            embedding.add(*(f"late {number}" for number in range(20)))
-
-    embedding.between = store
-    embedding.seconds_to_embed = 0.002
-    async with running(embedding) as backlog:
-        await until(lambda: len(embedding.embedded) == 24)
-        await until(lambda: backlog.size == 0)
-    assert sizes[0] == 4
-    assert sizes[-8:] == [8, 7, 6, 5, 4, 3, 2, 1]
+@pytest.mark.usefixtures("model")
+async def test_one_that_is_gone_is_not_told_of_any_more(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        stored = await it.caller.call("memory.store", content=UNFIT, ack="durable")
+        await until(lambda: it.daemon.backlog.trouble is not None)
+        await it.caller.call("memory.delete", memory_id=stored["memory_id"])
+        await it.caller.call("memory.store", content="alpha", ack="durable")
+        await until(lambda: it.daemon.backlog.trouble is None)
 
 
-async def test_counting_takes_little_of_the_time() -> None:
-    embedding = FakeEmbedding(*(f"memory {number}" for number in range(200)))
-    embedding.seconds_to_count = 0.02
-    async with running(embedding):
-        await until(lambda: len(embedding.embedded) == 200)
-    assert embedding.looks <= 3
-
-
-async def test_one_that_cannot_be_embedded_is_set_aside_and_the_others_go_on() -> None:
-    embedding = FakeEmbedding("a", "b", "c", "d", "e")
-    embedding.unfilled_ones = {1: "x", 2: "y", 3: "z"}
-    embedding.bad = {"a", "x"}
-    async with running(embedding) as backlog:
-        await until(lambda: embedding.unfilled_ones == {1: "x"})
-        await until(lambda: backlog.size == 0)
-        assert embedding.embedded == ["b", "c", "d", "e"]
-        assert backlog.trouble == "2 memories cannot be embedded and are found by words alone; of a: not a word"
-        embedding.add("f")
-        backlog.wake()
-        await until(lambda: "f" in embedding.embedded)
-        await until(lambda: backlog.size == 0)
-        assert embedding.tried.count("a") == embedding.tried.count("x") == 1
-
-
-async def test_those_whose_vectors_are_computed_and_fit_no_record_go_on_waiting() -> None:
-    embedding = FakeEmbedding()
-    embedding.unfilled_ones = {1: "x", 2: "y", 3: "z"}
-    embedding.unfillable = {"x", "z"}
-    async with running(embedding) as backlog:
-        await until(lambda: embedding.tried == ["x", "y", "z"])
-        await anyio.sleep(0.1)
-        assert (backlog.size, backlog.trouble) == (2, None)
-
-
-async def test_those_set_aside_do_not_count_among_those_that_wait() -> None:
-    embedding = FakeEmbedding("a", "b")
-    embedding.bad = {"a", "b"}
-    async with running(embedding) as backlog:
-        await until(lambda: backlog.trouble is not None and backlog.trouble.startswith("2 "))
-        embedding.model = None
-        embedding.add("c")
-        backlog.wake()
-        await until(lambda: backlog.size == 1)
-
-
-async def test_one_that_was_set_aside_is_tried_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding_backlog, "TRY_AGAIN_S", 0.05)
-    embedding = FakeEmbedding("a", "b")
-    embedding.bad = {"a"}
-    async with running(embedding) as backlog:
-        await until(lambda: embedding.tried.count("a") >= 3)
-        assert backlog.trouble is not None
-        embedding.bad.clear()
-        await until(lambda: embedding.embedded == ["b", "a"])
-        await until(lambda: backlog.trouble is None)
-
-
-async def test_one_that_is_gone_is_not_told_of_any_more() -> None:
-    embedding = FakeEmbedding("a", "b")
-    embedding.bad = {"a"}
-    async with running(embedding) as backlog:
-        await until(lambda: backlog.trouble is not None)
-        del embedding.lacking[1]
-        backlog.wake()
-        await until(lambda: backlog.trouble is None)
-
-
-async def test_a_model_that_cannot_now_sets_nothing_aside() -> None:
-    embedding = FakeEmbedding("a", "b")
-    embedding.can = False
-    async with running(embedding) as backlog:
-        await until(lambda: embedding.looks >= 3)
-        assert (backlog.trouble, backlog.size, set(embedding.tried)) == (None, 2, {"a"})
+async def test_lost_vectors_of_passages_that_a_text_is_not_cut_into_any_more_are_told_of(
+    paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with served(paths, clock) as it:
+        await it.caller.call("memory.store", content="alpha beta")
+        await all_embedded(it, 1)
+    for path in (*paths.home.glob("embeddings.db*"), *paths.home.glob("views*")):
+        path.unlink()
+    monkeypatch.setattr("omegad.reactions.embedding_backlog.passages", str.split)
+    async with served(paths, clock) as it:
+        await until(lambda: it.daemon.backlog.trouble is not None)
+        assert (it.daemon.backlog.trouble or "").endswith("the vectors that were recorded are of another text than it has")
+        assert it.daemon.backlog.size == 0
+    assert model.asked[-2:] == ["alpha", "beta"]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.commands.store import StoreMemory
-from omegad.log.codec import EVENT_TYPES, encode
+from omegad.events import CODEC
 from omegad.log.event import Event, Excerpt, NewEvent
 from omegad.queries.search import QueryMemory
 from omegad.redaction.sanitise import EXCERPT_BYTES, excerpt, sanitise, without_credentials
@@ -80,28 +80,28 @@ def an_event(kind: type[Event], text: str) -> Event:
     return kind(**values)
 
 
-@pytest.mark.parametrize("tag", EVENT_TYPES)
+@pytest.mark.parametrize("tag", CODEC.kinds)
 def test_every_text_field_is_searched_or_named_as_plain(tag: str) -> None:
-    kind = EVENT_TYPES[tag]
+    kind = CODEC.kinds[tag]
     textual = {name for name, hint in typing.get_type_hints(kind).items() if can_hold_text(hint)} - {"type"}
     event = sanitise(an_event(kind, SECRET))
-    assert SECRET.encode() not in encode(event)
+    assert SECRET.encode() not in CODEC.encode(event)
     assert PLAIN[tag] <= textual
     for name in textual - PLAIN[tag]:
         assert "[REDACTED:github_token]" in msgspec.json.encode(getattr(event, name)).decode(), name
 
 
-@pytest.mark.parametrize("tag", EVENT_TYPES)
+@pytest.mark.parametrize("tag", CODEC.kinds)
 @given(text=st.sampled_from(sorted(EXAMPLES.values())), before=st.sampled_from(["", "see ", "(", "a=1\n"]))
 def test_no_secret_of_any_kind_survives_in_any_event(tag: str, text: str, before: str) -> None:
-    event = sanitise(an_event(EVENT_TYPES[tag], f"{before}{text} and so on"))
-    assert text not in encode(event).decode()
+    event = sanitise(an_event(CODEC.kinds[tag], f"{before}{text} and so on"))
+    assert text not in CODEC.encode(event).decode()
     assert sanitise(event) is event
 
 
-@pytest.mark.parametrize("tag", EVENT_TYPES)
+@pytest.mark.parametrize("tag", CODEC.kinds)
 def test_an_event_without_secrets_is_left_as_it_is(tag: str) -> None:
-    event = an_event(EVENT_TYPES[tag], "plain words")
+    event = an_event(CODEC.kinds[tag], "plain words")
     assert sanitise(event) is event
 
 

@@ -31,7 +31,11 @@ from tests.retrieval.dataset import load_memories, load_questions
 
 MINUTE_US = 60_000_000
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
-FEW = (1, 3, 10, 30)  # memories of the small stores that questions are asked of as well
+FEW = {1: 4, 3: 3, 10: 2, 30: 1}
+"""Of how many memories the small stores are that questions are asked of as well, and the odds that they hold the answer.
+
+Whoever has stored little knows what, and asks for that.
+"""
 
 Embed = Callable[[str], bytes]
 
@@ -66,7 +70,7 @@ class Corpus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A question asked in a project, whose own it is or another's: what the search looked at, and the rows of its answers."""
+    """A question asked of memories of a corpus, which are in a project: what the search looked at, and the rows of its answers."""
 
     corpus: Corpus
     project: str
@@ -175,7 +179,7 @@ class Library:
             self._put(corpus.name, corpus.memories)
 
     def ask(self, corpus: Corpus, question: Question, model: Model, project: str | None = None) -> Asked:
-        """Ask a question of its own corpus, or of another *project*."""
+        """Ask a question of all of a corpus, or of what a *project* holds of it."""
         asked_of = project or corpus.name
         rows = self._rows[asked_of]
         now_us = START_US + (next(self._minutes) + 1_440) * MINUTE_US

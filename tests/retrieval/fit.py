@@ -5,14 +5,16 @@ that is fitted to all; `--write` makes that the model in force, with its provena
 """
 
 import argparse
+import math
 import random
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, product
 from pathlib import Path
 from statistics import fmean
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,6 +23,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from omegad.config import find_paths
+from omegad.queries.search import confidence
 from omegad.queries.search import model as models
 from omegad.queries.search.features import FEATURES, MATCHING, PRIOR
 from omegad.queries.search.model import Model, Newness, Weight
@@ -35,15 +38,24 @@ PRIOR_MOST = 16.0  # either way
 NEWEST = 0.05  # of a point of MRR is what a point of the newest above the stale is worth
 PRIORS = {"type": 0.1, "priority": 0.05, "rating": 0.5, "strength": 0.2, "probation": -0.7}
 """Set, not fitted: the data has neither ratings nor age, and its types follow its domains."""
-SIGNS = ("intercept", "cosine", "covered", "unknown_words", "unknown_names", "lacks_names", "in_period", "log10_memories")
+SIGNS = ("intercept", "log_cosine", "covered", "unknown_words", "unknown_names", "lacks_names", "in_period", "by_chance")
 RIDGE, RIDGE_OF_CONFIDENCE = 0.01, 1e-4
 ROUNDS = 2
 FOREIGN = 1  # questions of other projects of the domain that each project is asked, for each one of its own
-SMALL = 60  # questions that stores of each size in `FEW` are asked, half of which they can answer, in each domain
-ANSWERED = 0.985  # share of what is answered whose confidence is above the floor, in the domain where it is least
+SMALL = 200  # questions that stores of each size in `FEW` are asked in each domain: half have an answer there, a quarter are of other projects
+ANSWERED = 0.985  # share of what is answered in whole projects whose confidence is above the floor, in the domain where it is least
 FITTED = tuple(name for name in FEATURES if name not in PRIOR)
 
 Domains = dict[str, list[Asked]]
+
+
+class Signs(NamedTuple):
+    """What was found for a question in a store of *size* memories, 0 for a whole project, and whether one of the best results answers."""
+
+    domain: str
+    size: int
+    found: dict[str, float]
+    answers: bool
 
 
 def main() -> int:
@@ -57,6 +69,7 @@ def main() -> int:
         return 2
     library = Library(corpora, embed)
     start = _model({name: Weight(1.0, 1.0, 0.0, 1.0) for name in MATCHING})
+    asked, fitted_to = Domains(), Domains()
     for _ in range(ROUNDS):  # the shortlist is chosen by the weights that are fitted to it
         asked = _by_domain(library.ask(corpus, question, start) for corpus in corpora for question in corpus.questions if question.gold)
         fitted_to = {domain: some for domain, some in asked.items() if domain not in options.aside}
@@ -112,9 +125,9 @@ def _ranking(domains: Domains) -> Model:
         return missed + RIDGE * float(weights @ weights), slope + 2 * RIDGE * weights
 
     found = minimize(loss, np.zeros(whole.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 1_000}).x / spread
-    slopes = dict(zip(BY_LENGTH, found[len(FITTED) :], strict=True))
+    slopes: dict[str, float] = dict(zip(BY_LENGTH, found[len(FITTED) :].tolist(), strict=True))
     weights = {
-        name: Weight(value, value + float(slopes.get(name, 0.0)), float(seen.min()), float(seen.max()))
+        name: Weight(value, value + slopes.get(name, 0.0), float(seen.min()), float(seen.max()))
         for name, value, seen in zip(FITTED, found[: len(FITTED)].tolist(), whole.T, strict=False)
     }
     return _model(weights, (float(min(lengths)), float(max(lengths))))
@@ -134,43 +147,68 @@ def _newness(library: Library, domains: Domains, start: Model) -> Newness:
 
 
 def _confidence(library: Library, model: Model, domains: Domains) -> Model:
-    """Return the model with logistic regressions of whether one of the best results answers; what answers and what does not weigh the same."""
+    """Return the model with logistic regressions of whether one of the best results answers.
+
+    In whole projects, which weigh as much as the small stores, what answers weighs the same as what does not; in small stores by `FEW`.
+    """
+    signs = list(_signs(library, model, domains))
+    by_meaning = _logistic(signs, SIGNS)
+    for left_out in domains:
+        others = _logistic([one for one in signs if one.domain != left_out], SIGNS)
+        some = [one for one in signs if one.domain == left_out and "log_cosine" in one.found]
+        losses = [-math.log(sure if one.answers else 1 - sure) for one in some for sure in [models.probability(others, one.found)]]
+        sys.stdout.write(f"confidence without {left_out}: log loss {np.average(losses, weights=_weights(some)):.4f}\n")
+    by_words = _logistic(signs, tuple(name for name in SIGNS if name != "log_cosine"))
+    sure = [(one, models.probability(by_meaning, one.found)) for one in signs if "log_cosine" in one.found]
+    whole = [[value for one, value in sure if one.domain == domain and one.answers and not one.size] for domain in domains]
+    floor = min(float(np.quantile(some, 1 - ANSWERED)) for some in whole)
+    for domain, is_small, is_answer in product(domains, (False, True), (True, False)):
+        below = [value < floor for one, value in sure if (one.domain, one.size > 0, one.answers) == (domain, is_small, is_answer)]
+        told = f"{domain}, {'small' if is_small else 'whole'}, {'answered' if is_answer else 'not answered'}"
+        sys.stdout.write(f"below the floor of {floor:.3f}, {told}: {100 * fmean(below):.1f} %\n")
+    return msgspec.structs.replace(model, confidence=by_meaning, confidence_by_words=by_words, floor=floor)
+
+
+def _signs(library: Library, model: Model, domains: Domains) -> Iterator[Signs]:
+    """Yield what is found for each domain's questions: asked of their own projects, of others, and of small stores."""
     chance = random.Random(1)  # noqa: S311  a sample, not a secret
-    signs: list[tuple[str, dict[str, float], bool]] = []
     for domain, some in domains.items():
         corpora = [corpus for corpus in library.corpora if corpus.domain == domain]
         everyone = [(corpus, question) for corpus in corpora for question in corpus.questions]
-        asked = [*some, *(library.ask(corpus, question, model) for corpus, question in everyone if not question.gold)]
-        for corpus in corpora:
-            strangers = [(other, question) for other, question in everyone if other is not corpus]
-            for other, question in chance.sample(strangers, min(len(strangers), FOREIGN * len(corpus.questions))):
-                asked.append(library.ask(other, question, model, corpus.name))
         answerable = [(corpus, question) for corpus, question in everyone if question.gold]
-        for size in FEW:
-            for number, (corpus, question) in enumerate(chance.sample(answerable, min(len(answerable), SMALL))):
-                asked.append(library.few(corpus, question, model, size, chance, is_answerable=number % 2 == 0))
-        for one in asked:
-            best = library.rank(one, model)[:3]
-            signs.append((domain, library.signs(one, model), not one.gold.isdisjoint(best)))
-    by_meaning = _logistic(signs, SIGNS)
-    by_words = _logistic(signs, tuple(name for name in SIGNS if name != "cosine"))
-    fitted = msgspec.structs.replace(model, confidence=by_meaning, confidence_by_words=by_words)
-    sure = [(domain, models.probability(by_meaning, found), answers) for domain, found, answers in signs if "cosine" in found]
-    floor = min(float(np.quantile([value for name, value, answers in sure if answers and name == domain], 1 - ANSWERED)) for domain in domains)
-    for domain, is_answer in product(domains, (True, False)):
-        below = [value < floor for name, value, answers in sure if name == domain and answers == is_answer]
-        sys.stdout.write(f"below the floor of {floor:.3f}, {domain}, {'answered' if is_answer else 'not answered'}: {100 * fmean(below):.1f} %\n")
-    return msgspec.structs.replace(fitted, floor=floor)
+        # The keys of another project's answers may be keys of this one as well.
+        strange = {
+            corpus.name: [msgspec.structs.replace(question, gold=frozenset()) for other, question in everyone if other is not corpus]
+            for corpus in corpora
+        }
+        asked = [(0, one) for one in some]
+        asked += [(0, library.ask(corpus, question, model)) for corpus, question in everyone if not question.gold]
+        for corpus in corpora:
+            strangers = strange[corpus.name]
+            chosen = chance.sample(strangers, min(len(strangers), FOREIGN * len(corpus.questions)))
+            asked += [(0, library.ask(corpus, question, model)) for question in chosen]
+        for size, number in product(FEW, range(SMALL)):
+            corpus, question = chance.choice(answerable)
+            if number % 4 == 0:
+                question = chance.choice(strange[corpus.name])
+            asked.append((size, library.few(corpus, question, model, size, chance, is_answerable=number % 2 == 1)))
+        for size, one in asked:
+            best = library.rank(one, model)[: confidence.JUDGED]
+            yield Signs(domain=domain, size=size, found=library.signs(one, model), answers=not one.gold.isdisjoint(best))
 
 
-def _logistic(signs: Sequence[tuple[str, dict[str, float], bool]], names: tuple[str, ...]) -> dict[str, float]:
-    known = [(domain, found, answers) for domain, found, answers in signs if "cosine" in found or "cosine" not in names]
-    table = np.array([[found[name] for name in names] for _, found, _ in known])
-    answers = np.array([answers for *_, answers in known], np.float64)
-    counts = defaultdict[tuple[str, bool], int](int)
-    for domain, _, answer in known:
-        counts[domain, answer] += 1
-    weight = np.array([1 / counts[domain, answer] for domain, _, answer in known])
+def _weights(signs: Sequence[Signs]) -> Array:
+    """Return the weight of each, by its domain, the size of its store and whether it answers."""
+    counts = Counter((one.domain, one.size, one.answers) for one in signs)
+    odds = [FEW.get(one.size, 1) for one in signs]
+    shares = [(each if one.answers else 1) / (1 + each) / (len(FEW) if one.size else 1) for one, each in zip(signs, odds, strict=True)]
+    return np.array([share / counts[one.domain, one.size, one.answers] for one, share in zip(signs, shares, strict=True)])
+
+
+def _logistic(signs: Sequence[Signs], names: tuple[str, ...]) -> dict[str, float]:
+    known = [one for one in signs if "log_cosine" in one.found or "log_cosine" not in names]
+    table = np.array([[one.found[name] for name in names] for one in known])
+    answers, weight = np.array([one.answers for one in known], np.float64), _weights(known)
 
     def loss(weights: Array) -> tuple[float, Array]:
         sure = expit(table @ weights)

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import shutil
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -12,12 +11,13 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from omegad import state as inline
+from omegad import state
+from omegad.events import CODEC
 from omegad.events.memory import MemoryStored
-from omegad.log import chain, event_log, reading
-from omegad.log.codec import decode, encode
+from omegad.log import chain, reading
 from omegad.log.decision import RequestKey
 from omegad.log.event import Event, RecordedEvent
+from omegad.log.inline import Inline
 from omegad.state import DecisionState, MemoryState
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
@@ -53,17 +53,19 @@ from tests.builders import (
 from tests.histories import STEPS, Step, history
 
 SECOND = 1_000_000
-TABLES = ("memory_guards", "embedding_guards", "tool_guards", "session_guards")
+TABLES = ("state_memories", "state_embeddings", "state_tool_calls", "state_sessions")
 GOLDEN = Path(__file__).parents[1] / "events" / "golden"
+
+
+INLINE = Inline(state.ALL)
 
 
 @contextlib.contextmanager
 def folded(*events: RecordedEvent) -> Iterator[Connection]:
     connection = open_in_memory()
-    run_script(connection, resources.files("omegad.log").joinpath("schema.sql").read_text(encoding="utf-8"))
-    inline.create(connection)
+    INLINE.replica(connection)
     for event in events:
-        inline.fold(connection, event)
+        INLINE.fold(connection, event)
     yield connection
     connection.close()
 
@@ -161,6 +163,7 @@ def test_a_memory_that_is_restored_is_active_with_the_time_it_had_or_for_ever(hi
 
 def test_a_contradiction_that_is_taken_back_is_known_no_more() -> None:
     denied = (stored(), contradicted("mem-1", "mem-2"))
+    assert the_change(*denied, deleted(), restored())["denied_by"] is None
     assert the_change(*denied, unlinked("mem-2", "mem-1", "contradicts")) == {"denied_by": None}
     assert the_change(*denied, unlinked("mem-2", "mem-1", "related")) == {}
     assert the_change(*denied, unlinked("mem-3", "mem-1", "contradicts")) == {}
@@ -177,7 +180,7 @@ def test_a_memory_that_is_reworded_waits_to_be_embedded_again(reworded: Event) -
         found = DecisionState(connection)
         assert [found.is_embedded("mem-1", name) for name in ("paper-1", "other")] == [False, False]
         assert found.is_embedded("mem-2", "paper-1")
-        inline.fold(connection, recorded(embedded(), 7))
+        INLINE.fold(connection, recorded(embedded(), 7))
         assert [found.is_embedded("mem-1", name) for name in ("paper-1", "other")] == [True, False]
 
 
@@ -187,13 +190,13 @@ def test_the_holder_of_a_content_can_be_found_at_the_moment() -> None:
         found = DecisionState(connection)
         assert [found.holder(key, now) is not None for now in (0, end - 1, end, end + 1)] == [True, True, False, False]
         assert [guard.is_active(now) for now in (end - 1, end) if (guard := found.memory("mem-1"))] == [True, False]
-        inline.fold(connection, recorded(edited("mem-1", "other"), 2))
+        INLINE.fold(connection, recorded(edited("mem-1", "other"), 2))
         assert found.holder(key, 0) is None
         assert found.holder(key_of("other"), 0) == found.memory("mem-1")
         for position, hidden in enumerate((superseded("mem-1", "x"), deleted(), expired()), 3):
-            inline.fold(connection, recorded(hidden, position))
+            INLINE.fold(connection, recorded(hidden, position))
             assert found.holder(key_of("other"), 0) is None
-        inline.fold(connection, recorded(restored(), 6))
+        INLINE.fold(connection, recorded(restored(), 6))
         assert found.holder(key_of("other"), 0) is not None
 
 
@@ -207,7 +210,7 @@ def test_of_two_holders_the_older_is_named() -> None:
 
 def test_an_event_about_a_memory_that_is_not_there_is_known_of_nothing() -> None:
     with folded(recorded(rated("x"), 1), recorded(restored("x"), 2), recorded(edited("x"), 3)) as connection:
-        assert rows(connection, "SELECT * FROM memory_guards") == []
+        assert rows(connection, "SELECT * FROM state_memories") == []
 
 
 def snapshot(connection: Connection) -> dict[str, list[tuple[Any, ...]]]:
@@ -215,25 +218,28 @@ def snapshot(connection: Connection) -> dict[str, list[tuple[Any, ...]]]:
 
 
 @given(STEPS)
-def test_guards_made_again_from_the_log_are_those_that_were_written_with_it(steps: list[Step]) -> None:
-    events = [recorded(event, position) for position, event in enumerate(history(steps), 1)]
-    with folded(*events) as connection, pytest.MonkeyPatch.context() as patch:
-        before = snapshot(connection)
-        for event in events:
-            _write(connection, event)
-        patch.setattr(inline, "REFOLD_BATCH", 3)
-        with writing(connection):
-            inline.drop(connection)
-            inline.create(connection)
-            inline.refold(connection)
-        assert snapshot(connection) == before
+def test_state_made_again_from_the_log_is_that_which_was_written_with_it(steps: list[Step]) -> None:
+    connection = open_in_memory()
+    run_script(connection, resources.files("omegad.log").joinpath("schema.sql").read_text(encoding="utf-8"))
+    assert INLINE.prepare(connection) is None
+    for position, event in enumerate(history(steps), 1):
+        _write(connection, recorded(event, position))
+        INLINE.fold(connection, recorded(event, position))
+    before = INLINE.digests(connection)
+    assert set(before) == {"memories", "tool_calls"}
+    with writing(connection):
+        INLINE.reset(connection)
+    while INLINE.catch_up(connection, CODEC, 3) is not None:
+        assert not steps or INLINE.digests(connection) == {}
+    assert INLINE.digests(connection) == before
+    connection.close()
 
 
 def _write(connection: Connection, event: RecordedEvent) -> None:
     assert isinstance(event.event, Event)
     envelope = tuple(getattr(event, name) for name in RecordedEvent.__struct_fields__[:13])
     connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*envelope, b"", event.chain))
-    connection.execute("INSERT INTO payloads VALUES (?, ?, ?)", (event.position, b"", encode(event.event).decode()))
+    connection.execute("INSERT INTO payloads VALUES (?, ?, ?)", (event.position, b"", CODEC.encode(event.event).decode()))
 
 
 OLD_GUARDS = """
@@ -274,8 +280,10 @@ def downgrade(path: Path) -> None:
         connection.execute("UPDATE payloads SET body = :body WHERE position = :at", changed)
     for table in TABLES:
         connection.execute(f"DROP TABLE {table}")
+    connection.execute("DROP TABLE inline_projections")
     run_script(connection, OLD_GUARDS)
     connection.execute("UPDATE identity SET format = 1")
+    connection.execute("PRAGMA user_version=77")  # by which the first releases knew who had filled their tables
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.close()
 
@@ -290,9 +298,9 @@ async def old_log(path: Path) -> None:
     downgrade(path)
 
 
-def contents(path: Path, *tables: str) -> dict[str, list[tuple[Any, ...]]]:
+def contents(path: Path, *tables: str, columns: str = "*") -> dict[str, list[tuple[Any, ...]]]:
     connection = open_writer(path, durable=False)
-    found = {table: rows(connection, f"SELECT * FROM {table} ORDER BY 1") for table in tables}
+    found = {table: rows(connection, f"SELECT {columns} FROM {table} ORDER BY 1") for table in tables}
     connection.close()
     return found
 
@@ -308,6 +316,7 @@ async def test_a_log_of_the_first_format_opens_with_every_byte_of_its_events_and
     async with running_log(tmp_path / "log.db", FakeClock(seed=2)) as log:
         assert log.head == 11
         events = await everything(log)
+        await log.settled()
         assert (await log.verify(lambda *_: None)).ok
         found = await log._writer.run(lambda connection: [DecisionState(connection).memory(f"mem-{n}") for n in (1, 2, 3)])
         tables = await log._writer.run(snapshot)
@@ -315,7 +324,8 @@ async def test_a_log_of_the_first_format_opens_with_every_byte_of_its_events_and
     assert contents(tmp_path / "log.db", *KEPT)["events"][:11] == before["events"]
     assert contents(tmp_path / "log.db", *KEPT)["payloads"][:11] == before["payloads"]
     assert contents(tmp_path / "log.db", "requests", "erasures", "identity")["requests"] == before["requests"]
-    assert contents(tmp_path / "log.db", "identity")["identity"][0][2] == event_log.FORMAT
+    assert contents(tmp_path / "log.db", "identity")["identity"][0][2] == reading.FORMAT
+    assert not [name for (name,) in contents(tmp_path / "log.db", "sqlite_schema", columns="name")["sqlite_schema"] if "guards" in name]
     one, two, three = found
     assert isinstance(events[0].event, MemoryStored)
     assert (events[0].tag, events[0].event.content, events[0].event.on_probation) == ("memory.stored@1", "one", False)
@@ -324,57 +334,22 @@ async def test_a_log_of_the_first_format_opens_with_every_byte_of_its_events_and
     assert three
     assert (one.state, one.pending, one.ttl_seconds, one.expires_at) == ("active", False, 60, events[0].occurred_at + 60 * SECOND)
     assert (one.event_type, one.session_id, one.changed_at, two.state, three.state) == ("memory", "session-1", 2, "superseded", "deleted")
-    assert (tables["embedding_guards"], tables["session_guards"]) == ([("mem-1", "paper-1")], [("session-1", 2)])
-    assert [row[:2] for row in tables["tool_guards"]] == [("session-1", "toolu-1"), ("session-1", "toolu-2")]
-
-
-async def test_an_upgrade_that_fails_leaves_the_file_as_it_was_and_succeeds_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, genuine = tmp_path / "log.db", inline.fold
-    await old_log(path)
-    everything_of_it = (*KEPT, *TABLES, "identity")
-    shutil.copy(path, tmp_path / "before.db")
-
-    def fold(connection: Connection, event: RecordedEvent) -> None:
-        if event.position == 5:
-            raise RuntimeError("out of luck")
-        genuine(connection, event)
-
-    monkeypatch.setattr(inline, "fold", fold)
-    with pytest.raises(RuntimeError, match="out of luck"):
-        async with event_log.opened(path, FakeClock()):
-            pass
-    assert contents(path, *everything_of_it) == contents(tmp_path / "before.db", *everything_of_it)
-    assert contents(path, "memory_guards")["memory_guards"] == [("mem-1", "key", 1, 1, "active", 1)]
-    monkeypatch.undo()
-    async with event_log.opened(path, FakeClock()) as log:
-        assert log.head == 11
-    assert contents(path, "identity")["identity"][0][2] == event_log.FORMAT
-
-
-async def test_a_log_of_today_is_not_folded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with running_log(tmp_path / "log.db") as log:
-        await append(log, stored())
-
-    def refold(_connection: Connection) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(inline, "refold", refold)
-    async with event_log.opened(tmp_path / "log.db", FakeClock()) as log:
-        assert await log._writer.run(lambda connection: DecisionState(connection).memory("mem-1"))
+    assert (tables["state_embeddings"], tables["state_sessions"]) == ([("mem-1", "paper-1")], [("session-1", 2)])
+    assert [row[:2] for row in tables["state_tool_calls"]] == [("session-1", "toolu-1"), ("session-1", "toolu-2")]
 
 
 def test_a_memory_of_the_first_version_has_no_automatic_tags_and_was_asked_for() -> None:
     body = (GOLDEN / "memory.stored@1.json").read_bytes()
-    event = decode("memory.stored@1", body)
+    event = CODEC.decode("memory.stored@1", body)
     assert isinstance(event, MemoryStored)
     assert (event.auto_tags, event.on_probation) == ((), False)
-    kept = {name: value for name, value in json.loads(encode(event)).items() if name not in {"type", "auto_tags", "on_probation"}}
+    kept = {name: value for name, value in json.loads(CODEC.encode(event)).items() if name not in {"type", "auto_tags", "on_probation"}}
     assert kept == {name: value for name, value in json.loads(body).items() if name != "type"}
 
 
 async def test_reading_tells_the_tag_that_was_written_and_the_event_of_today(tmp_path: Path) -> None:
     await old_log(tmp_path / "log.db")
     connection = open_writer(tmp_path / "log.db", durable=False)
-    first = reading.read(connection, 0, 1)[0]
+    first = reading.read(connection, CODEC, 0, 1)[0]
     connection.close()
     assert (first.tag, type(first.event)) == ("memory.stored@1", MemoryStored)

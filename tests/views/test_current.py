@@ -2,16 +2,19 @@
 
 import asyncio
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
 import pytest
 
 import projections
-from omegad.errors import Invalid, Refused, StorageFull, ViewFailed
+from omegad.daemon import VOCABULARY
+from omegad.errors import Invalid, LogLost, Refused, StorageFull, ViewFailed
+from omegad.log import event_log
 from omegad.log.event_log import EventLog
 from omegad.storage.driver import Connection
-from omegad.views import generation
+from omegad.views import current, generation, log_check
 from omegad.views.current import Views
 from tests.builders import (
     PATIENCE_S,
@@ -24,6 +27,7 @@ from tests.builders import (
     evolved,
     expired,
     linked,
+    look_up,
     promoted,
     queried,
     rated,
@@ -160,30 +164,30 @@ async def test_damage_that_only_a_reader_meets_is_mended_too(tmp_path: Path, clo
         assert found == 62
 
 
-async def test_views_of_another_log_are_refused_and_built_again(tmp_path: Path, clock: FakeClock) -> None:
+async def test_a_log_that_is_not_the_one_that_the_views_have_seen_is_refused(tmp_path: Path, clock: FakeClock) -> None:
     """A log restored from a backup, to which other events were appended, reaches the same positions with another history."""
     async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
         await append(log, queried(text="kept"))
         await append(log, queried(text="lost"))
         await views.wait_for(2, ["a"])
-        assert await ids(views, "a") == [1, 2]
-    for name in names_in(tmp_path, "log.db*"):
-        (tmp_path / name).unlink()
-    async with running_log(tmp_path / "log.db", clock) as log:
-        await append(log, tool_called(), queried(text="kept"), tool_called(2))
+        file = views.file
+    for count, complaint in ((0, "which ends at 0"), (1, "which ends at 1"), (3, "which has another there")):
+        for name in names_in(tmp_path, "log.db*"):
+            (tmp_path / name).unlink()
+        async with running_log(tmp_path / "log.db", clock) as log:
+            await append(log, *[queried(text="other")] * count)
+        (tmp_path / "views.db").unlink(missing_ok=True)  # a file that nothing points at may be the last copy just as well
+        for _ in range(2):
+            with pytest.raises(LogLost, match=f"has seen event 2 of log.db, {complaint}"):
+                async with event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log, current.opened(tmp_path, log, [counter("a")], look_up, 1):
+                    pass
+        assert file.exists()
+    aside = log_check.set_aside(tmp_path, datetime(2026, 1, 2, tzinfo=UTC))
+    assert [path.name for path in aside] == [f"{file.name}.of-another-log-20260102T000000"]
     async with views_of(tmp_path, clock, [counter("a")]) as (_, views):
         await views.wait_for(3, ["a"])
-        assert await ids(views, "a") == [2]
-
-
-async def test_views_ahead_of_their_log_are_refused(tmp_path: Path, clock: FakeClock) -> None:
-    async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
-        await append(log, queried(), queried())
-        await views.wait_for(2, ["a"])
-    (tmp_path / "log.db").unlink()
-    async with views_of(tmp_path, clock, [counter("a")]) as (_, views):
-        assert views.driver.position() == 0
-        assert await ids(views, "a") == []
+        assert await ids(views, "a") == [1, 2, 3]
+    assert aside[0].exists()
 
 
 @pytest.mark.parametrize("names", [(), ("retrievals",)], ids=["all", "one"])

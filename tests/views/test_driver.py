@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 import projections
+from omegad.daemon import VOCABULARY
 from omegad.errors import StorageFull, ViewFailed
 from omegad.events.memory import MemoryStored
 from omegad.events.retrieval import MemoryQueried
@@ -20,11 +21,11 @@ from omegad.log import event_log
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Event, RecordedEvent
 from omegad.log.event_log import EventLog
+from omegad.projection import Embedding, Projection, Statement
 from omegad.storage.driver import Connection
 from omegad.views import checkpoints, current
 from omegad.views.applying import Lookup
 from omegad.views.checkpoints import Checkpoint
-from omegad.views.contract import Embedding, Projection, Statement
 from omegad.views.current import Views
 from tests.builders import PATIENCE_S, FakeClock, append, at_most, embedded, look_up, queried, rows, stored, tool_called, until
 
@@ -54,7 +55,7 @@ def counter(name: str = "counter", *, poison: str = "", version: int = 1, events
 @asynccontextmanager
 async def views_of(home: Path, clock: FakeClock, all_of: Sequence[Projection], lookup: Lookup = look_up) -> AsyncIterator[tuple[EventLog, Views]]:
     async with (
-        event_log.opened(home / "log.db", clock) as log,
+        event_log.opened(home / "log.db", clock, VOCABULARY) as log,
         current.opened(home, log, all_of, lookup, 1) as views,
         anyio.create_task_group() as tasks,
     ):
@@ -123,7 +124,7 @@ async def test_an_event_of_a_newer_version_fails_only_the_projections_of_its_nou
         into: str
 
     both = [counter("memory"), counter("tool", events=(ToolCalled,))]
-    async with event_log.opened(tmp_path / "log.db", clock) as log, anyio.create_task_group() as tasks:
+    async with event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log, anyio.create_task_group() as tasks:
         tasks.start_soon(log.run)
         await append(log, queried(), MemoryMerged(into="mem-1"), tool_called())
         await log.drain()
@@ -145,7 +146,7 @@ async def test_a_payload_that_cannot_be_read_throws_no_view_away(tmp_path: Path,
 
     both = [counter("memory"), counter("tool", events=(ToolCalled,))]
     later = MemoryQueriedLater(**msgspec.structs.asdict(queried()))
-    async with event_log.opened(tmp_path / "log.db", clock) as log, anyio.create_task_group() as tasks:
+    async with event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log, anyio.create_task_group() as tasks:
         tasks.start_soon(log.run)
         await append(log, queried(), later, tool_called())
         await log.drain()
@@ -200,7 +201,7 @@ async def test_rows_and_checkpoint_are_committed_together_or_not_at_all(tmp_path
     for delay in range(25):
         home = tmp_path / str(delay)
         home.mkdir()
-        async with event_log.opened(home / "log.db", clock) as log, anyio.create_task_group() as tasks:
+        async with event_log.opened(home / "log.db", clock, VOCABULARY) as log, anyio.create_task_group() as tasks:
             tasks.start_soon(log.run)
             await append(log, *[queried()] * 300)
             async with current.opened(home, log, [counter("a")], look_up, 1) as views:
@@ -327,7 +328,7 @@ async def test_an_erased_event_is_passed_over(tmp_path: Path, clock: FakeClock) 
     async with views_of(tmp_path, clock, [counter("a", events=every)]) as (log, views):
         await append(log, stored(), queried(), PayloadErased(positions=(1,), reason="asked for"))
         await views.wait_for(3, ["a"])
-    async with event_log.opened(tmp_path / "log.db", clock) as log:
+    async with event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log:
         await log._writer.run(lambda c: c.execute("DELETE FROM payloads WHERE position = 1").fetchall())
     async with views_of(tmp_path, clock, [counter("a", version=2, events=every)]) as (log, views):
         await views.wait_for(3, ["a"])

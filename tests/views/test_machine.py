@@ -18,7 +18,7 @@ from omegad.config import Config
 from omegad.embedding import embedder
 from omegad.errors import Conflict, NotFound, Refused
 from omegad.log.decision import Proposal
-from omegad.views.digest import Digest, digest
+from omegad.storage.digest import Digest, digest
 from tests.builders import FakeClock, FakeModel, Served, everything, paths_in, put_model, served
 from tests.projections.test_contract import Views
 
@@ -236,7 +236,7 @@ class Home(RuleBasedStateMachine):
             self._hide(memory_id)
         if are_recorded:
             named = (*self.active, *self.hidden)
-            self.run(self.it.daemon.parts.log.append(Proposal(decide=partial(lifecycle.expire, named))))
+            self.run(self.it.daemon.services.log.append(Proposal(decide=partial(lifecycle.expire, named))))
 
     @rule(tool_use_id=st.sampled_from(["t1", "t2", "t3"]))
     def call_a_tool(self, tool_use_id: str) -> None:
@@ -273,9 +273,9 @@ class Home(RuleBasedStateMachine):
     @rule(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=9))
     def show_the_log_in_other_batches(self, sizes: list[int]) -> None:
         self.run(self.it.caught_up())
-        shown, live = self.run(self.it.daemon.parts.views.read(_shown))
+        shown, live = self.run(self.it.daemon.services.views.read(_shown))
         # Vectors and queries are logged at moments of their own: what came after the views were read is left out.
-        log = self.run(everything(self.it.daemon.parts.log))[:shown]
+        log = self.run(everything(self.it.daemon.services.log))[:shown]
         anew, start = Views(), 0
         for size in (*sizes, len(log)):
             anew.apply(log[start : start + size])
@@ -287,9 +287,8 @@ class Home(RuleBasedStateMachine):
         """Wait until nothing lacks its vectors."""
         for _ in range(1_000):
             await self.it.caught_up()
-            if not await self.it.daemon.parts.views.read(_lacking):
+            if not await self.it.daemon.services.views.read(_lacking):
                 return
-            self.it.daemon.backlog.wake()
             await asyncio.sleep(0.005)
         raise AssertionError("the backlog is never worked off")
 

@@ -6,6 +6,7 @@ and `columns` (vectors) and the sessions. What each shows is in `features`, what
 `model.json`), what follows in `ranking` and `confidence`.
 """
 
+from omegad.queries.search.answering import METHODS
 from omegad.queries.search.pipeline import VIEWS, Answer, Explanation, Matches, QueryMemory, Result, Sources, position, search
 
-__all__ = ["VIEWS", "Answer", "Explanation", "Matches", "QueryMemory", "Result", "Sources", "position", "search"]
+__all__ = ["METHODS", "VIEWS", "Answer", "Explanation", "Matches", "QueryMemory", "Result", "Sources", "position", "search"]

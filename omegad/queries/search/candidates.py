@@ -143,14 +143,14 @@ def _candidates(
     rare: Sequence[float],
     beside: tuple[Mapping[int, str], set[tuple[int, int]]],
 ) -> Candidates:
-    place = {row: i for i, row in enumerate(rows)}
     cosines, scores = np.array([cosine.get(row, 0.0) for row in rows]), np.array([bm25.get(row, 0.0) for row in rows])
     embedded = np.array([row in cosine for row in rows], np.bool_)
     cosines = np.where(embedded, cosines, UNSEEN * cosines.max(initial=0.0) * scores / (scores.max(initial=0.0) or 1.0))
     session, found = beside
-    pairs = np.array([(place[row], place[other]) for row, other in found if row in place and other in place], np.intp).reshape(-1, 2)
-    near_bm25 = np.zeros(len(rows))
-    np.add.at(near_bm25, pairs[:, 0], scores[pairs[:, 1]])
+    near_bm25 = dict.fromkeys(rows, 0.0)
+    for row, other in found:
+        if row in near_bm25 and other in near_bm25:
+            near_bm25[row] += bm25.get(other, 0.0)
     numbers: dict[str | int, int] = {}
     return Candidates(
         ids=np.array(rows, np.int64),
@@ -158,7 +158,7 @@ def _candidates(
         is_embedded=embedded,
         bm25=scores,
         rare=np.array(rare),
-        near_bm25=near_bm25,
+        near_bm25=np.array(list(near_bm25.values())),
         session=np.array([numbers.setdefault(session.get(row, row), len(numbers)) for row in rows], np.intp),
     )
 

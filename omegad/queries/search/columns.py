@@ -55,6 +55,7 @@ class Columns:
             **{name: np.empty(0, np.int32) for name in NAMED},
         }
         self._codes: dict[str, dict[str | None, int]] = {name: {} for name in NAMED}
+        self._ascending: tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]] | None = None  # the indices in order of their memories, and these
 
     @property
     def memory(self) -> npt.NDArray[np.int64]:
@@ -69,7 +70,7 @@ class Columns:
     @property
     def size_bytes(self) -> int:
         """How much memory the arrays take."""
-        return sum(array.nbytes for array in self._arrays.values())
+        return sum(array.nbytes for array in (*self._arrays.values(), *(self._ascending or ())))
 
     def extend(self, rows: list[tuple[Any, ...]]) -> None:
         """Add rows of the columns of `SOURCE`."""
@@ -85,7 +86,7 @@ class Columns:
         for name, values in zip(NAMED, named, strict=True):
             codes = self._codes[name]
             self._arrays[name][part] = [codes.setdefault(value, len(codes)) for value in values]
-        self.count = end
+        self.count, self._ascending = end, None
 
     def change(self, row: int, current: npt.NDArray[np.bool_], *, is_active: bool, expires_us: int | None) -> None:
         """Note whether, and until when, a memory row is active; of its vectors only the *current* ones still stand for it."""
@@ -93,8 +94,31 @@ class Columns:
         self._arrays["active"][: self.count][of_row] = current[of_row] if is_active else False
         self._arrays["expires"][: self.count][of_row] = NEVER if expires_us is None else expires_us
 
+    def of_rows(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Return the indices of the vectors of some memory rows, and where in *rows* each one's memory stands; in order of both."""
+        order, memories = self._sorted()
+        start = np.searchsorted(memories, rows, "left")
+        counts = np.searchsorted(memories, rows, "right") - start
+        which = np.repeat(np.arange(len(rows)), counts)
+        return order[np.arange(len(which)) + np.repeat(start - counts.cumsum() + counts, counts)], which
+
+    def memories(self, wanted: Selection) -> npt.NDArray[np.int64]:
+        """Return the memory rows that are selected, active and not expired, in ascending order."""
+        order, memories = self._sorted()
+        found = memories[self._mask(wanted)[order]]
+        return found[np.diff(found, prepend=-1) > 0]
+
     def chosen(self, wanted: Selection) -> npt.NDArray[np.intp]:
         """Return the indices of the vectors whose memories are selected, active and not expired."""
+        return np.flatnonzero(self._mask(wanted))
+
+    def _sorted(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
+        if self._ascending is None:
+            order = np.argsort(self.memory, kind="stable")
+            self._ascending = order, self.memory[order]
+        return self._ascending
+
+    def _mask(self, wanted: Selection) -> npt.NDArray[np.bool_]:
         part = slice(0, self.count)
         mask = self._arrays["active"][part] & (self._arrays["expires"][part] > wanted.now_us)
         for name, values in wanted.named.items():
@@ -107,7 +131,7 @@ class Columns:
             mask &= self._arrays["created"][part] <= wanted.until_us
         if wanted.among is not None:
             mask &= np.isin(self._arrays["memory"][part], list(wanted.among))
-        return np.flatnonzero(mask)
+        return mask
 
 
 def grown(array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:

@@ -13,13 +13,14 @@ from omegad.queries.search.model import Model, probability
 from omegad.queries.search.question import Question
 from omegad.storage.driver import Connection
 
+UNRELATED = 0.1  # a cosine that is usual for texts that have nothing to do with each other, below which differences say little
 FEW = 100  # memories, among which it says little that a word is in none
 JUDGED = 3  # of the best results, for whether any of them answers
 PERIOD = SHOWN.index("period")
 
 
 def signs(connection: Connection, best: Mapping[int, Shown | None], sought: Sought, question: Question, known: Candidates) -> dict[str, float]:
-    """Return what speaks for, or against, any of the best results, by their rows, being an answer; without `cosine` where none has one."""
+    """Return what speaks for, or against, any of the best results, by their rows, being an answer; without `log_cosine` where none has one."""
     places = [place for row in best if (place := known.place(row)) is not None and known.is_embedded[place]]
     vocabulary = sought.vocabulary
     in_period = float(any(one is not None and one.features[PERIOD] > 0 for one in best.values()))
@@ -34,11 +35,15 @@ def signs(connection: Connection, best: Mapping[int, Shown | None], sought: Soug
         "unknown_names": many * unknown_names,
         "lacks_names": float(bool(question.identifiers) and not any(held)),
         "in_period": in_period,
-        "log10_memories": math.log10(1 + memories),
+        # How the greatest of so many cosines grows that have nothing to do with the question.
+        "by_chance": math.sqrt(math.log(max(1, memories))),
     }
-    return found | ({"cosine": max(float(known.cosine[place]) for place in places)} if sought.vector is not None and places else {})
+    if sought.vector is None or not places:
+        return found
+    cosine = max(float(known.cosine[place]) for place in places)
+    return found | {"log_cosine": math.log(UNRELATED + max(0.0, cosine))}
 
 
 def confidence(found: dict[str, float], model: Model) -> float:
     """Return the probability, 0 to 1; by words alone where none of the best has a vector, or the question has none."""
-    return probability(model.confidence if "cosine" in found else model.confidence_by_words, found)
+    return probability(model.confidence if "log_cosine" in found else model.confidence_by_words, found)

@@ -101,13 +101,14 @@ def _held(question: Question, texts: Sequence[str]) -> Array:
     words, first_words = zip(*map(_words, texts), strict=True)
     asked = tuple(dict.fromkeys(question.words))
     pairs = frozenset(pairwise(question.words))
-    sets = [frozenset(each) for each in words]
+    sets = [frozenset(asked).intersection(each) for each in words]
     holds = np.array([[word in held for word in asked] for held in sets], np.float64).reshape(len(sets), len(asked))
     begins = np.array([[word in begun for word in asked] for begun in first_words], np.float64).reshape(len(sets), len(asked))
     counts = holds.sum(axis=0)
     rarity = np.log(1 + (len(sets) - counts + 0.5) / (counts + 0.5))
     whole = float(rarity.sum()) or 1.0
-    in_a_row = [len(pairs.intersection(pairwise(each))) / (len(pairs) or 1) for each in words]
+    may_have = [any(map(held.issuperset, pairs)) for held in sets]
+    in_a_row = [len(pairs.intersection(pairwise(each))) / len(pairs) if may else 0.0 for each, may in zip(words, may_have, strict=True)]
     named = _named(question)
     return np.column_stack([[_identifiers(named, text) for text in texts], holds @ rarity / whole, begins @ rarity / whole, in_a_row])
 

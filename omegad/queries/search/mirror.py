@@ -2,8 +2,8 @@
 
 Of the first few thousand the vectors themselves are kept as well, so that a small store is searched without reading any.
 
-The mirror is a cache of the vectors view, brought up to the reader's moment before each search. It answers within a millisecond where
-the index in the file needs tens.
+The mirror is a cache of the vectors view, which `sync` brings up to the reader's moment before each search. It answers within a
+millisecond where the index in the file needs tens.
 """
 
 import threading
@@ -22,6 +22,8 @@ WORDS = DIMENSIONS // 64
 RESCORED = 256  # neighbours by sign bits whose exact cosine is computed
 EXACT_MAX = 16_384  # vectors that are also kept whole, 24 MiB; those beyond are read from the file when they are rescored
 CHUNK = 4_096
+AT_ONCE = 64  # vectors that are picked and multiplied together: larger arrays are new pages from the system each time, at twice the cost
+SIGNS_AT_ONCE = 8_192
 
 _VECTORS = f"SELECT v.id, v.vector, {SOURCE} FROM memory_vectors AS v LEFT JOIN memories AS m ON m.node_id = v.memory_id"
 _NEW_VECTORS = f"{_VECTORS} WHERE v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL ORDER BY v.id LIMIT ?"
@@ -36,7 +38,7 @@ class Mirror:
     """The sign bits of the vectors of one embedder in one file of views. Safe to use from several reading threads."""
 
     def __init__(self, embedder_id: str) -> None:
-        """Start empty; the first search fills it."""
+        """Start empty; the first `sync` fills it."""
         self.embedder_id = embedder_id
         self._lock = threading.Lock()
         self._last_vector = 0
@@ -63,7 +65,6 @@ class Mirror:
         A memory of several passages is there once, with its nearest.
         """
         with self._lock:
-            self._sync(connection)
             chosen = self._columns.chosen(wanted)
             if len(chosen) > RESCORED:
                 chosen = chosen[np.argpartition(self._differing(vector, chosen), RESCORED)[:RESCORED]]
@@ -77,41 +78,33 @@ class Mirror:
     def selected(self, wanted: Selection) -> npt.NDArray[np.int64]:
         """Return the memory rows that are selected, in ascending order; rows without vectors are not."""
         with self._lock:
-            return np.unique(self._columns.memory[self._columns.chosen(wanted)])
+            return self._columns.memories(wanted)
 
     def without(self, memory_rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return those of the memory rows that it holds no vector of."""
-        if not len(memory_rows):
-            return memory_rows
         with self._lock:
-            return memory_rows[~np.isin(memory_rows, self._columns.memory)]
+            return np.delete(memory_rows, self._columns.of_rows(memory_rows)[1])
 
     def cosines_of(self, connection: Connection, vector: bytes, memory_rows: Sequence[int]) -> dict[int, float]:
         """Return, by memory row, the cosine of its nearest passage; rows without vectors are left out."""
         if not memory_rows:
             return {}
         with self._lock:
-            known = min(self._columns.count, EXACT_MAX)
-            # A memory that has passages beyond the ones that are kept whole is read from the file.
-            rows = np.array(memory_rows, np.int64)
-            whole = rows[~np.isin(rows, self._columns.memory[known:])]
-            chosen = np.isin(self._columns.memory[:known], whole) & self._columns.active[:known]
-            best = dict(self._rescored(connection, vector, np.flatnonzero(chosen)))
+            indices, _ = self._columns.of_rows(np.array(memory_rows, np.int64))
+            best = dict(self._rescored(connection, vector, indices[self._columns.active[indices]]))
         return cosines_of_memories(connection, vector, self.embedder_id, [row for row in memory_rows if row not in best]) | best
 
     def vectors_of(self, connection: Connection, memory_rows: Sequence[int]) -> npt.NDArray[np.float64]:
         """Return the vector of the first passage of each memory row, in the order given: shape (rows, 384), zeros where there is none."""
         found = np.zeros((len(memory_rows), DIMENSIONS))
         with self._lock:
-            rows = np.array(memory_rows, np.int64)
-            indices = np.flatnonzero(np.isin(self._columns.memory, rows) & self._columns.active)
-            first: dict[int, int] = {}
-            for index in indices.tolist():
-                first.setdefault(int(self._columns.memory[index]), index)
-            place = {int(row): i for i, row in enumerate(rows)}
-            kept = {place[row]: index for row, index in first.items() if index < EXACT_MAX}
-            read = {int(self._ids[index]): place[row] for row, index in first.items() if index >= EXACT_MAX}
-            found[list(kept)] = self._exact[list(kept.values())]
+            indices, which = self._columns.of_rows(np.array(memory_rows, np.int64))
+            is_active = self._columns.active[indices]
+            places, first = np.unique(which[is_active], return_index=True)
+            indices = indices[is_active][first]
+            is_kept = indices < EXACT_MAX
+            found[places[is_kept]] = self._exact[indices[is_kept]]
+            read = dict(zip(self._ids[indices[~is_kept]].tolist(), places[~is_kept].tolist(), strict=True))
         sql = "SELECT id, vector FROM memory_vectors WHERE id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
         for vector_id, blob in connection.execute(sql, (str(list(read)),)) if read else ():
             found[read[vector_id]] = np.frombuffer(blob, "<f4")
@@ -119,25 +112,27 @@ class Mirror:
 
     def _differing(self, vector: bytes, chosen: npt.NDArray[np.intp]) -> npt.NDArray[np.uint16]:
         """Return in how many of their 384 signs the chosen vectors differ from one."""
-        count = len(chosen)
-        differing = np.zeros(count, np.uint16)
-        for words, asked in zip(self._bits, _signs(np.frombuffer(vector, "<f4")), strict=True):
-            # To pick all of them one by one would copy them.
-            of_chosen = words[:count] if count == self._columns.count else words[chosen]
-            differing += np.bitwise_count(of_chosen ^ asked)
+        count, is_all = len(chosen), len(chosen) == self._columns.count
+        differing, signs = np.zeros(count, np.uint16), _signs(np.frombuffer(vector, "<f4"))
+        for part in (slice(start, start + SIGNS_AT_ONCE) for start in range(0, count, SIGNS_AT_ONCE)):
+            for words, asked in zip(self._bits, signs, strict=True):
+                # To pick all of them one by one would copy them.
+                differing[part] += np.bitwise_count((words[:count][part] if is_all else words[chosen[part]]) ^ asked)
         return differing
 
     def _rescored(self, connection: Connection, vector: bytes, chosen: npt.NDArray[np.intp]) -> list[tuple[int, float]]:
         """Return (memory row, exact cosine) of the chosen vectors, nearest first, equals by row, each memory once with its nearest."""
         kept, read = chosen[chosen < EXACT_MAX], chosen[chosen >= EXACT_MAX]
-        rows, found = self._columns.memory[kept], np.array(_products(self._exact[kept], vector))
+        parts = [_products(self._exact[kept[start : start + AT_ONCE]], vector) for start in range(0, len(kept), AT_ONCE)]
+        rows, found = self._columns.memory[kept], np.concatenate([*parts, np.empty(0)])
         if len(read):
             known = cosines(connection, vector, self._ids[read].tolist())
             read = read[np.isin(self._ids[read], list(known))]
             rows, found = np.append(rows, self._columns.memory[read]), np.append(found, [known[row] for row in self._ids[read].tolist()])
-        order = np.lexsort((rows, -found))
-        first = np.sort(np.unique(rows[order], return_index=True)[1])
-        return list(zip(rows[order][first].tolist(), found[order][first].tolist(), strict=True))
+        order, best = np.lexsort((rows, -found)), dict[int, float]()
+        for row, cosine in zip(rows[order].tolist(), found[order].tolist(), strict=True):
+            best.setdefault(row, cosine)
+        return list(best.items())
 
     def _sync(self, connection: Connection) -> None:
         if self._last_change is None:
@@ -180,7 +175,7 @@ def cosines(connection: Connection, vector: bytes, vector_ids: Sequence[int]) ->
         return {}
     sql = "SELECT id, vector FROM memory_vectors WHERE id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
     rows = connection.execute(sql, (str(list(vector_ids)),)).fetchall()
-    return dict(zip((row[0] for row in rows), _products(_matrix([row[1] for row in rows]), vector), strict=True))
+    return dict(zip((row[0] for row in rows), _products(_matrix([row[1] for row in rows]), vector).tolist(), strict=True))
 
 
 def cosines_of_memories(connection: Connection, vector: bytes, embedder_id: str, memory_rows: Sequence[int]) -> dict[int, float]:
@@ -193,7 +188,7 @@ def cosines_of_memories(connection: Connection, vector: bytes, embedder_id: str,
     """
     rows = connection.execute(sql, (embedder_id, str(list(memory_rows)))).fetchall()
     best: dict[int, float] = {}
-    for (row, _), cosine in zip(rows, _products(_matrix([row[1] for row in rows]), vector), strict=True):
+    for (row, _), cosine in zip(rows, _products(_matrix([row[1] for row in rows]), vector).tolist(), strict=True):
         best[row] = max(cosine, best.get(row, -1.0))
     return best
 
@@ -202,11 +197,10 @@ def _matrix(blobs: list[bytes]) -> npt.NDArray[np.float32]:
     return np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), DIMENSIONS)
 
 
-def _products(matrix: npt.NDArray[np.float32], vector: bytes) -> list[float]:
+def _products(matrix: npt.NDArray[np.float32], vector: bytes) -> npt.NDArray[np.float64]:
     # One row at a time, and not by a library of matrices, so that a cosine does not depend on which others are computed with it.
-    products = np.einsum("ij,j->i", matrix, np.frombuffer(vector, "<f4"), optimize=False)
-    found: list[float] = products.tolist()
-    return found
+    products: npt.NDArray[np.float32] = np.einsum("ij,j->i", matrix, np.frombuffer(vector, "<f4"), optimize=False)
+    return products.astype(np.float64)
 
 
 def _signs(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:

@@ -43,19 +43,18 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
-    """Find memories: by meaning and words (`hybrid`), meaning, any of the words, or the words in a row (`phrase`).
+    """Find memories by meaning and by words. Modes are both (`hybrid`), meaning, any of the words, and the words in a row (`phrase`).
 
     `widen` also answers with what the edges of the best lead to; it must pass the filters as everything does. `asked_in` is the session
     that asks, for receipts and what use proves; `session_id` is a filter like the others.
     """
 
-    text: Annotated[str, Meta(min_length=1, max_length=8_192)]
-    limit: Annotated[int, Meta(ge=1, le=100)] = 10
-    mode: Mode = "hybrid"
-    min_position: Annotated[int, Meta(ge=0)] | None = None
-    asked_in: One | None = None
-    explain: bool = False
-    widen: bool = False
+    text: Annotated[str, Meta(min_length=1, max_length=8_192, description="what to look for")]
+    limit: Annotated[int, Meta(ge=1, le=100, description="how many at most")] = 10
+    mode: Annotated[Mode, Meta(description="by meaning and words, by meaning, by any of the words, or by the words in a row")] = "hybrid"
+    asked_in: Annotated[One | None, Meta(description="the session that asks, for receipts")] = None
+    explain: Annotated[bool, Meta(description="say what each score is made of")] = False
+    widen: Annotated[bool, Meta(description="also answer with what the edges of the best lead to")] = False
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,7 +179,7 @@ def _sought(connection: Connection, query: QueryMemory, question: Question, sour
     scope, named = Scope(connection, query, now_us, mirror), question.period
     dated = named.undated if named and mirror is not None else ()
     wanted = words.of_phrase(query.text) if query.mode == "phrase" else words.of_question(query.text, dated)
-    vocabulary = Vocabulary(counts={}, holders={}, rarity={})
+    vocabulary = Vocabulary(counts={}, latest={}, holders={}, rarity={})
     if wanted:
         wanted = words.completed(connection, wanted, question.proper)
         vocabulary = words.vocabulary(connection, wanted, scope, named)

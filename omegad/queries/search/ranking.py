@@ -56,14 +56,14 @@ def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -
     first = found[: len(statements.said)]
     low, high = newness.same
     reach = newness.reach * np.clip((statements.cosine - low) / (high - low), 0.0, 1.0) * statements.may_follow
-    scores = np.array([one.score for one in first])
-    lifted = scores.copy()
-    for newer in np.argsort(statements.said, kind="stable"):
-        ahead = lifted - scores[newer]
-        overtaken = (statements.said < statements.said[newer]) & (reach[newer] > 0) & (ahead <= reach[newer]) & (lifted > lifted[newer])
-        if overtaken.any():
-            lifted[newer] = lifted[overtaken].max() + EPSILON
-    stood = (with_stage(one, "newer", float(score) - one.score) for one, score in zip(first, lifted, strict=True))
+    reach[statements.said[:, None] <= statements.said[None, :]] = 0.0
+    lifted = [one.score for one in first]
+    # A dozen at most, for which loops cost less than arrays.
+    for newer in np.argsort(statements.said, kind="stable").tolist():
+        reached = [score for score, far in zip(lifted, reach[newer].tolist(), strict=True) if far > 0 and score - first[newer].score <= far]
+        if reached and max(reached) > lifted[newer]:
+            lifted[newer] = max(reached) + EPSILON
+    stood = (with_stage(one, "newer", score - one.score) for one, score in zip(first, lifted, strict=True))
     return ordered([*stood, *found[len(first) :]])
 
 

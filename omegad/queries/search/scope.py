@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from omegad.queries.filters import Filters, where
 from omegad.queries.search.columns import Selection, selection
@@ -55,14 +56,19 @@ class Scope:
     def among(self, rows: Iterable[int]) -> frozenset[int]:
         """Return those of some memory rows that the question is about."""
         asked = np.fromiter(rows, np.int64)
-        if not len(asked):
-            return frozenset()
-        places = np.minimum(np.searchsorted(self._embedded, asked), len(self._embedded) - 1)
-        known = self._embedded[places] == asked if len(self._embedded) else np.zeros(len(asked), np.bool_)
-        unknown = asked[~known]
-        if self._mirror is not None:
+        return frozenset(asked[self.holds(asked)].tolist())
+
+    def holds(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Say of each of some memory rows whether the question is about it."""
+        found = np.zeros(len(rows), np.bool_)
+        if len(self._embedded):
+            found = self._embedded[np.minimum(np.searchsorted(self._embedded, rows), len(self._embedded) - 1)] == rows
+        unknown = rows[~found]
+        if self._mirror is not None and len(unknown):
             unknown = self._mirror.without(unknown)
-        return frozenset(asked[known].tolist()).union(self._rows(_AMONG, str(unknown.tolist())) if len(unknown) else ())
+        if len(unknown):
+            found |= np.isin(rows, self._rows(_AMONG, str(unknown.tolist())))
+        return found
 
     def _rows(self, sql: str, *values: object) -> list[int]:
         return [row[0] for row in self._connection.execute(sql.format(condition=self.filtered.condition), (*values, *self.filtered.values))]

@@ -31,13 +31,14 @@ STOP_WORDS = frozenset(
 )
 
 
-class _Stems(dict[str, str]):
-    """The stem of each word met so far, empty for a stop word: a look-up in a dictionary costs a tenth of a call."""
+class _Stems(dict[str, tuple[str, ...]]):
+    """The stems of each run of letters and digits met so far, those of its parts for a name: a look-up in a dictionary costs a tenth of a call."""
 
-    def __missing__(self, word: str) -> str:
+    def __missing__(self, run: str) -> tuple[str, ...]:
         if len(self) >= STEMS_MAX:
             self.clear()
-        found = self[word] = "" if word in STOP_WORDS else stem(word)
+        parts = _RUN.findall(_HUMP.sub(" ", run).lower())
+        found = self[run] = tuple(stem(part) for part in parts if part not in STOP_WORDS)
         return found
 
 
@@ -54,7 +55,7 @@ def telling(text: str) -> tuple[str, ...]:
 
 def stemmed(text: str) -> list[str]:
     """Return the telling words of *text* as stems, in order: names in their parts, and unspaced characters two by two at the end."""
-    found = [word for word in map(_STEMS.__getitem__, _RUN.findall(_HUMP.sub(" ", text).lower())) if word]
+    found = [word for run in _RUN.findall(text) for word in _STEMS[run]]
     return found if text.isascii() else [*found, *(pair for run in unspaced_runs(text) for pair in bigrams(run))]
 
 

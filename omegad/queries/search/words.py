@@ -8,6 +8,8 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from omegad.queries.search import terms
 from omegad.queries.search.periods import Period
@@ -34,7 +36,8 @@ AMONG_CURRENT = f"""
 {_MATCHES} AND +rowid NOT IN (SELECT id FROM memories WHERE expires_us <= ? AND status = 'active') ORDER BY score DESC, rowid LIMIT ?
 """
 _HOLDS = "SELECT 1 FROM memories_fts WHERE memories_fts MATCH ? AND rowid = ?"
-_LATEST = "SELECT rowid FROM memories_fts WHERE memories_fts MATCH ? ORDER BY rowid DESC LIMIT ?"
+# As one text: the driver lets other threads in, and so waits for them, at each row that it reads.
+_LATEST = "SELECT json_group_array(rowid) FROM (SELECT rowid FROM memories_fts WHERE memories_fts MATCH ? ORDER BY rowid DESC LIMIT ?)"
 _COUNT = "SELECT count(*) FROM (SELECT 1 FROM memories_fts WHERE memories_fts MATCH ? LIMIT ?)"
 
 
@@ -48,11 +51,13 @@ class Words(msgspec.Struct, frozen=True):
 class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     """What the memories know of the terms of a question.
 
-    `counts` says how many memories of all hold each term, and 1,001 of what more than a thousand hold; `holders` which memories of those
-    the question is about hold a rare one; `rarity` is the inverse document frequency of each among these, negative where none holds it.
+    `counts` says how many memories of all hold each term, and 1,001 of what more than a thousand hold; `latest` which those are, the latest
+    first; `holders` which memories of those the question is about hold a rare one; `rarity` is the inverse document frequency of each among
+    these, negative where none holds it.
     """
 
     counts: dict[str, int]
+    latest: dict[str, npt.NDArray[np.int64]]
     holders: dict[str, frozenset[int]]
     rarity: dict[str, float]
 
@@ -69,7 +74,7 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
         total = sum(rarity for rarity in self.rarity.values() if rarity > 0) or 1.0
         held = dict.fromkeys(rows, 0.0)
         for term, holding in self.holders.items():
-            for row in holding.intersection(rows):
+            for row in held.keys() & holding:
                 held[row] += max(0.0, self.rarity.get(term, 0.0)) / total
         return list(held.values())
 
@@ -83,8 +88,12 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
         return sum(map(abs, self.rarity.values()))
 
     def _is_held(self, term: str, row: int, connection: Connection) -> bool:
-        holding = self.holders.get(term)
-        return row in holding if holding is not None else connection.execute(_HOLDS, (term, row)).fetchone() is not None
+        if (holding := self.holders.get(term)) is not None:
+            return row in holding
+        latest = self.latest[term]
+        if len(latest) <= MATCHES_MAX or row >= latest[-1]:
+            return row in latest
+        return connection.execute(_HOLDS, (term, row)).fetchone() is not None
 
 
 class Best(msgspec.Struct, frozen=True):
@@ -122,7 +131,7 @@ def completed(connection: Connection, words: Words, names: Collection[str]) -> W
 
 def counts(connection: Connection, words: Words) -> dict[str, int]:
     """Return how many memories hold each term, and 1,001 of what more than a thousand hold."""
-    return {term: _count(connection, term) for term in words.terms}
+    return {term: _count(connection, term, MATCHES_MAX + 1) for term in words.terms}
 
 
 def vocabulary(connection: Connection, words: Words, scope: Scope, named: Period | None) -> Vocabulary:
@@ -132,10 +141,10 @@ def vocabulary(connection: Connection, words: Words, scope: Scope, named: Period
     ln(1 + (N - n + s) / (n + s)): that of Robertson & Zaragoza, "The Probabilistic Relevance Framework" (2009), formula 3.3, with the
     1 that keeps it positive for a term that most of the memories hold, as Lucene has it, and more smoothing.
     """
-    latest = {term: [row[0] for row in connection.execute(_LATEST, (term, MATCHES_MAX + 1))] for term in words.terms}
+    latest = {term: _latest(connection, term) for term in words.terms}
     known = {term: len(rows) for term, rows in latest.items()}
-    inside = scope.among({row for rows in latest.values() for row in rows})
-    holding = {term: inside.intersection(rows) for term, rows in latest.items()}
+    inside = np.split(scope.holds(np.concatenate(list(latest.values()))), np.cumsum(list(known.values()))[:-1])
+    holding = {term: rows[is_inside] for (term, rows), is_inside in zip(latest.items(), inside, strict=True)}
     memories, rarity = scope.count, dict[str, float]()
     for term, count in known.items():
         if named is not None and named.is_named_by(terms.text_of(term)):
@@ -143,8 +152,8 @@ def vocabulary(connection: Connection, words: Words, scope: Scope, named: Period
         having = max(len(holding[term]), count > MATCHES_MAX)
         idf = math.log(1 + (max(memories, having) - having + SMOOTHING) / (having + SMOOTHING))
         rarity[term] = idf if having else -idf
-    rare = {term: rows for term, rows in holding.items() if known[term] <= RARE}
-    return Vocabulary(counts=known, holders=rare, rarity=rarity)
+    rare = {term: frozenset(rows.tolist()) for term, rows in holding.items() if known[term] <= RARE}
+    return Vocabulary(counts=known, latest=latest, holders=rare, rarity=rarity)
 
 
 def best(connection: Connection, words: Words, counts: Mapping[str, int], limit: int, among: Filtered) -> Best:
@@ -179,13 +188,17 @@ def _any(terms: tuple[str, ...]) -> Words:
 
 
 def _completed(connection: Connection, term: str) -> str:
-    beginning = None if _count(connection, term) else terms.beginning(term)
-    return beginning if beginning and _count(connection, beginning) else term
+    beginning = None if _count(connection, term, 1) else terms.beginning(term)
+    return beginning if beginning and _count(connection, beginning, 1) else term
 
 
-def _count(connection: Connection, term: str) -> int:
-    count: int = connection.execute(_COUNT, (term, MATCHES_MAX + 1)).fetchone()[0]
+def _count(connection: Connection, term: str, most: int) -> int:
+    count: int = connection.execute(_COUNT, (term, most)).fetchone()[0]
     return count
+
+
+def _latest(connection: Connection, term: str) -> npt.NDArray[np.int64]:
+    return np.array(msgspec.json.decode(connection.execute(_LATEST, (term, MATCHES_MAX + 1)).fetchone()[0]), np.int64)
 
 
 def _rarest(counts: Mapping[str, int], wanted: int) -> list[str]:

@@ -8,7 +8,7 @@ from omegad.queries import search
 from omegad.queries.search import Matches
 from omegad.queries.search.mirror import Mirror
 from omegad.queries.search.model import fitted
-from tests.builders import EMBEDDER, START_US, deleted, edited
+from tests.builders import EMBEDDER, START_US, deleted, edited, stored
 from tests.queries.searching import LATER_US, MODES, Searched, day
 
 UNHEARD = "which Zeppelin lands in Friedrichshafen?"
@@ -106,3 +106,13 @@ def test_the_first_memory_of_a_new_user_is_answered(views: Searched, question: s
     (views.put if has_vectors else views.store)("first", "we deploy from the pipeline alone")
     views.model = fitted()
     assert views.found(question) == ["first"]
+
+
+def test_what_is_faintly_alike_may_well_be_the_answer_where_it_is_all_there_is_and_is_none_among_many(views: Searched) -> None:
+    views.show(stored("first", "billing runs on PostgreSQL"), project="p")
+    views.embed("first", "database billing runs on something by the row")  # one word of eight, as a model may see it
+    views.model = fitted()
+    faint, unlike = (views.matches(text).confidence for text in ("which database did we choose?", "how do I bake sourdough bread?"))
+    put_deploys(views)
+    assert faint > 0.4 > fitted().floor > unlike
+    assert views.matches("which database did we choose?").confidence < fitted().floor

@@ -44,6 +44,7 @@ def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 def nearest(views: Searched, text: str, limit: int = 10, wanted: Selection = ANY) -> dict[int, float]:
+    views.mirror.sync(views.connection)
     return dict(views.mirror.nearest(views.connection, vector_of(text), wanted, limit))
 
 
@@ -63,6 +64,7 @@ def test_beyond_what_is_rescored_the_nearest_are_still_found(views: Searched) ->
     words = [f"word{number}" for number in range(400)]
     for number in range(1_200):
         views.put(f"m{number}", " ".join(random.choice(words, 8)))
+    views.mirror.sync(views.connection)
     hits = 0
     for _ in range(10):
         vector = vector_of(" ".join(random.choice(words, 8)))
@@ -95,6 +97,7 @@ def test_vectors_that_come_late_and_memories_whose_rows_come_after_their_vectors
     known = Mirror("other")
     for memory, found in ((first, [11]), (second, [11, 13])):
         views.apply(projections.memories, memory)
+        known.sync(views.connection)
         assert [row for row, _ in known.nearest(views.connection, vector_of("alpha"), ANY, 5)] == found
 
 

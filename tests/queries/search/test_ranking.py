@@ -119,7 +119,7 @@ def test_the_model_in_force_weighs_every_feature_and_every_sign(views: Searched)
     seen = observed(views.connection, query, views.sources(query), LATER_US)
     told = signs(views.connection, {1: seen.shown[1]}, seen.sought, seen.question, seen.candidates)
     assert model.confidence.keys() == told.keys()
-    assert model.confidence_by_words.keys() == told.keys() - {"cosine"}
+    assert model.confidence_by_words.keys() == told.keys() - {"log_cosine"}
 
 
 def test_what_the_fit_did_not_see_counts_as_what_it_saw() -> None:

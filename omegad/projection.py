@@ -1,6 +1,6 @@
-"""What a module under `projections/` offers, and all that it may ask for.
+"""The one contract of every fold of the log, whether its tables are written with the append (inline) or follow it (async).
 
-A projection is a pure function from events to statements on tables of its own. It has no connection, clock, randomness or logger, and
+A projection is a module: a pure function from events to statements on tables of its own. It has no connection, clock, randomness or logger, and
 does not know the other projections.
 """
 

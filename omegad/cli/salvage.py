@@ -1,0 +1,107 @@
+"""The verb for a log that was lost: write what the views still hold as commands, go on with the log as it is, and store the rest again.
+
+What the views hold is read from their file, since the daemon does not serve it. Only active memories are written: their texts and what
+is said of them, not their edges, ratings and receipts.
+"""
+
+import sys
+from argparse import Namespace
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+
+from omegad.cli.connection import connected
+from omegad.cli.place import Place
+from omegad.cli.printing import warn
+from omegad.errors import Invalid, NotFound, OmegadError
+from omegad.rpc import endpoint
+from omegad.storage.database import open_reader, translated
+from omegad.views import generation, log_check
+
+METHOD = "memory.upsert"  # it has the time at which something was learned
+_COLUMNS = """
+node_id, content, event_type, session_id, project, entity_id, json(tags), priority, json(metadata), referenced_date, ttl_seconds,
+source, confidence, on_probation, created_at
+"""
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A memory as a request of the socket, which stores it once however often it is sent."""
+
+    params: dict[str, object]
+    id: str
+    method: str = METHOD
+    jsonrpc: str = "2.0"
+
+
+def run(arguments: Namespace, place: Place) -> int:
+    """Do what the options ask for."""
+    if arguments.restore:
+        return _restore(Path(arguments.restore), place)
+    if arguments.accept_log:
+        with endpoint.lock(place.paths.lock):
+            moved = log_check.set_aside(place.paths.home, datetime.now(UTC))
+        for path in moved:
+            print(path)
+        return 0
+    file = Path(arguments.file) if arguments.file else generation.current(place.paths.home)
+    if file is None or not file.is_file():
+        raise NotFound(f"there is no file of views {arguments.file or f'in {place.paths.home}'}", hint="name one: `omegad salvage FILE`")
+    warn(f"{salvage(file, sys.stdout)} memories written from {file}")
+    return 0
+
+
+def salvage(views_file: Path, out: TextIO) -> int:
+    """Write each active memory of *views_file* to *out* as a line of JSON, oldest first; return how many. Raises storage errors."""
+    count = 0
+    with translated(), closing(open_reader(views_file)) as connection:
+        for row in connection.execute(f"SELECT {_COLUMNS} FROM memories WHERE status = 'active' ORDER BY id"):
+            out.write(msgspec.json.encode(_line(*row)).decode() + "\n")
+            count += 1
+    return count
+
+
+def _line(memory_id: str, *row: object) -> Line:
+    content, event_type, session_id, project, entity_id, tags, priority, metadata, referenced, ttl_s, source, confidence, probation, created = row
+    given = {
+        "content": content,
+        "event_type": event_type,
+        "session_id": session_id,
+        "project": project,
+        "entity_id": entity_id,
+        "tags": msgspec.json.decode(str(tags)),
+        "priority": priority,
+        "metadata": msgspec.json.decode(str(metadata)),
+        "referenced_date": referenced,
+        "ttl_seconds": ttl_s,
+        "source": source or "salvage",
+        "confidence": 1.0 if confidence is None else confidence,
+        "probation": bool(probation),
+        "timestamp": created,
+        "ack": "durable",
+        "request_id": f"salvage-{memory_id}",
+    }
+    return Line({name: value for name, value in given.items() if value is not None}, memory_id)
+
+
+def _restore(lines: Path, place: Place) -> int:
+    refused = count = 0
+    with lines.open("rb") as stored, connected(place) as client:
+        for number, line in enumerate(stored, 1):
+            try:
+                one = msgspec.json.decode(line, type=Line)
+            except msgspec.MsgspecError as error:
+                raise Invalid(f"line {number} of {lines} is none that `omegad salvage` wrote: {error}") from error
+            try:
+                client.call(METHOD, **one.params)
+                count += 1
+            except OmegadError as error:
+                if error.kind not in {"refused", "invalid"}:
+                    raise
+                refused += 1
+                warn(f"{one.id} is not stored: {error}")
+    print(f"{count} memories are stored, {refused} are not")
+    return 1 if refused else 0

@@ -1,0 +1,38 @@
+"""Verbs whose answer is a sentence, or the answer's own fields."""
+
+from argparse import Namespace
+from types import MappingProxyType
+
+import msgspec
+
+from omegad.cli.parameters import asked
+from omegad.cli.place import Place
+from omegad.cli.printing import safe, write_fields, write_json
+
+SENTENCES = MappingProxyType(
+    {
+        "memory.edit": "edited {memory_id} at position {position}",
+        "memory.delete": "deleted {memory_id} at position {position}",
+        "memory.restore": "restored {memory_id} at position {position}",
+        "memory.supersede": "superseded {memory_id} by {superseded_by} at position {position}",
+        "memory.rate": "rated {memory_id} {rating}; its score is {score}",
+        "memory.promote": "promoted {memory_id}; it is {status}",
+        "memory.link": "linked {memory_id} to {target_id} at position {position}",
+        "memory.unlink": "unlinked {memory_id} from {target_id} at position {position}",
+        "system.ping": "omegad {version} answers: process {pid}",
+        "system.metrics": "{text}",
+    }
+)
+"""What is said of an answer: its fields, and what was given."""
+
+
+def say(arguments: Namespace, place: Place) -> int:
+    """Ask the method, and say what came of it."""
+    answer = asked(arguments, place)
+    if arguments.json:
+        write_json(answer)
+    elif sentence := SENTENCES.get(arguments.method):
+        print(safe(sentence.format_map(vars(arguments) | answer)).rstrip("\n"))
+    else:
+        write_fields([(name, value if isinstance(value, str) else msgspec.json.encode(value).decode()) for name, value in answer.items()])
+    return 0

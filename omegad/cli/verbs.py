@@ -1,0 +1,202 @@
+"""The verbs: which method each asks, and what is printed of the answer; and those that ask none.
+
+What a verb of a method takes, and how it is explained, comes from the method. One that is not here gets a verb from its name, `tool.record`
+becoming `omegad tool record`, and its answer is printed field by field.
+"""
+
+from typing import Literal, NamedTuple
+
+
+class Option(NamedTuple):
+    """What a verb takes that is no parameter of a method."""
+
+    name: str
+    about: str
+    kind: Literal["text", "integer", "flag"] = "text"
+    is_given: bool = False
+    """Whether it stands for itself, without a dash."""
+    default: str | None = None
+    into: str = ""
+
+
+class Verb(NamedTuple):
+    """A verb: its words, the function that does it, the method it asks, if it does, and what goes beyond that method."""
+
+    words: str
+    by: str
+    method: str = ""
+    about: str = ""
+    given: tuple[str, ...] | None = None
+    """The parameters that stand for themselves; those that are required, where nothing is said."""
+    options: tuple[Option, ...] = ()
+    examples: tuple[str, ...] = ()
+
+
+GROUPS = {
+    "system": "Ask the service about itself",
+    "tool": "Record what agents do with their tools",
+    "memory": "Change what is remembered, relate memories, and look back on their lives",
+    "model": "Install and list the models that search by meaning",
+}
+
+DAEMON = (
+    Verb("serve", "daemon.serve", about="Run the daemon in the foreground", examples=("omegad serve", "omegad --home /tmp/trial serve")),
+    Verb(
+        "start",
+        "daemon.start",
+        about="Run the daemon in the background, and wait until it answers",
+        examples=("omegad start", "OMEGAD_MODEL=none omegad start"),
+    ),
+    Verb("stop", "daemon.stop", about="Stop the daemon, and wait until it is gone"),
+    Verb(
+        "status",
+        "daemon.status",
+        "system.status",
+        about="Show how the daemon is: log, views, model, and whatever is not as it should be",
+        options=(Option("watch", "go on showing it, every second, until interrupted", "flag"),),
+        examples=("omegad status --watch", "omegad status --no-spawn --json"),
+    ),
+)
+
+MEMORIES = (
+    Verb(
+        "store",
+        "memories.store",
+        "memory.store",
+        examples=(
+            'omegad store "Prefers tabs over spaces" --event-type user_preference',
+            'omegad store "Retry on 429 with jitter" --event-type lesson_learned --tag http --tag retries --priority 4',
+            "omegad store - --project shop < notes.txt",
+        ),
+    ),
+    Verb(
+        "query",
+        "memories.query",
+        "memory.query",
+        examples=(
+            'omegad query "how do we deploy?"',
+            'omegad query "connection reset by peer" --mode phrase --type error_pattern',
+            'omegad query "retries" --since 2026-01-01 --limit 3 --explain',
+        ),
+    ),
+    Verb("get", "memories.get", "memory.get"),
+    Verb("list", "memories.list_all", "memory.list", examples=("omegad list --project shop --limit 20",)),
+    Verb("delete", "sentences.say", "memory.delete"),
+    Verb(
+        "timeline",
+        "looking_back.timeline",
+        "memory.timeline",
+        examples=("omegad timeline", "omegad timeline --days 30 --project shop --type decision"),
+    ),
+)
+
+MEMORY = (
+    Verb(
+        "memory edit",
+        "sentences.say",
+        "memory.edit",
+        examples=(
+            'omegad memory edit mem-0123456789abcdef "Billing runs on PostgreSQL 17"',
+            "omegad memory edit mem-0123456789abcdef - < notes.txt",
+        ),
+    ),
+    Verb("memory delete", "sentences.say", "memory.delete"),
+    Verb("memory restore", "sentences.say", "memory.restore"),
+    Verb(
+        "memory supersede",
+        "sentences.say",
+        "memory.supersede",
+        examples=('omegad memory supersede mem-0123456789abcdef mem-fedcba9876543210 --reason "we moved"',),
+    ),
+    Verb("memory rate", "sentences.say", "memory.rate", examples=("omegad memory rate mem-0123456789abcdef helpful",)),
+    Verb("memory promote", "sentences.say", "memory.promote"),
+    Verb(
+        "memory link",
+        "sentences.say",
+        "memory.link",
+        examples=("omegad memory link mem-0123456789abcdef mem-fedcba9876543210 --edge-type evolves --weight 0.8",),
+    ),
+    Verb("memory unlink", "sentences.say", "memory.unlink"),
+    Verb("memory similar", "graph.similar", "memory.similar"),
+    Verb(
+        "memory traverse",
+        "graph.traverse",
+        "memory.traverse",
+        examples=(
+            "omegad memory traverse mem-0123456789abcdef --max-hops 3 --min-weight 0.6",
+            "omegad memory traverse mem-0123456789abcdef --edge-type evolves",
+        ),
+    ),
+    Verb("memory history", "looking_back.history", "memory.history"),
+    Verb("memory lessons", "looking_back.lessons", "memory.lessons", examples=("omegad memory lessons --project shop",)),
+    Verb(
+        "memory receipts",
+        "looking_back.receipts",
+        "receipts.list",
+        examples=("omegad memory receipts --memory-id mem-0123456789abcdef", "omegad memory receipts --session-id s-1 --limit 20"),
+    ),
+    Verb(
+        "memory compact",
+        "upkeep.compact",
+        "memory.compact",
+        examples=("omegad memory compact --dry-run", "omegad memory compact --project shop --type session_summary --min-cluster 4"),
+    ),
+    Verb("memory consolidate", "upkeep.consolidate", "memory.consolidate", examples=("omegad memory consolidate --dry-run",)),
+    Verb("memory upsert", "memories.store", "memory.upsert", given=("content",)),
+)
+
+OPERATING = (
+    Verb(
+        "log",
+        "log.show",
+        about="Show what has happened: the latest events of the log, or those after a position",
+        options=(
+            Option("after", "begin after this position", "integer"),
+            Option("limit", "how many events (20)", "integer"),
+            Option("follow", "go on with those to come, until interrupted", "flag"),
+        ),
+        examples=("omegad log", "omegad log --after 0 --limit 5", "omegad log --follow --json"),
+    ),
+    Verb(
+        "rebuild",
+        "views.rebuild",
+        about="Build the views again from the log, beside the ones in use",
+        options=(Option("view", "one view; all of them when left out", is_given=True),),
+        examples=("omegad rebuild edges",),
+    ),
+    Verb(
+        "salvage",
+        "salvage.run",
+        about="Save what the views hold of a log that was lost, and store it again",
+        options=(
+            Option("file", "the file of views to write memories of; the home's own when left out", is_given=True),
+            Option("accept-log", "rename the home's views, so that the next start goes on with the log as it is", "flag"),
+            Option("restore", "store what was written before; what was stored already is left alone"),
+        ),
+        examples=("omegad salvage > salvaged.jsonl", "omegad salvage --accept-log", "omegad salvage --restore salvaged.jsonl"),
+    ),
+    Verb("verify", "views.verify", about="Prove that the log is as it was written and that the views equal it"),
+    Verb(
+        "model install",
+        "model.install",
+        about="Install a model; what is whole already is left alone",
+        options=(
+            Option("name", "which one", is_given=True, default="all-MiniLM-L6-v2"),
+            Option("from", "use the published files in this folder instead of downloading them", into="folder"),
+            Option("force", "install it even if it is there", "flag"),
+        ),
+        examples=("omegad model install", "omegad model install bge-small-en-v1.5 --from ~/Downloads/bge-small-en-v1.5"),
+    ),
+    Verb("model list", "model.list_all", about="List the models, and which are installed"),
+    Verb(
+        "doctor",
+        "doctor.diagnose",
+        about="Try every part for real, and say what to do about those that fail",
+        options=(Option("full", "verify the whole log and every view, however long that takes", "flag"),),
+    ),
+)
+
+ALL = (*DAEMON, *MEMORIES, *MEMORY, *OPERATING)
+
+WITHOUT_VERB = frozenset({"log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"})
+"""Methods that the verbs above ask in their own ways."""

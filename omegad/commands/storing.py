@@ -1,0 +1,77 @@
+"""What deciding a store needs of the world: its content clean, its vectors, and what is near, with what its text makes of that."""
+
+from functools import partial
+
+import msgspec
+
+from omegad.commands import relating
+from omegad.commands.command import new_id
+from omegad.commands.content import auto_tags, check_metadata, cleaned
+from omegad.commands.relating import Near, Neighbour, Scope
+from omegad.commands.store import PreparedStore, Stored, StoreMemory, store
+from omegad.log.event import Position
+from omegad.method import CommandMethod, Embedded, Moment, RequestContext, Services
+from omegad.queries import search
+from omegad.queries.neighbours import neighbours
+from omegad.redaction import redact
+from omegad.redaction.sanitise import TAGS_MAX
+from omegad.storage.driver import Connection
+from omegad.times import parse_time
+
+
+async def prepare(services: Services, command: StoreMemory, context: RequestContext) -> PreparedStore:
+    """Check and clean a store before any work is done for it, embed it, and look at what is near. Raises `Invalid`, `Refused`."""
+    base = begun(services, command, context)
+    embedded = None if command.ack == "durable" else await services.embed(base.content)
+    if command.ack == "durable":
+        return msgspec.structs.replace(base, pending=True)
+    return await look_around(services, command, base, embedded, context)
+
+
+def begun(services: Services, command: StoreMemory, context: RequestContext) -> PreparedStore:
+    """Check a store, and clean it. Raises `Invalid`, and `Refused` for the noise of a system."""
+    in_metadata = check_metadata(command.metadata)
+    if command.referenced_date is not None:
+        parse_time(command.referenced_date, "referenced_date")
+    content = cleaned(command.content, services.rules)
+    named = {tag.casefold() for tag in command.tags}
+    found = [tag for tag in auto_tags(content.text, command.project, services.rules) if tag.casefold() not in named]
+    return PreparedStore(
+        memory_id=new_id(services),
+        content=content.text,
+        kind=services.types.of(command.event_type),
+        redacted=tuple(dict.fromkeys((*content.redacted, *in_metadata, *redact(" ".join(command.tags))[1]))),
+        auto_tags=tuple(found[: TAGS_MAX - len(named)]),
+        client=context.client,
+        read_position=0,
+    )
+
+
+async def look_around(
+    services: Services, command: StoreMemory, base: PreparedStore, embedded: Embedded | None, context: RequestContext
+) -> PreparedStore:
+    """Return a store with what is near, and what its text makes of that; without vectors it is near by its words, and waits for them."""
+    scope = Scope(event_type=command.event_type, entity_id=command.entity_id, session_id=command.session_id)
+    is_whole = embedded is not None and embedded.is_whole
+    jaccard_min = services.types.of(command.event_type).jaccard
+
+    def read(connection: Connection, moment: Moment) -> tuple[tuple[Neighbour, ...], Position]:
+        searched = None if moment.index is None or embedded is None else (moment.index, embedded.vector)
+        rows = neighbours(connection, base.content, command.project, searched, now_us=moment.now_us, leave_out=base.memory_id)
+        near = [Near(**msgspec.structs.asdict(row), is_comparable=is_whole) for row in rows]
+        return relating.compare(base.content, scope, near, jaccard_min), moment.position
+
+    found, position = await services.look(read, at_least=context.written, names=search.VIEWS)
+    ready = msgspec.structs.replace(base, neighbours=found, read_position=position, is_last_try=context.is_last_try)
+    if embedded is None:
+        return msgspec.structs.replace(ready, pending=True, degraded="embedding")
+    services.remember(base.memory_id, command.project, embedded.vector)
+    return msgspec.structs.replace(
+        ready,
+        embedder_id=embedded.embedder_id,
+        text_hashes=embedded.text_hashes,
+        arrived=partial(services.recent, command.project, embedded.vector),
+    )
+
+
+METHODS = (CommandMethod(params=StoreMemory, answer=Stored, prepare=prepare, decide=store),)

@@ -1,0 +1,86 @@
+"""How a request is run: a command is prepared, decided and appended, a query prepared and read; whatever its method is."""
+
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import anyio
+import msgspec
+
+from omegad.dispatch.services import DaemonServices
+from omegad.errors import OmegadError
+from omegad.log.decision import Cursor, Outcome, Proposal
+from omegad.method import CommandMethod, Outdated, QueryMethod, RequestContext
+from omegad.methods import ALL
+from omegad.storage.driver import Connection
+from omegad.views.barrier import Barrier, Snapshot
+
+TRIES = 3
+
+
+class RequestRunner:
+    """Takes requests to their answers by the table of methods."""
+
+    def __init__(self, services: DaemonServices, *, fresh_wait_s: float) -> None:
+        """A query waits *fresh_wait_s* for what other clients wrote."""
+        self._services = services
+        self._fresh_wait_s = fresh_wait_s
+        self.acknowledged = services.log.head
+        """The highest position that any client's command was acknowledged at."""
+
+    async def command(self, method: CommandMethod, params: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None) -> Outcome:
+        """Carry out a command; raises what its decision raises. What changes while it is prepared is prepared again, three times at most."""
+        if not method.is_internal:  # what is stored already has whatever type it has
+            self._check_types(params)
+        for tries_left in reversed(range(TRIES)):
+            attempt = context if tries_left else msgspec.structs.replace(context, is_last_try=True)
+            prepared = await method.prepare(self._services, params, attempt) if method.prepare else None
+            decide = partial(method.decide, params, *((prepared,) if method.prepare else ()))
+            proposal = Proposal(
+                decide=decide, client=context.client, trace=context.trace, request=context.delivery, cause=context.cause, cursor=cursor
+            )
+            try:
+                outcome = await self._services.log.append(proposal)
+            except Outdated:
+                if not tries_left:
+                    raise
+                context = msgspec.structs.replace(context, written=self._services.head)
+                continue
+            self.acknowledged = max(self.acknowledged, outcome.position)
+            return outcome
+        raise AssertionError(method)
+
+    async def execute(self, command: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None) -> Outcome:
+        """Carry out a command by its Struct, as reactions do."""
+        method = ALL[str(command.__struct_config__.tag)]
+        assert isinstance(method, CommandMethod)
+        return await self.command(method, command, context, cursor)
+
+    async def query(self, method: QueryMethod, params: msgspec.Struct, context: RequestContext) -> msgspec.Struct:
+        """Answer a query from one moment of the views. Raises what reading raises, and `Stale` where they lag behind what is asked for."""
+        self._check_types(params)
+        acknowledged = max(context.acknowledged, self.acknowledged)
+        prepared = await method.prepare(self._services, params, context) if method.prepare else None
+        if method.shows_queries:
+            with anyio.move_on_after(self._fresh_wait_s), suppress(OmegadError):  # a log that cannot be written is read all the same
+                await self._services.log.settled()
+            acknowledged = max(acknowledged, self._services.head)
+        barrier = Barrier(
+            names=method.views,
+            own=context.written,
+            min_position=getattr(params, "min_position", None),
+            acknowledged=acknowledged,
+            wait_s=self._fresh_wait_s,
+        )
+
+        def read(connection: Connection, snapshot: Snapshot) -> Any:  # noqa: ANN401  as the method has it
+            return method.read(connection, params, *((prepared,) if method.prepare else ()), self._services.moment(snapshot))
+
+        found = await self._services.views.at(barrier, read)
+        return await method.finish(self._services, params, found, context) if method.finish else found
+
+    def _check_types(self, params: msgspec.Struct) -> None:
+        """Raise `Invalid` for a type of memory that there is not."""
+        named = getattr(params, "event_type", None)
+        for event_type in (*getattr(params, "event_types", ()), *([named] if named else ())):
+            self._services.types.check(event_type)

@@ -1,0 +1,121 @@
+"""What methods may ask of the world, as the daemon has it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+import msgspec
+import structlog
+
+from omegad.clock import Clock
+from omegad.dispatch.neighbourhood import Neighbourhood
+from omegad.errors import ModelFailed, ModelMissing, OmegadError, Overloaded
+from omegad.log.decision import Decision, Proposal
+from omegad.log.event import Event, NewEvent, Position, RecordedEvent
+from omegad.log.event_log import EventLog
+from omegad.memory_types import MemoryTypes
+from omegad.method import Embedded, Moment, RequestContext, Rules
+from omegad.state import DecisionState
+from omegad.storage.driver import Connection
+from omegad.views.barrier import Barrier, Snapshot
+from omegad.views.current import Views
+
+T = TypeVar("T")
+
+VIEWS_WAIT_S = 5.0  # for the views to show what a decision asks about, before it is made without
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DaemonServices:
+    """The log, the views, the embedder with its vectors, the known types, the rules of ingestion and the clock, as `method.Services`."""
+
+    log: EventLog
+    views: Views
+    near: Neighbourhood
+    types: MemoryTypes
+    rules: Rules
+    clock: Clock
+    query_timeout_s: float
+    """A question is embedded within so long, or not at all."""
+
+    @property
+    def head(self) -> Position:
+        """Where the log ends."""
+        return self.log.head
+
+    @property
+    def embedder_id(self) -> str | None:
+        """The model in use, None without one."""
+        return self.near.embedder.embedder_id
+
+    async def embed(self, content: str, *, is_backlog: bool = False) -> Embedded | None:
+        """Return the vectors of a content, None where the model cannot be used now."""
+        return await self.near.embed(content, is_backlog=is_backlog)
+
+    async def embed_question(self, text: str) -> bytes | None:
+        """Return the vector of a question, None where the model cannot be used now or takes too long."""
+        try:
+            with anyio.fail_after(self.query_timeout_s):
+                return await self.near.embedder.embed_query(text)
+        except TimeoutError:
+            reason = f"the model took longer than {self.query_timeout_s} s"
+        except (ModelMissing, ModelFailed, Overloaded) as error:
+            reason = str(error)
+        # Without a model every query would say so, for ever; the answer and the status do.
+        tell = _log.warning if self.embedder_id else _log.debug
+        tell("query.degraded", failure="RETRIEVAL", to="keyword", reason=reason)
+        return None
+
+    def moment(self, snapshot: Snapshot) -> Moment:
+        """Return what is known of a moment of the views."""
+        return Moment(
+            position=snapshot.position,
+            stale_by=snapshot.stale_by,
+            now_us=self.clock.now_us(),
+            versions=snapshot.versions,
+            index=self.near.mirror(snapshot.file),
+        )
+
+    async def look(self, work: Callable[[Connection, Moment], T], *, at_least: Position, names: Sequence[str]) -> T:
+        """Read the views for a decision, which is made without what they do not show in time."""
+        barrier = Barrier(names=tuple(names), acknowledged=at_least, wait_s=VIEWS_WAIT_S, makes_do=True)
+        return await self.views.at(barrier, lambda connection, snapshot: work(connection, self.moment(snapshot)))
+
+    async def events_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:
+        """Return events of the log; fewer where they are large."""
+        return await self.log.read_at(positions)
+
+    async def compute(self, work: Callable[[], T]) -> T:
+        """Do what takes long, beside the event loop."""
+        return await anyio.to_thread.run_sync(work)
+
+    def remember(self, memory_id: str, project: str | None, vector: bytes) -> None:
+        """Note a memory that is about to be stored, for those that are decided before the views show it."""
+        self.near.late.add(memory_id, project, vector)
+
+    def recent(self, project: str | None, vector: bytes) -> Sequence[str]:
+        """Return the ids of memories noted lately that are near a vector."""
+        return self.near.late.near(project, vector)
+
+    def record(self, event: msgspec.Struct, context: RequestContext, *, session_id: str | None, project: str | None) -> None:
+        """Append an event that nobody waits for; a log that cannot take it is a warning."""
+        assert isinstance(event, Event)
+        new = NewEvent(event=event, session_id=session_id, project=project, cause=context.cause)
+        try:
+            self.log.append_later(Proposal(decide=partial(_as_it_is, new), client=context.client, trace=context.trace))
+        except OmegadError as error:
+            _log.warning("query.not_logged", error=str(error))
+
+
+class _Nothing(msgspec.Struct, frozen=True):
+    """Nobody waits for the answer."""
+
+
+def _as_it_is(new: NewEvent, state: DecisionState, now_us: int) -> Decision:
+    del state, now_us
+    return Decision(events=(new,), answer=_Nothing())

@@ -1,0 +1,19 @@
+"""The table of methods: everything that can be asked of omegad. A module that declares some has one word here."""
+
+from itertools import chain
+
+from omegad.commands import compaction, consolidation, embedding, lifecycle, storing, tool, upsert
+from omegad.commands import graph as edges
+from omegad.method import CommandMethod, Method
+from omegad.queries import graph, history, lessons, log, memory, receipts, search, system, timeline, views
+
+_DECLARING = (
+    *(storing, upsert, lifecycle, edges, compaction, consolidation, embedding, tool),
+    *(search, memory, timeline, lessons, history, graph, receipts, log, views, system),
+)
+
+ALL: dict[str, Method] = {method.name: method for method in chain.from_iterable(module.METHODS for module in _DECLARING)}
+"""Every method by its name."""
+
+SERVED: dict[str, Method] = {name: method for name, method in ALL.items() if not (isinstance(method, CommandMethod) and method.is_internal)}
+"""The methods of the socket."""

@@ -1,0 +1,251 @@
+"""Carries out the reactions: each goes at its own pace, and what one fails on keeps neither itself nor others from going on."""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol, TypeVar
+
+import anyio
+import structlog
+
+from omegad.clock import Clock
+from omegad.commands.command import Command
+from omegad.errors import Conflict, NotFound, OmegadError, Overloaded, Refused, ShuttingDown, Unavailable
+from omegad.log.decision import Cursor
+from omegad.log.event import Position, RecordedEvent
+from omegad.log.event_log import EventLog
+from omegad.queries.system import ReactionStatus
+from omegad.reactions.contract import Delivery, Reaction, Reader, Schedule, Sweep
+from omegad.storage.driver import Connection
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+BATCH = 500
+TRIES = 3  # at what is the reaction's own mistake
+SAVE_EVERY = 1_000  # events that led to nothing: to look at them once more does no harm
+SECOND_US = 1_000_000
+
+_log = structlog.get_logger(__name__)
+
+
+class Pace(NamedTuple):
+    """How long to wait, in seconds: after a failure, doubling up to a bound, and between two looks at the clock or for what is lacking."""
+
+    retry_s: float = 1.0
+    retry_max_s: float = 60.0
+    clock_s: float = 60.0
+    sweep_s: float = 2.0
+
+
+class Views(Protocol):
+    """What the runner asks of the views."""
+
+    async def wait_for(self, position: Position, names: Collection[str], /) -> None:
+        """Return when those named show everything up to a position."""
+        ...
+
+    async def read(self, work: Callable[[Connection], R], /) -> R:
+        """Do *work* on a connection, all of whose reads see one moment."""
+        ...
+
+
+Execute = Callable[[Command, Delivery], Awaitable[object]]
+"""Carries out a command under its idempotency key, and moves the cursor in the transaction of its append; raises what its decision raises."""
+
+
+class Standing:
+    """Where a reaction stands: the position, or slot, up to which all is done."""
+
+    def __init__(self, position: int) -> None:
+        """Begin at *position*, which is not saved yet."""
+        self.position = position
+        self.saved = 0
+        self.waiting: str | None = None
+        """What it is waiting out, in words."""
+        self._aside = 0
+        self._first_aside = ""
+
+    def set_aside(self, place: str, error: Exception) -> None:
+        """Note what is passed over because the reaction fails on it."""
+        self._aside += 1
+        self._first_aside = self._first_aside or f"{place}: {type(error).__name__}: {error}"
+
+    @property
+    def trouble(self) -> str | None:
+        """What is not as it should be, in words."""
+        aside = f"failed {self._aside} times since the start, first at {self._first_aside}" if self._aside else None
+        return "; ".join(filter(None, (self.waiting, aside))) or None
+
+
+class Runner:
+    """Runs every reaction it is given, as long as `run` is running."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        views: Views,
+        clock: Clock,
+        execute: Execute,
+        reactions: Sequence[Reaction | Schedule | Sweep],
+        *,
+        pace: Pace | None = None,
+    ) -> None:
+        """Take everything from outside."""
+        self._log = log
+        self._views = views
+        self._clock = clock
+        self._execute = execute
+        self._reactions = reactions
+        self.pace = pace or Pace()
+        self.standings = {reaction.NAME: Standing(0 if isinstance(reaction, Schedule) else log.head) for reaction in reactions}
+
+    async def run(self) -> None:
+        """Work for ever."""
+        async with anyio.create_task_group() as tasks:
+            for reaction in self._reactions:
+                match reaction:
+                    case Sweep():
+                        tasks.start_soon(self._sweep, reaction, name=reaction.NAME)
+                    case Schedule():
+                        tasks.start_soon(self._keep_time, reaction, name=reaction.NAME)
+                    case _:
+                        tasks.start_soon(self._follow, reaction, name=reaction.NAME)
+
+    def status(self) -> dict[str, ReactionStatus]:
+        """Say how each is doing."""
+        return {reaction.NAME: self._status(reaction) for reaction in self._reactions}
+
+    def _status(self, reaction: Reaction | Schedule | Sweep) -> ReactionStatus:
+        standing = self.standings[reaction.NAME]
+        lag = 0 if isinstance(reaction, Schedule) else self._log.head - standing.position
+        lacking = reaction.trouble if isinstance(reaction, Sweep) else None
+        return ReactionStatus(position=standing.position, lag=lag, trouble=standing.trouble or lacking)
+
+    async def run_slot(self, schedule: Schedule, slot: int) -> None:
+        """Do what is due in a slot; returns when that is done, or set aside."""
+        await self._deliver(schedule, slot, partial(schedule.due, slot), self._log.head)
+
+    async def _follow(self, reaction: Reaction) -> None:
+        standing = self.standings[reaction.NAME]
+        if not await self._resume(reaction):
+            await self._trying(standing, partial(self._save, reaction))
+        while True:
+            await self._log.wait_beyond(standing.position)
+            for recorded in await self._trying(standing, partial(self._log.read, standing.position, BATCH)):
+                if isinstance(recorded.event, reaction.EVENTS):
+                    await self._deliver(reaction, recorded.position, partial(reaction.react, recorded), recorded.position, recorded)
+                standing.position = recorded.position
+            if standing.position - standing.saved >= SAVE_EVERY:
+                await self._trying(standing, partial(self._save, reaction))
+
+    async def _keep_time(self, schedule: Schedule) -> None:
+        standing, length_us = self.standings[schedule.NAME], schedule.EVERY * SECOND_US
+        await self._resume(schedule)
+        while True:
+            slot, elapsed_us = divmod(self._clock.now_us(), length_us)
+            if slot > standing.position:
+                await self.run_slot(schedule, slot)
+            else:
+                standing.waiting = "the clock was set back, to a time that is done already" if slot < standing.position else None
+            await anyio.sleep(min((length_us - elapsed_us) / SECOND_US, self.pace.clock_s))
+
+    async def _sweep(self, sweep: Sweep) -> None:
+        standing, is_wanted = self.standings[sweep.NAME], True
+        while True:
+            try:
+                if is_wanted or sweep.is_due():
+                    is_wanted = not await sweep.sweep()
+                    standing.waiting = None
+                is_wanted = await self._is_concerned(sweep, standing) or is_wanted
+            except Exception as error:  # noqa: BLE001  whatever it is, the service goes on, and so may the sweep
+                _log.warning("reaction.waits", reaction=sweep.NAME, error=repr(error))
+                standing.waiting, is_wanted = str(error) if isinstance(error, OmegadError) else repr(error), True
+                await anyio.sleep(self.pace.sweep_s)
+
+    async def _is_concerned(self, sweep: Sweep, standing: Standing) -> bool:
+        """Wait for events after which there is something to do; say whether there were any before it was time for another look."""
+        with anyio.move_on_after(self.pace.sweep_s):
+            while True:
+                await self._log.wait_beyond(standing.position)
+                events = await self._log.read(standing.position, BATCH)
+                standing.position = events[-1].position
+                if sweep.concerns(events):
+                    return True
+        return False
+
+    async def _resume(self, reaction: Reaction | Schedule) -> bool:
+        """Go on where an earlier run ended; say whether there was one."""
+        standing = self.standings[reaction.NAME]
+        cursor = (await self._trying(standing, self._log.cursors)).get(reaction.NAME)
+        if cursor is not None:
+            standing.position = standing.saved = cursor.position
+        return cursor is not None
+
+    async def _save(self, reaction: Reaction | Schedule) -> None:
+        standing = self.standings[reaction.NAME]
+        await self._log.advance(Cursor(reaction.NAME, standing.position, reaction.VERSION))
+        standing.saved = standing.position
+
+    async def _deliver(
+        self,
+        reaction: Reaction | Schedule,
+        position: int,
+        find: Callable[[Reader], Iterable[Command]],
+        shown: Position,
+        recorded: RecordedEvent | None = None,
+    ) -> None:
+        """Find what follows from an event or a slot, and have it carried out; set it aside where that cannot be."""
+        standing = self.standings[reaction.NAME]
+        cursor = Cursor(reaction.NAME, position, reaction.VERSION)
+        effect = getattr(reaction, "effect", None)
+        try:
+            commands = await self._trying(standing, partial(self._find, reaction.VIEWS, find, shown))
+            if effect is not None and recorded is not None:
+                await self._trying(standing, partial(effect, recorded))
+            for place, command in enumerate(commands):
+                delivery = Delivery(
+                    client=f"reaction:{reaction.NAME}",
+                    request_id=f"{reaction.VERSION}/{position}/{place}",
+                    cause=None if recorded is None else position,
+                    cursor=cursor if place == len(commands) - 1 else None,
+                )
+                await self._trying(standing, partial(self._carry_out, command, delivery))
+        except Exception as error:  # noqa: BLE001  whatever it is, the next event is another matter
+            _log.error("reaction.set_aside", reaction=reaction.NAME, position=position, error=repr(error))
+            standing.set_aside(f"{'slot' if recorded is None else 'position'} {position}", error)
+        standing.position = max(standing.position, position)
+
+    async def _find(self, views: Collection[str], find: Callable[[Reader], Iterable[Command]], shown: Position) -> tuple[Command, ...]:
+        if views:
+            await self._views.wait_for(shown, views)
+        now_us = self._clock.now_us()
+        return await self._views.read(lambda connection: tuple(find(Reader(connection, now_us))))
+
+    async def _carry_out(self, command: Command, delivery: Delivery) -> None:
+        try:
+            await self._execute(command, delivery)
+        except (Refused, NotFound, Conflict) as error:
+            _log.info("reaction.refused", reaction=delivery.client, request_id=delivery.request_id, reason=str(error))
+            return
+        if delivery.cursor:
+            self.standings[delivery.cursor.name].saved = delivery.cursor.position
+
+    async def _trying(self, standing: Standing, work: Callable[[], Awaitable[T]]) -> T:
+        """Do *work* until it is done: what it is not to blame for is waited out, any other failure raised after a few tries."""
+        failures, wait_s = 0, self.pace.retry_s
+        while True:
+            try:
+                result = await work()
+            except (Unavailable, Overloaded, ShuttingDown) as error:
+                standing.waiting = str(error)
+            except Exception as error:
+                failures += 1
+                if failures == TRIES:
+                    standing.waiting = None
+                    raise
+                standing.waiting = f"tries again after {error!r}"
+            else:
+                standing.waiting = None
+                return result
+            await anyio.sleep(wait_s)
+            wait_s = min(2 * wait_s, self.pace.retry_max_s)

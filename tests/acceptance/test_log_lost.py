@@ -1,0 +1,128 @@
+"""A log that was lost, shortened or exchanged is noticed, and what the views hold of it can be had again."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, until
+
+MEMORIES: list[dict[str, Any]] = [
+    {"content": f"Fact {number} of the ledger", "event_type": "decision", "project": "atlas", "tags": [f"tag-{number}"], "priority": number % 5 + 1}
+    for number in range(20)
+]
+
+
+def _omegad(home: Home, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "omegad", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=home.environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+
+
+def _remove_wal(home: Home) -> None:
+    (home.path / "log.db-wal").unlink()
+
+
+def _empty(home: Home) -> None:
+    os.truncate(home.paths.log, 0)
+
+
+def _remove(home: Home) -> None:
+    home.paths.log.unlink()
+
+
+def _exchange(home: Home) -> None:
+    """Put a log of as many events in its place, none of them the same."""
+    other = Home(home.path.with_name("other"), **{name: value for name, value in home.environ.items() if name == "OMEGAD_MODEL"}).start()
+    for number in range(30):
+        other.call("tool.record", session_id="s", tool_name=f"Tool{number}")
+    assert other.stop() == 0
+    _remove_wal(home)
+    home.paths.log.write_bytes(other.paths.log.read_bytes())
+
+
+def _contents(home: Home) -> dict[str, bytes]:
+    """Return the files that may hold the last copy."""
+    return {path.name: path.read_bytes() for pattern in ("views-*.db", "log.db-wal") for path in home.path.glob(pattern)}
+
+
+def _rows(home: Home) -> list[tuple[Any, ...]]:
+    listed = home.call("memory.list", limit=100)["memories"]
+    return sorted((one["content"], one["event_type"], one["project"], one["tags"], one["priority"], one["created_at"]) for one in listed)
+
+
+@pytest.mark.parametrize("lose", [_remove_wal, _empty, _remove, _exchange], ids=["wal removed", "emptied", "removed", "exchanged"])
+@pytest.mark.parametrize("is_checkpointed", [False, True], ids=["in the wal", "in the database"])
+def test_a_log_that_was_lost_is_refused_and_its_memories_are_salvaged(
+    home: Home, lose: Callable[[Home], None], tmp_path: Path, *, is_checkpointed: bool
+) -> None:
+    home.start()
+    for memory in MEMORIES[:10]:
+        home.call("memory.store", **memory)
+    if is_checkpointed:
+        home.restart()
+    for memory in MEMORIES[10:]:
+        home.call("memory.store", **memory)
+    home.call("memory.delete", memory_id=home.call("memory.store", content="Not wanted")["memory_id"])
+    until(home.caught_up)
+    before = _rows(home)
+    home.kill()
+    lose(home)
+    held = _contents(home)
+    for _ in range(2):
+        assert home.launch().process.wait(PATIENCE_S) == 1
+        assert "has seen event" in home.printed()
+        assert "omegad salvage" in home.printed()
+    kept = _contents(home)
+    assert set(held) <= set(kept)
+    assert all(kept[name] for name in held)
+
+    written = _omegad(home, "salvage")
+    assert len(written.stdout.splitlines()) == len(MEMORIES), written.stderr
+    lines = tmp_path / "salvaged.jsonl"
+    lines.write_text(written.stdout)
+    accepted = _omegad(home, "salvage", "--accept-log")
+    assert accepted.returncode == 0, accepted.stderr
+    aside = accepted.stdout.splitlines()
+    assert len(aside) == 1
+    home.start()
+    assert {one["content"] for one in home.call("memory.list")["memories"]}.isdisjoint(memory["content"] for memory in MEMORIES[10:])
+    for _ in range(2):
+        restored = _omegad(home, "salvage", "--restore", str(lines))
+        assert restored.returncode == 0, restored.stderr
+    assert _rows(home) == before
+    until(home.caught_up)
+    home.check()
+    home.restart()
+    assert _omegad(home, "salvage", aside[0]).stdout == written.stdout
+
+
+def test_views_that_are_behind_their_log_are_no_reason_to_refuse_it(home: Home) -> None:
+    home.start()
+    home.call("memory.store", **MEMORIES[0])
+    until(home.caught_up)
+    assert home.stop() == 0
+    views = {path: path.read_bytes() for path in home.path.glob("views-*.db")}
+    home.start()
+    home.call("memory.store", **MEMORIES[1])
+    assert home.stop() == 0
+    for path, content in views.items():
+        path.write_bytes(content)
+    home.start()
+    assert len(_rows(home)) == 2
+    home.check()
+
+
+def test_nothing_is_salvaged_from_what_is_not_there(home: Home, tmp_path: Path) -> None:
+    assert _omegad(home, "salvage").returncode == 1
+    assert "no file of views" in _omegad(home, "salvage").stderr
+    lines = tmp_path / "lines"
+    lines.write_text(json.dumps({"content": "no line of ours"}))
+    home.start()
+    refused = _omegad(home, "salvage", "--restore", str(lines))
+    assert (refused.returncode, "line 1" in refused.stderr) == (1, True)
+    assert "another omegad serves this home" in _omegad(home, "salvage", "--accept-log").stderr
