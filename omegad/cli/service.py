@@ -50,9 +50,7 @@ def log(place: Place, *, is_full: bool) -> Iterator[Finding]:
         return
     report = ask_long(place, "log.verify", "verifying the log")
     if report["ok"]:
-        yield ok(
-            "log", f"{report['events']:,} events, {length}; the chain holds, the file is sound, the decision state equals a replay"
-        )
+        yield ok("log", f"{report['events']:,} events, {length}; the chain holds, the file is sound, the decision state equals a replay")
     for problem, remedy in log_problems(report):
         yield failed("log", problem, remedy)
 
