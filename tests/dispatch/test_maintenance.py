@@ -124,8 +124,8 @@ async def test_more_than_one_batch_is_recorded_in_one_look(paths: Paths, clock: 
 
 async def test_a_rebuild_records_nothing(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
-        await it.caller.call("memory.store", content="the release train leaves soon", ttl_seconds=30)
-        clock.us += 40 * SECOND_US
+        await it.caller.call("memory.store", content="the release train leaves soon", ttl_seconds=60)
+        clock.us += 60 * SECOND_US
         await it.caller.call("views.rebuild")
         assert await events_of(it, MemoryExpired) == []
         await it.expire()
