@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 import msgspec
 
@@ -126,7 +126,8 @@ def console(stream: TextIO | None = None) -> "Console":
     """Return what draws on the terminal behind *stream* (standard output)."""
     from rich.console import Console  # noqa: PLC0415  pipes need none of it
 
-    return Console(file=stream or sys.stdout, highlight=False, markup=False, emoji=False)
+    colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+    return Console(file=stream or sys.stdout, color_system=colours, highlight=False, markup=False, emoji=False)
 
 
 def in_words(score: float) -> str:

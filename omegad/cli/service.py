@@ -9,6 +9,7 @@ from omegad.cli.connection import ANSWER_S, Answer, ask_long, ensure
 from omegad.cli.findings import Finding, doubtful, failed, ok
 from omegad.cli.place import Place
 from omegad.cli.printing import size
+from omegad.cli.views import log_problems
 from omegad.rpc.client import Client
 
 EVENTS_VERIFIED = 20_000  # a log up to this long is verified whole without being asked to
@@ -49,11 +50,9 @@ def log(place: Place, *, is_full: bool) -> Iterator[Finding]:
         return
     report = ask_long(place, "log.verify", "verifying the log")
     if report["ok"]:
-        yield ok("log", f"{report['events']:,} events, {length}; every link of the chain holds")
-    elif report["first_bad"] is not None:
-        yield failed("log", f"the chain breaks at position {report['first_bad']:,}", "stop the daemon and restore log.db from a backup")
-    for problem in report["problems"]:
-        yield failed("log", problem, "stop the daemon and restore log.db from a backup")
+        yield ok("log", f"{report['events']:,} events, {length}; the chain holds, the file is sound, the decision state equals a replay")
+    for problem, remedy in log_problems(report):
+        yield failed("log", problem, remedy)
 
 
 def views(place: Place, *, is_full: bool) -> Iterator[Finding]:

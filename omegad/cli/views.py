@@ -6,6 +6,9 @@ from omegad.cli.connection import Answer, ask_long
 from omegad.cli.place import Place
 from omegad.cli.printing import warn, write_json, write_table
 
+RESTORE = "stop the daemon and restore log.db from a backup"
+REBUILD_FIRST = f"run `omegad rebuild`; where that does not help, {RESTORE}"
+
 
 def rebuild(arguments: Namespace, place: Place) -> int:
     """Build one view, or all, again."""
@@ -29,14 +32,21 @@ def verify(arguments: Namespace, place: Place) -> int:
         return 0 if is_ok else 1
     if log["ok"]:
         print(f"log: {log['events']:,} events are as they were written, head {log['head_hash'][:16]}…")
-    elif log["first_bad"] is not None:
-        warn(f"log: BROKEN at position {log['first_bad']:,}; restore log.db from a backup")
-    for problem in log["problems"]:
-        warn(f"log: {problem}")
+    else:
+        for problem, remedy in log_problems(log):
+            warn(f"log: BROKEN: {problem}; {remedy}")
     _write_views(views)
     if not views["ok"]:
         warn("a view does not equal the log; `omegad rebuild` builds it again")
     return 0 if is_ok else 1
+
+
+def log_problems(report: Answer) -> list[tuple[str, str]]:
+    """Return what is wrong with the log, and what to do about each."""
+    found = [(problem, REBUILD_FIRST) for problem in report["problems"]]
+    if report["first_bad"] is not None:
+        found.append((f"the chain breaks at position {report['first_bad']:,}", RESTORE))
+    return found
 
 
 def _write_views(answer: Answer) -> None:

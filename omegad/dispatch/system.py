@@ -204,8 +204,10 @@ class SystemDispatch:
         return found[0]
 
     async def rebuild_views(self, query: RebuildViews, call: Call) -> ViewsReport:
-        """Build views again and swap; raises `ViewFailed` where one could not be built."""
+        """Build views again and swap, and with all of them the decision state; raises `ViewFailed` where one could not be built."""
         views = await self._on_views(self._services.views.rebuild, query.name, Progress(call, query.progress_token))
+        if query.name is None:
+            await self._services.log.refold()
         return ViewsReport(ok=True, views=dict(views))
 
     async def verify_views(self, query: VerifyViews, call: Call) -> ViewsReport:
@@ -250,6 +252,11 @@ class SystemDispatch:
         found += [f"the view {name} failed {view.error}; run `omegad rebuild {name}`" for name, view in states.items() if view.state == "failed"]
         if trouble := self._services.views.driver.trouble:
             found.append(f"the views cannot be written: {trouble}")
+        log = self._services.log
+        if log.trouble:
+            found.append(f"the log cannot be written: {log.trouble}")
+        if log.state_position < log.head:
+            found.append(f"what changes something waits: the decision state is at position {log.state_position:,} of {log.head:,}")
         found += [f"the reaction {name}: {reaction.trouble}" for name, reaction in reactions.items() if reaction.trouble]
         return found
 

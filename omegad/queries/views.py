@@ -12,7 +12,7 @@ ProgressToken = Annotated[str | int, Meta(description="be sent `progress` notifi
 
 
 class RebuildViews(Request, frozen=True, kw_only=True, tag="views.rebuild"):
-    """Build one view, or all, again from the log beside the live ones, then swap."""
+    """Build one view, or all and the decision state, again from the log beside the live ones, then swap."""
 
     name: Annotated[str | None, Meta(description="one view; all of them when left out")] = None
     progress_token: ProgressToken | None = None

@@ -1,16 +1,14 @@
 import json
-import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import PATIENCE_S, ROOT, Command
+from tests.cli.conftest import PATIENCE_S, Command
 
 
 @pytest.fixture
@@ -99,27 +97,15 @@ def test_a_view_that_was_changed_fails_verification_until_it_is_rebuilt(omegad: 
     omegad("verify")
 
 
-def on_a_terminal(command: Command, *arguments: str, **environ: str) -> str:
-    """Return what is shown on a terminal that is both outputs."""
-    ours, theirs = os.openpty()
-    shown = bytearray()
-    environ = command.environ | {"TERM": "xterm", "COLUMNS": "100"} | environ
-    with subprocess.Popen([sys.executable, "-m", "omegad", *arguments], cwd=ROOT, env=environ, stdout=theirs, stderr=theirs) as process:
-        os.close(theirs)
-        try:
-            while data := os.read(ours, 65_536):
-                shown += data
-        except OSError:  # EIO: nobody holds the other end any more
-            pass
-    os.close(ours)
-    assert process.returncode == 0, shown.decode()
-    return shown.decode()
-
-
-def test_someone_who_looks_sees_a_bar_and_colours(served: Command) -> None:
-    served.store("a row for the bar")
-    shown = on_a_terminal(served, "rebuild")
-    assert "rebuilding" in shown
-    assert "\033[2K" in shown
-    assert "\033[2m" in shown
-    assert "\033[" not in on_a_terminal(served, "status", NO_COLOR="1")
+def test_a_decision_state_that_was_changed_fails_verification_until_it_is_rebuilt(omegad: Command) -> None:
+    omegad("store", "what the log says is so")
+    omegad("stop")
+    with sqlite3.connect(omegad.paths.log, isolation_level=None) as connection:
+        assert connection.execute("DELETE FROM state_memories").rowcount == 1
+    connection.close()
+    report = omegad.json("doctor", "--full", status=1)
+    (failed,) = [finding for finding in report["findings"] if finding["state"] == "FAIL"]
+    assert (failed["part"], "omegad rebuild" in failed["remedy"]) == ("log", True)
+    assert "omegad rebuild" in omegad("verify", status=1).stderr
+    omegad("rebuild")
+    omegad("verify")
