@@ -157,5 +157,5 @@ def test_nothing_is_salvaged_from_what_is_not_there(home: Home, tmp_path: Path) 
     lines.write_text(json.dumps({"content": "no line of ours"}))
     home.start()
     refused = _omegad(home, "salvage", "--restore", str(lines))
-    assert (refused.returncode, "line 1" in refused.stderr) == (1, True)
+    assert (refused.returncode, "line 1" in refused.stderr) == (2, True)
     assert "another omegad serves this home" in _omegad(home, "salvage", "--accept-log").stderr
