@@ -45,7 +45,8 @@ def run(arguments: Namespace, place: Place) -> int:
         for path in moved:
             print(path)
         return 0
-    file = Path(arguments.file) if arguments.file else generation.current(place.paths.home)
+    latest = max(generation.files(place.paths.home), key=lambda path: path.stat().st_mtime, default=None)
+    file = Path(arguments.file) if arguments.file else generation.current(place.paths.home) or latest
     if file is None or not file.is_file():
         raise NotFound(f"there is no file of views {arguments.file or f'in {place.paths.home}'}", hint="name one: `omegad salvage FILE`")
     warn(f"{salvage(file, sys.stdout)} memories written from {file}")

@@ -88,6 +88,7 @@ class EmbeddingBacklog:
     def look_again(self) -> None:
         """Look at the next occasion: vectors may be missing that were recorded."""
         self._is_wanted = True
+        self.size = max(self.size, 1)  # until it is counted: what the status says holds from now on
 
     async def sweep(self) -> bool:
         """Embed what is lacking, oldest first; say whether that could be done."""

@@ -255,8 +255,8 @@ class Views:
         return fresh
 
     def _note_damage(self, target: Generation, error: StorageCorrupt) -> None:
-        _log.error("views.corrupt", file=target.path.name, error=str(error))
-        if target is self.driver.generation:
+        if target is self.driver.generation and not self._is_damaged:
+            _log.error("views.corrupt", file=target.path.name, error=str(error))
             self._is_damaged = True
             self._serving.cancel()
 
