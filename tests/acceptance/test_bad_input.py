@@ -226,6 +226,17 @@ def test_a_wrong_parameter_is_refused_by_name_and_nothing_is_written(daemon: Hom
     assert daemon.call("log.verify")["events"] == head
 
 
+def test_clients_that_give_no_name_share_their_request_ids_and_a_conflict_says_so(daemon: Home) -> None:
+    sent = {"content": "The pier is closed on Mondays", "request_id": "pier-1"}
+    first = daemon.call("memory.store", **sent)
+    assert daemon.call("memory.store", **sent) == first, "whoever tries again does so on a connection of its own"
+    with daemon.client(name="somebody") as client:
+        assert client.call("memory.store", **sent)["outcome"] == "duplicate"
+    refused = refusal(lambda: daemon.call("memory.store", content="The pier is open", request_id="pier-1"))
+    assert refused.kind == "conflict"
+    assert "system.hello" in refused.hint
+
+
 def test_an_unknown_type_is_refused_with_the_types_there_are(daemon: Home) -> None:
     error = refusal(lambda: daemon.call("memory.store", content="a", event_type="decisoin"))
     assert "did you mean 'decision'?" in error.hint

@@ -172,13 +172,19 @@ def test_a_full_disk_refuses_writes_answers_reads_and_is_forgotten_when_there_is
     writer.write_until_refused(2_000)
     _refusals_say_what_to_do(writer, "free some space")
     _reading_goes_on(home, writer)
+    assert _log_troubles(home)
 
     ballast.remove()
     writer.write_again()
+    assert not _log_troubles(home)
     writer.resend_refused()
     writer.check()
     home.restart()
     writer.check()
+
+
+def _log_troubles(home: Home) -> list[str]:
+    return [trouble for trouble in home.call("system.status")["degraded"] if trouble.startswith("the log cannot be written")]
 
 
 def test_a_disk_that_is_full_at_any_moment_loses_nothing_and_doubles_nothing(homes: Callable[..., Home], disk: Path) -> None:
