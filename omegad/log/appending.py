@@ -9,30 +9,22 @@ from collections.abc import Sequence
 import msgspec
 
 from omegad.clock import Clock, next_hlc, uuid7
-from omegad.errors import Conflict, Invalid, OmegadError
+from omegad.errors import Invalid, OmegadError
 from omegad.log import chain
 from omegad.log.codec import tag_of
-from omegad.log.decision import Decision, Outcome, Proposal, RequestKey
+from omegad.log.decision import Decision, Outcome, Proposal
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import NewEvent, Position, RecordedEvent
+from omegad.log.requests import Requests
 from omegad.log.vocabulary import Vocabulary
-from omegad.storage.database import translated
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
 
 PAYLOAD_BYTES_MAX = 1024 * 1024
-REQUESTS_KEPT_US = 30 * 86_400 * 1_000_000
-REQUESTS_KEPT_EVENTS = 100_000
-PRUNED_AT_ONCE = 1_000
 
 _INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_PAYLOAD = "INSERT INTO payloads VALUES (?, ?, ?)"
-_FIND_REQUEST = "SELECT params_digest, position, answer FROM requests WHERE client = ? AND request_id = ?"
-_INSERT_REQUEST = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)"
 _INSERT_ERASURE = "INSERT OR IGNORE INTO erasures VALUES (?)"
-_PRUNE = """
-DELETE FROM requests WHERE (client, request_id) IN (SELECT client, request_id FROM requests WHERE coalesce(first_position, position) < ? LIMIT ?)
-"""
 _MOVE_CURSOR = "INSERT OR REPLACE INTO cursors (name, position, version) VALUES (?, ?, ?)"
 
 
@@ -68,6 +60,7 @@ class Appender:
         self.vocabulary = vocabulary
         self.origin = origin
         self.clock = clock
+        self.requests = Requests(clock)
 
     def commit(self, connection: Connection, proposals: Sequence[Proposal], head: Head) -> Committed:
         """Decide and append *proposals* in one transaction, each after the ones before it, the first after *head*, where the log ends.
@@ -81,34 +74,13 @@ class Appender:
         return Committed(outcomes, append.events, append.head)
 
 
-def prune(connection: Connection, head: Head, now_us: int) -> bool:
-    """Forget some of the requests that were answered long ago; return whether there may be more.
-
-    A request is remembered for 30 days, and for 100,000 events.
-    """
-    before = _first_since(connection, head.position - REQUESTS_KEPT_EVENTS, now_us - REQUESTS_KEPT_US)
-    if before <= 1:
-        return False
-    with translated(), writing(connection):
-        return connection.execute(_PRUNE, (before, PRUNED_AT_ONCE)).rowcount == PRUNED_AT_ONCE
-
-
-def _first_since(connection: Connection, last: Position, since_us: int) -> Position:
-    """Return the first position that was recorded at or after a moment, or *last* if that comes before; recorded_at never decreases."""
-    first = 1
-    while first < last:
-        middle = (first + last) // 2
-        recorded_at = connection.execute("SELECT recorded_at FROM events WHERE position = ?", (middle,)).fetchone()[0]
-        first, last = (middle + 1, last) if recorded_at < since_us else (first, middle)
-    return first
-
-
 class _Append:
     """The state of one open transaction."""
 
     def __init__(self, appender: Appender, connection: Connection, head: Head) -> None:
         self._connection = connection
         self._vocabulary = appender.vocabulary
+        self._requests = appender.requests
         self._state = appender.vocabulary.state(connection)
         self._origin = appender.origin
         self._clock = appender.clock
@@ -126,8 +98,7 @@ class _Append:
 
     def _decided(self, proposal: Proposal) -> Outcome | Exception:
         try:
-            answered = self._answered(proposal.request)
-            if answered:
+            if proposal.request and (answered := self._requests.answered(self._connection, proposal.request)):
                 return answered
             now_us = self._clock.now_us()
             decision = proposal.decide(self._state, now_us)
@@ -143,16 +114,6 @@ class _Append:
         self._connection.executemany(_INSERT_EVENT, self._rows)
         self._connection.executemany(_INSERT_PAYLOAD, self._payloads)
 
-    def _answered(self, request: RequestKey | None) -> Outcome | None:
-        if request is None:
-            return None
-        row = self._connection.execute(_FIND_REQUEST, (request.client, request.request_id)).fetchone()
-        if row is None:
-            return None
-        if row[0] != request.params_digest:
-            raise Conflict(f"request_id {request.request_id!r} was used before, with other parameters")
-        return Outcome(answer=msgspec.Raw(row[2].encode()), position=row[1])
-
     def _write(self, proposal: Proposal, decision: Decision, bodies: list[tuple[NewEvent, bytes]], now_us: int) -> Outcome:
         first = self.head.position + 1
         for new, body in bodies:
@@ -161,10 +122,8 @@ class _Append:
         if bodies and getattr(answer, "position", None) == 0:
             answer = msgspec.structs.replace(answer, position=self.head.position)
         outcome = Outcome(answer=answer, position=self.head.position if bodies else getattr(answer, "position", 0))
-        if key := proposal.request:
-            encoded = msgspec.json.encode(answer).decode()
-            row = (key.client, key.request_id, key.params_digest, first, outcome.position, encoded)
-            self._connection.execute(_INSERT_REQUEST, row)
+        if proposal.request:
+            self._requests.remember(self._connection, proposal.request, first, outcome)
         return outcome
 
     def _add(self, proposal: Proposal, new: NewEvent, body: bytes, now_us: int) -> None:

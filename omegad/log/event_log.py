@@ -39,7 +39,6 @@ TAIL_VERIFIED_AT_START = 200
 FOLLOW_CHUNK = 500
 CATCH_UP_WAIT_S = 10.0
 RETRY_S = 1.0
-PRUNE_EVERY = 5_000
 
 _log = structlog.get_logger(__name__)
 
@@ -66,7 +65,6 @@ class EventLog(LogReader):
         self._catching_up: CatchingUp | None = None
         self._catch_up_wait_s = CATCH_UP_WAIT_S
         self._is_writer_lost = False
-        self._prune_at: Position = 0
         self.trouble: str | None = None
         """What keeps the log from being appended to, in words, until it works again; None where nothing does."""
 
@@ -138,7 +136,6 @@ class EventLog(LogReader):
                 await self._catch_up(self._catching_up)
             elif self._waiting:
                 await self._commit([self._waiting.popleft() for _ in range(min(BATCH_MAX, len(self._waiting)))])
-                await self._prune()
             elif self._closing.is_set():
                 break
             else:
@@ -193,14 +190,6 @@ class EventLog(LogReader):
         checkpoint_quietly(self._checkpointer, connection)
         return is_in_step
 
-    async def _prune(self) -> None:
-        if self.head < self._prune_at:
-            return
-        has_more, now_us = False, self._clock.now_us()
-        with suppress(Unavailable):  # the next commit tells, and there is no hurry
-            has_more = await self._writer.run(lambda connection: appending.prune(connection, self._head, now_us))
-        self._prune_at = self.head + (0 if has_more else PRUNE_EVERY)
-
     async def read(self, after: Position, limit: int) -> list[RecordedEvent]:
         """Return up to *limit* events after a position, in order; empty at the head. Raises `LogBroken` where they cannot be read."""
         if after >= self.head:
@@ -237,7 +226,8 @@ class EventLog(LogReader):
 
         def on_thread(connection: Connection) -> None:
             committed = self._appender.commit(connection, proposals, self._head)
-            loop.call_soon_threadsafe(self._settle, batch, committed)  # at once: nobody waits for the checkpoint
+            loop.call_soon_threadsafe(self._settle, batch, committed)  # at once: nobody waits for what follows
+            self._appender.requests.after_commit(connection, committed.head.position)
             checkpoint_quietly(self._checkpointer, connection)
 
         try:
@@ -303,7 +293,8 @@ class EventLog(LogReader):
     async def _verify_tail(self) -> None:
         start = max(0, self.head - TAIL_VERIFIED_AT_START)
         check = ChainCheck(start, await self.chain_at(start) or b"")
-        await self._readers.read(lambda connection: check.verify(connection, TAIL_VERIFIED_AT_START))
+        while await self._readers.read(lambda connection: check.verify(connection, TAIL_VERIFIED_AT_START)):
+            pass
         if not check.report.ok:
             raise LogBroken(f"{self.path}: the hash chain breaks at position {check.report.first_bad}")
 

@@ -12,7 +12,7 @@ import pytest
 
 from omegad.daemon import VOCABULARY
 from omegad.errors import Conflict, Overloaded, Refused, ShuttingDown, StorageFailed, StorageFull
-from omegad.log import appending, event_log
+from omegad.log import event_log, requests
 from omegad.log.appending import Appender, Committed, Head
 from omegad.log.decision import Cursor, Decision, Outcome, Proposal, RequestKey
 from omegad.log.event import NewEvent, Position
@@ -446,14 +446,14 @@ async def test_a_cursor_moves_with_what_it_led_to_or_not_at_all(tmp_path: Path, 
 
 
 async def test_requests_of_long_ago_are_forgotten_bit_by_bit(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(appending, "REQUESTS_KEPT_EVENTS", 3)
-    monkeypatch.setattr(appending, "PRUNED_AT_ONCE", 2)
+    monkeypatch.setattr(requests, "KEPT_EVENTS", 3)
+    monkeypatch.setattr(requests, "FORGOTTEN_AT_ONCE", 2)
     nothing = Proposal(decide=lambda _guards, _now_us: Decision(answer=Written()))
     async with running_log(tmp_path / "log.db", clock) as log:
         for number in range(6):
             await append(log, queried(), request=request(f"old-{number}"))
         await log.append(msgspec.structs.replace(nothing, request=request("old and empty")))
-        clock.us += appending.REQUESTS_KEPT_US
+        clock.us += requests.KEPT_US
         await append(log, queried(), request=request("new"))
         await append(log, queried())
     async with running_log(tmp_path / "log.db", clock) as log:

@@ -1,0 +1,75 @@
+"""What was answered to whom, so that a request that is sent again is the same request.
+
+It is remembered for 30 days, and for 100,000 events; what is older is forgotten bit by bit.
+"""
+
+from contextlib import suppress
+
+import msgspec
+
+from omegad.clock import Clock
+from omegad.errors import Conflict, Unavailable
+from omegad.log.decision import Outcome, RequestKey
+from omegad.log.event import Position
+from omegad.storage.database import translated
+from omegad.storage.driver import Connection
+from omegad.storage.transaction import writing
+
+KEPT_US = 30 * 86_400 * 1_000_000
+KEPT_EVENTS = 100_000
+FORGOTTEN_AT_ONCE = 1_000
+FORGET_EVERY = 5_000  # events: the table is read from its beginning each time
+
+_FIND = "SELECT params_digest, position, answer FROM requests WHERE client = ? AND request_id = ?"
+_INSERT = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)"
+_FORGET = """
+DELETE FROM requests WHERE (client, request_id) IN (SELECT client, request_id FROM requests WHERE coalesce(first_position, position) < ? LIMIT ?)
+"""
+
+
+class Requests:
+    """The table of requests that were answered; everything here runs on the writer's thread."""
+
+    def __init__(self, clock: Clock) -> None:
+        """Take the clock by which they grow old."""
+        self._clock = clock
+        self._next: Position = 0
+
+    def answered(self, connection: Connection, request: RequestKey) -> Outcome | None:
+        """Return the first answer to a request, None where there was none. Raises `Conflict` where it had other parameters."""
+        row = connection.execute(_FIND, (request.client, request.request_id)).fetchone()
+        if row is None:
+            return None
+        if row[0] != request.params_digest:
+            raise Conflict(f"request_id {request.request_id!r} was used before, with other parameters")
+        return Outcome(answer=msgspec.Raw(row[2].encode()), position=row[1])
+
+    def remember(self, connection: Connection, request: RequestKey, first: Position, outcome: Outcome) -> None:
+        """Note what was answered; *first* is the position of its first event, or that it would have had."""
+        answer = msgspec.json.encode(outcome.answer).decode()
+        connection.execute(_INSERT, (request.client, request.request_id, request.params_digest, first, outcome.position, answer))
+
+    def after_commit(self, connection: Connection, head: Position) -> None:
+        """Forget some of the oldest, when it is time; a failure puts it off."""
+        if head < self._next:
+            return
+        self._next = head + FORGET_EVERY
+        with suppress(Unavailable), translated():
+            before = _first_since(connection, head - KEPT_EVENTS, self._clock.now_us() - KEPT_US)
+            if before > 1 and _forget(connection, before) == FORGOTTEN_AT_ONCE:
+                self._next = head
+
+
+def _forget(connection: Connection, before: Position) -> int:
+    with writing(connection):
+        return connection.execute(_FORGET, (before, FORGOTTEN_AT_ONCE)).rowcount
+
+
+def _first_since(connection: Connection, last: Position, since_us: int) -> Position:
+    """Return the first position that was recorded at or after a moment, or *last* if that comes before; recorded_at never decreases."""
+    first = 1
+    while first < last:
+        middle = (first + last) // 2
+        recorded_at = connection.execute("SELECT recorded_at FROM events WHERE position = ?", (middle,)).fetchone()[0]
+        first, last = (middle + 1, last) if recorded_at < since_us else (first, middle)
+    return first
