@@ -8,7 +8,8 @@ from omegad.config import Config, Paths
 from omegad.errors import Invalid, Refused
 from omegad.events.memory import MemoryEmbedded, MemoryExpired, MemoryPromoted, MemoryStored, MemorySuperseded
 from omegad.memory_types import BUILT_IN
-from tests.builders import FakeClock, FakeModel, Served, everything, served
+from omegad.reactions import expiry
+from tests.builders import FakeClock, FakeModel, Served, everything, served, until
 
 KEYWORDS = Config(model="none")
 SECOND_US = 1_000_000
@@ -124,6 +125,7 @@ async def test_more_than_one_batch_is_recorded_in_one_look(paths: Paths, clock: 
 
 async def test_a_rebuild_records_nothing(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
+        await until(lambda: it.daemon.reactions.standings[expiry.NAME].position)  # the present slot is over
         await it.caller.call("memory.store", content="the release train leaves soon", ttl_seconds=60)
         clock.us += 60 * SECOND_US
         await it.caller.call("views.rebuild")
