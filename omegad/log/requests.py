@@ -51,12 +51,12 @@ class Requests:
 
     def after_commit(self, connection: Connection, head: Position) -> None:
         """Forget some of the oldest, when it is time; a failure puts it off."""
-        if head < self._next:
+        if head < max(self._next, KEPT_EVENTS):
             return
         self._next = head + FORGET_EVERY
         with suppress(Unavailable), translated():
             before = _first_since(connection, head - KEPT_EVENTS, self._clock.now_us() - KEPT_US)
-            if before > 1 and _forget(connection, before) == FORGOTTEN_AT_ONCE:
+            if _forget(connection, before) == FORGOTTEN_AT_ONCE:
                 self._next = head
 
 

@@ -321,7 +321,8 @@ class Home(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "it"):
-            assert self.call("log.verify")["ok"]
+            report = self.call("log.verify")
+            assert (report["ok"], report["problems"]) == (True, [])
             self.run(self._stop())
         self.runner.close()
         self.folder.cleanup()
