@@ -130,7 +130,7 @@ def _fields(answer: Answer) -> list[tuple[str, str]]:
         ("home", answer["home"]),
         ("socket", answer["socket"]),
         ("log", f"{log['head']:,} events, {size(log['bytes'])}"),
-        ("embedding", f"{embedding['model'] or 'no model'}, {embedding['state']}, {embedding['mirror_vectors']:,} vectors in memory"),
+        ("embedding", f"{embedding['model'] or 'no model'}, {embedding['state']}, {embedding['index_vectors']:,} vectors in memory"),
         ("memory", size(answer["rss_bytes"])),
         ("clients", f"{answer['connections']} connected, {answer['requests']:,} requests so far"),
     ]

@@ -1,4 +1,4 @@
-"""What is near a text: its vectors, the mirror to search them with, and the memories stored so lately that no view shows them yet."""
+"""What is near a text: its vectors, the index to search them with, and the memories stored so lately that no view shows them yet."""
 
 import threading
 from collections import deque
@@ -13,38 +13,38 @@ from omegad.embedding.embedder import Embedder
 from omegad.embedding.passages import passages
 from omegad.errors import ModelFailed, ModelMissing, Overloaded
 from omegad.method import Embedded
-from omegad.queries.search.mirror import Mirror
+from omegad.queries.search.vector_index import VectorIndex
 
 LATE_MAX = 256
 
 
 class Neighbourhood:
-    """Embeds texts, and keeps the mirror of the vectors that are served."""
+    """Embeds texts, and keeps the index of the vectors that are served."""
 
     def __init__(self, embedder: Embedder) -> None:
-        """Start without a mirror; the first text that is embedded makes one."""
+        """Start without a index; the first text that is embedded makes one."""
         self.embedder = embedder
-        self.late = LateVectors()
-        self._mirror: Mirror | None = None
+        self.recent = RecentVectors()
+        self._index: VectorIndex | None = None
         self._file: Path | None = None
 
-    def mirror(self, file: Path) -> Mirror | None:
-        """Return the mirror for a file of views, a new one where the file or the embedder is another; None without a model."""
+    def index(self, file: Path) -> VectorIndex | None:
+        """Return the index for a file of views, a new one where the file or the embedder is another; None without a model."""
         embedder_id = self.embedder.embedder_id
         if embedder_id is None:
             return None
-        if self._mirror is None or self._file != file or self._mirror.embedder_id != embedder_id:
-            self._mirror, self._file = Mirror(embedder_id), file
-        return self._mirror
+        if self._index is None or self._file != file or self._index.embedder_id != embedder_id:
+            self._index, self._file = VectorIndex(embedder_id), file
+        return self._index
 
     @property
     def size(self) -> tuple[int, int]:
-        """How many vectors the mirror holds, and in how many bytes."""
-        return (len(self._mirror), self._mirror.size_bytes) if self._mirror else (0, 0)
+        """How many vectors the index holds, and in how many bytes."""
+        return (len(self._index), self._index.size_bytes) if self._index else (0, 0)
 
-    def forget_mirror(self) -> None:
-        """Fill the mirror anew at the next search: vectors have come that were missing."""
-        self._mirror = None
+    def forget_index(self) -> None:
+        """Fill the index anew at the next search: vectors have come that were missing."""
+        self._index = None
 
     async def embed(self, content: str, *, is_backlog: bool = False) -> Embedded | None:
         """Return the vectors of a memory's text, None where the model cannot be used now."""
@@ -60,7 +60,7 @@ class Neighbourhood:
         return Embedded(embedder_id=embedder_id, text_hashes=hashes, vector=vectors[0], is_whole=len(texts) == 1)
 
 
-class LateVectors:
+class RecentVectors:
     """The vectors of the memories stored last. Written and read on the log's thread, and cheap to ask."""
 
     def __init__(self) -> None:

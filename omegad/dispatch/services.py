@@ -78,7 +78,7 @@ class DaemonServices:
             stale_by=snapshot.stale_by,
             now_us=self.clock.now_us(),
             versions=snapshot.versions,
-            index=self.near.mirror(snapshot.file),
+            index=self.near.index(snapshot.file),
         )
 
     async def look(self, work: Callable[[Connection, Moment], T], *, at_least: Position, names: Sequence[str]) -> T:
@@ -96,11 +96,11 @@ class DaemonServices:
 
     def remember(self, memory_id: str, project: str | None, vector: bytes) -> None:
         """Note a memory that is about to be stored, for those that are decided before the views show it."""
-        self.near.late.add(memory_id, project, vector)
+        self.near.recent.add(memory_id, project, vector)
 
     def recent(self, project: str | None, vector: bytes) -> Sequence[str]:
         """Return the ids of memories noted lately that are near a vector."""
-        return self.near.late.near(project, vector)
+        return self.near.recent.near(project, vector)
 
     def record(self, event: msgspec.Struct, context: RequestContext, *, session_id: str | None, project: str | None) -> None:
         """Append an event that nobody waits for; a log that cannot take it is a warning."""

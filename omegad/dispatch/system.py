@@ -130,7 +130,7 @@ class SystemDispatch:
         """Say how everything is, from memory, waiting for nothing."""
         log, embedder = self._services.log, self._services.near.embedder
         embedding = embedder.status()
-        mirror_vectors, mirror_bytes = self._services.near.size
+        index_vectors, index_bytes = self._services.near.size
         connections, requests = self._counts()
         states, reactions = self._view_states(), self._reactions()
         return ServiceStatus(
@@ -146,8 +146,8 @@ class SystemDispatch:
                 model=embedding.model,
                 state=embedding.state,
                 embedder_id=embedding.embedder_id,
-                mirror_vectors=mirror_vectors,
-                mirror_bytes=mirror_bytes,
+                index_vectors=index_vectors,
+                index_bytes=index_bytes,
                 backlog=self._backlog.size,
             ),
             degraded=self._troubles(embedding, states, reactions),

@@ -14,7 +14,7 @@ from omegad.queries.memory import COLUMNS, fields, require, standing
 from omegad.queries.query import Query
 from omegad.queries.search import VIEWS, terms
 from omegad.queries.search.columns import selection
-from omegad.queries.search.mirror import Mirror
+from omegad.queries.search.vector_index import VectorIndex
 from omegad.storage.driver import Connection
 
 HOPS_MAX = 5
@@ -187,15 +187,15 @@ def similar(connection: Connection, query: SimilarMemories, moment: Moment) -> S
 
     Without vectors they are found by words. Raises `NotFound`.
     """
-    mirror: Mirror | None = moment.index
-    embedder_id = None if mirror is None else mirror.embedder_id
+    index: VectorIndex | None = moment.index
+    embedder_id = None if index is None else index.embedder_id
     row, content = require(connection, query.memory_id)
     stored: list[tuple[str, bytes]] = connection.execute(_VECTORS, (query.memory_id,)).fetchall()
     if stored:
         whose = embedder_id if embedder_id in dict(stored) else stored[0][0]
         vectors = [vector for one, vector in stored if one == whose]
         # Where the vectors are another embedder's, or there is no model, they are searched for this question alone.
-        searched = mirror if mirror is not None and mirror.embedder_id == whose else Mirror(str(whose))
+        searched = index if index is not None and index.embedder_id == whose else VectorIndex(str(whose))
         near = _by_meaning(connection, query, moment.now_us, vectors, searched)
     else:
         near = _by_words(connection, query, moment.now_us, row, content)
@@ -209,16 +209,16 @@ def similar(connection: Connection, query: SimilarMemories, moment: Moment) -> S
     )
 
 
-def _by_meaning(connection: Connection, query: SimilarMemories, now_us: int, vectors: list[bytes], mirror: Mirror) -> dict[int, float]:
+def _by_meaning(connection: Connection, query: SimilarMemories, now_us: int, vectors: list[bytes], index: VectorIndex) -> dict[int, float]:
     """Return cosines by memory row; each passage of the memory is a question of its own, and the best answer counts."""
     among = None
     if query.tags:
         condition, values = where(query, now_us)
         among = frozenset(row[0] for row in connection.execute(f"SELECT m.id FROM memories AS m WHERE {condition}", values))
     wanted, best = selection(query, now_us, among), dict[int, float]()
-    mirror.sync(connection)
+    index.sync(connection)
     for vector in vectors:
-        for row, cosine in mirror.nearest(connection, vector, wanted, query.limit + 1):
+        for row, cosine in index.nearest(connection, vector, wanted, query.limit + 1):
             best[row] = max(cosine, best.get(row, -1.0))
     return best
 
@@ -243,7 +243,7 @@ def _similar(connection: Connection, near: dict[int, float]) -> list[SimilarMemo
     found = connection.execute(f"SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))", (str(list(near)),))
     by_row = {row[0]: fields(row) for row in found}
     names = [name for name in SimilarMemory.__struct_fields__ if name != "similarity"]
-    # The mirror may be a moment ahead of this reader.
+    # The index may be a moment ahead of this reader.
     known = [(by_row[row], similarity) for row, similarity in near.items() if row in by_row]
     return [SimilarMemory(**{name: memory[name] for name in names}, similarity=round(similarity, 6)) for memory, similarity in known]
 

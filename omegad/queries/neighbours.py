@@ -4,8 +4,8 @@ import msgspec
 
 from omegad.queries.search import words
 from omegad.queries.search.columns import Selection
-from omegad.queries.search.mirror import Mirror
 from omegad.queries.search.scope import Filtered
+from omegad.queries.search.vector_index import VectorIndex
 from omegad.storage.driver import Connection
 
 COUNT = 10
@@ -24,16 +24,16 @@ class Near(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def neighbours(
-    connection: Connection, content: str, project: str | None, embedded: tuple[Mirror, bytes] | None, *, now_us: int, leave_out: str
+    connection: Connection, content: str, project: str | None, embedded: tuple[VectorIndex, bytes] | None, *, now_us: int, leave_out: str
 ) -> list[Near]:
     """Return the nearest active memories of the same project: by meaning where the text could be embedded, else by words."""
     if embedded is None:
         rows = dict.fromkeys(_by_words(connection, content, project, now_us))
     else:
-        mirror, vector = embedded
+        index, vector = embedded
         wanted = Selection(named={"project": frozenset([project])}, now_us=now_us)
-        mirror.sync(connection)
-        rows = dict(mirror.nearest(connection, vector, wanted, COUNT + 1))
+        index.sync(connection)
+        rows = dict(index.nearest(connection, vector, wanted, COUNT + 1))
     sql = "SELECT id, node_id, content, event_type, entity_id, session_id FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
     details = {row[0]: row[1:] for row in connection.execute(sql, (str(list(rows)),))}
     names = ("memory_id", "content", "event_type", "entity_id", "session_id")

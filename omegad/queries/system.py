@@ -94,8 +94,8 @@ class EmbeddingStatus(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None
     state: str
     embedder_id: str | None
-    mirror_vectors: int
-    mirror_bytes: int
+    index_vectors: int
+    index_bytes: int
     backlog: int
 
 
@@ -128,8 +128,8 @@ def exposition(status: ServiceStatus) -> str:
         f"omegad_connections {status.connections}",
         f"omegad_requests_total {status.requests}",
         f"omegad_degraded {len(status.degraded)}",
-        f"omegad_mirror_vectors {status.embedding.mirror_vectors}",
-        f"omegad_mirror_bytes {status.embedding.mirror_bytes}",
+        f"omegad_index_vectors {status.embedding.index_vectors}",
+        f"omegad_index_bytes {status.embedding.index_bytes}",
         f"omegad_embedding_backlog {status.embedding.backlog}",
     ]
     for name, view in status.views.items():

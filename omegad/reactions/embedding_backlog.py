@@ -123,7 +123,7 @@ class EmbeddingBacklog:
                 await self._try(memory, work)
             if self._has_filled:
                 self._has_filled = False
-                self._near.forget_mirror()
+                self._near.forget_index()
             place = found[-1].place
 
     async def _try(self, memory: Memory, work: Callable[[Memory], Awaitable[str | None]]) -> None:

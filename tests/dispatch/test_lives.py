@@ -150,8 +150,8 @@ async def test_after_an_edit_the_new_words_are_found_and_nothing_of_the_old(path
         one = (await store(it, OLD))["memory_id"]
         other = (await store(it, "alpha beta gamma something else entirely"))["memory_id"]
         assert one in await found(it, OLD, mode="semantic")
-        mirror = it.daemon.services.near.mirror(it.daemon.services.views.file)
-        assert mirror is not None
+        index = it.daemon.services.near.index(it.daemon.services.views.file)
+        assert index is not None
         before = await shown(it, f"SELECT id FROM memory_vectors WHERE memory_id = '{one}'")
         await it.caller.call("memory.edit", memory_id=one, content=NEW, reason="a slip")
         assert await found(it, "alpha beta gamma", mode="keyword") == [other]
@@ -172,17 +172,17 @@ async def test_after_an_edit_the_new_words_are_found_and_nothing_of_the_old(path
 
 
 async def test_a_memory_is_as_near_as_what_it_says_now(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
-    """Whoever asks the mirror for the cosine of a memory that was found otherwise gets none of what it said before."""
+    """Whoever asks the index for the cosine of a memory that was found otherwise gets none of what it said before."""
     async with served(paths, clock) as it:
         one = (await store(it, OLD))["memory_id"]
         await found(it, OLD, mode="semantic")
         await it.caller.call("memory.edit", memory_id=one, content=NEW)
         await found(it, NEW, mode="semantic")
-        mirror = it.daemon.services.near.mirror(it.daemon.services.views.file)
-        assert mirror is not None
+        index = it.daemon.services.near.index(it.daemon.services.views.file)
+        assert index is not None
         (row,) = await shown(it, "SELECT id FROM memories")
-        of_old = await it.daemon.services.views.read(lambda connection: mirror.cosines_of(connection, vector_of(OLD), [row[0]]))
-        of_new = await it.daemon.services.views.read(lambda connection: mirror.cosines_of(connection, vector_of(NEW), [row[0]]))
+        of_old = await it.daemon.services.views.read(lambda connection: index.cosines_of(connection, vector_of(OLD), [row[0]]))
+        of_new = await it.daemon.services.views.read(lambda connection: index.cosines_of(connection, vector_of(NEW), [row[0]]))
         assert of_new == {row[0]: pytest.approx(1.0)}
         assert of_old[row[0]] < 0.5
     assert model.texts

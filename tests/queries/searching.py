@@ -8,8 +8,8 @@ import msgspec
 from omegad.memory_types import MemoryTypes
 from omegad.queries import search
 from omegad.queries.search import Matches, QueryMemory, Result, Sources
-from omegad.queries.search.mirror import Mirror
 from omegad.queries.search.model import fitted
+from omegad.queries.search.vector_index import VectorIndex
 from tests.builders import EMBEDDER, START_US, stored, vector_of
 from tests.queries.shown import DAY_US as DAY_US  # noqa: PLC0414  an export
 from tests.queries.shown import Shown
@@ -20,14 +20,14 @@ LATER_US = START_US + DAY_US
 
 
 class Searched(Shown):
-    """Every view of one history, searched with one mirror, as long as nobody asks for a new one.
+    """Every view of one history, searched with one index, as long as nobody asks for a new one.
 
     What would else be abstained from is answered, so that the tests see its order.
     """
 
     def __init__(self, types: MemoryTypes | None = None) -> None:
         super().__init__()
-        self.mirror = Mirror(EMBEDDER)
+        self.index = VectorIndex(EMBEDDER)
         self.types = types or MemoryTypes({})
         self.model = msgspec.structs.replace(fitted(), floor=0.0)
 
@@ -42,7 +42,7 @@ class Searched(Shown):
 
     def sources(self, query: QueryMemory) -> Sources:
         vector = None if query.mode in {"keyword", "phrase"} else vector_of(query.text)
-        return Sources(vector, self.mirror if vector else None, self.types, self.model)
+        return Sources(vector, self.index if vector else None, self.types, self.model)
 
     def matches(self, text: str, now_us: int = LATER_US, **changes: Any) -> Matches:
         query = QueryMemory(text=text, **changes)

@@ -13,7 +13,7 @@ from omegad.errors import Invalid, NotFound
 from omegad.events.memory import MemoryLinked
 from omegad.queries import graph
 from omegad.queries.graph import Graph, SimilarAnswer, SimilarMemories, TraverseMemories
-from omegad.queries.search.mirror import Mirror
+from omegad.queries.search.vector_index import VectorIndex
 from tests.builders import EMBEDDER, deleted, expired, linked, superseded, vector_of
 from tests.queries.shown import DAY_US, NOW_US, Shown
 
@@ -159,9 +159,9 @@ def _distances(edges: list[tuple[str, str]], max_hops: int, direction: str) -> d
     return {name: hops for name, hops in distance.items() if hops <= max_hops}
 
 
-def alike(views: Shown, memory_id: str, mirror: Mirror | None = None, **changes: Any) -> SimilarAnswer:
+def alike(views: Shown, memory_id: str, index: VectorIndex | None = None, **changes: Any) -> SimilarAnswer:
     query = SimilarMemories(memory_id=memory_id, **changes)
-    return graph.similar(views.connection, query, msgspec.structs.replace(views.moment(), index=mirror or Mirror(EMBEDDER)))
+    return graph.similar(views.connection, query, msgspec.structs.replace(views.moment(), index=index or VectorIndex(EMBEDDER)))
 
 
 def ids(found: SimilarAnswer) -> list[str]:
@@ -248,5 +248,5 @@ def test_what_is_over_at_the_moment_of_the_question_is_not_similar(views: Shown)
     remember(views, "brief", "red green blue", ttl_seconds=2 * 3_600)
     assert ids(alike(views, "a")) == ["brief"]
     later = views.moment(NOW_US + DAY_US)
-    found = graph.similar(views.connection, SimilarMemories(memory_id="a"), msgspec.structs.replace(later, index=Mirror(EMBEDDER)))
+    found = graph.similar(views.connection, SimilarMemories(memory_id="a"), msgspec.structs.replace(later, index=VectorIndex(EMBEDDER)))
     assert found.results == []

@@ -146,7 +146,7 @@ def test_neighbours_are_the_nearest_active_memories_of_the_project(views: Search
     views.show(deleted("gone"))
 
     def look(project: str | None, leave_out: str = "", *, words: bool = False) -> list[str]:
-        searched = None if words else (views.mirror, vector_of("alpha beta"))
+        searched = None if words else (views.index, vector_of("alpha beta"))
         return ids(neighbours(views.connection, "alpha beta", project, searched, now_us=START_US, leave_out=leave_out))
 
     assert look("p")[:3] == ["m0", "m1", "m2"]

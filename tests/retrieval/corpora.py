@@ -22,8 +22,8 @@ from omegad.embedding.session import Session
 from omegad.ingestion import tagging
 from omegad.memory_types import MemoryTypes
 from omegad.queries.search import QueryMemory, Sources, pipeline
-from omegad.queries.search.mirror import Mirror
 from omegad.queries.search.model import Model
+from omegad.queries.search.vector_index import VectorIndex
 from omegad.times import parse_time
 from tests.builders import EMBEDDER, START_US, embedded, stored
 from tests.queries.shown import Shown
@@ -171,7 +171,7 @@ class Library:
         self.corpora = corpora
         self._embed = embed
         self._views: defaultdict[str, Shown] = defaultdict(Shown)
-        self._mirrors: defaultdict[str, Mirror] = defaultdict(lambda: Mirror(EMBEDDER))
+        self._indexs: defaultdict[str, VectorIndex] = defaultdict(lambda: VectorIndex(EMBEDDER))
         self._rows: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._minutes = count()
         self._tag_rules = tagging.load()
@@ -184,7 +184,7 @@ class Library:
         rows = self._rows[asked_of]
         now_us = START_US + (next(self._minutes) + 1_440) * MINUTE_US
         query = QueryMemory(text=question.text, project=asked_of)
-        sources = Sources(self._embed(question.text), self._mirrors[asked_of], MemoryTypes({}), model)
+        sources = Sources(self._embed(question.text), self._indexs[asked_of], MemoryTypes({}), model)
         seen = pipeline.observed(self._views[asked_of].connection, query, sources, now_us)
         known = (frozenset(rows[key] for key in keys if key in rows) for keys in (question.gold, question.stale))
         return Asked(corpus=corpus, project=asked_of, question=question, seen=seen, **dict(zip(("gold", "stale"), known, strict=True)))

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from omegad.queries.search import words
-from omegad.queries.search.mirror import Mirror
 from omegad.queries.search.periods import Period
 from omegad.queries.search.scope import Filtered, Scope
+from omegad.queries.search.vector_index import VectorIndex
 from omegad.queries.search.words import Best, Vocabulary, Words
 from omegad.storage.driver import Connection
 
@@ -39,14 +39,14 @@ WHERE m.id IN (SELECT value FROM json_each(?1)) AND e.edge_type != 'superseded_b
 class Sought(msgspec.Struct, frozen=True, kw_only=True):
     """What is looked for, and among what.
 
-    `vector` is the question's and `mirror` holds those of the memories, both None without a model; `words` is what full text is asked, None
+    `vector` is the question's and `index` holds those of the memories, both None without a model; `words` is what full text is asked, None
     where that is nothing, and `vocabulary` what the memories know of it. `wanted` results are asked for, by their words in a row alone where
     it is a phrase.
     """
 
     scope: Scope
     vector: bytes | None
-    mirror: Mirror | None
+    index: VectorIndex | None
     words: Words | None
     vocabulary: Vocabulary
     period: Period | None
@@ -89,15 +89,15 @@ def gathered(connection: Connection, sought: Sought) -> Candidates:
     of_period = _of_period(connection, sought.period, sought.scope.filtered)
     best = _by_words(connection, sought, of_period, count)
     cosine: dict[int, float] = {}
-    if sought.vector is not None and sought.mirror is not None:
+    if sought.vector is not None and sought.index is not None:
         cosine = _by_meaning(connection, sought.vector, sought, of_period=of_period, count=count)
     session, pairs = _beside(connection, [*list(cosine)[:WIDENED], *best.rows[:WIDENED]], sought.scope)
     rows = sorted(best.rows) if sought.is_phrase else sorted({*cosine, *best.rows, *(row for pair in pairs for row in pair)})
     bm25 = best.scores
     if sought.words and not best.is_complete:
         bm25 = bm25 | words.of_rows(connection, sought.words, [row for row in rows if row not in bm25])
-    if sought.vector is not None and sought.mirror is not None:
-        cosine |= sought.mirror.cosines_of(connection, sought.vector, [row for row in rows if row not in cosine])
+    if sought.vector is not None and sought.index is not None:
+        cosine |= sought.index.cosines_of(connection, sought.vector, [row for row in rows if row not in cosine])
     return _candidates(rows, cosine, bm25, sought.vocabulary.rare_coverage(rows), (session, pairs))
 
 
@@ -118,12 +118,12 @@ def _by_words(connection: Connection, sought: Sought, of_period: list[int], coun
 
 def _by_meaning(connection: Connection, vector: bytes, sought: Sought, *, of_period: list[int], count: int) -> dict[int, float]:
     """Return the cosines of the nearest, nearest first, after those of the time that is named."""
-    assert sought.mirror is not None
-    cosine = dict(sought.mirror.nearest(connection, vector, sought.scope.selection, count))
+    assert sought.index is not None
+    cosine = dict(sought.index.nearest(connection, vector, sought.scope.selection, count))
     if not of_period:
         return cosine
     then = msgspec.structs.replace(sought.scope.selection, among=frozenset(of_period))
-    return dict(sought.mirror.nearest(connection, vector, then, count)) | cosine
+    return dict(sought.index.nearest(connection, vector, then, count)) | cosine
 
 
 def _beside(connection: Connection, rows: Sequence[int], scope: Scope) -> tuple[dict[int, str], set[tuple[int, int]]]:

@@ -1,4 +1,4 @@
-"""What a filter asks of a memory, as arrays beside the mirror's bits: a condition on 100,000 memories is one pass over integers."""
+"""What a filter asks of a memory, as arrays beside the index's bits: a condition on 100,000 memories is one pass over integers."""
 
 from typing import Any
 

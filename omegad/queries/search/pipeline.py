@@ -13,11 +13,11 @@ from omegad.queries.memory import COLUMNS, fields
 from omegad.queries.search import confidence, features, ranking, words
 from omegad.queries.search.candidates import Candidates, Sought, gathered, linked
 from omegad.queries.search.features import FEATURES, IDENTIFIERS, MATCHING, PRIOR, SHOWN, Shown
-from omegad.queries.search.mirror import Mirror
 from omegad.queries.search.model import Model, fitted
 from omegad.queries.search.question import Question, understood
 from omegad.queries.search.ranking import Ranked, Statements
 from omegad.queries.search.scope import Scope
+from omegad.queries.search.vector_index import VectorIndex
 from omegad.queries.search.words import Vocabulary
 from omegad.storage.driver import Connection
 
@@ -37,7 +37,7 @@ class Sources(msgspec.Struct, frozen=True):
     """
 
     vector: bytes | None
-    mirror: Mirror | None
+    index: VectorIndex | None
     types: MemoryTypes
     model: Model = msgspec.field(default_factory=fitted)
 
@@ -146,7 +146,7 @@ def observed(connection: Connection, query: QueryMemory, sources: Sources, now_u
     scores = sources.model.contributions(matching, MATCHING, 0.0).sum(axis=1)
     places = _shortlist(found, scores, len(found.ids) if question.period else max(SHORTLIST, query.limit))
     shown, length = features.shown(connection, found.ids[places].tolist(), question, sources.types, now_us)
-    # The mirror may be a moment ahead of this reader.
+    # The index may be a moment ahead of this reader.
     places = [place for place in places if int(found.ids[place]) in shown]
     rows = found.ids[places].tolist()
     closely = np.array([shown[row].features for row in rows]).reshape(len(rows), len(SHOWN) + len(PRIOR))
@@ -169,9 +169,9 @@ def signs(connection: Connection, best: Sequence[Ranked], seen: Observed) -> dic
 
 def _sought(connection: Connection, query: QueryMemory, question: Question, sources: Sources, now_us: int) -> Sought:
     """Return what is looked for; in full text nothing where meaning alone is wanted and can be had."""
-    mirror = sources.mirror if sources.vector is not None else None
-    scope, named = Scope(connection, query, now_us, mirror), question.period
-    dated = named.undated if named and mirror is not None else ()
+    index = sources.index if sources.vector is not None else None
+    scope, named = Scope(connection, query, now_us, index), question.period
+    dated = named.undated if named and index is not None else ()
     wanted = words.of_phrase(query.text) if query.mode == "phrase" else words.of_question(query.text, dated)
     vocabulary = Vocabulary(counts={}, latest={}, holders={}, rarity={})
     if wanted:
@@ -180,8 +180,8 @@ def _sought(connection: Connection, query: QueryMemory, question: Question, sour
     return Sought(
         scope=scope,
         vector=sources.vector,
-        mirror=mirror,
-        words=None if query.mode == "semantic" and mirror is not None else wanted,
+        index=index,
+        words=None if query.mode == "semantic" and index is not None else wanted,
         vocabulary=vocabulary,
         period=named,
         wanted=query.limit,
@@ -200,8 +200,8 @@ def _shortlist(found: Candidates, scores: features.Array, count: int) -> list[in
 def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) -> Statements:
     rows = [one.id for one in best]
     known = [seen.shown[row] for row in rows]
-    mirror, vector = seen.sought.mirror, seen.sought.vector
-    vectors = np.zeros((len(rows), 1)) if mirror is None or vector is None else mirror.vectors_of(connection, rows)
+    index, vector = seen.sought.index, seen.sought.vector
+    vectors = np.zeros((len(rows), 1)) if index is None or vector is None else index.vectors_of(connection, rows)
     stated = np.array([not one.is_spoken for one in known], np.bool_)
     session = [one.session_id if one.session_id is not None else row for row, one in zip(rows, known, strict=True)]
     apart = np.array([[one != other for other in session] for one in session], np.bool_)

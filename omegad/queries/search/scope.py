@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from omegad.queries.filters import Filters, where
 from omegad.queries.search.columns import Selection, selection
-from omegad.queries.search.mirror import Mirror
+from omegad.queries.search.vector_index import VectorIndex
 from omegad.storage.driver import Connection
 
 COUNTED_MAX = 1_000  # memories are counted one by one up to here; of more it says much the same that a word is rare
@@ -31,19 +31,19 @@ class Scope:
     Memories with vectors are told by arrays beside these, at no cost that grows with their contents; the others by a query each time.
     """
 
-    def __init__(self, connection: Connection, filters: Filters, now_us: int, mirror: Mirror | None) -> None:
-        """Bring *mirror* up to the connection's moment, and select what *filters* leave at *now_us*."""
+    def __init__(self, connection: Connection, filters: Filters, now_us: int, index: VectorIndex | None) -> None:
+        """Bring *index* up to the connection's moment, and select what *filters* leave at *now_us*."""
         self._connection = connection
-        self._mirror = mirror
+        self._index = index
         self.filtered = Filtered(*where(filters, now_us), is_everything=not filters.named())
         """The same as a condition on `memories AS m`."""
-        tagged = frozenset(self._rows("SELECT m.id FROM memories AS m WHERE {condition}")) if filters.tags and mirror is not None else None
+        tagged = frozenset(self._rows("SELECT m.id FROM memories AS m WHERE {condition}")) if filters.tags and index is not None else None
         self.selection: Selection = selection(filters, now_us, tagged)
-        """The same as a condition on the mirror."""
+        """The same as a condition on the index."""
         self._embedded = np.empty(0, np.int64)
-        if mirror is not None:
-            mirror.sync(connection)
-            self._embedded = mirror.selected(self.selection)
+        if index is not None:
+            index.sync(connection)
+            self._embedded = index.selected(self.selection)
 
     @property
     def count(self) -> int:
@@ -64,8 +64,8 @@ class Scope:
         if len(self._embedded):
             found = self._embedded[np.minimum(np.searchsorted(self._embedded, rows), len(self._embedded) - 1)] == rows
         unknown = rows[~found]
-        if self._mirror is not None and len(unknown):
-            unknown = self._mirror.without(unknown)
+        if self._index is not None and len(unknown):
+            unknown = self._index.without(unknown)
         if len(unknown):
             found |= np.isin(rows, self._rows(_AMONG, str(unknown.tolist())))
         return found

@@ -6,8 +6,8 @@ import pytest
 import projections
 from omegad.queries import search
 from omegad.queries.search import Matches
-from omegad.queries.search.mirror import Mirror
 from omegad.queries.search.model import fitted
+from omegad.queries.search.vector_index import VectorIndex
 from tests.builders import EMBEDDER, START_US, deleted, edited, stored
 from tests.queries.searching import LATER_US, MODES, Searched, day
 
@@ -32,13 +32,13 @@ def test_the_same_views_give_the_same_answers_whatever_was_asked_before(views: S
             views.show(deleted(f"m{number // 2}") if number % 2 else edited(f"m{number}", "gamma"))
         asked(views)
     known.append(asked(views))
-    views.mirror = Mirror(EMBEDDER)
+    views.index = VectorIndex(EMBEDDER)
     known.append(asked(views))
     rebuilt = Searched()
     rebuilt.vectors = views.vectors
     for projection in projections.ALL:
         rebuilt.apply(projection, *views.history)
-        rebuilt.mirror.sync(rebuilt.connection)
+        rebuilt.index.sync(rebuilt.connection)
     known += [asked(rebuilt), asked(rebuilt)]
     rebuilt.connection.close()
     assert all(one == known[0] for one in known[1:])

@@ -87,7 +87,7 @@ def test_expired_memories_crowd_nobody_out(views: Searched, mode: str) -> None:
     assert views.found("alpha", mode=mode) == ["kept"]
 
 
-def test_a_reader_that_is_behind_the_mirror_answers_what_it_sees(views: Searched) -> None:
+def test_a_reader_that_is_behind_the_index_answers_what_it_sees(views: Searched) -> None:
     views.put("a", "alpha")
     row = views.put("b", "alpha beta")
     assert set(views.found("alpha beta")) == {"a", "b"}

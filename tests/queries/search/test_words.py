@@ -115,10 +115,10 @@ def test_a_scope_is_what_can_be_found_and_passes_the_filters(views: Searched, *,
         ({}, {*range(13)} - {4}),
     ]
     for filters, left in wanted:
-        scope = Scope(views.connection, Filters(**filters), START_US, views.mirror)
+        scope = Scope(views.connection, Filters(**filters), START_US, views.index)
         assert scope.among([*rows, 999]) == {rows[number] for number in left}
         assert scope.count == len(left)
-    assert Scope(views.connection, Filters(), START_US + 900_000_000, views.mirror).among(rows) == {rows[-1]}
+    assert Scope(views.connection, Filters(), START_US + 900_000_000, views.index).among(rows) == {rows[-1]}
 
 
 # --- plans --------------------------------------------------------------------------------------------------------------------------------

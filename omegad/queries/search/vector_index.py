@@ -2,7 +2,7 @@
 
 Of the first few thousand the vectors themselves are kept as well, so that a small store is searched without reading any.
 
-The mirror is a cache of the vectors view, which `sync` brings up to the reader's moment before each search. It answers within a
+The index is a cache of the vectors view, which `sync` brings up to the reader's moment before each search. It answers within a
 millisecond where the index in the file needs tens.
 """
 
@@ -34,7 +34,7 @@ SELECT id, node_id, status = 'active', expires_us, changed_position FROM memorie
 _CURRENT = "SELECT id FROM memory_vectors WHERE memory_id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
 
 
-class Mirror:
+class VectorIndex:
     """The sign bits of the vectors of one embedder in one file of views. Safe to use from several reading threads."""
 
     def __init__(self, embedder_id: str) -> None:

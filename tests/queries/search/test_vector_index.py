@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import projections
-from omegad.queries.search import mirror
+from omegad.queries.search import vector_index
 from omegad.queries.search.columns import Selection
-from omegad.queries.search.mirror import Mirror
+from omegad.queries.search.vector_index import VectorIndex
 from tests.builders import (
     DIMENSIONS,
     EMBEDDER,
@@ -38,14 +38,14 @@ ANY = Selection(named={}, now_us=START_US)
 def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Whether the vectors of a test are kept whole, or only as bits, as those beyond `EXACT_MAX` are."""
     if request.param == "read from the file":
-        monkeypatch.setattr(mirror, "EXACT_MAX", 1)
-        monkeypatch.setattr(mirror, "RESCORED", 16)
+        monkeypatch.setattr(vector_index, "EXACT_MAX", 1)
+        monkeypatch.setattr(vector_index, "RESCORED", 16)
     return str(request.param)
 
 
 def nearest(views: Searched, text: str, limit: int = 10, wanted: Selection = ANY) -> dict[int, float]:
-    views.mirror.sync(views.connection)
-    return dict(views.mirror.nearest(views.connection, vector_of(text), wanted, limit))
+    views.index.sync(views.connection)
+    return dict(views.index.nearest(views.connection, vector_of(text), wanted, limit))
 
 
 def brute_force(views: Searched, vector: bytes, limit: int) -> list[tuple[int, float]]:
@@ -64,11 +64,11 @@ def test_beyond_what_is_rescored_the_nearest_are_still_found(views: Searched) ->
     words = [f"word{number}" for number in range(400)]
     for number in range(1_200):
         views.put(f"m{number}", " ".join(random.choice(words, 8)))
-    views.mirror.sync(views.connection)
+    views.index.sync(views.connection)
     hits = 0
     for _ in range(10):
         vector = vector_of(" ".join(random.choice(words, 8)))
-        found = views.mirror.nearest(views.connection, vector, ANY, 5)
+        found = views.index.nearest(views.connection, vector, ANY, 5)
         hits += len({row for row, _ in found} & {row for row, _ in brute_force(views, vector, 5)})
     assert hits >= 48
 
@@ -94,7 +94,7 @@ def test_vectors_that_come_late_and_memories_whose_rows_come_after_their_vectors
     first, second = recorded(stored("a", "alpha"), 11), recorded(stored("b", "alpha"), 13)
     vectors = [recorded(embedded(name, "alpha", embedder_id="other"), place) for name, place in (("b", 14), ("a", 15))]
     views.apply(projections.vectors, *vectors)
-    known = Mirror("other")
+    known = VectorIndex("other")
     for memory, found in ((first, [11]), (second, [11, 13])):
         views.apply(projections.memories, memory)
         known.sync(views.connection)
@@ -105,32 +105,32 @@ def test_what_is_asked_by_row_is_answered_by_row(views: Searched, kept: str) -> 
     several, without, hidden = views.put("a", "alpha", "beta"), views.show(stored("c", "gamma")), views.put("b", "beta")
     views.show(deleted("b"))
     nearest(views, "alpha")
-    found = views.mirror.vectors_of(views.connection, [without, several, hidden])
+    found = views.index.vectors_of(views.connection, [without, several, hidden])
     assert found.shape == (3, DIMENSIONS), kept
     assert found[1] == pytest.approx(np.frombuffer(vector_of("alpha"), "<f4")), "its first passage"
     assert not found[[0, 2]].any()
-    cosines = views.mirror.cosines_of(views.connection, vector_of("beta"), [several, without, hidden])
+    cosines = views.index.cosines_of(views.connection, vector_of("beta"), [several, without, hidden])
     assert cosines == pytest.approx({several: 1.0, hidden: 1.0}), "its nearest passage"
-    assert views.mirror.vectors_of(views.connection, []).shape == (0, DIMENSIONS)
-    assert views.mirror.cosines_of(views.connection, vector_of("beta"), []) == {}
+    assert views.index.vectors_of(views.connection, []).shape == (0, DIMENSIONS)
+    assert views.index.cosines_of(views.connection, vector_of("beta"), []) == {}
 
 
 def test_what_is_selected_is_told_by_row_and_so_is_what_has_no_vector(views: Searched) -> None:
     rows_of = {name: views.put(name, "alpha", "another passage", project=name[0]) for name in ("p1", "q1", "p2", "p3")}
     without = views.store("p4", "alpha")
     views.show(deleted("p3"))
-    assert len(views.mirror) == 0
-    views.mirror.sync(views.connection)
-    assert len(views.mirror) == 8
-    assert Mirror("another").nearest(views.connection, vector_of("alpha"), ANY, 5) == []
+    assert len(views.index) == 0
+    views.index.sync(views.connection)
+    assert len(views.index) == 8
+    assert VectorIndex("another").nearest(views.connection, vector_of("alpha"), ANY, 5) == []
     of_p = Selection(named={"project": frozenset("p")}, now_us=START_US)
-    assert views.mirror.selected(ANY).tolist() == [rows_of["p1"], rows_of["q1"], rows_of["p2"]]
-    assert views.mirror.selected(of_p).tolist() == [rows_of["p1"], rows_of["p2"]]
+    assert views.index.selected(ANY).tolist() == [rows_of["p1"], rows_of["q1"], rows_of["p2"]]
+    assert views.index.selected(of_p).tolist() == [rows_of["p1"], rows_of["p2"]]
     assert list(nearest(views, "alpha", wanted=of_p)) == [rows_of["p1"], rows_of["p2"]], "equals are in order of their rows"
     assert list(nearest(views, "alpha", wanted=msgspec.structs.replace(of_p, among=frozenset([rows_of["p2"], without])))) == [rows_of["p2"]]
     asked = np.array([*rows_of.values(), without], np.int64)
-    assert views.mirror.without(asked).tolist() == [without]
-    assert views.mirror.without(asked[:0]).tolist() == []
+    assert views.index.without(asked).tolist() == [without]
+    assert views.index.without(asked[:0]).tolist() == []
 
 
 CHANGES = st.lists(st.tuples(st.sampled_from(["put", "edit", "late edit", "hide", "restore", "look"]), st.integers(0, 5)), max_size=30)
@@ -142,8 +142,8 @@ def test_after_any_changes_it_equals_brute_force(changes: Sequence[tuple[str, in
     views, texts = Searched(), ["alpha beta", "beta gamma", "gamma", "delta alpha", "epsilon", "beta"]
     status: dict[str, str] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mirror, "EXACT_MAX", exact_max)
-        patch.setattr(mirror, "CHUNK", chunk)
+        patch.setattr(vector_index, "EXACT_MAX", exact_max)
+        patch.setattr(vector_index, "CHUNK", chunk)
         for number, (kind, which) in enumerate(changes):
             name, text = f"m{which}", texts[(number + which) % len(texts)]
             state = status.get(name)
