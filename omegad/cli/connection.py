@@ -1,6 +1,8 @@
 """One question to the daemon, which is started for it when it is not running and may be."""
 
 import asyncio
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn, TypeAlias
@@ -10,12 +12,15 @@ import msgspec
 from omegad.cli import starting
 from omegad.cli.arguments import methods
 from omegad.cli.place import Place
+from omegad.cli.printing import is_terminal, painted, safe
 from omegad.cli.progress import Bar
-from omegad.errors import NoDaemon, ShuttingDown
+from omegad.errors import NoDaemon, ShuttingDown, Stale
 from omegad.rpc.client import AsyncClient, Client
 
 NAME = "omegad-cli"
 ANSWER_S = 60.0  # the first text waits for the model to be loaded
+STALE_S = 300.0  # views that are built anew have thousands of events a second behind them
+ASK_AGAIN_S = 0.5
 PROGRESS = "progress"
 
 Answer: TypeAlias = Any
@@ -25,19 +30,33 @@ Answer: TypeAlias = Any
 def ask(place: Place, method: str, **params: object) -> Answer:
     """Return what *method* answers; parameters that are None are left to the daemon.
 
-    A daemon that stops under the question leaves it to the next one, unless it may have written something already.
+    A daemon that stops under the question leaves it to the next one, unless it may have written something already. What the views do not
+    show yet is waited for, and who looks is told how far they are.
     """
     chosen = given(params)
     try:
         with connected(place) as client:
-            return client.call(method, **chosen)
+            return _patiently(client, method, chosen)
     except ShuttingDown:
         pass  # it was refused, and nothing was done
     except NoDaemon:
         if methods()[method].get("writes") or not place.may_spawn:
             raise
     with connected(place) as client:
-        return client.call(method, **chosen)
+        return _patiently(client, method, chosen)
+
+
+def _patiently(client: Client, method: str, params: dict[str, object]) -> Answer:
+    until = time.monotonic() + STALE_S
+    while True:
+        try:
+            return client.call(method, **params)
+        except Stale as error:
+            if time.monotonic() > until:
+                raise
+            if is_terminal(sys.stderr):
+                print(painted(safe(f"waiting: {error}"), "dim", sys.stderr), end="\033[K\r", file=sys.stderr, flush=True)
+            time.sleep(ASK_AGAIN_S)
 
 
 def given(params: dict[str, object]) -> dict[str, object]:

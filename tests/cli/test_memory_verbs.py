@@ -1,8 +1,12 @@
+import json
 import re
+import socketserver
+import threading
 
 import pytest
 
 from omegad.cli import arguments, main, memories
+from omegad.errors import Stale
 from omegad.method import CommandMethod
 from omegad.methods import SERVED
 from tests.cli.conftest import Command
@@ -235,3 +239,23 @@ def test_like_summaries_are_compacted_and_what_would_be_done_is_said_first(serve
     assert sorted(compacted["clusters"][0]["originals"]) == sorted(ids)
     assert served.json("get", ids[0])["superseded_by"] == compacted["clusters"][0]["memory_id"]
     assert "done: record 0 expiries" in served("memory", "consolidate").stdout
+
+
+def test_what_the_views_do_not_show_yet_is_waited_for(omegad: Command) -> None:
+    """A daemon whose views are behind at first is asked again, and what it answers then is shown."""
+    stale = {"code": Stale.code, "message": "7,000 of 15,001 events", "data": {"kind": "stale", "tag": "RETRIEVAL", "hint": ""}}
+    answers: list[dict[str, object]] = [{"error": stale}, {"error": stale}, {"result": {"ok": True, "version": "1", "pid": 7}}]
+
+    class Behind(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            for line in self.rfile:
+                asked = json.loads(line)
+                answer = {"result": {"protocol": 1, "version": "1", "build": "1"}} if asked["method"] == "system.hello" else answers.pop(0)
+                self.wfile.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"]} | answer).encode() + b"\n")
+
+    omegad.paths.socket.parent.mkdir(parents=True, mode=0o700)
+    with socketserver.UnixStreamServer(str(omegad.paths.socket), Behind) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        assert omegad("system", "ping").stdout == "omegad 1 answers: process 7\n"
+        server.shutdown()
+    assert answers == []
