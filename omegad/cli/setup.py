@@ -1,12 +1,12 @@
 """The verb that registers omegad with coding agents: `omegad setup`."""
 
-import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from omegad.cli.findings import Finding, doubtful, failed, ok
 from omegad.cli.place import Place
 from omegad.cli.printing import is_terminal, painted, safe, warn, write_json
 from omegad.errors import NotFound, OmegadError
@@ -49,7 +49,22 @@ def run(arguments: Namespace, place: Place) -> int:
 
 def world_of(place: Place, project: Path | None = None) -> World:
     """Return where the hosts' files are, and this omegad's commands; the originals are kept in the home."""
-    return World(os.environ, Originals(place.paths.home / "setup"), installed(), project)
+    return World(place.environ, Originals(place.paths.home / "setup"), installed(), project)
+
+
+def agents(place: Place) -> Iterator[Finding]:
+    """Check, for `omegad doctor`, what the agents that omegad is set up for are told to run."""
+    world = world_of(place)
+    hosts = planning.registered(world)
+    missing = [path for path in world.commands.files() if hosts and not path.is_file()]
+    wrong = [change for change in planning.plan(hosts, world) if change.state != "right"]
+    for path in missing:
+        yield failed("agents", f"{path} is not there, and agents run it", "install omegad anew")
+    for change in wrong:
+        seen = change.problem or f"{change.path} is not as `omegad setup` writes it"
+        yield doubtful("agents", seen, change.hint or f"run `omegad setup {' '.join(change.hosts)}`")
+    if not (missing or wrong):
+        yield ok("agents", f"set up for {', '.join(host.title for host in hosts)}" if hosts else "set up for none; `omegad setup` does it")
 
 
 def _hosts(arguments: Namespace, world: World) -> list[Host]:

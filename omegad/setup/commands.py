@@ -33,6 +33,10 @@ class Commands(NamedTuple):
         """Return the command of the MCP server, as words."""
         return [self.python, *ALONE, f"{self.package}/{MCP_BRIDGE}"]
 
+    def files(self) -> list[Path]:
+        """Return the files that the commands run."""
+        return [Path(self.package) / name for name in (HOOK_CLIENT, MCP_BRIDGE)]
+
 
 def installed() -> Commands:
     """Return the commands of the omegad that runs."""

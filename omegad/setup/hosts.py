@@ -129,8 +129,7 @@ GEMINI_HOOKS = (
     Hook("BeforeAgent"),
     Hook("BeforeTool", GUARD_S, "run_shell_command|replace|write_file"),
     Hook("AfterTool"),
-    Hook("AfterAgent"),
-    Hook("PreCompress"),
+    Hook("AfterAgent"),  # PreCompress comes before every request, whether it compresses or not
     Hook("SessionEnd", LAST_S),
 )
 COPILOT_HOOKS = (
@@ -204,7 +203,7 @@ ALL = (
         ),
         GEMINI_HOOKS,
         HookShape(timeouts=(("timeout", 1000),), fixed=(("name", "omegad"), ("type", "command"))),
-        steps=("start `gemini` anew; it asks once whether the hooks of a project are to be trusted",),
+        steps=("start `gemini` anew, and trust the folder you work in (`/permissions`): in others it starts no MCP server",),
     ),
     Host(
         "vscode",

@@ -47,9 +47,9 @@ export const Omegad = async ({ directory }) => {
       if (context) output.system[0] = [output.system[0], context].filter(Boolean).join("\n\n")
     },
     "tool.execute.after": async ({ tool, sessionID, callID, args }, output) => {
-      const payload = { tool_name: tool, tool_use_id: callID, tool_input: args ?? {}, tool_response: output.output }
+      const payload = { tool_name: tool, tool_use_id: callID, tool_input: args ?? {}, tool_response: output.output ?? "" }
       const context = await ask("PostToolUse", { ...about(sessionID), ...payload })
-      if (context) output.output += `\n\n${context}`
+      if (context && typeof output.output === "string") output.output += `\n\n${context}`
     },
     "experimental.session.compacting": async ({ sessionID }, output) => {
       const context = await ask("PreCompact", { ...about(sessionID), trigger: "auto" })
