@@ -141,8 +141,11 @@ def _say_what_is_left(hosts: Iterable[Host], arguments: Namespace) -> None:
     for name, about in steps.items():
         for step in about:
             print(f"{painted(name, 'bold')}: {step}")
+    if steps and arguments.project:
+        print("what was written names paths of this machine: keep it out of what you share")
     if steps:
-        print("`omegad setup --remove` undoes it; the files as they were are in the home's folder `setup`")
+        project = "--project " if arguments.project else ""
+        print(f"`omegad setup {project}--remove` undoes it; the files as they were are in the home's folder `setup`")
 
 
 def _steps(hosts: Iterable[Host], arguments: Namespace) -> dict[str, list[str]]:

@@ -247,7 +247,7 @@ ALL = (
         "Devin Desktop",
         ("{config}/devin", "devin"),
         (
-            File(("hooks",), "json", ("{config}/devin/config.json",), ".devin/hooks.v1.json"),
+            File(("hooks",), "json", ("{config}/devin/config.json",), ".devin/config.local.json"),
             File(("mcp",), "json", ("{config}/devin/mcp_config.json",), ".devin/mcp_config.json"),
             File(("instructions",), "markdown", ("{config}/devin/AGENTS.md",), "AGENTS.md"),
         ),

@@ -28,11 +28,10 @@ def test_a_healthy_home_passes_and_is_left_as_it_was(omegad: Command, tmp_path: 
 
 
 def test_an_agent_that_runs_another_omegad_is_told_of(omegad: Command, tmp_path: Path) -> None:
-    person = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": ""}
-    omegad("setup", "zed", "--yes", **person)
+    omegad("setup", "zed", "--yes", HOME=str(tmp_path), XDG_CONFIG_HOME="")
     settings = tmp_path / ".config" / "zed" / "settings.json"
     settings.write_text(settings.read_text().replace("/omegad/mcp_bridge.py", "/old/omegad/mcp_bridge.py"))
-    told = setup.agents(at(omegad.environ | person, may_spawn=False))
+    told = setup.agents(at({**omegad.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": ""}, may_spawn=False))
     assert [finding.remedy for finding in told if finding.state == "warn"] == ["run `omegad setup zed`"]
 
 

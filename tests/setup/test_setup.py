@@ -112,6 +112,22 @@ def test_where_nothing_was_nothing_is_left(world: World) -> None:
     assert planning.touched(world) == []
 
 
+def test_a_projects_files_come_and_go_too(world: World, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / "AGENTS.md").write_text("# House rules\n")
+    within = world._replace(project=project)
+    before = tree(project)
+    write(within, *hosts.BY_NAME)
+    assert not Path(world.environ["HOME"]).exists()
+    assert (project / "AGENTS.md").read_text().count("omegad:begin") == 1
+    assert json.loads((project / ".mcp.json").read_text())["mcpServers"]["omegad"]["tools"] == ["*"]
+    assert {change.state for change in write(within, *hosts.BY_NAME)} == {"right"}
+    assert planning.shared([hosts.BY_NAME["zed"]], within) == {project / "AGENTS.md": ["codex", "copilot", "devin", "opencode"]}
+    write(within, *hosts.BY_NAME, removing=True)
+    assert tree(project) == before
+
+
 @pytest.mark.parametrize("name", [host.name for host in hosts.ALL])
 def test_what_others_add_meanwhile_stays(world: World, name: str) -> None:
     write(world, name)
