@@ -168,12 +168,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "projections",  # and nobody else
         *LEAVES,
     },
+    "omegad.setup": {"omegad", "omegad.errors"},  # knows the hosts, and nothing of the daemon
     "omegad.cli": {
         "omegad",
         "omegad.config",
         "omegad.daemon",  # within `serve` alone, see below
         "omegad.embedding.catalogue",
         "omegad.embedding.install",
+        "omegad.setup",
         "omegad.rpc.client",
         "omegad.rpc.endpoint",
         "omegad.rpc.protocol",
@@ -240,6 +242,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.reactions.embedding_backlog": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.queries.search.model": PURE | {"importlib", "msgspec", "numpy"},  # reads its weights from a file beside it
     "omegad.queries.search.ranking": PURE | {"msgspec", "numpy"},
+    "omegad.setup": STDLIB,
     "omegad.rpc.protocol": STDLIB | {"msgspec"},
     "omegad.rpc.endpoint": STDLIB,
     "omegad.rpc.answers": STDLIB | {"msgspec"},

@@ -117,7 +117,8 @@ def _add(verbs: "Verbs", name: str, verb: Verb) -> None:
 def _add_option(target: ArgumentParser, option: Option) -> None:
     if option.is_given:
         about = option.about if option.default is None else f"{option.about} ({option.default})"
-        target.add_argument(option.name, metavar=option.name.upper(), nargs="?", default=option.default, help=about)
+        nargs = "*" if option.is_many else "?"
+        target.add_argument(option.name, metavar=option.name.upper(), nargs=nargs, default=option.default, help=about)
     elif option.kind == "flag":
         target.add_argument(f"--{option.name}", action="store_true", help=option.about)
     else:

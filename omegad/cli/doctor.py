@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from omegad.cli import service, surroundings, trial
+from omegad.cli import service, setup, surroundings, trial
 from omegad.cli.findings import Finding, examined
 from omegad.cli.place import Place
 from omegad.cli.printing import painted, safe, write_json
@@ -60,6 +60,7 @@ def _checks_around(place: Place) -> list[Check]:
         ("sqlite", surroundings.sqlite),
         ("home", partial(surroundings.home, place)),
         ("socket", partial(surroundings.socket, place)),
+        ("agents", partial(setup.agents, place)),
     ]
 
 

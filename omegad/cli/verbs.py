@@ -15,6 +15,8 @@ class Option(NamedTuple):
     kind: Literal["text", "integer", "flag"] = "text"
     is_given: bool = False
     """Whether it stands for itself, without a dash."""
+    is_many: bool = False
+    """Whether it may be given any number of times."""
     default: str | None = None
     into: str = ""
 
@@ -188,6 +190,24 @@ OPERATING = (
         examples=("omegad model install", "omegad model install bge-small-en-v1.5 --from ~/Downloads/bge-small-en-v1.5"),
     ),
     Verb("model list", "model.list_all", about="List the models, and which are installed"),
+    Verb(
+        "setup",
+        "setup.run",
+        about="Register omegad with coding agents: hooks, tools and instructions; shows the change before it writes",
+        options=(
+            Option(
+                "agents",
+                "claude-code, codex, cursor, gemini, vscode, copilot, devin, zed, opencode; those found when left out. Or: plugin DIR",
+                is_given=True,
+                is_many=True,
+            ),
+            Option("yes", "write without asking", "flag"),
+            Option("remove", "take out again what setup wrote", "flag"),
+            Option("check", "say whether what is written is as it should be, and write nothing", "flag"),
+            Option("project", "use the files of the project in this folder, where an agent has some", "flag"),
+        ),
+        examples=("omegad setup", "omegad setup claude-code codex --yes", "omegad setup --remove", "omegad setup plugin ./omegad-plugin"),
+    ),
     Verb(
         "doctor",
         "doctor.diagnose",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from omegad import config
-from omegad.cli import service
+from omegad.cli import service, setup
 from omegad.cli.place import at
 from omegad.embedding import catalogue
 from tests.cli.conftest import Command
@@ -19,12 +19,20 @@ def states(report: Any) -> dict[str, str]:
 
 def test_a_healthy_home_passes_and_is_left_as_it_was(omegad: Command, tmp_path: Path) -> None:
     omegad("store", "the only memory here")
-    report = omegad.json("doctor", TMPDIR=str(tmp_path))
+    report = omegad.json("doctor", TMPDIR=str(tmp_path), HOME=str(tmp_path))
     assert report["ok"]
     assert {part for part, state in states(report).items() if state == "warn"} == {"model", "embedding"}
-    assert set(states(report)) >= {"python", "sqlite", "config", "home", "disk", "socket", "daemon", "log", "views", "trial"}
+    assert set(states(report)) >= {"python", "sqlite", "config", "home", "disk", "socket", "agents", "daemon", "log", "views", "trial"}
     assert len(omegad.json("list")["memories"]) == 1
     assert list(tmp_path.glob("omegad-doctor-*")) == []
+
+
+def test_an_agent_that_runs_another_omegad_is_told_of(omegad: Command, tmp_path: Path) -> None:
+    omegad("setup", "zed", "--yes", HOME=str(tmp_path), XDG_CONFIG_HOME="")
+    settings = tmp_path / ".config" / "zed" / "settings.json"
+    settings.write_text(settings.read_text().replace("/omegad/mcp_bridge.py", "/old/omegad/mcp_bridge.py"))
+    told = setup.agents(at({**omegad.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": ""}, may_spawn=False))
+    assert [finding.remedy for finding in told if finding.state == "warn"] == ["run `omegad setup zed`"]
 
 
 def test_a_home_that_is_open_to_others_fails_with_what_to_do(omegad: Command) -> None:
