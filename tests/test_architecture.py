@@ -68,7 +68,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.memory_types",
         "omegad.storage",
     },
-    "omegad.methods": {"omegad.commands", "omegad.method", "omegad.queries"},
+    "omegad.methods": {"omegad.commands", "omegad.method", "omegad.queries", "omegad.tools"},
+    "omegad.tools": {"omegad.errors", "omegad.method", "omegad.queries.query", "omegad.times"},  # a tool knows methods by their names alone
     "omegad.describe": {"omegad.method", "omegad.methods"},
     "omegad.queries": {
         "omegad.events",
@@ -123,6 +124,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.rpc.protocol",
         "omegad.rpc.peer",
         "omegad.storage",
+        "omegad.tools",
         "omegad.views",
         *LEAVES,
     },
@@ -224,6 +226,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.commands": PURE | {"msgspec"},
     "omegad.method": PURE | {"msgspec"},
     "omegad.methods": PURE,
+    "omegad.tools": PURE | {"msgspec"},
     "omegad.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
     "omegad.reactions": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.reactions.*": PURE | {"msgspec"},

@@ -35,6 +35,7 @@ class Verb(NamedTuple):
 GROUPS = {
     "system": "Ask the service about itself",
     "tool": "Record what agents do with their tools",
+    "tools": "List and call the tools that agents are given",
     "memory": "Change what is remembered, relate memories, and look back on their lives",
     "model": "Install and list the models that search by meaning",
 }
