@@ -162,9 +162,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "projections",  # and nobody else
         *LEAVES,
     },
+    "omegad.mcp_bridge": set(),  # started for every session, without the packages of others
+    "omegad.gateway": {"omegad", "omegad.errors", "omegad.rpc.client", "omegad.rpc.endpoint"},  # a client of the socket like any other
     "omegad.cli": {
         "omegad",
         "omegad.config",
+        "omegad.gateway",
         "omegad.daemon",  # within `serve` alone, see below
         "omegad.embedding.catalogue",
         "omegad.embedding.install",
@@ -235,6 +238,8 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.reactions.embedding_backlog": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.queries.search.model": PURE | {"importlib", "msgspec", "numpy"},  # reads its weights from a file beside it
     "omegad.queries.search.ranking": PURE | {"msgspec", "numpy"},
+    "omegad.mcp_bridge": STDLIB,
+    "omegad.gateway": STDLIB | {"anyio", "mcp", "msgspec"},
     "omegad.rpc.protocol": STDLIB | {"msgspec"},
     "omegad.rpc.endpoint": STDLIB,
     "omegad.rpc.answers": STDLIB | {"msgspec"},

@@ -58,6 +58,16 @@ DAEMON = (
     ),
 )
 
+MCP = (
+    Verb(
+        "mcp",
+        "mcp.bridge",
+        about="Be the MCP server that an agent's host starts: standard input and output, piped to the gateway",
+        examples=("omegad mcp",),
+    ),
+    Verb("gateway", "mcp.gateway", about="Run the gateway that serves MCP to all sessions; `omegad mcp` starts it when it is needed"),
+)
+
 MEMORIES = (
     Verb(
         "store",
@@ -196,7 +206,7 @@ OPERATING = (
     ),
 )
 
-ALL = (*DAEMON, *MEMORIES, *MEMORY, *OPERATING)
+ALL = (*DAEMON, *MCP, *MEMORIES, *MEMORY, *OPERATING)
 
 WITHOUT_VERB = frozenset({"log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"})
 """Methods that the verbs above ask in their own ways."""

@@ -96,7 +96,7 @@ async def resume_task(session: Session, given: ResumeTask) -> Reply:
     return Reply(text, {"id": memory.memory_id, "type": memory.event_type, "at": memory.created_at, "content": memory.content})
 
 
-async def left_off(session: Session, project: str | None, task: str | None = None) -> Any | None:  # noqa: ANN401  a memory
+async def left_off(session: Session, project: str | None, task: str | None = None) -> Any:  # noqa: ANN401  a memory, or None
     """Return the latest checkpoint or handoff of a task or, where none is named, of a project; None where there is none."""
     fields: Fields = {"event_types": LEFT_OFF, "project": project}
     if task:

@@ -46,7 +46,7 @@ async def memory(session: Session, given: Memory) -> Reply:
 
 async def _get(session: Session, given: Memory) -> Reply:
     found = await session.ask("memory.get", memory_id=given.memory_id)
-    fields = msgspec.to_builtins(found)
+    fields = msgspec.json.decode(msgspec.json.encode(found))
     names = ("status", "project", "entity_id", "tags", "priority", "rating", "source", "referenced_date", "superseded_by", "contradicted_by")
     edges = [{"id": edge.memory_id, "type": edge.edge_type, "direction": edge.direction} for edge in found.edges]
     structured = {"id": found.memory_id, "type": found.event_type, "at": found.created_at, "content": found.content}
