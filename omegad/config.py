@@ -44,7 +44,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """After so long a query falls back from meaning to keywords."""
     shutdown_s: Seconds = 5.0
     """How long a stopping daemon gives running requests to end."""
-    gateway_idle_s: Seconds = 600.0
+    gateway_idle_s: Seconds = 3600.0
     """The gateway of MCP ends when no session has been connected for so long; the next one starts it again."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     event_types: dict[str, MemoryType] = {}

@@ -1,9 +1,10 @@
 """The pipe between an agent's host and the MCP gateway: standard input and output on one side, the gateway's socket on the other.
 
 A host starts one for each session with `python -I -S`, so it is made of the standard library alone, imports nothing of omegad, and is small.
-It starts the gateway where none answers: of any number that find none, one starts it while the others wait on a lock. When the gateway ends
-under a session, a new one is told who the client is, what asks for nothing to be done is asked again, and a tool that was being called is
-answered with an error that says so.
+It starts the gateway where none answers: of any number that find none, one does, by a lock. Meanwhile it introduces the server and lists the
+tools itself, in the gateway's words, since hosts begin without a server that takes more than a second; the gateway is then told who the client
+is. So it is when a gateway ends under a session: what asks for nothing to be done is asked again, and a tool that was being called is answered
+with an error that says so.
 """
 
 import fcntl
@@ -15,7 +16,10 @@ import struct
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import subprocess
 
 CHUNK = 65536
 START_S = 30.0
@@ -26,6 +30,9 @@ RESTARTS_MAX = 3  # of a gateway that does not last
 LASTING_S = 2.0
 REASON_BYTES = 2048
 INTERNAL_ERROR = -32603
+LOG = "gateway.log"
+GREETING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mcp_greeting.json")
+"""What the gateway answers to `initialize` and `tools/list`, for hosts that begin without what does not answer at once."""
 LOST = "omegad's gateway ended during this call; whether it was done is not known. What to do: ask omega_query for it, or call again"
 
 
@@ -82,10 +89,17 @@ def connected(environ: Mapping[str, str], failures: int) -> socket.socket:
     """Return a connection, to a gateway that is started if need be, with the opening sent; *failures* is how many in a row did not last."""
     if failures > RESTARTS_MAX:
         raise CannotConnect("the gateway of omegad ends again and again; gateway.log in its home may say why")
-    path = socket_of(environ)
-    connection = connect(path) or _started(path, environ)
+    path, process = socket_of(environ), None
+    deadline = time.monotonic() + START_S
+    while (connection := connect(path)) is None:
+        if process is not None and process.poll() is not None:
+            raise CannotConnect(f"the gateway of omegad does not start: {_last_words(environ) or 'it says nothing'}")
+        if time.monotonic() > deadline:
+            raise CannotConnect(f"the gateway of omegad does not answer within {START_S:.0f} s")
+        process = process or started(environ)
+        time.sleep(POLL_S)
     opening = {
-        "project": environ.get("CLAUDE_PROJECT_DIR") or environ.get("OMEGAD_PROJECT"),
+        "project": environ.get("CLAUDE_PROJECT_DIR"),
         "session_id": environ.get("CLAUDE_CODE_SESSION_ID"),
         "directory": os.getcwd(),
     }
@@ -93,40 +107,39 @@ def connected(environ: Mapping[str, str], failures: int) -> socket.socket:
     return connection
 
 
-def _started(path: str, environ: Mapping[str, str]) -> socket.socket:
+def started(environ: Mapping[str, str]) -> "subprocess.Popen[bytes] | None":
+    """Start a gateway and do not wait for it; None where one is being started already. It holds the lock of starting as long as it runs."""
     home = home_of(environ)
     os.makedirs(home, mode=0o700, exist_ok=True)
     lock = os.open(os.path.join(home, "gateway.start"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return connect(path) or _launched(path, home, environ)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return _launched(home, environ, lock)
+    except BlockingIOError:
+        return None
     finally:
         os.close(lock)
 
 
-def _launched(path: str, home: str, environ: Mapping[str, str]) -> socket.socket:
+def _launched(home: str, environ: Mapping[str, str], lock: int) -> "subprocess.Popen[bytes]":
     import subprocess  # noqa: PLC0415  costs more than all the rest, and one session of many needs it
 
-    log = os.path.join(home, "gateway.log")
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     given = {**environ, "OMEGAD_HOME": home}
-    if os.path.basename(root) not in ("site-packages", "dist-packages"):
+    if os.path.basename(root) not in {"site-packages", "dist-packages"}:
         given["PYTHONPATH"] = os.pathsep.join(filter(None, [root, environ.get("PYTHONPATH")]))
-    with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as output:
-        command = [sys.executable, "-P", "-m", "omegad", "gateway"]
-        process = subprocess.Popen(  # noqa: S603  our own module
-            command, env=given, cwd=home, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+    command = [sys.executable, "-P", "-m", "omegad", "gateway"]
+    log = os.open(os.path.join(home, LOG), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    try:
+        return subprocess.Popen(  # noqa: S603  our own module
+            command, env=given, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(lock,), start_new_session=True
         )
-    deadline = time.monotonic() + START_S
-    while (connection := connect(path)) is None:
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise CannotConnect(f"the gateway of omegad does not start: {_last_words(log) or 'it says nothing'}")
-        time.sleep(POLL_S)
-    return connection
+    finally:
+        os.close(log)
 
 
-def _last_words(log: str) -> str:
-    with open(log, "rb") as file:
+def _last_words(environ: Mapping[str, str]) -> str:
+    with open(os.path.join(home_of(environ), LOG), "rb") as file:
         return file.read()[-REASON_BYTES:].decode("utf-8", "replace").strip()
 
 
@@ -161,6 +174,8 @@ class Bridge:
         """Requests by their ids, as JSON: the method and the line."""
         self._introduction: list[bytes] = []
         """The lines of `initialize` and of the notification after it."""
+        self._greeting: dict[str, Any] | None = None
+        """What is answered in the gateway's place, where it was not there at the beginning."""
         self._unheard: str | None = None
         """The id of an introduction that is made again, the answer to which the client has had."""
 
@@ -191,12 +206,31 @@ class Bridge:
             self._introduction = [line]
         elif method == "notifications/initialized":
             self._introduction.append(line)
+        if self._connection is None and self._greets(method, message):
+            return
         if method and "id" in message:
             self._pending[json.dumps(message["id"])] = (method, line)
         if self._connection is None or self._unheard:
             self._held.append(line)
         else:
             self._outgoing += line + b"\n"
+
+    def _greets(self, method: object, message: dict[str, Any]) -> bool:
+        """Answer in the words of a gateway that is not there yet, and start one; say whether that was possible."""
+        if method == "initialize" and connect(socket_of(self._environ)) is None:
+            with open(GREETING, "rb") as file:
+                self._greeting = json.load(file)
+            started(self._environ)
+        if self._greeting is None or method not in {"initialize", "notifications/initialized", "tools/list"}:
+            return False
+        if method == "initialize":
+            asked = (message.get("params") or {}).get("protocolVersion")
+            versions = self._greeting["versions"]
+            chosen = asked if asked in versions else versions[-1]
+            answer(json.dumps(message.get("id")), result={"protocolVersion": chosen, **self._greeting["initialize"]})
+        elif method == "tools/list":
+            answer(json.dumps(message.get("id")), result=self._greeting["tools/list"])
+        return True
 
     def _send(self) -> None:
         assert self._connection

@@ -70,7 +70,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "omegad.methods": {"omegad.commands", "omegad.method", "omegad.queries", "omegad.tools"},
     "omegad.tools": {"omegad.errors", "omegad.method", "omegad.queries.query", "omegad.times"},  # a tool knows methods by their names alone
-    "omegad.describe": {"omegad.method", "omegad.methods"},
+    "omegad.describe": {"omegad", "omegad.method", "omegad.methods", "omegad.tools"},
     "omegad.queries": {
         "omegad.events",
         "omegad.lexemes",
@@ -163,7 +163,13 @@ MAY_IMPORT: dict[str, set[str]] = {
         *LEAVES,
     },
     "omegad.mcp_bridge": set(),  # started for every session, without the packages of others
-    "omegad.gateway": {"omegad", "omegad.errors", "omegad.rpc.client", "omegad.rpc.endpoint"},  # a client of the socket like any other
+    "omegad.gateway": {
+        "omegad",
+        "omegad.errors",
+        "omegad.rpc.client",
+        "omegad.rpc.endpoint",
+        "omegad.tools.protocol",
+    },  # a client of the socket like any other
     "omegad.cli": {
         "omegad",
         "omegad.config",

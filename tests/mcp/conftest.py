@@ -2,11 +2,14 @@
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from mcp import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -32,6 +35,16 @@ class Host:
         async with stdio_client(command) as (received, sent), ClientSession(received, sent) as session:
             await session.initialize()
             yield session
+
+    def bridge(self, *messages: dict[str, Any]) -> subprocess.CompletedProcess[bytes]:
+        """Run a bridge to its end, on these messages."""
+        said = b"".join(msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n" for message in messages)
+        command = [sys.executable, "-I", "-S", str(BRIDGE)]
+        return subprocess.run(command, input=said, env=self.environ, capture_output=True, check=False, timeout=60)
+
+    def say(self, *messages: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return what a bridge answers to these messages."""
+        return [msgspec.json.decode(line) for line in self.bridge(*messages).stdout.splitlines()]
 
     @property
     def gateway(self) -> int:
