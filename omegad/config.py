@@ -44,6 +44,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """After so long a query falls back from meaning to keywords."""
     shutdown_s: Seconds = 5.0
     """How long a stopping daemon gives running requests to end."""
+    gateway_idle_s: Seconds = 3600.0
+    """The gateway of MCP ends when no session has been connected for so long; the next one starts it again."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     event_types: dict[str, MemoryType] = {}
     """Memory types beside the built-in ones, by name; of a built-in one what is to be otherwise."""
@@ -73,6 +75,16 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
     def lock(self) -> Path:
         """Held by the daemon that serves the home."""
         return self.home / "omegad.lock"
+
+    @property
+    def gateway(self) -> Path:
+        """The socket of the MCP gateway, beside the daemon's."""
+        return self.socket.with_suffix(".mcp")
+
+    @property
+    def gateway_lock(self) -> Path:
+        """Held by the MCP gateway of the home."""
+        return self.home / "gateway.lock"
 
     @property
     def daemon_log(self) -> Path:

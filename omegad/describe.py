@@ -1,7 +1,7 @@
 """The table of methods in words: what the command line, README.md, and whoever builds tools of it, are derived from.
 
 `python -m omegad.describe` writes what is kept beside the code: `omegad/cli/methods.json`, which the command line reads instead of importing
-the methods, and the table in README.md.
+the methods, `omegad/mcp_greeting.json`, which the bridge of MCP reads where no gateway is there yet, and the table in README.md.
 """
 
 import re
@@ -13,11 +13,17 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, inspect
 
+from omegad import __version__
 from omegad.method import CommandMethod, Method
 from omegad.methods import SERVED
+from omegad.tools.calling import listed
+from omegad.tools.protocol import INSTRUCTIONS
 
 ROOT = Path(__file__).parents[1]
 COMMAND_LINE = ROOT / "omegad" / "cli" / "methods.json"
+MCP_GREETING = ROOT / "omegad" / "mcp_greeting.json"
+MCP_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""The revisions of MCP that begin with a handshake; the last one is offered to who asks for another."""
 README = ROOT / "README.md"
 README_TABLE = re.compile(r"(?<=<!-- methods -->\n).*?(?=\n\n)", re.DOTALL)
 IN_EVERY = ("request_id", "ack", "min_position")
@@ -71,6 +77,23 @@ def table(methods: Sequence[Described]) -> str:
     return "\n".join(("| method | what it does | parameters |", "| --- | --- | --- |", *(f"| {' | '.join(row)} |" for row in rows)))
 
 
+def mcp_greeting() -> str:
+    """Return what the gateway answers to `initialize` and `tools/list`, in every revision that begins with a handshake."""
+    tools = [
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+            "annotations": {"readOnlyHint": tool.read_only, "destructiveHint": False},
+        }
+        for tool in listed().tools
+    ]
+    server = {"name": "omegad", "version": __version__}
+    introduced = {"capabilities": {"tools": {"listChanged": False}}, "instructions": INSTRUCTIONS, "serverInfo": server}
+    greeting = {"versions": MCP_VERSIONS, "initialize": introduced, "tools/list": {"tools": tools}}
+    return f"{msgspec.json.format(msgspec.json.encode(greeting), indent=0).decode()}\n"
+
+
 def _own(one: Described) -> list[Parameter]:
     return [parameter for parameter in one.parameters if parameter.name not in IN_EVERY]
 
@@ -120,6 +143,7 @@ def main() -> int:
     """Write what is derived."""
     methods = every()
     COMMAND_LINE.write_text(command_line(methods), encoding="utf-8")
+    MCP_GREETING.write_text(mcp_greeting(), encoding="utf-8")
     README.write_text(README_TABLE.sub(lambda _: table(methods), README.read_text(encoding="utf-8"), count=1), encoding="utf-8")
     return 0
 

@@ -5,11 +5,13 @@ from itertools import chain
 from omegad.commands import compaction, consolidation, embedding, lifecycle, storing, tool, upsert
 from omegad.commands import graph as edges
 from omegad.method import CommandMethod, Method
-from omegad.queries import graph, history, lessons, log, memory, receipts, search, system, timeline, views
+from omegad.queries import graph, history, lessons, log, memory, receipts, search, stale, system, timeline, views
+from omegad.tools import calling
 
 _DECLARING = (
     *(storing, upsert, lifecycle, edges, compaction, consolidation, embedding, tool),
-    *(search, memory, timeline, lessons, history, graph, receipts, log, views, system),
+    *(search, memory, timeline, lessons, stale, history, graph, receipts, log, views, system),
+    calling,
 )
 
 ALL: dict[str, Method] = {method.name: method for method in chain.from_iterable(module.METHODS for module in _DECLARING)}

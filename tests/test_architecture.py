@@ -68,8 +68,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.memory_types",
         "omegad.storage",
     },
-    "omegad.methods": {"omegad.commands", "omegad.method", "omegad.queries"},
-    "omegad.describe": {"omegad.method", "omegad.methods"},
+    "omegad.methods": {"omegad.commands", "omegad.method", "omegad.queries", "omegad.tools"},
+    "omegad.tools": {"omegad.errors", "omegad.method", "omegad.queries.query", "omegad.times"},  # a tool knows methods by their names alone
+    "omegad.describe": {"omegad", "omegad.method", "omegad.methods", "omegad.tools"},
     "omegad.queries": {
         "omegad.events",
         "omegad.lexemes",
@@ -131,6 +132,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.rpc.protocol",
         "omegad.rpc.peer",
         "omegad.storage",
+        "omegad.tools",
         "omegad.views",
         *LEAVES,
     },
@@ -169,9 +171,18 @@ MAY_IMPORT: dict[str, set[str]] = {
         *LEAVES,
     },
     "omegad.setup": {"omegad", "omegad.errors"},  # knows the hosts, and nothing of the daemon
+    "omegad.mcp_bridge": set(),  # started for every session, without the packages of others
+    "omegad.gateway": {
+        "omegad",
+        "omegad.errors",
+        "omegad.rpc.client",
+        "omegad.rpc.endpoint",
+        "omegad.tools.protocol",
+    },  # a client of the socket like any other
     "omegad.cli": {
         "omegad",
         "omegad.config",
+        "omegad.gateway",
         "omegad.daemon",  # within `serve` alone, see below
         "omegad.embedding.catalogue",
         "omegad.embedding.install",
@@ -234,6 +245,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.commands": PURE | {"msgspec"},
     "omegad.method": PURE | {"msgspec"},
     "omegad.methods": PURE,
+    "omegad.tools": PURE | {"msgspec"},
     "omegad.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
     "omegad.reactions": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.reactions.*": PURE | {"msgspec"},
@@ -243,6 +255,8 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.queries.search.model": PURE | {"importlib", "msgspec", "numpy"},  # reads its weights from a file beside it
     "omegad.queries.search.ranking": PURE | {"msgspec", "numpy"},
     "omegad.setup": STDLIB,
+    "omegad.mcp_bridge": STDLIB,
+    "omegad.gateway": STDLIB | {"anyio", "mcp", "msgspec"},
     "omegad.rpc.protocol": STDLIB | {"msgspec"},
     "omegad.rpc.endpoint": STDLIB,
     "omegad.rpc.answers": STDLIB | {"msgspec"},

@@ -99,6 +99,7 @@ def test_what_is_derived_of_the_methods_is_as_they_are(readme: str) -> None:
     hint = "write it anew with `python -m omegad.describe`"
     assert describe.table(every) in readme, hint
     assert describe.command_line(every) == describe.COMMAND_LINE.read_text(encoding="utf-8"), hint
+    assert describe.mcp_greeting() == describe.MCP_GREETING.read_text(encoding="utf-8"), hint
     assert [one.name for one in every if not one.about or not all(parameter.about for parameter in one.parameters)] == []
 
 

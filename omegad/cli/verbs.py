@@ -37,6 +37,7 @@ class Verb(NamedTuple):
 GROUPS = {
     "system": "Ask the service about itself",
     "tool": "Record what agents do with their tools",
+    "tools": "List and call the tools that agents are given",
     "memory": "Change what is remembered, relate memories, and look back on their lives",
     "model": "Install and list the models that search by meaning",
 }
@@ -58,6 +59,16 @@ DAEMON = (
         options=(Option("watch", "go on showing it, every second, until interrupted", "flag"),),
         examples=("omegad status --watch", "omegad status --no-spawn --json"),
     ),
+)
+
+MCP = (
+    Verb(
+        "mcp",
+        "mcp.bridge",
+        about="Be the MCP server that an agent's host starts: standard input and output, piped to the gateway",
+        examples=("omegad mcp",),
+    ),
+    Verb("gateway", "mcp.gateway", about="Run the gateway that serves MCP to all sessions; `omegad mcp` starts it when it is needed"),
 )
 
 MEMORIES = (
@@ -216,7 +227,7 @@ OPERATING = (
     ),
 )
 
-ALL = (*DAEMON, *MEMORIES, *MEMORY, *OPERATING)
+ALL = (*DAEMON, *MCP, *MEMORIES, *MEMORY, *OPERATING)
 
 WITHOUT_VERB = frozenset({"log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"})
 """Methods that the verbs above ask in their own ways."""

@@ -8,6 +8,7 @@ from hashlib import blake2b
 import msgspec
 
 from omegad import __version__
+from omegad.clock import Clock
 from omegad.dispatch.running import RequestRunner
 from omegad.dispatch.system import Handler
 from omegad.errors import Invalid
@@ -19,6 +20,8 @@ from omegad.redaction import redact_name
 from omegad.redaction.sanitise import without_credentials
 from omegad.rpc.peer import Call
 from omegad.rpc.protocol import MethodNotFound
+from omegad.tools import calling
+from omegad.tools.calling import CallTool, ListTools, ToolAnswer, ToolList
 
 VERBATIM = frozenset({"content", "tool_input", "result"})
 """Parameters that are cleaned elsewhere, or kept as they came."""
@@ -29,11 +32,13 @@ _DECODERS = {name: msgspec.json.Decoder(method.params) for name, method in SERVE
 class Service:
     """Answers calls; `handle` is what the server is given."""
 
-    def __init__(self, runner: RequestRunner, handlers: dict[type[msgspec.Struct], Handler], stop: Callable[[], None]) -> None:
+    def __init__(self, runner: RequestRunner, handlers: dict[type[msgspec.Struct], Handler], clock: Clock, stop: Callable[[], None]) -> None:
         """*handlers* answer for the running service; *stop* begins the daemon's end and returns at once."""
         self._runner = runner
+        self._clock = clock
         self._stop = stop
-        self._handlers = handlers | {Hello: _greet, Ping: _pong, Shutdown: self._shut_down}
+        own: dict[type[msgspec.Struct], Handler] = {Hello: _greet, Ping: _pong, Shutdown: self._shut_down, ListTools: _tools, CallTool: self._tool}
+        self._handlers = handlers | own
 
     async def handle(self, call: Call) -> object:
         """Answer a call, or raise an error of the catalogue."""
@@ -58,6 +63,13 @@ class Service:
                 return await self._runner.query(method, request, context)
             case _:
                 return await self._handlers[type(request)](request, call)
+
+    async def _tool(self, request: CallTool, call: Call) -> ToolAnswer:
+        async def ask(method: str, /, **params: object) -> object:
+            given = {name: value for name, value in params.items() if value is not None}
+            return await self._answer(Call(method, call.params, call.peer, call.notify), msgspec.json.encode(given))
+
+        return await calling.call(request, ask, client=call.peer.name, now_us=self._clock.now_us())
 
     async def _shut_down(self, request: Shutdown, call: Call) -> Stopping:
         del request, call
@@ -110,6 +122,11 @@ async def _greet(hello: Hello, call: Call) -> Greeting:
         raise Invalid(f"protocol {hello.protocol} is not spoken here", hint=f"the protocol is {PROTOCOL}")
     call.peer.name = redact_name(hello.client)
     return Greeting(protocol=PROTOCOL, version=__version__, build=__version__)
+
+
+async def _tools(request: ListTools, call: Call) -> ToolList:
+    del request, call
+    return calling.listed()
 
 
 async def _pong(ping: Ping, call: Call) -> Pong:

@@ -52,6 +52,11 @@ class AsyncClient:
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self.close()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the daemon has not closed the connection, as far as is known."""
+        return not self._wire.closed.is_set()
+
     async def call(self, method: str, /, **params: object) -> JSON:
         """Return what *method* answers. A call that is cancelled is cancelled in the daemon too."""
         number = next(self._ids)

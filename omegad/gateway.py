@@ -1,0 +1,234 @@
+"""The gateway: one process that serves MCP, by its official SDK, to every session of the home's owner.
+
+The SDK is dear to import and to hold, so no session has it to itself: each is a connection to the gateway's socket, made by `mcp_bridge`, and
+opens with one line that says where it is from. To the daemon the gateway is a client like any other, with a connection for each session.
+"""
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Self, cast
+from urllib.parse import unquote, urlsplit
+
+import anyio
+import anyio.to_thread
+import mcp.types as mcp
+import msgspec
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+
+from omegad import __version__
+from omegad.errors import NoDaemon, NotFound, OmegadError, ShuttingDown
+from omegad.rpc import endpoint
+from omegad.rpc.client import AsyncClient
+from omegad.tools.protocol import INSTRUCTIONS
+
+LINE_BYTES_MAX = 16 * 1024 * 1024
+CALL_S = 60.0
+OPENING_S = 10.0
+ROOTS_S = 2.0
+
+Context = ServerRequestContext[dict[str, Any]]
+
+
+class Opening(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a session is from: the project and the session that its host names, if it does, and the directory that it was started in."""
+
+    project: str | None = None
+    session_id: str | None = None
+    directory: str | None = None
+
+
+class Gateway:
+    """Serves a listening socket until nobody has been connected for a while."""
+
+    def __init__(self, daemon: Path, ensure: Callable[[], object], idle_s: float) -> None:
+        """Take the *daemon's* socket, and *ensure*, which starts the daemon unless it runs, and blocks."""
+        self._daemon = daemon
+        self._ensure = ensure
+        self._idle_s = idle_s
+        self._connected = 0
+        self._left = time.monotonic()
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Serve sessions until the gateway is idle."""
+        server = await asyncio.start_unix_server(self._session, sock=listener, limit=LINE_BYTES_MAX)
+        async with server:
+            while self._connected or time.monotonic() < self._left + self._idle_s:  # noqa: ASYNC110  what is awaited is that nothing happens
+                await anyio.sleep(min(self._idle_s, 1.0) / 4)
+
+    async def _session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connected += 1
+        try:
+            if endpoint.peer_uid(writer.get_extra_info("socket")) == os.geteuid():
+                await self._serve_session(reader, writer)
+        except (OSError, ValueError, msgspec.DecodeError, TimeoutError):
+            pass  # it left, or speaks something else
+        finally:
+            self._connected -= 1
+            self._left = time.monotonic()
+            writer.close()
+
+    async def _serve_session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with anyio.fail_after(OPENING_S):
+            opening = msgspec.json.decode(await reader.readline(), type=Opening)
+        async with Link(self._daemon, self._ensure) as link:
+            session = Session(opening, link)
+            server: Server[dict[str, Any]] = Server(
+                "omegad", version=__version__, instructions=INSTRUCTIONS, on_list_tools=session.list_tools, on_call_tool=session.call_tool
+            )
+            wire = cast("anyio.AsyncFile[str]", Wire(reader, writer))
+            async with stdio_server(wire, wire) as (received, sent):
+                await server.run(received, sent, server.create_initialization_options())
+
+
+class Wire:
+    """The part of a text file that the SDK's transport uses, over a connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        """Yield lines until the other end has no more."""
+        try:
+            while line := await self._reader.readline():
+                yield line.decode("utf-8", "replace")
+        except (OSError, ValueError):  # it is gone, or sends a line without an end
+            return
+
+    async def write(self, text: str) -> None:
+        """Send text."""
+        self._writer.write(text.encode("utf-8", "surrogatepass"))
+
+    async def flush(self) -> None:
+        """Wait until there is room for more; what a session that is gone would have read is lost."""
+        try:
+            await self._writer.drain()
+        except OSError:
+            self._reader.feed_eof()
+
+
+class Link:
+    """A session's connection to the daemon, made when it is needed and again when it is lost."""
+
+    def __init__(self, path: Path, ensure: Callable[[], object]) -> None:
+        self._path = path
+        self._ensure = ensure
+        self._client: AsyncClient | None = None
+        self._connecting = asyncio.Lock()
+        self._open = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *unused: object) -> None:
+        await self._open.aclose()
+
+    async def ask(self, client: str, method: str, /, **params: object) -> Any:  # noqa: ANN401  any JSON
+        """Return what the daemon answers to a *client*; one that stops before it has begun is started again."""
+        with anyio.fail_after(CALL_S):
+            try:
+                return await (await self._connection(client)).call(method, **params)
+            except ShuttingDown:
+                await anyio.sleep(0.1)  # nothing was done, and the next one is asked
+            await self._open.aclose()
+            return await (await self._connection(client)).call(method, **params)
+
+    async def _connection(self, name: str) -> AsyncClient:
+        async with self._connecting:
+            if self._client is not None and self._client.is_open:
+                return self._client
+            await self._open.aclose()
+            try:
+                self._client = await self._open.enter_async_context(AsyncClient(self._path, name=name))
+            except (NoDaemon, ShuttingDown):
+                await anyio.to_thread.run_sync(self._ensure)
+                self._client = await self._open.enter_async_context(AsyncClient(self._path, name=name))
+            return self._client
+
+
+class Session:
+    """One session of a host: the tools of the daemon as MCP has them."""
+
+    def __init__(self, opening: Opening, link: Link) -> None:
+        self._opening = opening
+        self._link = link
+        self._project: str | None = opening.project
+        self._is_placed = opening.project is not None
+
+    async def list_tools(self, context: Context, params: mcp.PaginatedRequestParams | None) -> mcp.ListToolsResult:
+        """List what the daemon lists."""
+        del params
+        try:
+            answer = await self._link.ask(_name(context), "tools.list")
+        except (OmegadError, TimeoutError) as error:
+            raise MCPError(mcp.INTERNAL_ERROR, _told(error)) from error
+        return mcp.ListToolsResult(tools=[_tool(one) for one in answer["tools"]])
+
+    async def call_tool(self, context: Context, params: mcp.CallToolRequestParams) -> mcp.CallToolResult:
+        """Have the daemon call a tool; where it cannot, the answer says what to do."""
+        try:
+            project = await self._placed(context)
+            fields = {"arguments": params.arguments or {}, "session_id": self._opening.session_id, "project": project}
+            answer = await self._link.ask(_name(context), "tools.call", name=params.name, **fields)
+        except NotFound as error:
+            raise MCPError(mcp.INVALID_PARAMS, _told(error)) from error
+        except (OmegadError, TimeoutError) as error:
+            return mcp.CallToolResult(content=[mcp.TextContent(type="text", text=_told(error))], is_error=True)
+        content: list[mcp.ContentBlock] = [mcp.TextContent(type="text", text=part["text"]) for part in answer["content"]]
+        if answer["structured"] is None:
+            return mcp.CallToolResult(content=content, is_error=answer["is_error"])
+        return mcp.CallToolResult(content=content, structured_content=answer["structured"], is_error=answer["is_error"])
+
+    async def _placed(self, context: Context) -> str | None:
+        """Return the project: the one that the host names, else its first root, else where it was started."""
+        if not self._is_placed:
+            self._project = await _first_root(context) or _project_directory(self._opening.directory)
+            self._is_placed = True
+        return self._project
+
+
+async def _first_root(context: Context) -> str | None:
+    capabilities = context.session.client_capabilities
+    if capabilities is None or capabilities.roots is None or not context.session.can_send_request:
+        return None
+    try:
+        with anyio.fail_after(ROOTS_S):
+            answer = await context.session.send_request(mcp.ListRootsRequest(), mcp.ListRootsResult)
+    except (MCPError, TimeoutError):
+        return None
+    paths = (urlsplit(str(root.uri)) for root in answer.roots)
+    return next((unquote(uri.path) for uri in paths if uri.scheme == "file"), None)
+
+
+def _project_directory(directory: str | None) -> str | None:
+    """Return a directory that can be a project: neither the root of the file system nor anybody's home."""
+    return None if directory in {None, "/", str(Path.home())} else directory
+
+
+def _name(context: Context) -> str:
+    """Return what the host calls itself."""
+    client = context.session.client_params
+    return f"{client.client_info.name[:200]}" if client and client.client_info.name else "mcp"
+
+
+def _tool(described: dict[str, Any]) -> mcp.Tool:
+    hints = mcp.ToolAnnotations(read_only_hint=described["read_only"], destructive_hint=False)
+    return mcp.Tool(name=described["name"], description=described["description"], input_schema=described["input_schema"], annotations=hints)
+
+
+def _told(error: OmegadError | TimeoutError) -> str:
+    match error:
+        case TimeoutError():
+            return f"omegad did not answer within {CALL_S:.0f} s; it may still be done. What to do: ask omega_query for it, or call again"
+        case NoDaemon():
+            return f"omegad cannot be reached ({error}); whether the call was done is not known. What to do: call again, or {error.hint}"
+        case _:
+            return f"{str(error).removesuffix('.')}. What to do: {error.hint}"

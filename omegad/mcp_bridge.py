@@ -1,0 +1,329 @@
+"""The pipe between an agent's host and the MCP gateway: standard input and output on one side, the gateway's socket on the other.
+
+A host starts one for each session with `python -I -S`, so it is made of the standard library alone, imports nothing of omegad, and is small.
+It starts the gateway where none answers: of any number that find none, one does, by a lock. Meanwhile it introduces the server and lists the
+tools itself, in the gateway's words, since hosts begin without a server that takes more than a second; the gateway is then told who the client
+is. So it is when a gateway ends under a session: what asks for nothing to be done is asked again, and a tool that was being called is answered
+with an error that says so.
+"""
+
+import fcntl
+import json
+import os
+import select
+import socket
+import struct
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import subprocess
+
+CHUNK = 65536
+START_S = 30.0
+POLL_S = 0.02
+LAST_WORDS_S = 5.0  # for the answers to what was sent before the host closed its end
+SOCKET_PATH_BYTES_MAX = 103
+RESTARTS_MAX = 3  # of a gateway that does not last
+LASTING_S = 2.0
+REASON_BYTES = 2048
+INTERNAL_ERROR = -32603
+LOG = "gateway.log"
+GREETING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mcp_greeting.json")
+"""What the gateway answers to `initialize` and `tools/list`, for hosts that begin without what does not answer at once."""
+LOST = "omegad's gateway ended during this call; whether it was done is not known. What to do: ask omega_query for it, or call again"
+
+
+class CannotConnect(Exception):
+    """No gateway answers, and none could be started."""
+
+
+def home_of(environ: Mapping[str, str]) -> str:
+    """Return the home, as the configuration finds it."""
+    return os.path.abspath(os.path.expanduser(environ.get("OMEGAD_HOME") or "~/.omegad"))
+
+
+def socket_of(environ: Mapping[str, str]) -> str:
+    """Return the gateway's socket, beside the daemon's."""
+    home = home_of(environ)
+    runtime = environ.get("XDG_RUNTIME_DIR", "")
+    if environ.get("OMEGAD_SOCKET"):
+        return _beside(os.path.abspath(os.path.expanduser(environ["OMEGAD_SOCKET"])))
+    candidates = [os.path.join(home, "run", "omegad.sock")]
+    if home == os.path.abspath(os.path.expanduser("~/.omegad")) and os.path.isabs(runtime):
+        candidates.insert(0, os.path.join(runtime, "omegad", "omegad.sock"))
+    for path in candidates:
+        if len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
+            return _beside(path)
+    from hashlib import sha256  # noqa: PLC0415  for the longest of paths alone
+
+    return _beside(f"/tmp/omegad-{os.getuid()}/{sha256(os.fsencode(home)).hexdigest()[:16]}.sock")  # noqa: S108  as the configuration has it
+
+
+def _beside(path: str) -> str:
+    return os.path.splitext(path)[0] + ".mcp"
+
+
+def connect(path: str) -> socket.socket | None:
+    """Return a connection to the gateway, None where none answers; raise where another user does."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(path)
+    except OSError:
+        connection.close()
+        return None
+    if _peer_uid(connection) != os.geteuid():
+        raise CannotConnect(f"{path} is served by another user")
+    return connection
+
+
+def _peer_uid(connection: socket.socket) -> int:
+    if sys.platform == "darwin":
+        return int(struct.unpack_from("=II", connection.getsockopt(0, 1, 76))[1])  # LOCAL_PEERCRED of SOL_LOCAL: a struct xucred
+    return int(struct.unpack("=iII", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1])
+
+
+def connected(environ: Mapping[str, str], failures: int) -> socket.socket:
+    """Return a connection, to a gateway that is started if need be, with the opening sent; *failures* is how many in a row did not last."""
+    if failures > RESTARTS_MAX:
+        raise CannotConnect("the gateway of omegad ends again and again; gateway.log in its home may say why")
+    path, process = socket_of(environ), None
+    deadline = time.monotonic() + START_S
+    while (connection := connect(path)) is None:
+        if process is not None and process.poll() is not None:
+            raise CannotConnect(f"the gateway of omegad does not start: {_last_words(environ) or 'it says nothing'}")
+        if time.monotonic() > deadline:
+            raise CannotConnect(f"the gateway of omegad does not answer within {START_S:.0f} s")
+        process = process or started(environ)
+        time.sleep(POLL_S)
+    opening = {
+        "project": environ.get("CLAUDE_PROJECT_DIR"),
+        "session_id": environ.get("CLAUDE_CODE_SESSION_ID"),
+        "directory": os.getcwd(),
+    }
+    connection.sendall(json.dumps({name: value for name, value in opening.items() if value}).encode() + b"\n")
+    return connection
+
+
+def started(environ: Mapping[str, str]) -> "subprocess.Popen[bytes] | None":
+    """Start a gateway and do not wait for it; None where one is being started already. It holds the lock of starting as long as it runs."""
+    home = home_of(environ)
+    os.makedirs(home, mode=0o700, exist_ok=True)
+    lock = os.open(os.path.join(home, "gateway.start"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return _launched(home, environ, lock)
+    except BlockingIOError:
+        return None
+    finally:
+        os.close(lock)
+
+
+def _launched(home: str, environ: Mapping[str, str], lock: int) -> "subprocess.Popen[bytes]":
+    import subprocess  # noqa: PLC0415  costs more than all the rest, and one session of many needs it
+
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    given = {**environ, "OMEGAD_HOME": home}
+    if os.path.basename(root) not in {"site-packages", "dist-packages"}:
+        given["PYTHONPATH"] = os.pathsep.join(filter(None, [root, environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-P", "-m", "omegad", "gateway"]
+    log = os.open(os.path.join(home, LOG), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    try:
+        return subprocess.Popen(  # noqa: S603  our own module
+            command, env=given, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(lock,), start_new_session=True
+        )
+    finally:
+        os.close(log)
+
+
+def _last_words(environ: Mapping[str, str]) -> str:
+    with open(os.path.join(home_of(environ), LOG), "rb") as file:
+        return file.read()[-REASON_BYTES:].decode("utf-8", "replace").strip()
+
+
+class Lines:
+    """Bytes in, whole lines out."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the lines that *data* ends."""
+        self._rest += data
+        if b"\n" not in data:
+            return []
+        *lines, self._rest = self._rest.split(b"\n")
+        return [bytes(line) for line in lines]
+
+
+class Bridge:
+    """A session: what its client has asked and was not answered yet, and how it introduced itself."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._connection: socket.socket | None = None
+        self._connected_at = 0.0
+        self._failures = 0
+        self._down = Lines()
+        self._outgoing = bytearray()
+        self._held: list[bytes] = []
+        """Lines for the gateway that is yet to be connected, or to be introduced to."""
+        self._pending: dict[str, tuple[str, bytes]] = {}
+        """Requests by their ids, as JSON: the method and the line."""
+        self._introduction: list[bytes] = []
+        """The lines of `initialize` and of the notification after it."""
+        self._greeting: dict[str, Any] | None = None
+        """What is answered in the gateway's place, where it was not there at the beginning."""
+        self._unheard: str | None = None
+        """The id of an introduction that is made again, the answer to which the client has had."""
+
+    def run(self) -> None:
+        """Carry lines until the host has no more to say, and has its answers."""
+        up, deadline = Lines(), 0.0
+        while not deadline or (self._pending and time.monotonic() < deadline):
+            if self._connection is None and self._held:
+                self._reconnect()
+            readers: list[socket.socket | int] = [*([self._connection] if self._connection else []), *([] if deadline else [0])]
+            writers: list[socket.socket | int] = [self._connection] if self._connection and self._outgoing else []
+            readable, writable, _ = select.select(readers, writers, [], 0.1 if deadline else None)
+            if self._connection in readable:
+                self._receive()
+            if self._connection in writable:
+                self._send()
+            if 0 in readable:
+                data = os.read(0, CHUNK)
+                for line in up.feed(data):
+                    self._take(line)
+                deadline = 0.0 if data else time.monotonic() + LAST_WORDS_S
+
+    def _take(self, line: bytes) -> None:
+        """Note what a line of the client asks, and pass it on."""
+        message = read_message(line)
+        method = message.get("method")
+        if method == "initialize":
+            self._introduction = [line]
+        elif method == "notifications/initialized":
+            self._introduction.append(line)
+        if self._connection is None and self._greets(method, message):
+            return
+        if method and "id" in message:
+            self._pending[json.dumps(message["id"])] = (method, line)
+        if self._connection is None or self._unheard:
+            self._held.append(line)
+        else:
+            self._outgoing += line + b"\n"
+
+    def _greets(self, method: object, message: dict[str, Any]) -> bool:
+        """Answer in the words of a gateway that is not there yet, and start one; say whether that was possible."""
+        if method == "initialize" and connect(socket_of(self._environ)) is None:
+            with open(GREETING, "rb") as file:
+                self._greeting = json.load(file)
+            started(self._environ)
+        if self._greeting is None or method not in {"initialize", "notifications/initialized", "tools/list"}:
+            return False
+        if method == "initialize":
+            asked = (message.get("params") or {}).get("protocolVersion")
+            versions = self._greeting["versions"]
+            chosen = asked if asked in versions else versions[-1]
+            answer(json.dumps(message.get("id")), result={"protocolVersion": chosen, **self._greeting["initialize"]})
+        elif method == "tools/list":
+            answer(json.dumps(message.get("id")), result=self._greeting["tools/list"])
+        return True
+
+    def _send(self) -> None:
+        assert self._connection
+        try:
+            sent = self._connection.send(self._outgoing[:CHUNK], socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._lose()
+            return
+        del self._outgoing[:sent]
+
+    def _receive(self) -> None:
+        """Pass on what the gateway says."""
+        assert self._connection
+        try:
+            data = self._connection.recv(CHUNK)
+        except OSError:
+            data = b""
+        if not data:
+            self._lose()
+        for line in self._down.feed(data):
+            message = read_message(line)
+            number = json.dumps(message.get("id"))
+            if "method" in message or number != self._unheard:
+                write(line)
+                if "method" not in message:
+                    self._pending.pop(number, None)
+                continue
+            self._unheard = None
+            self._outgoing += b"".join(one + b"\n" for one in self._held)
+            self._held = []
+
+    def _lose(self) -> None:
+        """Settle what was asked of a gateway that is gone: what changes nothing is asked again, a call of a tool is answered."""
+        assert self._connection
+        self._connection.close()
+        self._connection, self._unheard = None, None
+        self._failures = self._failures + 1 if time.monotonic() - self._connected_at < LASTING_S else 1
+        self._outgoing.clear()
+        for number, (method, _) in list(self._pending.items()):
+            if method == "tools/call":
+                answer(number, result={"content": [{"type": "text", "text": LOST}], "isError": True})
+                del self._pending[number]
+        self._held = [line for _, line in self._pending.values()]
+
+    def _reconnect(self) -> None:
+        """Find or start a gateway, and introduce the client to it where it had been introduced; end where that cannot be."""
+        try:
+            self._connection = connected(self._environ, self._failures)
+        except (OSError, CannotConnect) as error:
+            for number in self._pending:
+                answer(number, error={"code": INTERNAL_ERROR, "message": str(error)})
+            sys.stderr.write(f"omegad mcp: {error}\n")
+            sys.exit(1)
+        self._connected_at = time.monotonic()
+        self._down = Lines()
+        first, self._held = self._held, []
+        if self._introduction and not any(method == "initialize" for method, _ in self._pending.values()):
+            self._unheard = json.dumps(read_message(self._introduction[0])["id"])
+            self._held = [*self._introduction[1:], *(line for line in first if line not in self._introduction)]
+            first = self._introduction[:1]
+        self._outgoing += b"".join(line + b"\n" for line in first)
+
+
+def read_message(line: bytes) -> dict[str, Any]:
+    """Return the message of a line, an empty one where it has none."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def answer(number: str, **said: object) -> None:
+    """Answer the client's request of this id in the gateway's place."""
+    write(json.dumps({"jsonrpc": "2.0", "id": json.loads(number), **said}).encode())
+
+
+def write(line: bytes) -> None:
+    """Write a line to the host, all of it."""
+    left = memoryview(line + b"\n")
+    while left:
+        left = left[os.write(1, left) :]
+
+
+def main() -> None:
+    """Be the bridge of one session."""
+    try:
+        Bridge(os.environ).run()
+    except (BrokenPipeError, KeyboardInterrupt):
+        sys.exit(0)  # the host is gone
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""Tools that store: memories of any kind, checkpoints, the profile, reminders."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from omegad.times import rfc3339
+from omegad.tools.tool import Arguments, Fields, Project, Reply, Session, Strings, Tool, brief, bullets, line, required, without_empty
+
+LISTED = 100
+NEAR_CHARACTERS = 120
+RELATED_MAX = 3
+PROFILE = "profile:"
+"""What the entity of a preference that has a key begins with."""
+
+
+class Store(Arguments, frozen=True, kw_only=True):
+    """Remember a decision, lesson, preference, constraint or error for later sessions. One fact each, with its why."""
+
+    content: Annotated[str, Meta(min_length=1)]
+    event_type: Annotated[
+        str, Meta(description="memory, decision, lesson_learned, user_preference, error_pattern, constraint, task_completion, advisor_insight")
+    ] = "memory"
+    tags: Strings = ()
+    priority: Annotated[int, Meta(ge=1, le=5)] | None = None
+    project: Project = None
+    entity_id: Annotated[str | None, Meta(description="person or thing it is about")] = None
+    referenced_date: Annotated[str | None, Meta(description="when it happened")] = None
+    supersedes: Annotated[Strings, Meta(description="ids it replaces")] = ()
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Checkpoint(Arguments, frozen=True, kw_only=True):
+    """Save where the work stands, so that another session can go on. Use it at milestones and before context runs out."""
+
+    task: Annotated[str, Meta(min_length=1, description="what is being done")]
+    progress: Annotated[str, Meta(description="what is done and known")] = ""
+    next_steps: Strings = ()
+    files_touched: Strings = ()
+    handoff: Annotated[bool, Meta(description="for another agent; kept until replaced")] = False
+    project: Project = None
+
+
+class Profile(Arguments, frozen=True, kw_only=True):
+    """Read or update what is known of the user, for every project: preferences and working style."""
+
+    action: Literal["list", "update"] = "list"
+    update: Annotated[dict[str, str], Meta(max_length=20, description="preferences by short key")] = msgspec.field(default_factory=dict)
+
+
+class Remind(Arguments, frozen=True, kw_only=True):
+    """Add, list or finish reminders; due ones are shown at session start."""
+
+    action: Literal["add", "list", "done"] = "list"
+    content: str | None = None
+    due: Annotated[str | None, Meta(description="2026-01-31 or RFC 3339")] = None
+    memory_id: Annotated[str | None, Meta(description="for done")] = None
+    project: Project = None
+
+
+async def store(session: Session, given: Store) -> Reply:
+    """Store, and show what it may replace."""
+    fields = msgspec.structs.asdict(given) | {"project": session.project_of(given.project)}
+    stored = await session.ask("memory.store", **fields, session_id=session.session_id)
+    return _stored(stored)
+
+
+def _stored(stored: Any) -> Reply:  # noqa: ANN401  the method's answer
+    near = [{"id": one.memory_id, "text": line(one.content, NEAR_CHARACTERS)} for one in stored.may_replace]
+    structured = without_empty(
+        {
+            "memory_id": stored.memory_id,
+            "outcome": stored.outcome,
+            "may_replace": near,
+            "superseded": list(stored.superseded),
+            "contradicts": list(stored.contradicts),
+            "related": [one.memory_id for one in stored.related][:RELATED_MAX],
+            "redacted": list(stored.redacted),
+            "ignored": list(stored.ignored),
+        }
+    )
+    said = {"stored": "stored as", "duplicate": "known already as", "evolved": "added to"}[stored.outcome]
+    parts = [f"{said} {stored.memory_id}"]
+    parts += [
+        f"{name}: {', '.join(structured[name])}" for name in ("superseded", "contradicts", "related", "redacted", "ignored") if name in structured
+    ]
+    if near:
+        structured["hint"] = f'if it replaces one: omega_memory(action="supersede", memory_id=<that id>, target_id="{stored.memory_id}")'
+        parts += [*(f"may replace {one['id']}: {one['text']}" for one in near), structured["hint"]]
+    return Reply("\n".join(parts), structured)
+
+
+async def checkpoint(session: Session, given: Checkpoint) -> Reply:
+    """Store a checkpoint, or a handoff."""
+    parts = [given.task, given.progress]
+    parts += [f"Next: {'; '.join(given.next_steps)}"] if given.next_steps else []
+    parts += [f"Files: {', '.join(given.files_touched)}"] if given.files_touched else []
+    stored = await session.ask(
+        "memory.store",
+        content="\n".join(part for part in parts if part),
+        event_type="handoff" if given.handoff else "checkpoint",
+        project=session.project_of(given.project),
+        session_id=session.session_id,
+        metadata={"task": given.task, "next_steps": given.next_steps, "files_touched": given.files_touched},
+    )
+    return Reply(f"saved as {stored.memory_id}; omega_resume_task finds it", {"memory_id": stored.memory_id, "outcome": stored.outcome})
+
+
+async def profile(session: Session, given: Profile) -> Reply:
+    """List what is preferred everywhere, or set preferences by key: the one that had the key before is superseded."""
+    if given.action == "update":
+        required("update", update=given.update or None)
+        ids = [await _prefer(session, key, value) for key, value in given.update.items()]
+        return Reply(f"set {', '.join(given.update)}", {"set": dict(zip(given.update, ids, strict=True))})
+    page = await session.ask("memory.list", event_types=("user_preference",), limit=LISTED * 10)
+    found = [brief(memory) for memory in page.memories if memory.project is None][:LISTED]
+    return Reply(bullets(found) or "nothing is known of the user yet", {"preferences": found})
+
+
+async def _prefer(session: Session, key: str, value: str) -> str:
+    entity = PROFILE + key
+    before = await session.ask("memory.list", event_types=("user_preference",), entity_id=entity)
+    fields = {"event_type": "user_preference", "entity_id": entity, "session_id": session.session_id}
+    replaced = tuple(memory.memory_id for memory in before.memories if memory.content != f"{key}: {value}")
+    stored = await session.ask("memory.store", content=f"{key}: {value}", supersedes=replaced[:16], **fields)
+    return str(stored.memory_id)
+
+
+async def remind(session: Session, given: Remind) -> Reply:
+    """Add a reminder, list them by when they are due, or take one away."""
+    project = session.project_of(given.project)
+    match given.action:
+        case "add":
+            required("add", content=given.content, due=given.due)
+            fields: Fields = {"event_type": "reminder", "referenced_date": given.due, "project": project, "session_id": session.session_id}
+            stored = await session.ask("memory.store", content=given.content, **fields)
+            return Reply(f"will remind on {given.due}: {stored.memory_id}", {"memory_id": stored.memory_id, "due": given.due})
+        case "done":
+            required("done", memory_id=given.memory_id)
+            await session.ask("memory.delete", memory_id=given.memory_id, reason="done")
+            return Reply(f"{given.memory_id} is done", {"memory_id": given.memory_id})
+        case "list":
+            found = await reminders(session, project)
+            return Reply(bullets(found) or "no reminders", {"reminders": found})
+
+
+async def reminders(session: Session, project: str | None) -> list[Fields]:
+    """Return the reminders of a project by when they are due, None for all; those whose time has come say so."""
+    page = await session.ask("memory.list", event_types=("reminder",), project=project, limit=LISTED)
+    now = rfc3339(session.now_us)
+    dated = sorted(page.memories, key=lambda memory: memory.referenced_date or "9")
+    return [brief(memory, project, due=memory.referenced_date, is_due=(memory.referenced_date or "9") <= now) for memory in dated]
+
+
+TOOLS = (
+    Tool("omega_store", Store, store),
+    Tool("omega_checkpoint", Checkpoint, checkpoint),
+    Tool("omega_profile", Profile, profile),
+    Tool("omega_remind", Remind, remind),
+)

@@ -1,0 +1,81 @@
+"""Sessions of the official MCP client over real processes: the bridge that a host starts, the gateway, the daemon."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from mcp import ClientSession
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from omegad.cli.starting import is_alive
+from tests.acceptance.conftest import Home, homes_in, until
+
+BRIDGE = Path(__file__).parents[2] / "omegad" / "mcp_bridge.py"
+PROJECT = "/src/shop"
+
+
+class Host:
+    """What starts sessions: the host of an agent, in a home of its own."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self.environ = {**home.environ, "CLAUDE_PROJECT_DIR": PROJECT}
+
+    @asynccontextmanager
+    async def session(self, **more: str) -> AsyncIterator[ClientSession]:
+        """Start a bridge, and introduce the client to what answers."""
+        command = StdioServerParameters(command=sys.executable, args=["-I", "-S", str(BRIDGE)], env=self.environ | more)
+        async with stdio_client(command) as (received, sent), ClientSession(received, sent) as session:
+            await session.initialize()
+            yield session
+
+    def bridge(self, *messages: dict[str, Any]) -> subprocess.CompletedProcess[bytes]:
+        """Run a bridge to its end, on these messages."""
+        said = b"".join(msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n" for message in messages)
+        command = [sys.executable, "-I", "-S", str(BRIDGE)]
+        return subprocess.run(command, input=said, env=self.environ, capture_output=True, check=False, timeout=60)
+
+    def say(self, *messages: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return what a bridge answers to these messages."""
+        return [msgspec.json.decode(line) for line in self.bridge(*messages).stdout.splitlines()]
+
+    @property
+    def gateway(self) -> int:
+        """The process id of the gateway, 0 where none runs."""
+        try:
+            written = int(self.home.paths.gateway_lock.read_text() or 0)
+        except OSError:
+            return 0
+        return written if written and is_alive(written) else 0
+
+    def kill_gateway(self) -> None:
+        if pid := self.gateway:
+            os.kill(pid, signal.SIGKILL)
+            until(lambda: not is_alive(pid))
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    """A host whose home has neither a daemon nor a gateway yet."""
+    with homes_in(tmp_path) as make:
+        host = Host(make())
+        try:
+            yield host
+        finally:
+            host.kill_gateway()
+            end_daemon(host.home)
+
+
+def end_daemon(home: Home) -> None:
+    """Kill the daemon that the gateway has started, if it did."""
+    lock = home.paths.lock
+    if lock.exists() and (pid := int(lock.read_text() or 0)) and is_alive(pid):
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not is_alive(pid))

@@ -1,0 +1,159 @@
+"""Sessions over the bridge and the gateway, as a host has them."""
+
+import asyncio
+import os
+import signal
+import sys
+from typing import Any
+
+import anyio
+import pytest
+from mcp import ClientSession
+
+from omegad import config
+from omegad.tools.calling import TOOLS
+from tests.acceptance.conftest import until
+from tests.mcp.conftest import PROJECT, Host
+
+CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("omega_store", {"content": "Deploys are blue-green, because rollbacks must take seconds", "event_type": "decision", "tags": ["deploy"]}),
+    ("omega_query", {"query": "how do we deploy?"}),
+    ("omega_welcome", {}),
+    ("omega_protocol", {"section": "memory"}),
+    ("omega_lessons", {"topic": "deploys"}),
+    ("omega_checkpoint", {"task": "move billing", "progress": "schema done", "next_steps": ["backfill"], "files_touched": ["billing.py"]}),
+    ("omega_resume_task", {}),
+    ("omega_profile", {"action": "update", "update": {"editor": "vim"}}),
+    ("omega_remind", {"action": "add", "content": "rotate the keys", "due": "2030-01-31"}),
+    ("omega_maintain", {"action": "consolidate"}),
+    ("omega_stats", {}),
+    ("omega_reflect", {"action": "evolution", "topic": "deploys"}),
+)
+
+
+async def call(session: ClientSession, name: str, **arguments: Any) -> Any:
+    """Call a tool that does what it is asked, and return its fields, or its text where that is all."""
+    answer = await session.call_tool(name, arguments)
+    assert not answer.is_error, answer.content
+    return answer.structured_content or answer.content[0].text  # type: ignore[union-attr]
+
+
+async def test_the_official_client_lists_and_calls_every_tool(host: Host) -> None:
+    async with host.session() as session:
+        listed = {tool.name: tool for tool in (await session.list_tools()).tools}
+        assert set(listed) == set(TOOLS)
+        assert all(tool.description and tool.input_schema["type"] == "object" for tool in listed.values())
+        answers = {name: await call(session, name, **arguments) for name, arguments in CALLS}
+        stored = answers["omega_store"]["memory_id"]
+        assert (await call(session, "omega_memory", action="get", memory_id=stored))["content"] == CALLS[0][1]["content"]
+        assert {name for name, _ in CALLS} | {"omega_memory"} == set(TOOLS)
+        assert answers["omega_query"]["results"][0]["id"] == stored
+        assert stored in answers["omega_welcome"]
+        assert "backfill" in answers["omega_resume_task"]["content"]
+    assert host.home.call("memory.get", memory_id=stored)["project"] == PROJECT
+    assert {event["client"] for event in host.home.events() if event["tag"] == "memory.stored@2"} == {"mcp"}
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2024-11-05", "1999-01-01"])
+def test_the_bridge_greets_as_the_gateway_does_where_that_is_not_there_yet(host: Host, version: str) -> None:
+    about = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    said: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": about},
+        {"method": "notifications/initialized"},
+        {"id": "b", "method": "tools/list"},
+    ]
+    cold = host.say(*said)
+    until(lambda: bool(host.gateway))
+    assert host.say(*said) == cold
+    assert [message["id"] for message in cold] == [1, "b"]
+    assert len(cold[1]["result"]["tools"]) == len(TOOLS)
+
+
+async def test_ten_sessions_at_once_share_one_gateway_that_ends_when_nobody_needs_it(host: Host) -> None:
+    host.environ["OMEGAD_GATEWAY_IDLE_S"] = "0.5"
+
+    async def one(number: int) -> str:
+        async with host.session() as session:
+            stored = await call(session, "omega_store", content=f"fact {number} is about {'abcdefghij'[number]}{number}")
+            assert host.gateway
+            return str(stored["memory_id"])
+
+    assert len(set(await asyncio.gather(*map(one, range(10))))) == 10
+    until(lambda: not host.gateway)
+    assert len([event for event in host.home.events() if event["tag"] == "memory.stored@2"]) == 10
+
+
+async def test_a_session_outlives_its_gateway_and_its_daemon(host: Host) -> None:
+    async with host.session() as session:
+        first = (await call(session, "omega_store", content="alpha is the first"))["memory_id"]
+        host.kill_gateway()
+        answer = await session.call_tool("omega_memory", {"action": "get", "memory_id": first})
+        assert not answer.is_error or "call again" in str(answer.content)  # it came before the end was noticed
+        assert (await call(session, "omega_memory", action="get", memory_id=first))["content"] == "alpha is the first"
+        await anyio.run_process([sys.executable, "-m", "omegad", "stop"], env=host.environ)
+        assert (await call(session, "omega_memory", action="get", memory_id=first))["content"] == "alpha is the first"
+
+
+async def test_a_gateway_that_dies_within_a_call_leaves_an_answer_that_says_so(host: Host) -> None:
+    async with host.session() as session:
+        await call(session, "omega_stats")
+        daemon = int(host.home.paths.lock.read_text())
+        os.kill(daemon, signal.SIGSTOP)  # so that the call stays unanswered
+        try:
+            asked = asyncio.create_task(session.call_tool("omega_stats", {}))
+            await asyncio.sleep(0.3)
+            host.kill_gateway()
+            answer = await asked
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+        assert answer.is_error
+        assert "call again" in answer.content[0].text  # type: ignore[union-attr]
+        await call(session, "omega_stats")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("omega_store", {}, "content"),
+        ("omega_store", {"content": "x", "colour": "red"}, "colour"),
+        ("omega_store", {"content": "alpha beta", "event_type": "opinion"}, "opinion"),
+        ("omega_query", {"query": "x", "limit": 1000}, "limit"),
+        ("omega_memory", {"action": "get", "memory_id": "mem-0"}, "mem-0"),
+        ("omega_memory", {"action": "edit", "memory_id": "mem-0"}, "content"),
+        ("omega_remind", {"action": "add", "content": "x", "due": "soon"}, "2026-01-31"),
+    ],
+)
+async def test_what_goes_wrong_in_a_tool_is_an_answer_that_says_what_to_do(host: Host, name: str, arguments: dict[str, Any], says: str) -> None:
+    async with host.session() as session:
+        answer = await session.call_tool(name, arguments)
+    assert answer.is_error
+    text = answer.content[0].text  # type: ignore[union-attr]
+    assert says in text
+    assert "What to do" in text
+
+
+def test_a_host_is_told_why_no_gateway_answers(host: Host) -> None:
+    host.home.path.chmod(0o755)
+    bridge = host.bridge({"id": 1, "method": "tools/call", "params": {"name": "omega_stats"}})
+    assert bridge.returncode == 1
+    assert b"open to other users" in bridge.stdout
+    assert b"open to other users" in bridge.stderr
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"HOME": "/home/a"},
+        {"HOME": "/home/a", "XDG_RUNTIME_DIR": "/run/user/1"},
+        {"HOME": "/home/a", "XDG_RUNTIME_DIR": "relative"},
+        {"HOME": "/home/a", "XDG_RUNTIME_DIR": "/run/user/1", "OMEGAD_HOME": "/srv/o"},
+        {"HOME": "/home/a", "OMEGAD_HOME": "~/other"},
+        {"HOME": "/home/a", "OMEGAD_SOCKET": "/run/o/it.socket"},
+        {"HOME": "/home/a", "OMEGAD_HOME": "/srv/" + "o" * 120},
+    ],
+)
+def test_the_bridge_finds_the_gateway_where_the_configuration_puts_it(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from omegad import mcp_bridge  # noqa: PLC0415  a script that is otherwise run by itself
+
+    monkeypatch.setenv("HOME", environ["HOME"])
+    assert mcp_bridge.socket_of(environ) == str(config.find_paths(environ).gateway)
