@@ -26,6 +26,7 @@ from omegad.dispatch.neighbourhood import Neighbourhood
 from omegad.dispatch.running import RequestRunner
 from omegad.dispatch.service import Service
 from omegad.dispatch.services import DaemonServices
+from omegad.dispatch.spool import Spool
 from omegad.dispatch.system import SystemDispatch
 from omegad.embedding import cache
 from omegad.embedding.embedder import Embedder
@@ -107,6 +108,8 @@ async def _serve(paths: Paths, settings: Config, clock: Clock) -> None:
         tasks.start_soon(daemon.reactions.run, name="reactions")
         tasks.start_soon(_signals, daemon, paths, name="signals")
         tasks.start_soon(supervisor.keep_alive, name="watchdog")
+        await daemon.services.spool.drain()
+        tasks.start_soon(daemon.services.spool.run, name="spool")
         with endpoint.listening(paths.socket) as sock:
             await tasks.start(daemon.server.serve, sock)
             _log.info("daemon.ready", version=__version__, home=str(paths.home), socket=str(paths.socket), head=daemon.services.log.head)
@@ -132,6 +135,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             log=log,
             views=views,
             near=Neighbourhood(embedder),
+            spool=Spool(paths.spool),
             types=MemoryTypes(settings.event_types),
             rules=_rules(paths),
             clock=clock,
@@ -145,6 +149,7 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> D
     requests = RequestRunner(services, fresh_wait_s=settings.fresh_wait_ms / 1e3)
     backlog = EmbeddingBacklog(services, requests.execute)
     services.views.on_deferred = backlog.look_again
+    services.spool.execute = partial(requests.execute, context=RequestContext(client="spool"))
     runner = Runner(services.log, services.views, services.clock, partial(_execute, requests), (*reactions.ALL, backlog))
     system = SystemDispatch(services, paths, counts=lambda: (server.connections, server.requests), reactions=runner.status, backlog=backlog)
     service = Service(requests, system.handlers(), stop=stopping.set)

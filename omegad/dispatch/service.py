@@ -20,7 +20,7 @@ from omegad.redaction.sanitise import without_credentials
 from omegad.rpc.peer import Call
 from omegad.rpc.protocol import MethodNotFound
 
-VERBATIM = frozenset({"content", "tool_input", "result"})
+VERBATIM = frozenset({"content", "tool_input", "result", "payload"})
 """Parameters that are cleaned elsewhere, or kept as they came."""
 
 _DECODERS = {name: msgspec.json.Decoder(method.params) for name, method in SERVED.items()}

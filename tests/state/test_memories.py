@@ -53,7 +53,10 @@ from tests.builders import (
 from tests.histories import STEPS, Step, history
 
 SECOND = 1_000_000
-TABLES = ("state_memories", "state_embeddings", "state_tool_calls", "state_sessions")
+TABLES = (
+    *("state_memories", "state_embeddings", "state_tool_calls", "state_sessions"),
+    *("state_deliveries", "state_payloads", "state_agent_sessions", "state_surfaced_files"),
+)
 GOLDEN = Path(__file__).parents[1] / "events" / "golden"
 
 
