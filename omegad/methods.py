@@ -3,13 +3,13 @@
 from itertools import chain
 
 from omegad import hooks
-from omegad.commands import compaction, consolidation, embedding, lifecycle, storing, tool, upsert
+from omegad.commands import compaction, consolidation, embedding, lifecycle, session, storing, tool, upsert
 from omegad.commands import graph as edges
 from omegad.method import CommandMethod, Method
 from omegad.queries import graph, history, lessons, log, memory, receipts, search, system, timeline, views
 
 _DECLARING = (
-    *(storing, upsert, lifecycle, edges, compaction, consolidation, embedding, tool, hooks),
+    *(storing, upsert, lifecycle, edges, compaction, consolidation, embedding, tool, session, hooks),
     *(search, memory, timeline, lessons, history, graph, receipts, log, views, system),
 )
 

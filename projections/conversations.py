@@ -22,7 +22,7 @@ CREATE TABLE agent_sessions (
     model            TEXT,
     started_position INTEGER NOT NULL, -- of the event that it began with last
     started_at       TEXT NOT NULL,
-    last_us          INTEGER NOT NULL, -- when something happened last, microseconds since 1970
+    last_us          INTEGER NOT NULL, -- when it was heard of last, microseconds since 1970
     prompts          INTEGER NOT NULL DEFAULT 0,
     turns            INTEGER NOT NULL DEFAULT 0,
     tool_calls       INTEGER NOT NULL DEFAULT 0,
@@ -75,7 +75,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             if message is not None:
                 yield _said(recorded, "assistant", message)
         case ToolCalled():
-            yield Statement(_CALLED, (recorded.occurred_at, session_id))
+            yield Statement(_CALLED, (recorded.recorded_at, session_id))
         case SessionEnded(reason=reason):
             yield Statement(_ENDED, (rfc3339(recorded.occurred_at), reason, session_id))
         case _:
@@ -83,7 +83,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
 
 
 def _seen(recorded: RecordedEvent, host: str) -> Statement:
-    values = (recorded.session_id or "", host, recorded.project, recorded.position, rfc3339(recorded.occurred_at), recorded.occurred_at)
+    values = (recorded.session_id or "", host, recorded.project, recorded.position, rfc3339(recorded.occurred_at), recorded.recorded_at)
     return Statement(_SEEN, values)
 
 

@@ -229,7 +229,7 @@ def test_state_made_again_from_the_log_is_that_which_was_written_with_it(steps: 
         _write(connection, recorded(event, position))
         INLINE.fold(connection, recorded(event, position))
     before = INLINE.digests(connection)
-    assert set(before) == {"memories", "tool_calls"}
+    assert set(before) == {"memories", "tool_calls", "hooks"}
     with writing(connection):
         INLINE.reset(connection)
     while INLINE.catch_up(connection, CODEC, 3) is not None:
