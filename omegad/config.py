@@ -72,6 +72,11 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
         return self.home / "embeddings.db"
 
     @property
+    def spool(self) -> Path:
+        """Where hooks leave what no daemon took."""
+        return self.home / "spool"
+
+    @property
     def lock(self) -> Path:
         """Held by the daemon that serves the home."""
         return self.home / "omegad.lock"

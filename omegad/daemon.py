@@ -25,6 +25,7 @@ from omegad.dispatch.neighbourhood import Neighbourhood
 from omegad.dispatch.running import RequestRunner
 from omegad.dispatch.service import Service
 from omegad.dispatch.services import DaemonServices
+from omegad.dispatch.spool import Spool
 from omegad.dispatch.system import SystemDispatch
 from omegad.embedding import cache
 from omegad.embedding.embedder import Embedder
@@ -36,7 +37,7 @@ from omegad.log import event_log
 from omegad.log.inline import Inline
 from omegad.log.vocabulary import Vocabulary
 from omegad.memory_types import MemoryTypes
-from omegad.method import Rules
+from omegad.method import RequestContext, Rules
 from omegad.methods import SERVED
 from omegad.projection import Embedding
 from omegad.queries.query import PAGE_BYTES_MAX
@@ -108,6 +109,8 @@ async def _serve(paths: Paths, settings: Config, clock: Clock) -> None:
         tasks.start_soon(daemon.reactions.run, name="reactions")
         tasks.start_soon(_signals, daemon, paths, name="signals")
         tasks.start_soon(supervisor.keep_alive, name="watchdog")
+        await daemon.services.spool.drain()
+        tasks.start_soon(daemon.services.spool.run, name="spool")
         with endpoint.listening(paths.socket) as sock:
             await tasks.start(daemon.server.serve, sock)
             _log.info("daemon.ready", version=__version__, home=str(paths.home), socket=str(paths.socket), head=daemon.services.log.head)
@@ -133,6 +136,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             log=log,
             views=views,
             near=Neighbourhood(embedder),
+            spool=Spool(paths.spool),
             types=MemoryTypes(settings.event_types),
             rules=_rules(paths),
             clock=clock,
@@ -146,6 +150,7 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> D
     requests = RequestRunner(services, fresh_wait_s=settings.fresh_wait_ms / 1e3)
     backlog = EmbeddingBacklog(services, requests.execute)
     services.views.on_deferred = backlog.look_again
+    services.spool.execute = partial(requests.execute, context=RequestContext(client="spool"))
     runner = Runner(services.log, services.views, services.clock, requests.execute, (*reactions.ALL, backlog))
     system = SystemDispatch(services, paths, counts=lambda: (server.connections, server.requests), reactions=runner.status, backlog=backlog)
     service = Service(requests, system.handlers(), services.clock, stop=stopping.set)

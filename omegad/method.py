@@ -22,6 +22,8 @@ from omegad.storage.driver import Connection
 
 T = TypeVar("T")
 
+VIEWS_WAIT_S = 5.0  # for the views to show what a decision asks about, before it is made without
+
 
 class RequestContext(msgspec.Struct, frozen=True, kw_only=True):
     """Who asks, from where, and what the answer has to show. Made once, at the edge, and free of any transport.
@@ -112,12 +114,16 @@ class Services(Protocol):
         """Return the vectors of a content, None where the model cannot be used now."""
         ...
 
-    async def embed_question(self, text: str) -> bytes | None:
-        """Return the vector of a question, None where the model cannot be used now or takes too long."""
+    async def embed_question(self, text: str, *, within_s: float | None = None) -> bytes | None:
+        """Return the vector of a question, None where the model cannot be used now or takes too long: `query_timeout_s`, or *within_s*."""
         ...
 
-    async def look(self, work: Callable[[Connection, Moment], T], *, at_least: Position, names: Sequence[str]) -> T:
+    async def look(self, work: Callable[[Connection, Moment], T], *, at_least: Position, names: Sequence[str], wait_s: float = VIEWS_WAIT_S) -> T:
         """Read the views for a decision, which is made without what they do not show in time."""
+        ...
+
+    async def drain_spool(self) -> None:
+        """Take in what hooks left in the spool, before what comes after it."""
         ...
 
     async def events_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:

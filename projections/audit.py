@@ -1,17 +1,22 @@
 """Every tool call of every session, in order."""
 
+import re
 from collections.abc import Iterator
 
 from omegad.events.tool import ToolCalled
 from omegad.log.event import Excerpt, RecordedEvent
-from omegad.projection import Statement
+from omegad.projection import Statement, to_json
 from omegad.times import rfc3339
 
 NAME = "audit"
-VERSION = 1
+VERSION = 2
 EVENTS = (ToolCalled,)
 
 SUMMARY_CHARACTERS = 200
+MENTIONS_MAX = 64
+
+_FILE = re.compile(r'"(?:file_path|notebook_path|path|target_file)":"((?:[^"\\]|\\.){1,1024})"|\*\*\* (?:Update|Add) File: ([^\n"\\]{1,1024})')
+_MEMORY = re.compile(r"\bmem-[0-9a-f]{8,32}\b")
 
 SCHEMA = """
 CREATE TABLE coord_audit (
@@ -27,7 +32,10 @@ CREATE TABLE coord_audit (
     result_bytes   INTEGER,
     duration_ms    REAL,
     project        TEXT,
-    created_at     TEXT NOT NULL
+    created_at     TEXT NOT NULL,
+    file           TEXT,                -- that the input names
+    given          TEXT NOT NULL,       -- JSON array: memories that the input names
+    returned       TEXT NOT NULL        -- JSON array: memories that the result names
 ) STRICT;
 """
 INDEXES = """
@@ -41,7 +49,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case ToolCalled() as call:
             yield Statement(
-                "INSERT INTO coord_audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO coord_audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     recorded.position,
                     recorded.session_id,
@@ -54,6 +62,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                     call.duration_ms,
                     recorded.project,
                     rfc3339(recorded.occurred_at),
+                    _file(call.tool_input),
+                    _mentioned(call.tool_input),
+                    _mentioned(call.result),
                 ),
             )
         case _:
@@ -62,3 +73,13 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
 
 def _summary(part: Excerpt | None) -> tuple[str | None, int | None]:
     return (None, None) if part is None else (part.head[:SUMMARY_CHARACTERS], part.bytes)
+
+
+def _file(part: Excerpt | None) -> str | None:
+    found = None if part is None else _FILE.search(part.head)
+    return None if found is None else (found.group(1) or found.group(2)).replace("\\/", "/").replace('\\"', '"').replace("\\\\", "\\")
+
+
+def _mentioned(part: Excerpt | None) -> str:
+    named = [] if part is None else _MEMORY.findall(f"{part.head}\n{part.tail}")
+    return to_json(list(dict.fromkeys(named))[:MENTIONS_MAX])

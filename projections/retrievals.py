@@ -2,26 +2,27 @@
 
 from collections.abc import Iterator
 
-from omegad.events.retrieval import MemoryQueried
+from omegad.events.retrieval import MemoryQueried, Returned
+from omegad.events.session import MemorySurfaced
 from omegad.log.event import RecordedEvent
 from omegad.projection import Statement, to_json
 from omegad.times import rfc3339
 
 NAME = "retrievals"
-VERSION = 1
-EVENTS = (MemoryQueried,)
+VERSION = 2
+EVENTS = (MemoryQueried, MemorySurfaced)
 
 SCHEMA = """
 CREATE TABLE retrieval_queries (
-    id              INTEGER PRIMARY KEY, -- position of memory.queried
+    id              INTEGER PRIMARY KEY, -- position of the event
     query_id        TEXT UNIQUE NOT NULL,
     session_id      TEXT,
     project         TEXT,
     text            TEXT NOT NULL,
-    mode            TEXT NOT NULL,
+    mode            TEXT NOT NULL,       -- for what was shown unasked: briefing, prompt, edit or error
     filters         TEXT NOT NULL,       -- JSON object
     read_position   INTEGER NOT NULL,    -- of the views that answered
-    ranking_version INTEGER NOT NULL,
+    ranking_version INTEGER,             -- NULL for what was shown unasked
     embedder_id     TEXT,
     returned        INTEGER NOT NULL,
     abstained       INTEGER NOT NULL,
@@ -30,13 +31,14 @@ CREATE TABLE retrieval_queries (
 ) STRICT;
 
 CREATE TABLE retrievals (
-    id         INTEGER PRIMARY KEY, -- position of memory.queried * 1024 + rank
+    id         INTEGER PRIMARY KEY, -- position of the event * 1024 + rank
     query_id   TEXT NOT NULL,
     session_id TEXT,
     memory_id  TEXT NOT NULL,
     rank       INTEGER NOT NULL,    -- from 1
     score      REAL NOT NULL,
-    at         TEXT NOT NULL
+    at         TEXT NOT NULL,
+    how        TEXT NOT NULL        -- query, or as the mode of what was shown unasked
 ) STRICT;
 """
 INDEXES = """
@@ -70,8 +72,18 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                     at,
                 ),
             )
-            for rank, result in enumerate(query.results, 1):
-                row = (recorded.position * 1024 + rank, query.query_id, recorded.session_id, result.memory_id, rank, result.score, at)
-                yield Statement("INSERT INTO retrievals VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            yield from _shown(recorded, query.query_id, query.results, at, "query")
+        case MemorySurfaced() as surfaced:
+            at = rfc3339(surfaced.at)
+            known = (recorded.position, surfaced.query_id, recorded.session_id, recorded.project, surfaced.subject, surfaced.how, "{}")
+            rest = (surfaced.read_position, None, surfaced.embedder_id, len(surfaced.results), False, None, at)
+            yield Statement("INSERT INTO retrieval_queries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*known, *rest))
+            yield from _shown(recorded, surfaced.query_id, surfaced.results, at, surfaced.how)
         case _:
             pass
+
+
+def _shown(recorded: RecordedEvent, query_id: str, results: tuple[Returned, ...], at: str, how: str) -> Iterator[Statement]:
+    for rank, result in enumerate(results, 1):
+        row = (recorded.position * 1024 + rank, query_id, recorded.session_id, result.memory_id, rank, result.score, at, how)
+        yield Statement("INSERT INTO retrievals VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)

@@ -42,6 +42,7 @@ from omegad.events.memory import (
     Relation,
 )
 from omegad.events.retrieval import MemoryQueried, Returned
+from omegad.events.session import Delivery, How, MemorySurfaced, PromptSubmitted, SessionEnded, SessionStarted, TurnEnded
 from omegad.events.tool import ToolCalled
 from omegad.log import event_log
 from omegad.log.codec import tag_of
@@ -180,6 +181,44 @@ def excerpt(head: str = "ls -l", tail: str = "") -> Excerpt:
 def tool_called(call_index: int = 1, **changes: Any) -> ToolCalled:
     fields: dict[str, Any] = {"tool_name": "Bash", "status": "ok", "call_index": call_index, "tool_use_id": f"toolu-{call_index}"}
     return ToolCalled(**fields | changes)
+
+
+def delivery(delivery_id: str = "delivery-1", digest: str = "d1") -> Delivery:
+    return Delivery(delivery_id=delivery_id, digest=digest)
+
+
+def session_started(source: str = "startup", **changes: Any) -> SessionStarted:
+    known: dict[str, Any] = {"host": "claude-code", "source": source, "model": "m-1", "folder": "/src/omegad", "delivery": delivery()}
+    return SessionStarted(**known | changes)
+
+
+def prompt_submitted(text: str = "make it faster", **changes: Any) -> PromptSubmitted:
+    known: dict[str, Any] = {"host": "claude-code", "prompt": excerpt(text), "delivery": delivery()}
+    return PromptSubmitted(**known | changes)
+
+
+def turn_ended(text: str | None = "it is faster", **changes: Any) -> TurnEnded:
+    known: dict[str, Any] = {"host": "claude-code", "message": None if text is None else excerpt(text), "delivery": delivery()}
+    return TurnEnded(**known | changes)
+
+
+def session_ended(after: Position = 0, **changes: Any) -> SessionEnded:
+    known: dict[str, Any] = {"host": "claude-code", "reason": "logout", "after": after, "delivery": delivery()}
+    return SessionEnded(**known | changes)
+
+
+def surfaced(*memory_ids: str, how: How = "briefing", **changes: Any) -> MemorySurfaced:
+    results = tuple(Returned(memory_id=memory_id, score=0.5) for memory_id in memory_ids)
+    known: dict[str, Any] = {
+        "query_id": "surfaced-1",
+        "how": how,
+        "subject": "omegad",
+        "results": results,
+        "read_position": 1,
+        "at": START_US,
+        "embedder_id": None,
+    }
+    return MemorySurfaced(**known | changes)
 
 
 def erased(*positions: Position, reason: str = "asked for") -> PayloadErased:

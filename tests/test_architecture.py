@@ -68,9 +68,23 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.memory_types",
         "omegad.storage",
     },
-    "omegad.methods": {"omegad.commands", "omegad.method", "omegad.queries", "omegad.tools"},
+    "omegad.methods": {"omegad.commands", "omegad.hooks", "omegad.method", "omegad.queries", "omegad.tools"},
     "omegad.tools": {"omegad.errors", "omegad.method", "omegad.queries.query", "omegad.times"},  # a tool knows methods by their names alone
     "omegad.describe": {"omegad", "omegad.method", "omegad.methods", "omegad.tools"},
+    "omegad.hook_client": set(),  # every import is paid for at every hook
+    "omegad.hooks": {
+        "omegad.commands",
+        "omegad.events",
+        "omegad.log.decision",
+        "omegad.log.event",
+        "omegad.memory_types",
+        "omegad.method",
+        "omegad.queries",
+        "omegad.redaction",
+        "omegad.state",
+        "omegad.storage",
+        *LEAVES,
+    },
     "omegad.queries": {
         "omegad.events",
         "omegad.lexemes",
@@ -123,6 +137,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.config",
         "omegad.embedding",
         "omegad.events",
+        "omegad.hooks",
         "omegad.ingestion",
         "omegad.log",
         "omegad.memory_types",
@@ -246,6 +261,11 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.method": PURE | {"msgspec"},
     "omegad.methods": PURE,
     "omegad.tools": PURE | {"msgspec"},
+    "omegad.hook_client": STDLIB,
+    "omegad.hooks": PURE | {"msgspec"},
+    "omegad.hooks.hosts": PURE | {"msgspec"},
+    "omegad.hooks.surfacing": PURE | {"msgspec", "pathlib"},
+    "omegad.hooks.projects": {"pathlib"},  # looks for the repository that a folder is in
     "omegad.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
     "omegad.reactions": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.reactions.*": PURE | {"msgspec"},
@@ -283,6 +303,8 @@ BROAD_EXCEPTS: dict[str, str] = {
     "omegad/log/appending.py": "a mistake in one decision is told to its own caller and spoils no other of the batch",
     "omegad/embedding/embedder.py": "the model's runtime and its tokenizer raise bare Exceptions, and this is where they enter",
     "omegad/reactions/runner.py": "what a reaction fails on is set aside, and the next event is another matter",
+    "omegad/dispatch/spool.py": "what cannot be taken in now is tried again, and holds nothing else up",
+    "omegad/hook_client.py": "a host takes any other end of a hook for a verdict, or shows it to the person",
     "omegad/rpc/server.py": "a mistake in one request must not end the service for everyone",
     "omegad/views/applying.py": "whatever a projection raises is its own failure, noted with its position, and the others go on",
     "omegad/views/replay.py": "whatever an integrity check raises is its finding",

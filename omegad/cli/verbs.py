@@ -200,6 +200,13 @@ OPERATING = (
         ),
         examples=("omegad model install", "omegad model install bge-small-en-v1.5 --from ~/Downloads/bge-small-en-v1.5"),
     ),
+    Verb(
+        "hook",
+        "hook.run",
+        about="Pass on what an agent's host tells at a hook, a JSON object on standard input, and print the answer; never fails",
+        options=(Option("event", "the host's name of the event; the object's own when left out", is_given=True, default=""),),
+        examples=("omegad hook SessionStart < payload.json",),
+    ),
     Verb("model list", "model.list_all", about="List the models, and which are installed"),
     Verb(
         "setup",
@@ -229,5 +236,7 @@ OPERATING = (
 
 ALL = (*DAEMON, *MCP, *MEMORIES, *MEMORY, *OPERATING)
 
-WITHOUT_VERB = frozenset({"log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"})
+WITHOUT_VERB = frozenset(
+    {"hook.dispatch", "log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"}
+)
 """Methods that the verbs above ask in their own ways."""

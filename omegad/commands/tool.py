@@ -49,7 +49,7 @@ async def prepare(services: Services, command: RecordToolCall, context: RequestC
 
 def cut(command: RecordToolCall) -> Excerpts:
     """Cut a call's input and result to what is kept, free of secrets. Anything but a string is cut as its JSON."""
-    return Excerpts(_excerpt(command.tool_input), _excerpt(command.result))
+    return Excerpts(excerpt_of(command.tool_input), excerpt_of(command.result))
 
 
 def record(command: RecordToolCall, excerpts: Excerpts, state: DecisionState, now_us: int) -> Decision:
@@ -71,7 +71,8 @@ def record(command: RecordToolCall, excerpts: Excerpts, state: DecisionState, no
     return Decision(events=(new,), answer=ToolCallRecorded(call_index=call_index))
 
 
-def _excerpt(value: object) -> Excerpt | None:
+def excerpt_of(value: object) -> Excerpt | None:
+    """Cut what a tool took or gave to what is kept, free of secrets; None for nothing."""
     if value is None:
         return None
     return excerpt(value if isinstance(value, str) else msgspec.json.encode(value).decode())

@@ -23,7 +23,7 @@ from omegad.rpc.protocol import MethodNotFound
 from omegad.tools import calling
 from omegad.tools.calling import CallTool, ListTools, ToolAnswer, ToolList
 
-VERBATIM = frozenset({"content", "tool_input", "result"})
+VERBATIM = frozenset({"content", "tool_input", "result", "payload"})
 """Parameters that are cleaned elsewhere, or kept as they came."""
 
 _DECODERS = {name: msgspec.json.Decoder(method.params) for name, method in SERVED.items()}

@@ -12,20 +12,19 @@ import structlog
 
 from omegad.clock import Clock
 from omegad.dispatch.neighbourhood import Neighbourhood
+from omegad.dispatch.spool import Spool
 from omegad.errors import ModelFailed, ModelMissing, OmegadError, Overloaded
 from omegad.log.decision import Decision, Proposal
 from omegad.log.event import Event, NewEvent, Position, RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.memory_types import MemoryTypes
-from omegad.method import Embedded, Moment, RequestContext, Rules
+from omegad.method import VIEWS_WAIT_S, Embedded, Moment, RequestContext, Rules
 from omegad.state import DecisionState
 from omegad.storage.driver import Connection
 from omegad.views.barrier import Barrier, Snapshot
 from omegad.views.current import Views
 
 T = TypeVar("T")
-
-VIEWS_WAIT_S = 5.0  # for the views to show what a decision asks about, before it is made without
 
 _log = structlog.get_logger(__name__)
 
@@ -37,6 +36,7 @@ class DaemonServices:
     log: EventLog
     views: Views
     near: Neighbourhood
+    spool: Spool
     types: MemoryTypes
     rules: Rules
     clock: Clock
@@ -57,13 +57,14 @@ class DaemonServices:
         """Return the vectors of a content, None where the model cannot be used now."""
         return await self.near.embed(content, is_backlog=is_backlog)
 
-    async def embed_question(self, text: str) -> bytes | None:
+    async def embed_question(self, text: str, *, within_s: float | None = None) -> bytes | None:
         """Return the vector of a question, None where the model cannot be used now or takes too long."""
+        within_s = self.query_timeout_s if within_s is None else within_s
         try:
-            with anyio.fail_after(self.query_timeout_s):
+            with anyio.fail_after(within_s):
                 return await self.near.embedder.embed_query(text)
         except TimeoutError:
-            reason = f"the model took longer than {self.query_timeout_s} s"
+            reason = f"the model took longer than {within_s} s"
         except (ModelMissing, ModelFailed, Overloaded) as error:
             reason = str(error)
         # Without a model every query would say so, for ever; the answer and the status do.
@@ -81,14 +82,18 @@ class DaemonServices:
             index=self.near.index(snapshot.file),
         )
 
-    async def look(self, work: Callable[[Connection, Moment], T], *, at_least: Position, names: Sequence[str]) -> T:
+    async def look(self, work: Callable[[Connection, Moment], T], *, at_least: Position, names: Sequence[str], wait_s: float = VIEWS_WAIT_S) -> T:
         """Read the views for a decision, which is made without what they do not show in time."""
-        barrier = Barrier(names=tuple(names), acknowledged=at_least, wait_s=VIEWS_WAIT_S, makes_do=True)
+        barrier = Barrier(names=tuple(names), acknowledged=at_least, wait_s=wait_s, makes_do=True)
         return await self.views.at(barrier, lambda connection, snapshot: work(connection, self.moment(snapshot)))
 
     async def events_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:
         """Return events of the log; fewer where they are large."""
         return await self.log.read_at(positions)
+
+    async def drain_spool(self) -> None:
+        """Take in what hooks left in the spool, before what comes after it."""
+        await self.spool.drain()
 
     async def compute(self, work: Callable[[], T]) -> T:
         """Do what takes long, beside the event loop."""

@@ -23,6 +23,7 @@ from omegad.events.memory import (
     MemoryUnlinked,
 )
 from omegad.events.retrieval import MemoryQueried
+from omegad.events.session import MemorySurfaced, PromptSubmitted, SessionEnded, SessionStarted, TurnEnded
 from omegad.events.tool import ToolCalled
 from omegad.events.upcasting import UPCASTERS
 from omegad.log.codec import Codec
@@ -45,7 +46,12 @@ AnyEvent = (
     | MemoryLinked
     | MemoryUnlinked
     | MemoryQueried
+    | MemorySurfaced
     | ToolCalled
+    | SessionStarted
+    | PromptSubmitted
+    | TurnEnded
+    | SessionEnded
     | PayloadErased
 )
 

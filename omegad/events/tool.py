@@ -2,13 +2,17 @@
 
 from typing import Literal
 
+from omegad.events.session import Delivery
 from omegad.log.event import Event, Excerpt
 
 ToolStatus = Literal["ok", "error", "denied"]
 
 
 class ToolCalled(Event, frozen=True, kw_only=True, tag="tool.called@1"):
-    """An agent called a tool. `call_index` counts a session's calls from 1."""
+    """An agent called a tool. `call_index` counts a session's calls from 1.
+
+    `delivery` is that of the hook which told of it, where the host gave the call no id.
+    """
 
     tool_name: str
     status: ToolStatus
@@ -17,3 +21,4 @@ class ToolCalled(Event, frozen=True, kw_only=True, tag="tool.called@1"):
     duration_ms: float | None = None
     tool_input: Excerpt | None = None
     result: Excerpt | None = None
+    delivery: Delivery | None = None

@@ -17,7 +17,7 @@ LAST_ROW = 2**62
 # The newest query first, in it the best rank first. The inner statement reads no more of an index than the page and one query beyond it.
 RECEIPTS = f"""
 SELECT * FROM (
-    SELECT r.id, r.query_id, r.session_id, r.memory_id, r.rank, r.score, r.at FROM retrievals AS r
+    SELECT r.id, r.query_id, r.session_id, r.memory_id, r.rank, r.score, r.at, r.how FROM retrievals AS r
     WHERE {{condition}} AND r.id < (? / {RANKS} + 1) * {RANKS} AND NOT r.id BETWEEN ? / {RANKS} * {RANKS} AND ?
     ORDER BY r.id DESC LIMIT ? + {RANKS}
 )
@@ -36,7 +36,10 @@ class ListReceipts(Query, frozen=True, kw_only=True, tag="receipts.list"):
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """One memory shown once. Ranks are counted from 1; `how` is the way that it came to be shown: `query`."""
+    """One memory shown once, ranks counted from 1.
+
+    `how` is the way that it came to be shown: `query`, or unasked as `briefing`, for a `prompt`, before an `edit`, or after an `error`.
+    """
 
     query_id: str
     session_id: str | None
@@ -44,7 +47,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     rank: int
     score: float
     at: str
-    how: str = "query"
+    how: str
 
 
 class ReceiptPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,8 +69,8 @@ def list_receipts(connection: Connection, query: ListReceipts, moment: Moment) -
     page = rows[: query.limit]
     next_cursor = str(page[-1][0]) if len(rows) > query.limit else None
     receipts = [
-        Receipt(query_id=query_id, session_id=session_id, memory_id=memory_id, rank=rank, score=score, at=at)
-        for _, query_id, session_id, memory_id, rank, score, at in page
+        Receipt(query_id=query_id, session_id=session_id, memory_id=memory_id, rank=rank, score=score, at=at, how=how)
+        for _, query_id, session_id, memory_id, rank, score, at, how in page
     ]
     return ReceiptPage(receipts=receipts, next_cursor=next_cursor, position=moment.position, stale_by=moment.stale_by)
 

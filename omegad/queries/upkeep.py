@@ -22,7 +22,7 @@ _FLAGGED = f"SELECT m.node_id FROM memories AS m WHERE m.rating <= :rating AND {
 _PROVEN = f"""
 SELECT m.node_id FROM memories AS m WHERE m.on_probation = 1 AND {_ACTIVE} AND (m.rating > 0 OR (
     SELECT count(DISTINCT coalesce(r.session_id, substr(r.at, 1, 10))) FROM retrievals AS r
-    WHERE r.memory_id = m.node_id AND r.rank <= :rank AND (r.session_id IS NULL OR r.session_id IS NOT m.session_id)
+    WHERE r.memory_id = m.node_id AND r.how = 'query' AND r.rank <= :rank AND (r.session_id IS NULL OR r.session_id IS NOT m.session_id)
 ) >= :sessions) ORDER BY m.id LIMIT :limit
 """
 

@@ -5,14 +5,15 @@ To add one: write its file, its test, its name in `ALL`, and its reader in `Deci
 """
 
 from omegad.projection import Projection
-from omegad.state import memories, tool_calls
+from omegad.state import hooks, memories, tool_calls
+from omegad.state.hooks import AgentSessionState, Hooks
 from omegad.state.memories import Memories, MemoryState
 from omegad.state.tool_calls import ToolCalls, ToolCallState
 from omegad.storage.driver import Connection
 
-__all__ = ["ALL", "DecisionState", "MemoryState", "ToolCallState"]
+__all__ = ["ALL", "AgentSessionState", "DecisionState", "MemoryState", "ToolCallState"]
 
-ALL: tuple[Projection, ...] = (memories, tool_calls)
+ALL: tuple[Projection, ...] = (memories, tool_calls, hooks)
 
 
 class DecisionState:
@@ -27,3 +28,7 @@ class DecisionState:
         calls = ToolCalls(connection)
         self.tool_call = calls.get
         self.calls = calls.count
+        hooks = Hooks(connection)
+        self.has_come = hooks.has_come
+        self.session = hooks.session
+        self.has_surfaced = hooks.has_surfaced

@@ -8,7 +8,7 @@ import pytest
 from omegad.log.event import Event, RecordedEvent
 from omegad.projection import Embedding
 from omegad.storage.driver import Connection, sqlite
-from projections import audit, edges, fulltext, histories, retrievals, sessions, vectors
+from projections import audit, conversations, edges, fulltext, histories, retrievals, sessions, vectors
 from tests.builders import (
     START_US,
     contradicted,
@@ -21,6 +21,7 @@ from tests.builders import (
     linked,
     look_up,
     promoted,
+    prompt_submitted,
     queried,
     rated,
     recorded,
@@ -29,10 +30,14 @@ from tests.builders import (
     repeated,
     restored,
     rows,
+    session_ended,
+    session_started,
     show,
     stored,
     superseded,
+    surfaced,
     tool_called,
+    turn_ended,
     unlinked,
     vector_of,
 )
@@ -262,14 +267,54 @@ def test_a_life_is_made_of_the_events_about_a_memory_and_those_that_name_it() ->
 
 
 def test_a_tool_call_is_a_row_with_the_beginning_of_what_went_in_and_out() -> None:
-    call = tool_called(4, tool_input=excerpt("x" * 300), result=excerpt("ok", "end"), duration_ms=1.5, status="error")
+    call = tool_called(4, tool_input=excerpt("x" * 300), result=excerpt("ok", "end mem-00ff00ff00ff00ff"), duration_ms=1.5, status="error")
     connection = show(audit, [recorded(call, 9), recorded(tool_called(5), 10)])
     assert rows(connection, "SELECT * FROM coord_audit ORDER BY id") == [
         (
-            *(9, "session-1", 4, "Bash", "error", "toolu-4", "x" * 200, 300, "ok", 5, 1.5),
-            *("/src/omegad", "2026-01-01T00:00:09.000000Z"),
+            *(9, "session-1", 4, "Bash", "error", "toolu-4", "x" * 200, 300, "ok", 26, 1.5),
+            *("/src/omegad", "2026-01-01T00:00:09.000000Z", None, "[]", '["mem-00ff00ff00ff00ff"]'),
         ),
-        (10, "session-1", 5, "Bash", "ok", "toolu-5", None, None, None, None, None, "/src/omegad", "2026-01-01T00:00:10.000000Z"),
+        (10, "session-1", 5, "Bash", "ok", "toolu-5", None, None, None, None, None, "/src/omegad", "2026-01-01T00:00:10.000000Z", None, "[]", "[]"),
+    ]
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "file"),
+    [
+        ('{"file_path":"/src/a \\"b\\".py","content":"\\"path\\": 1"}', '/src/a "b".py'),
+        ('{"notebook_path":"n.ipynb"}', "n.ipynb"),
+        ("*** Begin Patch\n*** Update File: src/a.py\n@@", "src/a.py"),
+        ('{"command":"ls"}', None),
+    ],
+)
+def test_the_file_that_a_tool_was_given_is_known(given: str, file: str | None) -> None:
+    connection = show(audit, [recorded(tool_called(1, tool_input=excerpt(given)), 1)])
+    assert rows(connection, "SELECT file FROM coord_audit") == [(file,)]
+    connection.close()
+
+
+def test_a_session_and_what_was_said_in_it_are_rows() -> None:
+    events = [session_started(), prompt_submitted("faster"), tool_called(1), turn_ended("done"), turn_ended(None), session_ended()]
+    connection = show(conversations, [recorded(event, position) for position, event in enumerate(events, 1)])
+    assert rows(connection, "SELECT id, role, content, bytes FROM conversations") == [(2, "user", "faster", 6), (4, "assistant", "done", 4)]
+    counted = "SELECT host, source, folder, started_position, prompts, turns, tool_calls, ended_at, end_reason FROM agent_sessions"
+    assert rows(connection, counted) == [("claude-code", "startup", "/src/omegad", 1, 1, 2, 1, "2026-01-01T00:00:06.000000Z", "logout")]
+    for statement in conversations.project(recorded(session_started("compact"), 7)):
+        connection.execute(statement.sql, statement.values)
+    assert rows(connection, counted) == [("claude-code", "compact", "/src/omegad", 7, 1, 2, 1, None, None)]
+    connection.close()
+
+
+def test_what_was_shown_unasked_is_a_row_as_well() -> None:
+    connection = show(retrievals, [recorded(surfaced("a", "b", how="edit", subject="x.py"), 4)])
+    at = "2026-01-01T00:00:00.000000Z"
+    assert rows(connection, "SELECT query_id, text, mode, ranking_version, returned FROM retrieval_queries") == [
+        ("surfaced-1", "x.py", "edit", None, 2)
+    ]
+    assert rows(connection, "SELECT * FROM retrievals ORDER BY id") == [
+        (4097, "surfaced-1", "session-1", "a", 1, 0.5, at, "edit"),
+        (4098, "surfaced-1", "session-1", "b", 2, 0.5, at, "edit"),
     ]
     connection.close()
 
@@ -283,8 +328,8 @@ def test_a_query_is_a_row_and_so_is_each_of_its_results() -> None:
         (5, "query-2", "session-1", "/src/omegad", "which Python?", "hybrid", "{}", 1, 1, "paper-1", 0, 1, None, at),
     ]
     assert rows(connection, "SELECT * FROM retrievals ORDER BY id") == [
-        (4097, "query-1", "session-1", "a", 1, 0.9, at),
-        (4098, "query-1", "session-1", "b", 2, 0.25, at),
+        (4097, "query-1", "session-1", "a", 1, 0.9, at, "query"),
+        (4098, "query-1", "session-1", "b", 2, 0.25, at, "query"),
     ]
     connection.close()
 

@@ -12,19 +12,25 @@ from tests.builders import (
     edited,
     embedded,
     evolved,
+    excerpt,
     expired,
     linked,
     promoted,
+    prompt_submitted,
     queried,
     rated,
     recorded,
     related,
     repeated,
     restored,
+    session_ended,
+    session_started,
     show,
     stored,
     superseded,
+    surfaced,
     tool_called,
+    turn_ended,
     unlinked,
 )
 
@@ -51,6 +57,12 @@ LOG: tuple[Event, ...] = (
     queried(("a", 0.9), ("d", 0.4)),
     tool_called(),
     deleted("d"),
+    session_started(),
+    surfaced("a", "c"),
+    prompt_submitted(),
+    tool_called(2, tool_input=excerpt('{"file_path":"/src/a.py","old":"see mem-00000000000000aa"}')),
+    turn_ended(),
+    session_ended(),
 )
 
 PINNED: dict[str, tuple[int, str]] = {
@@ -60,8 +72,9 @@ PINNED: dict[str, tuple[int, str]] = {
     "fulltext": (2, "6039a90f0aa178e96fb90cf1b1345da5"),
     "sessions": (1, "0319636312627d141183155f06f7a1a6"),
     "histories": (1, "b557aa8f8112646bc1276b2d89117a0e"),
-    "audit": (1, "3f6ee149d43047fcae15573a1f81820c"),
-    "retrievals": (1, "a369dd84ed699c5c32c7671c8db36d6f"),
+    "audit": (2, "d226ed0af6a52b527c454422277de2dc"),
+    "retrievals": (2, "8449ec9255d8ffabd11b0d43b391d90e"),
+    "conversations": (1, "7271edfc96a2b222f767feead7d24159"),
 }
 
 

@@ -1,0 +1,86 @@
+"""What hooks left while no daemon answered: taken in by the order in which it happened, each once."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import msgspec
+import structlog
+
+from omegad.errors import Invalid
+from omegad.hooks import DispatchHook
+
+LOOK_EVERY_S = 1.0
+FILE_BYTES_MAX = 16 * 1024 * 1024
+ASIDE = "unreadable"
+ASIDE_MAX = 100
+
+Execute = Callable[[DispatchHook], Awaitable[object]]
+
+_log = structlog.get_logger(__name__)
+_decoder = msgspec.json.Decoder(DispatchHook)
+
+
+class Spool:
+    """The folder where hook processes leave a file each; `execute` takes in what one holds."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read from *folder*, which need not exist."""
+        self._folder = folder
+        self._lock = anyio.Lock()
+        self.execute: Execute
+
+    async def run(self) -> None:
+        """Take in what comes, for ever."""
+        while True:
+            await anyio.sleep(LOOK_EVERY_S)
+            await self.drain()
+
+    async def drain(self) -> None:
+        """Take in all that is there. What cannot be taken in now stays; what can never be is set aside."""
+        if not self._names():
+            return
+        async with self._lock:
+            for name in self._names():
+                if not await self._take(self._folder / name):
+                    return
+
+    def _names(self) -> list[str]:
+        """Return the files that are whole, in the order in which they happened, which their names begin with."""
+        try:
+            return sorted(path.name for path in self._folder.iterdir() if path.suffix == ".json" and not path.name.startswith("."))
+        except FileNotFoundError:
+            return []
+
+    async def _take(self, path: Path) -> bool:
+        """Take in one file; say whether the next may be."""
+        try:
+            command = msgspec.structs.replace(await anyio.to_thread.run_sync(partial(_read, path)), is_spooled=True)
+            await self.execute(command)
+        except (Invalid, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            _log.warning("spool.set_aside", file=path.name, error=str(error)[:200])
+            await anyio.to_thread.run_sync(partial(_set_aside, path))
+            return True
+        except FileNotFoundError:
+            return True
+        except Exception as error:  # noqa: BLE001  it is tried again; what it is that fails is the log's to say
+            _log.warning("spool.waits", file=path.name, error=repr(error))
+            return False
+        await anyio.to_thread.run_sync(partial(path.unlink, missing_ok=True))
+        return True
+
+
+def _read(path: Path) -> DispatchHook:
+    if not path.is_file() or path.is_symlink() or path.stat().st_size > FILE_BYTES_MAX:
+        raise Invalid("it is no file, or a large one")
+    return _decoder.decode(path.read_bytes())
+
+
+def _set_aside(path: Path) -> None:
+    folder = path.parent / ASIDE
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path.rename(folder / path.name)
+    for old in sorted(folder.iterdir())[:-ASIDE_MAX]:
+        old.unlink()

@@ -1,0 +1,72 @@
+"""What happens in an agent's session, as its host tells it."""
+
+from typing import Literal
+
+import msgspec
+
+from omegad.events.retrieval import Returned
+from omegad.log.event import Event, Excerpt, FreeText, Position
+
+How = Literal["briefing", "prompt", "edit", "error"]
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """How a hook came in: the id that its client gave it, and a digest of what it says, hex; both tell it when it comes again."""
+
+    delivery_id: str
+    digest: str
+
+
+class SessionStarted(Event, frozen=True, kw_only=True, tag="session.started@1"):
+    """A session began, went on after a pause, or lost its context; `source` is the host's word for which."""
+
+    host: str
+    source: FreeText | None
+    model: FreeText | None
+    folder: FreeText | None
+    delivery: Delivery
+
+
+class PromptSubmitted(Event, frozen=True, kw_only=True, tag="prompt.submitted@1"):
+    """A person, or a program in their place, asked an agent for something."""
+
+    host: str
+    prompt: Excerpt
+    delivery: Delivery
+
+
+class TurnEnded(Event, frozen=True, kw_only=True, tag="turn.ended@1"):
+    """An agent had said all that it had to say for now; `message` is the last of it."""
+
+    host: str
+    message: Excerpt | None
+    delivery: Delivery
+
+
+class SessionEnded(Event, frozen=True, kw_only=True, tag="session.ended@1"):
+    """A session was over, at least for now. `after` is the position of the end before this one, 0 for the first.
+
+    `delivery` is None where no host said so.
+    """
+
+    host: str
+    reason: FreeText | None
+    after: Position
+    delivery: Delivery | None
+
+
+class MemorySurfaced(Event, frozen=True, kw_only=True, tag="memory.surfaced@1"):
+    """Memories were put before an agent that had not asked: when its session began, for a prompt, before an edit, after an error.
+
+    `subject` is what they were for: a prompt's beginning, a file, an error. Scores are those of the search; a briefing has none, which is 0.
+    The moment is described as in `memory.queried`.
+    """
+
+    query_id: str
+    how: How
+    subject: FreeText
+    results: tuple[Returned, ...]
+    read_position: Position
+    at: int
+    embedder_id: str | None
+    versions: dict[str, int] = msgspec.field(default_factory=dict)

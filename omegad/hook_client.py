@@ -1,0 +1,186 @@
+"""What a coding agent's host runs at each hook: passes the host's JSON on to the daemon and prints its answer. The exit status is 0, always.
+
+Run as `PYTHON -I -S hook_client.py EVENT`, so it imports nothing of omegad, and only modules that cost next to nothing: starting the
+interpreter is most of what a hook costs. Where no daemon answers within the deadline, what happened goes to the spool of the home, one file
+for each hook, which the daemon takes in later, once.
+"""
+
+import posix
+import sys
+import time
+
+STDIN_S = 0.3  # a host may leave it open, and say nothing
+QUIET_S = 0.02  # after what may be the whole
+LONG_S, SHORT_S = 0.5, 0.15
+PATIENT = ("sessionstart", "userpromptsubmit", "beforesubmitprompt", "beforeagent", "userpromptsubmitted")
+STDIN_BYTES_MAX = 15 << 20  # the daemon's line has 16 MiB
+ANSWER_BYTES_MAX = 1 << 20
+SPOOL_FILES_MAX = 5_000
+SPOOL_BYTES_MAX = 64 << 20
+SOCKET_PATH_BYTES_MAX = 103
+HOSTS = ((b"CURSOR_VERSION", b"cursor"), (b"GEMINI_PROJECT_DIR", b"gemini"), (b"CLAUDE_PROJECT_DIR", b"claude-code"))
+LOST = (b'"code":-32700', b'"code":-32600', b'"code":-32602')  # what the daemon can never read
+
+
+def main(event: str) -> None:
+    """Pass one hook on."""
+    payload = read_stdin()
+    if payload is None:
+        return
+    now_us, delivery_id = time.time_ns() // 1000, posix.urandom(16).hex().encode()
+    name = "".join(letter for letter in event if letter.isalnum() and letter.isascii())[:64]
+    wait_s = LONG_S if name.lower() in PATIENT else SHORT_S
+    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now_us // 1_000_000)).encode()
+    host = next((host for variable, host in HOSTS if variable in posix.environ), b"")
+    params = b'{"event":"%s","delivery_id":"%s","occurred_at":"%s.%06dZ","host":"%s","payload":%s' % (
+        name.encode(),
+        delivery_id,
+        seconds,
+        now_us % 1_000_000,
+        host,
+        payload,
+    )
+    home = find_home()
+    answer = ask(sockets(home), params + b',"answer_within_ms":%d}' % (wait_s * 1000), time.monotonic() + wait_s)
+    if answer is None:
+        spool(home + b"/spool", b"%020d-%s.json" % (now_us, delivery_id), params + b"}")
+    elif b'"stdout":""' not in answer:
+        tell(answer)
+
+
+def read_stdin() -> bytes | None:
+    """Return the JSON object on standard input, as one line; None where there is none in time."""
+    from select import select
+
+    data, deadline = b"", time.monotonic() + STDIN_S
+    while True:
+        left_s = deadline - time.monotonic()
+        is_perhaps_whole = data.rstrip().endswith(b"}")
+        if left_s <= 0 or not select([0], [], [], min(left_s, QUIET_S) if is_perhaps_whole else left_s)[0]:
+            if not is_perhaps_whole:
+                return None
+            if is_json(data):
+                break
+            if left_s <= QUIET_S:
+                return None
+            select([0], [], [], left_s)
+            continue
+        chunk = posix.read(0, 1 << 20)
+        data += chunk
+        if len(data) > STDIN_BYTES_MAX:
+            return None
+        if not chunk:
+            break
+    # Lines end between the parts of JSON alone, never within a string.
+    data = data.strip().replace(b"\r", b" ").replace(b"\n", b" ")
+    return data if data.startswith(b"{") else None
+
+
+def is_json(data: bytes) -> bool:
+    """Say whether a host that keeps its pipe open has said all."""
+    import json
+
+    try:
+        json.loads(data)
+    except ValueError:
+        return False
+    return True
+
+
+def find_home() -> bytes:
+    """Return the folder of the daemon that this user's hooks go to."""
+    home = posix.environ.get(b"OMEGAD_HOME") or b"~/.omegad"
+    if home.startswith(b"~/"):
+        home = user_home() + home[1:]
+    return home if home.startswith(b"/") else posix.getcwdb() + b"/" + home
+
+
+def user_home() -> bytes:
+    """Return the user's own folder."""
+    if b"HOME" in posix.environ:
+        return posix.environ[b"HOME"].rstrip(b"/")
+    from pwd import getpwuid
+
+    return getpwuid(posix.getuid()).pw_dir.encode()
+
+
+def sockets(home: bytes) -> list[bytes]:
+    """Return where the daemon of a home may listen, in the order in which to try."""
+    if explicit := posix.environ.get(b"OMEGAD_SOCKET"):
+        return [user_home() + explicit[1:] if explicit.startswith(b"~/") else explicit]
+    found = [home + b"/run/omegad.sock"]
+    if home == user_home() + b"/.omegad":
+        runtime = posix.environ.get(b"XDG_RUNTIME_DIR") or b"/run/user/%d" % posix.getuid()
+        found.insert(0, runtime + b"/omegad/omegad.sock")
+    if len(found[-1]) > SOCKET_PATH_BYTES_MAX:
+        from hashlib import sha256
+
+        found[-1] = b"/tmp/omegad-%d/%s.sock" % (posix.getuid(), sha256(home).hexdigest()[:16].encode())
+    return [path for path in found if len(path) <= SOCKET_PATH_BYTES_MAX]
+
+
+def ask(paths: list[bytes], params: bytes, deadline: float) -> bytes | None:
+    """Return the daemon's answer; None where there is none in time, and what happened is still to be told."""
+    from _socket import AF_UNIX, SOCK_STREAM, socket
+
+    line = b'{"jsonrpc":"2.0","id":1,"method":"hook.dispatch","params":%s}\n' % params
+    for path in paths:
+        try:
+            connection = socket(AF_UNIX, SOCK_STREAM)
+            connection.settimeout(max(0.001, deadline - time.monotonic()))
+            connection.connect(path)
+            connection.sendall(line)
+            answer = b""
+            while not answer.endswith(b"\n") and len(answer) < ANSWER_BYTES_MAX:
+                connection.settimeout(max(0.001, deadline - time.monotonic()))
+                chunk = connection.recv(1 << 16)
+                if not chunk:
+                    return None
+                answer += chunk
+        except OSError:
+            continue
+        return answer if b'"result"' in answer or any(code in answer for code in LOST) else None
+    return None
+
+
+def tell(answer: bytes) -> None:
+    """Print what the daemon has for the host."""
+    from _json import scanstring
+
+    key = '"stdout":"'
+    text = answer.decode("utf-8", "replace")
+    start = text.find(key)
+    if start >= 0:
+        data = scanstring(text, start + len(key))[0].encode("utf-8", "replace")
+        while data:
+            data = data[posix.write(1, data) :]
+
+
+def spool(folder: bytes, name: bytes, data: bytes) -> None:
+    """Keep what happened for later, in a file that is there whole or not at all; what would be too many or too much is let go."""
+    try:
+        kept = posix.scandir(folder)
+    except FileNotFoundError:
+        for made in (folder.rpartition(b"/")[0], folder):
+            try:
+                posix.mkdir(made, 0o700)
+            except FileExistsError:
+                pass
+        kept = posix.scandir(folder)
+    sizes = [entry.stat(follow_symlinks=False).st_size for entry in kept]
+    if len(sizes) >= SPOOL_FILES_MAX or sum(sizes) + len(data) > SPOOL_BYTES_MAX:
+        return
+    part = folder + b"/." + name
+    file = posix.open(part, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o600)
+    while data:
+        data = data[posix.write(file, data) :]
+    posix.close(file)
+    posix.rename(part, folder + b"/" + name)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1] if len(sys.argv) > 1 else "")
+    except BaseException:
+        pass  # a host takes any other end for a verdict, or shows it to the person
+    posix._exit(0)

@@ -1,0 +1,186 @@
+"""A hook's way in: understood, recorded once, and answered."""
+
+from functools import partial
+from hashlib import blake2b
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from omegad.clock import uuid7
+from omegad.commands.command import Command, Name
+from omegad.commands.tool import Excerpts, excerpt_of
+from omegad.events.session import Delivery, MemorySurfaced, PromptSubmitted, SessionEnded, SessionStarted, TurnEnded
+from omegad.events.tool import ToolCalled
+from omegad.hooks import hosts, surfacing
+from omegad.hooks.hosts import Hook
+from omegad.hooks.projects import project_of
+from omegad.hooks.surfacing import Shown
+from omegad.log.decision import Decision
+from omegad.log.event import Event, Excerpt, NewEvent
+from omegad.method import CommandMethod, Moment, RequestContext, Services
+from omegad.state import DecisionState
+from omegad.storage.driver import Connection
+from omegad.times import parse_time
+
+LOOK_S = 0.1  # for the views to show what has just happened
+EMBED_S = 0.25
+FOLDER_CHARACTERS = 4_096
+
+
+class DispatchHook(Command, frozen=True, kw_only=True, tag="hook.dispatch"):
+    """Take in what an agent's host tells at a hook, once, and answer with what its agent should know.
+
+    The same delivery_id counts once, and so do the same session, event and tool_use_id; what has no tool_use_id is the same again where it says the
+    same within 2 seconds. What counts already is answered with nothing.
+    """
+
+    event: Annotated[str, Meta(max_length=256, description="the host's name of the event")]
+    payload: Annotated[dict[str, Any], Meta(description="what the host gives its hook: a JSON object")]
+    delivery_id: Annotated[Name | None, Meta(description="which delivery it is, of all that there ever are")] = None
+    occurred_at: Annotated[str | None, Meta(description="when it happened, like 2026-01-31T09:30:00Z")] = None
+    host: Annotated[str, Meta(max_length=64, description="which host it seems to be: claude-code, codex, cursor, gemini, …")] = ""
+    answer_within_ms: Annotated[int, Meta(ge=0, description="how long after it happened somebody reads the answer")] | None = None
+    is_spooled: Annotated[bool, Meta(description="whether nobody reads the answer")] = False
+
+
+class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the hook's process is to do: end with `exit_code`, and print."""
+
+    exit_code: int = 0
+    stdout: str = ""
+    stderr: str = ""
+
+
+class PreparedHook(msgspec.Struct, frozen=True, kw_only=True):
+    """A hook as it is understood, what is kept of it, and what its agent should know."""
+
+    hook: Hook
+    delivery: Delivery
+    project: str | None
+    occurred_at: int | None
+    excerpts: Excerpts
+    text: Excerpt | None
+    query_id: str
+    shown: Shown | None = None
+
+
+async def prepare(services: Services, command: DispatchHook, context: RequestContext) -> PreparedHook | None:
+    """Understand a hook, and look for what its agent should know; None for one that is of no concern. Raises `Invalid`."""
+    del context
+    occurred_at = None if command.occurred_at is None else min(parse_time(command.occurred_at, "occurred_at"), services.clock.now_us())
+    hook = hosts.understood(command.event, command.payload, command.host)
+    if hook is None:
+        return None
+    if not command.is_spooled:
+        await services.drain_spool()
+    project = await services.compute(partial(project_of, hook.folder))
+    project = None if project is None else hosts.name(project)
+    is_call = hook.kind == "after_tool"
+    shown = None if command.is_spooled else await _shown(services, hook, project)
+    return PreparedHook(
+        hook=hook,
+        delivery=Delivery(
+            delivery_id=command.delivery_id or f"{services.clock.random_bits(128):032x}",
+            digest=blake2b(msgspec.json.encode(hook.said), digest_size=16).hexdigest(),
+        ),
+        project=project,
+        occurred_at=occurred_at,
+        excerpts=Excerpts(excerpt_of(hook.tool_input), excerpt_of(hook.result)) if is_call else Excerpts(None, None),
+        text=None if hook.text is None else excerpt_of(hook.text),
+        query_id=uuid7(services.clock),
+        shown=shown,
+    )
+
+
+async def _shown(services: Services, hook: Hook, project: str | None) -> Shown | None:
+    """Return what an agent should know at a hook. Words alone are looked for where the model takes too long."""
+    look = partial(services.look, at_least=services.head, names=surfacing.VIEWS, wait_s=LOOK_S)
+    if hook.kind == "session_start":
+        return await look(lambda connection, moment: surfacing.briefing(connection, project, moment))
+    sought = surfacing.wanted(hook, project)
+    if sought is None or not await look(lambda connection, _: surfacing.is_due(connection, hook)):
+        return None
+    vector = await services.embed_question(sought.text, within_s=EMBED_S)
+
+    def read(connection: Connection, moment: Moment) -> Shown | None:
+        return surfacing.found(connection, hook, sought, (vector, services.types), moment)
+
+    shown = await look(read)
+    return shown if shown is None or vector is None else msgspec.structs.replace(shown, embedder_id=services.embedder_id)
+
+
+def dispatch(command: DispatchHook, prepared: PreparedHook | None, state: DecisionState, now_us: int) -> Decision:
+    """Decide what a hook comes to: its event, unless it came before, and what its agent is told, unless nobody reads that any more."""
+    if prepared is None or _is_known(prepared, state, now_us):
+        return Decision(answer=HookAnswer())
+    hook = prepared.hook
+    happened = _happened(prepared, state)
+    shown = prepared.shown
+    is_over = command.answer_within_ms is not None and now_us - (prepared.occurred_at or now_us) > command.answer_within_ms * 1_000
+    told = "" if shown is None or is_over or _is_told(hook, shown, state) else hosts.answer(hook, shown.text)
+    events = [happened] if happened else []
+    if told and shown is not None:
+        events.append(_surfaced(prepared, shown))
+    new = (
+        NewEvent(event=event, session_id=hook.session_id, project=prepared.project, occurred_at=prepared.occurred_at, follows=place > 0)
+        for place, event in enumerate(events)
+    )
+    return Decision(events=tuple(new), answer=HookAnswer(stdout=told))
+
+
+def _is_known(prepared: PreparedHook, state: DecisionState, now_us: int) -> bool:
+    hook = prepared.hook
+    if hook.kind == "before_tool":
+        return False  # nothing is recorded of it but what is shown, once for each file
+    if hook.kind == "after_tool" and hook.tool_use_id is not None:
+        return state.tool_call(hook.session_id, hook.tool_use_id) is not None
+    occurred_at = now_us if prepared.occurred_at is None else prepared.occurred_at
+    return state.has_come(hook.session_id, prepared.delivery, occurred_at)
+
+
+def _is_told(hook: Hook, shown: Shown, state: DecisionState) -> bool:
+    return shown.how == "edit" and (state.calls(hook.session_id) < surfacing.CALLS_MIN or state.has_surfaced(hook.session_id, shown.subject))
+
+
+def _happened(prepared: PreparedHook, state: DecisionState) -> Event | None:
+    hook, delivery = prepared.hook, prepared.delivery
+    match hook.kind:
+        case "session_start":
+            folder = None if hook.folder is None else hook.folder[:FOLDER_CHARACTERS]
+            return SessionStarted(host=hook.host, source=hook.source, model=hook.model, folder=folder, delivery=delivery)
+        case "prompt" if prepared.text:
+            return PromptSubmitted(host=hook.host, prompt=prepared.text, delivery=delivery)
+        case "after_tool":
+            return ToolCalled(
+                tool_name=hook.tool_name,
+                status=hook.status,
+                call_index=state.calls(hook.session_id) + 1,
+                tool_use_id=hook.tool_use_id,
+                duration_ms=hook.duration_ms,
+                tool_input=prepared.excerpts.tool_input,
+                result=prepared.excerpts.result,
+                delivery=delivery if hook.tool_use_id is None else None,
+            )
+        case "turn_end":
+            return TurnEnded(host=hook.host, message=prepared.text, delivery=delivery)
+        case "session_end" if (known := state.session(hook.session_id)) and known.is_open:
+            return SessionEnded(host=hook.host, reason=hook.reason, after=known.ended_at, delivery=delivery)
+        case _:
+            return None
+
+
+def _surfaced(prepared: PreparedHook, shown: Shown) -> MemorySurfaced:
+    return MemorySurfaced(
+        query_id=prepared.query_id,
+        how=shown.how,
+        subject=shown.subject,
+        results=shown.results,
+        read_position=shown.moment.position,
+        at=shown.moment.now_us,
+        embedder_id=shown.embedder_id,
+        versions=shown.moment.versions,
+    )
+
+
+METHODS = (CommandMethod(params=DispatchHook, answer=HookAnswer, prepare=prepare, decide=dispatch),)

@@ -1,0 +1,196 @@
+"""Agents' hosts: the names they have for the same things, and the answers they understand."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from omegad.events.tool import ToolStatus
+from omegad.redaction import redact_name
+
+Kind = Literal["session_start", "prompt", "before_tool", "after_tool", "turn_end", "session_end"]
+
+NAME_MAX = 256
+
+KINDS: dict[str, Kind] = {
+    "sessionstart": "session_start",
+    "userpromptsubmit": "prompt",
+    "beforesubmitprompt": "prompt",  # Cursor
+    "userpromptsubmitted": "prompt",  # Copilot
+    "beforeagent": "prompt",  # Gemini
+    "pretooluse": "before_tool",
+    "beforetool": "before_tool",
+    "posttooluse": "after_tool",
+    "posttoolusefailure": "after_tool",
+    "aftertool": "after_tool",
+    "stop": "turn_end",
+    "agentstop": "turn_end",
+    "afteragent": "turn_end",
+    "sessionend": "session_end",
+}
+"""What each event is, by the host's name for it in lower case. Others are of no concern."""
+
+ADDS_CONTEXT: dict[str, frozenset[Kind]] = {
+    "cursor": frozenset({"session_start", "prompt", "before_tool", "after_tool"}),
+    "gemini": frozenset({"session_start", "prompt", "after_tool"}),
+    "copilot": frozenset({"session_start"}),
+    "": frozenset({"session_start", "prompt", "before_tool", "after_tool"}),
+}
+"""At which events a host takes words for its agent; "" stands for those that have Claude Code's form."""
+
+EDITS = frozenset(
+    {"edit", "write", "multiedit", "notebookedit", "apply_patch", "replace", "write_file", "edit_file", "create_file", "create", "str_replace"}
+)
+"""The tools that change files, in lower case."""
+
+_PATCHED = re.compile(r"^\*\*\* (?:Update|Add) File: (.{1,1024})$", re.MULTILINE)
+_ENDED_WITH = re.compile(r"(?:exited with code|[Ee]xit code:?) ([0-9]{1,3})\b")
+_EXIT_CHARACTERS = 400  # of an output's beginning, where a host says how a command ended
+
+
+class Hook(msgspec.Struct, frozen=True, kw_only=True):
+    """One hook in the words that all hosts share. Of the fields those are set that its kind has."""
+
+    kind: Kind
+    fired: str
+    """The host's own name of the event."""
+    host: str
+    session_id: str
+    folder: str | None = None
+    source: str | None = None
+    model: str | None = None
+    reason: str | None = None
+    text: str | None = None
+    """What was asked for, or said last."""
+    turn: str | None = None
+    tool_name: str = ""
+    tool_use_id: str | None = None
+    tool_input: Any = None
+    result: Any = None
+    status: ToolStatus = "ok"
+    duration_ms: float | None = None
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        """What makes it the same as another of its session."""
+        return self.kind, self.source, self.reason, self.text, self.turn, self.tool_name, self.tool_input, self.result
+
+    @property
+    def file(self) -> str | None:
+        """The file that a tool is to change, None where it changes none."""
+        if self.tool_name.lower() not in EDITS:
+            return None
+        given = self.tool_input if isinstance(self.tool_input, Mapping) else {}
+        named = _text(given, "file_path", "notebook_path", "path", "target_file")
+        patch = self.tool_input if isinstance(self.tool_input, str) else _text(given, "patch", "input", "command")
+        found = None if named or patch is None else _PATCHED.search(patch)
+        return named or (found.group(1).strip() if found else None)
+
+
+def understood(event: str, payload: Mapping[str, Any], host: str) -> Hook | None:
+    """Return what a host tells; None for what is of no concern, or of no session."""
+    fired = _text(payload, "hook_event_name") or event
+    kind = KINDS.get("".join(filter(str.isalnum, fired)).lower())
+    session_id = _text(payload, "session_id", "conversation_id")
+    if kind is None or session_id is None:
+        return None
+    result = _first(payload, "tool_response", "tool_output", "tool_result", "result")
+    return Hook(
+        kind=kind,
+        fired=fired[:NAME_MAX],
+        host=_host(fired, payload, host),
+        session_id=name(session_id),
+        folder=_text(payload, "cwd") or next(iter(_strings(_first(payload, "workspace_roots", "workspace_paths"))), None),
+        source=_text(payload, "source", most=NAME_MAX),
+        model=_text(payload, "model", most=NAME_MAX),
+        reason=_text(payload, "reason", most=NAME_MAX),
+        text=_text(payload, "prompt") if kind == "prompt" else _text(payload, "last_assistant_message", "prompt_response", "response"),
+        turn=_text(payload, "prompt_id", "turn_id", "generation_id", most=NAME_MAX),
+        tool_name=name(_text(payload, "tool_name") or "unknown"),
+        tool_use_id=None if (use := _text(payload, "tool_use_id", "tool_call_id")) is None else name(use),
+        tool_input=_first(payload, "tool_input", "tool_args"),
+        result=_plain(result if (error := payload.get("error")) is None else error),
+        status=_status(fired, payload, result),
+        duration_ms=None if not isinstance(took := _first(payload, "duration_ms", "duration"), int | float) or took < 0 else float(took),
+    )
+
+
+def answer(hook: Hook, text: str) -> str:
+    """Return what a host reads as words for its agent; nothing where it takes none."""
+    if not text or hook.kind not in ADDS_CONTEXT.get(hook.host, ADDS_CONTEXT[""]):
+        return ""
+    match hook.host:
+        case "cursor":
+            told: dict[str, object] = {"additional_context": text}
+        case "copilot":
+            told = {"additionalContext": text}
+        case _:
+            told = {"hookSpecificOutput": {"hookEventName": hook.fired, "additionalContext": text}}
+    return msgspec.json.encode(told).decode()
+
+
+def name(value: str) -> str:
+    """Return a name as requests have it: composed, without credentials, and of a length that a name may have."""
+    return redact_name(unicodedata.normalize("NFC", value[:NAME_MAX]))
+
+
+def _host(fired: str, payload: Mapping[str, Any], told: str) -> str:
+    """Say which host it is, by what it tells before what its environment shows: some run the hooks of others."""
+    if "cursor_version" in payload or told == "cursor":
+        # It runs Claude Code's hooks in their own form.
+        return "cursor" if fired[:1].islower() else "claude-code"
+    if told == "gemini" or fired in {"BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool"}:
+        return "gemini"
+    if fired[:1].islower():
+        return "copilot"
+    if "turn_id" in payload or told == "codex" or "/.codex/" in (_text(payload, "transcript_path") or ""):
+        return "codex"
+    return name(told) if told else "claude-code"
+
+
+def _status(fired: str, payload: Mapping[str, Any], result: object) -> ToolStatus:
+    if fired.lower() == "posttoolusefailure" or payload.get("error") is not None:
+        return "denied" if payload.get("is_interrupt") is True else "error"
+    return "error" if _has_failed(result) else "ok"
+
+
+def _has_failed(result: object) -> bool:
+    match result:
+        case Mapping():
+            code = _first(result, "exit_code", "return_code")
+            failed = _first(result, "is_error", "error") or result.get("success") is False or _text(result, "result_type") in {"failure", "denied"}
+            return bool(failed) or (isinstance(code, int) and code != 0)
+        case str():
+            found = _ENDED_WITH.search(result, 0, _EXIT_CHARACTERS)
+            return found is not None and int(found.group(1)) != 0
+        case _:
+            return False
+
+
+def _plain(result: object) -> object:
+    """Return the output of a command as a person sees it, and any other result as it is."""
+    if isinstance(result, Mapping) and isinstance(result.get("stdout"), str):
+        parts = (part for key in ("stdout", "stderr") if isinstance(part := result.get(key), str) and part)
+        return "\n".join(parts)
+    return result
+
+
+def _first(payload: Mapping[str, Any], *keys: str) -> Any:  # noqa: ANN401  any JSON
+    """Return the first of these that there is, under its name or the one that has humps."""
+    for key in keys:
+        head, *rest = key.split("_")
+        for spelled in (key, head + "".join(map(str.capitalize, rest))):
+            if payload.get(spelled) is not None:
+                return payload[spelled]
+    return None
+
+
+def _text(payload: Mapping[str, Any], *keys: str, most: int | None = None) -> str | None:
+    found = _first(payload, *keys)
+    return found[:most] if isinstance(found, str) and found else None
+
+
+def _strings(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

@@ -1,0 +1,100 @@
+"""What became of one session: its tool calls, what it stored, what it was shown and then used; as of a position, so that it stays the same."""
+
+import msgspec
+
+from omegad.storage.driver import Connection
+
+VIEWS = ("memories", "audit", "retrievals", "conversations")
+
+RETRIEVING = ("omega_query", "omega_welcome", "omega_lessons", "omega_resume_task", "omega_reflect")
+"""Tools whose results show memories, and are no use of them."""
+
+_CALLS = """
+SELECT id, call_index, tool_name, status, coalesce(result_summary, input_summary, ''), file, given, returned FROM coord_audit
+WHERE session_id = ? AND id <= ? ORDER BY call_index
+"""
+_STORED = """
+SELECT id, node_id, event_type, source, content FROM memories WHERE session_id = ? AND id <= ? ORDER BY id
+"""
+_SHOWN = "SELECT memory_id, min(id / 1024) FROM retrievals WHERE session_id = ? AND id / 1024 <= ? GROUP BY memory_id"
+_SAID = "SELECT id, role, content FROM conversations WHERE session_id = ? AND id <= ? ORDER BY id"
+_IDLE = "SELECT session_id FROM agent_sessions WHERE ended_at IS NULL AND last_us < ? ORDER BY session_id"
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A tool call: where it stands in the log and in its session, how it ended, the beginning of its result, the file and memories it names."""
+
+    position: int
+    call_index: int
+    tool_name: str
+    status: str
+    summary: str
+    file: str | None
+    given: tuple[str, ...]
+    returned: tuple[str, ...]
+
+    @property
+    def shows_memories(self) -> bool:
+        """Whether its result is memories that were looked for."""
+        return any(name in self.tool_name for name in RETRIEVING)
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """A memory that the session stored."""
+
+    position: int
+    memory_id: str
+    event_type: str
+    source: str | None
+    content: str
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What a person (`user`) or an agent (`assistant`) said."""
+
+    position: int
+    role: str
+    content: str
+
+
+def calls(connection: Connection, session_id: str, position: int) -> list[Call]:
+    """Return the tool calls of a session, first to last."""
+    rows = connection.execute(_CALLS, (session_id, position)).fetchall()
+    return [Call(*row[:6], *(tuple(msgspec.json.decode(named, type=list[str])) for named in row[6:])) for row in rows]
+
+
+def stored(connection: Connection, session_id: str, position: int) -> list[Stored]:
+    """Return the memories that a session stored, first to last."""
+    return [Stored(*row) for row in connection.execute(_STORED, (session_id, position))]
+
+
+def said(connection: Connection, session_id: str, position: int) -> list[Said]:
+    """Return what was said in a session, first to last."""
+    return [Said(*row) for row in connection.execute(_SAID, (session_id, position))]
+
+
+def used(connection: Connection, session_id: str, position: int, after: int) -> list[str]:
+    """Return the memories that a session was shown and then named, first between two positions: to a tool, in its result, or in what was said.
+
+    What one search shows after another is no use of it.
+    """
+    made = calls(connection, session_id, position)
+    shown: dict[str, int] = dict(connection.execute(_SHOWN, (session_id, position)).fetchall())
+    for call in made:
+        if call.shows_memories:
+            for memory_id in call.returned:
+                shown[memory_id] = min(shown.get(memory_id, call.position), call.position)
+    spoken = [one for one in said(connection, session_id, position) if one.role == "assistant"]
+    found = list[str]()
+    for memory_id, since in sorted(shown.items(), key=lambda item: (item[1], item[0])):
+        named = [call.position for call in made if memory_id in call.given or (memory_id in call.returned and not call.shows_memories)]
+        named += [one.position for one in spoken if memory_id in one.content]
+        first = min((place for place in named if place > since), default=0)
+        if first > after:
+            found.append(memory_id)
+    return found
+
+
+def idle(connection: Connection, before_us: int) -> list[str]:
+    """Return the open sessions in which nothing has happened since a moment, microseconds since 1970."""
+    return [session_id for (session_id,) in connection.execute(_IDLE, (before_us,))]

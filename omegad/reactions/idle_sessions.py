@@ -1,0 +1,19 @@
+"""Sessions of which nothing has been heard for hours are over: a host that is killed says nothing."""
+
+from collections.abc import Iterator
+
+from omegad.commands.session import EndSession
+from omegad.queries import session
+from omegad.reactions.contract import Reader
+
+NAME = "idle_sessions"
+VERSION = 1
+EVERY = 300
+VIEWS = ("conversations",)
+IDLE_US = 2 * 3_600_000_000
+
+
+def due(_slot: int, reader: Reader) -> Iterator[EndSession]:
+    """Name them."""
+    for session_id in session.idle(reader.connection, reader.now_us - IDLE_US):
+        yield EndSession(session_id=session_id, reason="idle")

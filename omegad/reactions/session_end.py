@@ -1,0 +1,142 @@
+"""What a session leaves behind: what it used is rated, what it learned by failing is stored, and where it stood is a checkpoint.
+
+All is read as of the session's end, so that it comes to the same however often it is asked. An end that follows another looks at what happened
+between them.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from omegad.commands.command import Command
+from omegad.commands.lifecycle import RateMemory
+from omegad.commands.store import StoreMemory
+from omegad.events.session import SessionEnded
+from omegad.log.event import RecordedEvent
+from omegad.queries import session
+from omegad.queries.session import Call
+from omegad.reactions.contract import Reader
+
+NAME = "session_end"
+VERSION = 1
+EVENTS = (SessionEnded,)
+VIEWS = session.VIEWS
+
+CAPTURED_MIN, CALLS_MIN = 3, 30
+"""A session that stored so many memories, or made so many tool calls, gets a checkpoint unless it has one."""
+LEARNING_CALLS_MIN = 20
+LEARNED_MAX = 3
+RECOVERY_CALLS = 10
+STUCK_CALLS = 5
+CONTEXT_CHARACTERS = 100
+FILES_MAX = 30
+TEXT_CHARACTERS = 600
+
+LEARNED_BY = "auto_procedural"
+CHECKPOINTED_BY = "auto_checkpoint"
+CHANGING = ("edit", "write", "multiedit", "notebookedit", "apply_patch", "replace", "write_file", "edit_file", "create_file", "create")
+STATES = ("checkpoint", "session_summary")
+
+
+class Learning(NamedTuple):
+    """What failing taught."""
+
+    content: str
+    polarity: str
+    position: int
+
+
+def react(recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
+    """Rate, learn, and write the checkpoint."""
+    assert isinstance(recorded.event, SessionEnded)
+    session_id, position, after = recorded.session_id or "", recorded.position, recorded.event.after
+    for memory_id in session.used(reader.connection, session_id, position, after):
+        yield RateMemory(memory_id=memory_id, rating="helpful", reason="retrieval_used")
+    calls = session.calls(reader.connection, session_id, position)
+    yield from _learned(recorded, calls, after)
+    yield from _checkpoint(recorded, reader, calls, after)
+
+
+def _learned(recorded: RecordedEvent, calls: Sequence[Call], after: int) -> Iterator[StoreMemory]:
+    if len(calls) < LEARNING_CALLS_MIN:
+        return
+    known = learnings(calls)[:LEARNED_MAX]
+    # An earlier end that came too early to learn anything left that to this one.
+    was_enough = sum(call.position <= after for call in calls) >= LEARNING_CALLS_MIN
+    for learning in known:
+        if learning.position > after or not was_enough:
+            yield StoreMemory(
+                content=learning.content,
+                event_type="lesson_learned",
+                session_id=recorded.session_id,
+                project=recorded.project,
+                source=LEARNED_BY,
+                metadata={"source": LEARNED_BY, "polarity": learning.polarity, "memory_type": "procedural"},
+            )
+
+
+def learnings(calls: Sequence[Call]) -> list[Learning]:
+    """Return what a session's calls teach, in the order in which it showed: what worked after errors of a tool, and what never did."""
+    found = list[Learning]()
+    failed: dict[str, list[Call]] = {}
+    run = list[Call]()
+    for call in calls:
+        if call.status != "error" or (run and run[-1].tool_name != call.tool_name):
+            found.extend(_stuck(run))
+            run = []
+        if call.status == "error":
+            run.append(call)
+            failed.setdefault(call.tool_name, []).append(call)
+        elif call.status == "ok" and (before := failed.pop(call.tool_name, None)):
+            recent = [one for one in before if call.call_index - one.call_index <= RECOVERY_CALLS]
+            if recent:
+                found.append(_recovered(recent, call))
+    found.extend(_stuck(run))
+    return sorted(found, key=lambda learning: learning.position)
+
+
+def _recovered(errors: Sequence[Call], ok: Call) -> Learning:
+    error, success = errors[0].summary[:CONTEXT_CHARACTERS], ok.summary[:CONTEXT_CHARACTERS]
+    content = f"Approach that worked: {ok.tool_name} error resolved after {len(errors)} attempts. Error context: {error}. Success context: {success}"
+    return Learning(content, "positive", ok.position)
+
+
+def _stuck(run: Sequence[Call]) -> Iterator[Learning]:
+    if len(run) >= STUCK_CALLS:
+        last = run[-1]
+        content = f"Anti-pattern: {last.tool_name} failed {len(run)} consecutive times. Error: {last.summary[:CONTEXT_CHARACTERS]}"
+        yield Learning(content, "negative", last.position)
+
+
+def _checkpoint(recorded: RecordedEvent, reader: Reader, calls: Sequence[Call], after: int) -> Iterator[StoreMemory]:
+    """Say where a session stood, unless it did little, or said so itself since its last end."""
+    session_id = recorded.session_id or ""
+    stored = [one for one in session.stored(reader.connection, session_id, recorded.position) if one.source != LEARNED_BY]
+    captured = [one for one in stored if one.position > after and one.event_type not in STATES]
+    has_one = any(one.event_type == "checkpoint" and one.position > after and one.source != CHECKPOINTED_BY for one in stored)
+    made = [call for call in calls if call.position > after]
+    if has_one or (len(captured) < CAPTURED_MIN and len(made) < CALLS_MIN):
+        return
+    files = list(dict.fromkeys(call.file for call in calls if call.file and call.tool_name.lower() in CHANGING))[-FILES_MAX:]
+    said = session.said(reader.connection, session_id, recorded.position)
+    next_steps = next((one.content for one in reversed(stored) if one.event_type == "handoff"), None)
+    parts = [f"Checkpoint of a session in {recorded.project or 'no project'}: {len(calls)} tool calls, {len(captured)} memories stored."]
+    for role, title in (("user", "Asked last"), ("assistant", "Said last")):
+        if text := next((one.content for one in reversed(said) if one.role == role), None):
+            parts.append(f"{title}: {_cut(text)}")
+    if files:
+        parts.append(f"Files touched: {', '.join(files)}")
+    if next_steps:
+        parts.append(f"Next steps: {_cut(next_steps)}")
+    yield StoreMemory(
+        content="\n".join(parts),
+        event_type="checkpoint",
+        session_id=recorded.session_id,
+        project=recorded.project,
+        source=CHECKPOINTED_BY,
+        metadata={"source": CHECKPOINTED_BY, "files_touched": files, "next_steps": next_steps and _cut(next_steps), "tool_calls": len(calls)},
+    )
+
+
+def _cut(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= TEXT_CHARACTERS else flat[: TEXT_CHARACTERS - 1] + "…"

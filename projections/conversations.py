@@ -1,0 +1,93 @@
+"""Agents' sessions, and what was said in them."""
+
+from collections.abc import Iterator
+
+from omegad.events.session import PromptSubmitted, SessionEnded, SessionStarted, TurnEnded
+from omegad.events.tool import ToolCalled
+from omegad.log.event import Excerpt, RecordedEvent
+from omegad.projection import Statement
+from omegad.times import rfc3339
+
+NAME = "conversations"
+VERSION = 1
+EVENTS = (SessionStarted, PromptSubmitted, TurnEnded, SessionEnded, ToolCalled)
+
+SCHEMA = """
+CREATE TABLE agent_sessions (
+    session_id       TEXT PRIMARY KEY,
+    host             TEXT NOT NULL,
+    project          TEXT,
+    folder           TEXT,
+    source           TEXT,             -- how it began last: startup, resume, compact, …
+    model            TEXT,
+    started_position INTEGER NOT NULL, -- of the event that it began with last
+    started_at       TEXT NOT NULL,
+    last_us          INTEGER NOT NULL, -- when it was heard of last, microseconds since 1970
+    prompts          INTEGER NOT NULL DEFAULT 0,
+    turns            INTEGER NOT NULL DEFAULT 0,
+    tool_calls       INTEGER NOT NULL DEFAULT 0,
+    ended_at         TEXT,             -- NULL while it is open
+    end_reason       TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE conversations (
+    id         INTEGER PRIMARY KEY, -- position of the event
+    session_id TEXT NOT NULL,
+    role       TEXT NOT NULL,       -- user or assistant
+    content    TEXT NOT NULL,       -- its beginning, and its end where it is long
+    bytes      INTEGER NOT NULL,    -- of the whole
+    project    TEXT,
+    created_at TEXT NOT NULL
+) STRICT;
+"""
+INDEXES = """
+CREATE INDEX conversations_by_session ON conversations (session_id, id);
+CREATE INDEX agent_sessions_open ON agent_sessions (last_us) WHERE ended_at IS NULL;
+"""
+
+CANONICAL = ("SELECT * FROM agent_sessions ORDER BY session_id", "SELECT * FROM conversations ORDER BY id")
+
+_SEEN = """
+INSERT INTO agent_sessions (session_id, host, project, started_position, started_at, last_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT DO UPDATE SET last_us = max(last_us, ?6), project = coalesce(?3, project), ended_at = NULL, end_reason = NULL
+"""
+_STARTED = "UPDATE agent_sessions SET host = ?, folder = ?, source = ?, model = coalesce(?, model), started_position = ? WHERE session_id = ?"
+_SAID = "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?)"
+_CALLED = """
+UPDATE agent_sessions SET tool_calls = tool_calls + 1, last_us = max(last_us, ?), ended_at = NULL, end_reason = NULL WHERE session_id = ?
+"""
+_ENDED = "UPDATE agent_sessions SET ended_at = ?, end_reason = ? WHERE session_id = ?"
+
+
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
+    session_id = recorded.session_id or ""
+    match recorded.event:
+        case SessionStarted() as started:
+            yield _seen(recorded, started.host)
+            yield Statement(_STARTED, (started.host, started.folder, started.source, started.model, recorded.position, session_id))
+        case PromptSubmitted(host=host, prompt=prompt):
+            yield _seen(recorded, host)
+            yield Statement("UPDATE agent_sessions SET prompts = prompts + 1 WHERE session_id = ?", (session_id,))
+            yield _said(recorded, "user", prompt)
+        case TurnEnded(host=host, message=message):
+            yield _seen(recorded, host)
+            yield Statement("UPDATE agent_sessions SET turns = turns + 1 WHERE session_id = ?", (session_id,))
+            if message is not None:
+                yield _said(recorded, "assistant", message)
+        case ToolCalled():
+            yield Statement(_CALLED, (recorded.recorded_at, session_id))
+        case SessionEnded(reason=reason):
+            yield Statement(_ENDED, (rfc3339(recorded.occurred_at), reason, session_id))
+        case _:
+            pass
+
+
+def _seen(recorded: RecordedEvent, host: str) -> Statement:
+    values = (recorded.session_id or "", host, recorded.project, recorded.position, rfc3339(recorded.occurred_at), recorded.recorded_at)
+    return Statement(_SEEN, values)
+
+
+def _said(recorded: RecordedEvent, role: str, said: Excerpt) -> Statement:
+    content = f"{said.head}\n[…]\n{said.tail}" if said.tail else said.head
+    values = (recorded.position, recorded.session_id or "", role, content, said.bytes, recorded.project, rfc3339(recorded.occurred_at))
+    return Statement(_SAID, values)

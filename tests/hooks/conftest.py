@@ -1,0 +1,58 @@
+"""The client of hooks as hosts run it: a process of its own, against a daemon that runs, does not, or is frozen."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.conftest import PATIENCE_S, Home, daemon, home, homes, homes_in
+
+__all__ = ["daemon", "home", "homes"]
+
+CLIENT = Path(__file__).parents[2] / "omegad" / "hook_client.py"
+
+
+def payload(event: str, session_id: str = "s-1", **fields: Any) -> dict[str, Any]:
+    """Return what Claude Code gives its hooks."""
+    return {"session_id": session_id, "transcript_path": "/tmp/t.jsonl", "cwd": "/src/shop", "hook_event_name": event} | fields  # noqa: S108
+
+
+def begin(home: Home, event: str, **environ: str) -> subprocess.Popen[bytes]:
+    """Run the client as a host does, in an environment of little else than the home."""
+    environ = {"OMEGAD_HOME": str(home.path), "HOME": str(home.path), "CLAUDE_PROJECT_DIR": "/src/shop", **environ}
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", str(CLIENT), event], env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def fire(home: Home, event: str, session_id: str = "s-1", **fields: Any) -> str:
+    """Run one hook to its end, and return the words for the agent; its status is 0 and it complains of nothing."""
+    process = begin(home, event)
+    out, err = process.communicate(json.dumps(payload(event, session_id, **fields)).encode(), PATIENCE_S)
+    assert (process.returncode, err) == (0, b"")
+    return context_of(out, event)
+
+
+def context_of(out: bytes, event: str) -> str:
+    """Return the words for the agent of what a hook printed: nothing, or one JSON object with no other key than Claude Code knows."""
+    if not out:
+        return ""
+    told = json.loads(out)
+    assert told == {"hookSpecificOutput": {"hookEventName": event, "additionalContext": told["hookSpecificOutput"]["additionalContext"]}}
+    return str(told["hookSpecificOutput"]["additionalContext"])
+
+
+def spooled(home: Home) -> list[Path]:
+    folder = home.path / "spool"
+    return sorted(folder.glob("*.json")) if folder.exists() else []
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """A home whose daemon answers all tests of the module, which keep to sessions and projects of their own."""
+    with homes_in(tmp_path_factory.mktemp("served")) as make:
+        yield make().start()

@@ -1,0 +1,119 @@
+"""That a hook never hurts: it ends in time with status 0, and what happened is recorded once, whatever the daemon does."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from tests.acceptance.conftest import PATIENCE_S, Home, until
+from tests.hooks.conftest import begin, fire, payload, spooled
+
+SLOW_S = 5.0  # far more than any deadline, on a machine that is busy
+
+
+def tags(home: Home) -> list[str]:
+    return [event["tag"] for event in home.events()]
+
+
+def test_what_happens_while_no_daemon_runs_is_taken_in_before_it_is_ready(home: Home) -> None:
+    assert fire(home, "SessionStart", source="startup") == ""
+    fire(home, "UserPromptSubmit", prompt="make the export faster")
+    fire(home, "PostToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_response={"stdout": "a.py"}, tool_use_id="t-1")
+    assert [json.loads(path.read_bytes())["event"] for path in spooled(home)] == ["SessionStart", "UserPromptSubmit", "PostToolUse"]
+    assert {path.stat().st_mode & 0o777 for path in spooled(home)} == {0o600}
+    assert (home.path / "spool").stat().st_mode & 0o777 == 0o700
+    home.start()
+    assert spooled(home) == []
+    events = home.events()
+    assert [event["tag"] for event in events] == ["session.started@1", "prompt.submitted@1", "tool.called@1"]
+    assert {event["project"] for event in events} == {"shop"}
+    assert all(event["occurred_at"] < event["recorded_at"] for event in events)
+    home.check()
+
+
+def test_a_frozen_daemon_holds_nobody_up_and_misses_nothing(daemon: Home) -> None:
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        started = time.monotonic()
+        assert fire(daemon, "SessionStart", source="startup") == ""
+        fire(daemon, "PostToolUse", tool_name="Read", tool_input={}, tool_response="x", tool_use_id="t-1")
+        assert time.monotonic() - started < SLOW_S
+        assert len(spooled(daemon)) == 2
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+    until(lambda: not spooled(daemon))
+    assert sorted(tags(daemon)) == ["session.started@1", "tool.called@1"]
+    daemon.check()
+
+
+def test_a_host_that_leaves_the_pipe_open_is_not_waited_for(daemon: Home) -> None:
+    silent, speaking = begin(daemon, "SessionStart"), begin(daemon, "UserPromptSubmit")
+    assert silent.stdin
+    assert speaking.stdin
+    speaking.stdin.write(json.dumps(payload("UserPromptSubmit", prompt="what is in {braces}")).encode())
+    speaking.stdin.flush()
+    assert [process.wait(PATIENCE_S) for process in (silent, speaking)] == [0, 0]
+    for process in (silent, speaking):
+        process.communicate()
+    assert tags(daemon) == ["prompt.submitted@1"]
+
+
+@pytest.mark.parametrize("said", [b"", b"null", b"[1]", b"{", b'{"session_id": 7}', b"\xff\xfe{}", b'{"a":' + b"[" * 5_000 + b"}"])
+def test_nonsense_is_passed_over(daemon: Home, said: bytes) -> None:
+    process = begin(daemon, "SessionStart")
+    assert process.communicate(said, PATIENCE_S) == (b"", b"")
+    assert process.returncode == 0
+    assert tags(daemon) == []
+    assert spooled(daemon) == []
+
+
+def test_a_home_that_cannot_be_written_is_no_reason_to_fail(home: Home) -> None:
+    process = begin(home, "Stop", OMEGAD_HOME="/proc/nothing")
+    assert process.communicate(b'{"session_id":"s"}', PATIENCE_S) == (b"", b"")
+    assert process.returncode == 0
+
+
+def test_a_prompt_on_many_lines_comes_whole(daemon: Home) -> None:
+    process = begin(daemon, "UserPromptSubmit")
+    process.communicate(json.dumps(payload("UserPromptSubmit", prompt="one\ntwo “three”"), indent=2, ensure_ascii=False).encode(), PATIENCE_S)
+    assert daemon.events()[0]["data"]["prompt"]["head"] == "one\ntwo “three”"
+
+
+def test_a_file_of_the_spool_that_cannot_be_read_is_set_aside(daemon: Home) -> None:
+    folder = daemon.path / "spool"
+    folder.mkdir(exist_ok=True)
+    good = {"event": "Stop", "delivery_id": "d", "occurred_at": "2026-01-01T00:00:00Z", "host": "", "payload": payload("Stop")}
+    for name, data in (("1.json", b"{"), ("2.json", b'{"event":"Stop"}'), ("3.json", json.dumps(good).encode())):
+        (folder / f".{name}").write_bytes(data)
+        (folder / f".{name}").rename(folder / name)
+    (folder / "0.json").symlink_to("/etc/passwd")
+    until(lambda: not spooled(daemon))
+    assert sorted(path.name for path in (folder / "unreadable").iterdir()) == ["0.json", "1.json", "2.json"]
+    assert tags(daemon) == ["turn.ended@1"]
+
+
+def test_the_spool_is_bounded(home: Home) -> None:
+    folder = home.path / "spool"
+    folder.mkdir()
+    (folder / "big").write_bytes(b"")
+    os.truncate(folder / "big", 64 << 20)
+    fire(home, "Stop")
+    assert spooled(home) == []
+
+
+def test_the_verb_does_the_same(daemon: Home) -> None:
+    done: subprocess.CompletedProcess[Any] = subprocess.run(
+        [sys.executable, "-m", "omegad", "hook", "UserPromptSubmit"],
+        env=daemon.environ,
+        input=json.dumps(payload("UserPromptSubmit", prompt="hello there")).encode(),
+        capture_output=True,
+        check=True,
+        timeout=PATIENCE_S,
+    )
+    assert (done.stdout, done.stderr) == (b"", b"")
+    assert tags(daemon) == ["prompt.submitted@1"]
