@@ -54,7 +54,7 @@ from tests.histories import STEPS, Step, history
 
 SECOND = 1_000_000
 TABLES = (
-    *("state_memories", "state_embeddings", "state_tool_calls", "state_sessions"),
+    *("state_memories", "state_embeddings", "state_tool_calls"),
     *("state_deliveries", "state_payloads", "state_agent_sessions", "state_surfaced_files"),
 )
 GOLDEN = Path(__file__).parents[1] / "events" / "golden"
