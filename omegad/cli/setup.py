@@ -44,6 +44,10 @@ def run(arguments: Namespace, place: Place) -> int:
         write_json({"written": is_to_do, "files": [_described(change) for change in changes], "next": _steps(hosts, arguments)})
     elif is_to_do:
         _say_what_is_left(hosts, arguments)
+    if is_to_do and arguments.remove and any(change.path not in needed for host in hosts for change in planning.removals(host, world)):
+        warn("another omegad was registered there before, and is again: once more with --remove takes that out too")
+    if is_to_do and not arguments.remove and place.paths.home != world.path("{home}/.omegad"):
+        warn(f"agents must be started with OMEGAD_HOME={place.paths.home}, or they use the memories in ~/.omegad")
     return 1 if any(change.problem for change in changes) else 0
 
 
@@ -137,6 +141,7 @@ def _carried_out(change: Change, world: World, arguments: Namespace) -> Change:
 
 
 def _say_what_is_left(hosts: Iterable[Host], arguments: Namespace) -> None:
+    """Say what is left to do for the person."""
     steps = _steps(hosts, arguments)
     for name, about in steps.items():
         for step in about:

@@ -71,6 +71,8 @@ def _put_entries(text: str, parts: Iterable[Part], commands: Commands) -> str:
 
 
 def _take_entries_out(text: str, parts: Iterable[Part], before: str | None) -> str | None:
+    if NAME not in text:
+        return text  # and it need not even be JSON
     parts = list(parts)
     places = document(parts, Commands("", ""))
     fixed = {key: value for part in parts for key, value in part.file.fixed}

@@ -110,15 +110,16 @@ def _leaves(trace: str, world: World) -> bool:
 
 def registered(world: World) -> list[Host]:
     """Return the hosts that know of omegad's MCP server; other files may be read by several."""
-    return [host for host in ALL if any("mcp" in change.what for change in _removals(host, world))]
+    return [host for host in ALL if any("mcp" in change.what for change in removals(host, world))]
 
 
 def touched(world: World) -> list[Host]:
     """Return the hosts that have something of omegad's in any of their files."""
-    return [host for host in ALL if _removals(host, world)]
+    return [host for host in ALL if removals(host, world)]
 
 
-def _removals(host: Host, world: World) -> list[Change]:
+def removals(host: Host, world: World) -> list[Change]:
+    """Return the files of a host that have something of omegad's, each with what taking it out makes of it."""
     return [change for change in plan([host], world, removing=True) if change.state in ("change", "delete")]
 
 
@@ -139,6 +140,8 @@ def _planned(path: Path, parts: tuple[Part, ...], world: World, *, removing: boo
         after = _without(path, parts, before, world) if removing else _with(parts, before, world)
     except OmegadError as error:
         return Change(path=path, parts=parts, problem=str(error), hint=error.hint)
+    except OSError as error:
+        return Change(path=path, parts=parts, problem=str(error), hint="see what the system's error says")
     return Change(path=path, parts=parts, before=before, after=after)
 
 
@@ -154,10 +157,11 @@ def _without(path: Path, parts: tuple[Part, ...], before: str | None, world: Wor
     if original is not None and _leads_to(original.text, before, parts, world):
         return original.text
     after = kind.take_out(before, parts, original.text if original else None)
-    is_to_stay = original.text is not None if original else not parts[0].file.is_own
-    if after is None and is_to_stay:
-        return "" if parts[0].file.format != "json" else "{}\n"
-    return after
+    if after is not None or (original is None and parts[0].file.is_own):
+        return after
+    if original is None:
+        return "{}\n" if parts[0].file.format == "json" else ""
+    return "" if original.text and original.text.strip() else original.text  # what someone has emptied since stays empty
 
 
 def _leads_to(original: str | None, now: str, parts: tuple[Part, ...], world: World) -> bool:
@@ -189,7 +193,7 @@ def shared(hosts: Sequence[Host], world: World) -> dict[Path, list[str]]:
         if host in hosts:
             continue
         theirs = {place for file in host.files if (place := world.place(file))} & mine
-        if theirs and any("mcp" in change.what and change.path not in theirs for change in _removals(host, world)):
+        if theirs and any("mcp" in change.what and change.path not in theirs for change in removals(host, world)):
             for path in theirs:
                 needed.setdefault(path, []).append(host.name)
     return needed

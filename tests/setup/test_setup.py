@@ -109,7 +109,10 @@ def test_where_nothing_was_nothing_is_left(world: World) -> None:
     assert planning.registered(world) == list(hosts.ALL)
     write(world, *names, removing=True)
     assert tree(home) == {}
+    world.path("{claude}/settings.json").parent.mkdir(parents=True)
+    world.path("{claude}/settings.json").write_text("")
     assert planning.touched(world) == []
+    assert {change.state for change in planning.plan(hosts.ALL, world, removing=True)} == {"right"}
 
 
 def test_a_projects_files_come_and_go_too(world: World, tmp_path: Path) -> None:
@@ -255,6 +258,27 @@ def test_the_first_backup_is_kept(world: World) -> None:
     write(world, "claude-code", removing=True)
     assert json.loads(path.read_text()) == {"second": 2}
     assert world.originals.of(path) == original, "it is not what was left, and so the only copy"
+
+
+def test_what_was_emptied_since_stays_empty(world: World) -> None:
+    path = world.path("{codex}/AGENTS.md")
+    path.parent.mkdir(parents=True)
+    path.write_text("# Mine\n")
+    write(world, "codex")
+    path.write_text(path.read_text().removeprefix("# Mine\n\n"))
+    write(world, "codex", removing=True)
+    assert path.read_text() == ""
+
+
+def test_another_omegad_is_put_back_and_goes_when_asked_again(world: World) -> None:
+    path = world.path("{claude}/settings.json")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(ODD["an older omegad"])
+    write(world, "claude-code")
+    write(world, "claude-code", removing=True)
+    assert path.read_bytes() == ODD["an older omegad"]
+    write(world, "claude-code", removing=True)
+    assert json.loads(path.read_text()) == {"hooks": {"SessionStart": [FOREIGN]}}
 
 
 def test_what_two_hosts_read_stays_for_the_other(world: World) -> None:
