@@ -10,6 +10,7 @@ from omegad.tools.tool import Arguments, Fields, Limit, Project, Reply, Session,
 LESSONS = ("lesson_learned", "error_pattern")
 LEFT_OFF = ("checkpoint", "handoff")
 OF_EACH = 5
+ABOUT_SHARE = 0.8  # of the best score, from which a checkpoint is of the task that is named
 WELCOME_CHARACTERS = 220  # of each memory in a briefing
 SEEN_MAX = 200  # memories of a type among which a briefing looks for those of every project
 
@@ -101,7 +102,8 @@ async def left_off(session: Session, project: str | None, task: str | None = Non
     fields: Fields = {"event_types": LEFT_OFF, "project": project}
     if task:
         answer = await session.ask("memory.query", text=task, limit=OF_EACH, asked_in=session.session_id, **fields)
-        return max(answer.results, key=lambda one: one.created_at, default=None)
+        about = [one for one in answer.results if one.score >= answer.results[0].score * ABOUT_SHARE]
+        return max(about, key=lambda one: one.created_at, default=None)
     page = await session.ask("memory.list", limit=1, **fields)
     return page.memories[0] if page.memories else None
 
