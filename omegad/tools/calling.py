@@ -131,4 +131,4 @@ def _plain(schema: Fields) -> Fields:
     return told
 
 
-METHODS = (ServiceMethod(params=ListTools, answer=ToolList), ServiceMethod(params=CallTool, answer=ToolAnswer))
+METHODS = (ServiceMethod(params=ListTools, answer=ToolList), ServiceMethod(params=CallTool, answer=ToolAnswer, writes=True))
