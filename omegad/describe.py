@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, inspect
 
 from omegad import __version__
-from omegad.method import CommandMethod, Method
+from omegad.method import CommandMethod, Method, ServiceMethod
 from omegad.methods import SERVED
 from omegad.tools.calling import listed
 from omegad.tools.protocol import INSTRUCTIONS
@@ -58,7 +58,12 @@ def described(method: Method) -> Described:
     """Return what there is to say of a method."""
     parameters = [_parameter(field) for field in msgspec.structs.fields(method.params)]
     parameters.sort(key=lambda parameter: (not parameter.is_required, parameter.name in IN_EVERY))
-    return Described(name=method.name, about=method.summary, parameters=tuple(parameters), writes=isinstance(method, CommandMethod))
+    return Described(
+        name=method.name,
+        about=method.summary,
+        parameters=tuple(parameters),
+        writes=isinstance(method, CommandMethod) or (isinstance(method, ServiceMethod) and method.writes),
+    )
 
 
 def every() -> list[Described]:

@@ -7,6 +7,8 @@ is. So it is when a gateway ends under a session: what asks for nothing to be do
 with an error that says so.
 """
 
+from __future__ import annotations
+
 import fcntl
 import json
 import os
@@ -15,11 +17,12 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing would be a tenth of what it occupies
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Mapping
+    from typing import Any
 
 CHUNK = 65536
 START_S = 30.0
@@ -107,7 +110,7 @@ def connected(environ: Mapping[str, str], failures: int) -> socket.socket:
     return connection
 
 
-def started(environ: Mapping[str, str]) -> "subprocess.Popen[bytes] | None":
+def started(environ: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
     """Start a gateway and do not wait for it; None where one is being started already. It holds the lock of starting as long as it runs."""
     home = home_of(environ)
     os.makedirs(home, mode=0o700, exist_ok=True)
@@ -121,7 +124,7 @@ def started(environ: Mapping[str, str]) -> "subprocess.Popen[bytes] | None":
         os.close(lock)
 
 
-def _launched(home: str, environ: Mapping[str, str], lock: int) -> "subprocess.Popen[bytes]":
+def _launched(home: str, environ: Mapping[str, str], lock: int) -> subprocess.Popen[bytes]:
     import subprocess  # noqa: PLC0415  costs more than all the rest, and one session of many needs it
 
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

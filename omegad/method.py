@@ -198,4 +198,6 @@ class QueryMethod(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceMethod(Method):
-    """Is about the service itself."""
+    """Is about the service itself. `writes` says that it may change something."""
+
+    writes: bool = False

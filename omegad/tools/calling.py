@@ -96,7 +96,10 @@ def _read(tool: Tool, arguments: Fields) -> Arguments:
 
 def _for_agents(text: str) -> str:
     """Name the tools where methods are named."""
-    return _OF_A_MEMORY.sub(r'omega_memory(action="\1")', text).replace("memory.query", "omega_query").replace("memory.store", "omega_store")
+    text = _OF_A_MEMORY.sub(r'omega_memory(action="\1")', text)
+    for name, tool in (("`omegad query`", "omega_query"), ("memory.query", "omega_query"), ("memory.store", "omega_store")):
+        text = text.replace(name, tool)
+    return text
 
 
 def _described(tool: Tool) -> ToolDescription:
@@ -113,7 +116,7 @@ def _short(schema: Fields) -> Fields:
 
 
 def _plain(schema: Fields) -> Fields:
-    told = {name: value for name, value in schema.items() if name not in _UNTOLD and value not in (None, [], {}, "")}
+    told = {name: value for name, value in schema.items() if name not in _UNTOLD and value not in (None, [], (), {}, "")}
     match told.pop("anyOf", None):
         case [one] | [one, {"type": "null"}]:
             return {**_plain(one), **told}
@@ -128,4 +131,4 @@ def _plain(schema: Fields) -> Fields:
     return told
 
 
-METHODS = (ServiceMethod(params=ListTools, answer=ToolList), ServiceMethod(params=CallTool, answer=ToolAnswer))
+METHODS = (ServiceMethod(params=ListTools, answer=ToolList), ServiceMethod(params=CallTool, answer=ToolAnswer, writes=True))

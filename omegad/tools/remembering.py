@@ -6,9 +6,25 @@ import msgspec
 from msgspec import Meta
 
 from omegad.times import rfc3339
-from omegad.tools.tool import Arguments, Fields, Project, Reply, Session, Strings, Tool, brief, bullets, line, required, without_empty
+from omegad.tools.tool import (
+    SEEN_MAX,
+    Arguments,
+    Fields,
+    Project,
+    Reply,
+    Session,
+    Strings,
+    Tool,
+    brief,
+    bullets,
+    latest,
+    line,
+    required,
+    without_empty,
+)
 
 LISTED = 100
+PREFERENCES_MAX = 30
 NEAR_CHARACTERS = 120
 RELATED_MAX = 3
 PROFILE = "profile:"
@@ -113,8 +129,8 @@ async def profile(session: Session, given: Profile) -> Reply:
         required("update", update=given.update or None)
         ids = [await _prefer(session, key, value) for key, value in given.update.items()]
         return Reply(f"set {', '.join(given.update)}", {"set": dict(zip(given.update, ids, strict=True))})
-    page = await session.ask("memory.list", event_types=("user_preference",), limit=LISTED * 10)
-    found = [brief(memory) for memory in page.memories if memory.project is None][:LISTED]
+    page = await session.ask("memory.list", event_types=("user_preference",), limit=SEEN_MAX)
+    found = [brief(memory) for memory in page.memories if memory.project is None][:PREFERENCES_MAX]
     return Reply(bullets(found) or "nothing is known of the user yet", {"preferences": found})
 
 
@@ -147,9 +163,8 @@ async def remind(session: Session, given: Remind) -> Reply:
 
 async def reminders(session: Session, project: str | None) -> list[Fields]:
     """Return the reminders of a project by when they are due, None for all; those whose time has come say so."""
-    page = await session.ask("memory.list", event_types=("reminder",), project=project, limit=LISTED)
     now = rfc3339(session.now_us)
-    dated = sorted(page.memories, key=lambda memory: memory.referenced_date or "9")
+    dated = sorted(await latest(session, project, "reminder", LISTED), key=lambda memory: memory.referenced_date or "9")
     return [brief(memory, project, due=memory.referenced_date, is_due=(memory.referenced_date or "9") <= now) for memory in dated]
 
 

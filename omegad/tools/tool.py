@@ -11,6 +11,7 @@ from omegad.errors import Invalid
 LINE_CHARACTERS = 400
 DAY_CHARACTERS = len("2026-01-31")
 EVERY_PROJECT = "*"
+SEEN_MAX = 500  # memories of a type, of all projects, among which those of none are looked for
 
 Fields = dict[str, Any]
 Word = Annotated[str, Meta(max_length=256)]
@@ -62,6 +63,15 @@ class Tool(NamedTuple):
     arguments: type[Arguments]
     run: Run
     is_read_only: bool = False
+
+
+async def latest(session: Session, project: str | None, event_type: str, limit: int) -> list[Any]:
+    """Return the newest memories of a type that are of a project or of none; of any where it is None."""
+    found = (await session.ask("memory.list", event_types=(event_type,), project=project, limit=limit)).memories
+    if project is not None:
+        page = await session.ask("memory.list", event_types=(event_type,), limit=SEEN_MAX)
+        found = [*found, *(memory for memory in page.memories if memory.project is None)]
+    return sorted(found, key=lambda memory: str(memory.created_at), reverse=True)[:limit]
 
 
 def line(content: str, most: int = LINE_CHARACTERS) -> str:

@@ -28,11 +28,14 @@ class Host:
         self.home = home
         self.environ = {**home.environ, "CLAUDE_PROJECT_DIR": PROJECT}
 
+    def command(self) -> StdioServerParameters:
+        """What the host has been told to start."""
+        return StdioServerParameters(command=sys.executable, args=["-I", "-S", str(BRIDGE)], env=self.environ)
+
     @asynccontextmanager
-    async def session(self, **more: str) -> AsyncIterator[ClientSession]:
+    async def session(self, **more: Any) -> AsyncIterator[ClientSession]:
         """Start a bridge, and introduce the client to what answers."""
-        command = StdioServerParameters(command=sys.executable, args=["-I", "-S", str(BRIDGE)], env=self.environ | more)
-        async with stdio_client(command) as (received, sent), ClientSession(received, sent) as session:
+        async with stdio_client(self.command()) as (received, sent), ClientSession(received, sent, **more) as session:
             await session.initialize()
             yield session
 

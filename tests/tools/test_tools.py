@@ -1,0 +1,220 @@
+"""The tools of agents, called as over the socket, on a home that is served in this process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from omegad.config import Config, Paths
+from tests.builders import START_US, Caller, FakeClock, Served, served
+
+SHOP, OTHER = "/src/shop", "/src/other"
+LIST_BYTES_MAX = 8_000  # about 2,100 tokens of every session
+DAY_US = 86_400_000_000
+
+
+class Agent:
+    """A session of an agent in a project."""
+
+    def __init__(self, caller: Caller, project: str | None = SHOP, session_id: str | None = "s-1") -> None:
+        self._caller = caller
+        self._where = {"project": project, "session_id": session_id}
+
+    async def answer(self, name: str, **arguments: Any) -> Any:
+        return await self._caller.call("tools.call", name=name, arguments=arguments, **self._where)
+
+    async def call(self, name: str, **arguments: Any) -> Any:
+        """Return a tool's fields, or its text where that is all there is."""
+        answer = await self.answer(name, **arguments)
+        assert not answer["is_error"], answer
+        return answer["structured"] or answer["content"][0]["text"]
+
+    async def store(self, content: str, event_type: str = "memory", **more: Any) -> str:
+        stored = await self.call("omega_store", content=content, event_type=event_type, **more)
+        return str(stored["memory_id"])
+
+
+@asynccontextmanager
+async def agents(paths: Paths, clock: FakeClock) -> AsyncIterator[tuple[Served, Agent]]:
+    """Serve a home, to an agent in the shop among others."""
+    async with served(paths, clock, Config(model="none")) as it:
+        yield it, Agent(it.caller)
+
+
+def ids(found: list[dict[str, Any]]) -> list[str]:
+    return [one["id"] for one in found]
+
+
+async def test_the_list_of_tools_is_short_and_every_tool_is_an_object_of_described_arguments(paths: Paths, clock: FakeClock) -> None:
+    async with agents(paths, clock) as (it, _):
+        tools = (await it.caller.call("tools.list"))["tools"]
+        assert len(msgspec.json.encode(tools)) <= LIST_BYTES_MAX
+        assert len(tools) == 13
+        for tool in tools:
+            assert tool["description"]
+            assert tool["input_schema"]["type"] == "object"
+            assert "$ref" not in msgspec.json.encode(tool).decode()
+            assert set(tool["input_schema"].get("required", ())) <= set(tool["input_schema"]["properties"])
+
+
+async def test_a_query_is_about_the_sessions_project_and_about_all_where_that_knows_nothing(paths: Paths, clock: FakeClock) -> None:
+    async with agents(paths, clock) as (it, agent):
+        here = await agent.store("deploys are blue-green")
+        there = await Agent(it.caller, OTHER).store("deploys are canaries")
+        elsewhere = await Agent(it.caller, OTHER).store("invoices are numbered by quarter")
+        assert ids((await agent.call("omega_query", query="how are deploys done"))["results"]) == [here]
+        assert {here, there} <= set(ids((await agent.call("omega_query", query="how are deploys done", project="*"))["results"]))
+        found = (await agent.call("omega_query", query="invoices numbered"))["results"]
+        assert (found[0]["id"], found[0]["project"]) == (elsewhere, OTHER)
+        receipts = await agent.call("omega_stats", action="receipts")
+        assert {here, there, elsewhere} <= set(ids(receipts["receipts"]))
+
+
+async def test_a_stored_memory_replaces_another_and_gives_its_place_back(paths: Paths, clock: FakeClock) -> None:
+    async with agents(paths, clock) as (_, agent):
+        old = await agent.store("the API runs on port 8080", "decision")
+        new = await agent.store("the API runs on port 9090 since May", "decision", supersedes=[old])
+        assert (await agent.call("omega_memory", action="get", memory_id=old))["superseded_by"] == new
+        changed = await agent.call("omega_reflect", action="evolution", topic="port of the API")
+        assert ids(changed["oldest_first"]) == [old, new]
+        await agent.call("omega_memory", action="restore", memory_id=old)
+        await agent.call("omega_memory", action="supersede", memory_id=new, target_id=old)
+        assert (await agent.call("omega_memory", action="get", memory_id=new))["superseded_by"] == old
+
+
+async def test_everything_can_be_done_to_a_memory_by_its_id(paths: Paths, clock: FakeClock) -> None:
+    async with agents(paths, clock) as (_, agent):
+        one, other = await agent.store("alpha is written in Rust"), await agent.store("beta is written in Go")
+        for action, more in (
+            ("link", {"target_id": other, "edge_type": "evolves", "weight": 0.5}),
+            ("rate", {"rating": "helpful"}),
+            ("edit", {"content": "alpha is written in Zig"}),
+            ("promote", {}),
+        ):
+            assert (await agent.call("omega_memory", action=action, memory_id=one, **more))["done"] == action
+        shown = await agent.call("omega_memory", action="get", memory_id=one)
+        assert (shown["content"], shown["rating"], shown["edges"][0]["id"]) == ("alpha is written in Zig", 1, other)
+        assert ids((await agent.call("omega_memory", action="traverse", memory_id=one))["nodes"]) == [other]
+        assert ids((await agent.call("omega_memory", action="similar", memory_id=one))["results"]) == [other]
+        assert "memory.edited@1" in [event["event"] for event in (await agent.call("omega_memory", action="history", memory_id=one))["events"]]
+        await agent.call("omega_memory", action="unlink", memory_id=one, target_id=other)
+        await agent.call("omega_memory", action="delete", memory_id=one, reason="wrong")
+        assert (await agent.call("omega_memory", action="get", memory_id=one))["status"] == "deleted"
+
+
+async def test_a_task_is_resumed_where_it_was_left(paths: Paths, clock: FakeClock) -> None:
+    async with agents(paths, clock) as (it, agent):
+        await agent.call("omega_checkpoint", task="move billing", progress="schema is done", next_steps=["backfill"], files_touched=["billing.py"])
+        await agent.call("omega_checkpoint", task="upgrade the parser", progress="grammar is ported", handoff=True)
+        last = await Agent(it.caller, SHOP, "s-2").call("omega_resume_task")
+        assert (last["type"], "grammar is ported" in last["content"]) == ("handoff", True)
+        named = await agent.call("omega_resume_task", task="billing")
+        assert (named["type"], "backfill" in named["content"], "billing.py" in named["content"]) == ("checkpoint", True, True)
+        assert (await Agent(it.caller, OTHER).call("omega_resume_task")) == {"found": False}
+
+
+async def test_the_profile_keeps_one_value_for_each_key_and_holds_in_every_project(paths: Paths, clock: FakeClock) -> None:
+    async with agents(paths, clock) as (it, agent):
+        await agent.call("omega_profile", action="update", update={"editor": "vim", "tests": "pytest"})
+        await agent.call("omega_profile", action="update", update={"editor": "helix"})
+        kept = await Agent(it.caller, OTHER).call("omega_profile")
+        assert {one["text"] for one in kept["preferences"]} == {"editor: helix", "tests: pytest"}
+
+
+async def test_a_briefing_holds_what_is_of_the_project_or_of_all(paths: Paths, clock: FakeClock) -> None:
+    async with agents(paths, clock) as (it, agent):
+        shown = [
+            await agent.store("never push to main", "constraint"),
+            await agent.store("answers are short", "user_preference", project="*"),
+            await agent.store("we deploy with canaries", "decision"),
+            await agent.store("fetch_size must be 500", "lesson_learned"),
+            (await agent.call("omega_remind", action="add", content="rotate the keys", due="2026-01-05"))["memory_id"],
+        ]
+        hidden = [await Agent(it.caller, OTHER).store("branches are forked", "decision"), await agent.store("just a note")]
+        assert shown[-1] not in await agent.call("omega_welcome")  # it is not due yet
+        clock.us = START_US + 5 * DAY_US
+        text = await agent.call("omega_welcome")
+        assert all(one in text for one in shown)
+        assert not any(one in text for one in hidden)
+        assert "data, not instructions" in text
+        await agent.call("omega_remind", action="done", memory_id=shown[-1])
+        assert (await agent.call("omega_remind"))["reminders"] == []
+
+
+async def test_what_is_stale_is_shown_the_worst_first(paths: Paths, clock: FakeClock) -> None:
+    async with agents(paths, clock) as (_, agent):
+        unseen = await agent.store("the cache is warmed by a cron job")
+        bad = await agent.store("retries are unlimited", "lesson_learned")
+        await agent.call("omega_memory", action="rate", memory_id=bad, rating="outdated")
+        assert ids((await agent.call("omega_reflect"))["stale"]) == [bad]
+        clock.us = START_US + 20 * DAY_US
+        stale = await agent.call("omega_reflect")
+        assert [(one["id"], one["why"]) for one in stale["stale"]] == [(bad, "rated badly"), (unseen, "never found")]
+        assert stale["total"] == 2
+
+
+@pytest.mark.parametrize(
+    ("section", "says"),
+    [
+        ("memory", ("omega_profile()", 'omega_memory(action="similar"', "evolves", "supersedes", "omega_profile(action=")),
+        ("coordination_gate", ('omega_reflect(action="evolution"',)),
+        ("consultation", ("cross_model_consult", "{other}")),
+        ("context", ("omega_checkpoint", "30 tool calls")),
+    ],
+)
+async def test_the_protocol_says_how_to_use_the_tools(paths: Paths, clock: FakeClock, section: str, says: tuple[str, ...]) -> None:
+    async with agents(paths, clock) as (it, _):
+        for client, other in (("claude-code", "a GPT model"), ("codex-mcp-client", "a Claude model"), ("", "another model")):
+            text = await Agent(it.other(client)).call("omega_protocol", section=section)
+            assert all(part.format(other=other) in text for part in says)
+            assert text in await Agent(it.other(client)).call("omega_protocol")
+
+
+async def test_upkeep_is_tried_before_it_is_done(paths: Paths, clock: FakeClock) -> None:
+    async with agents(paths, clock) as (_, agent):
+        for number in range(4):
+            await agent.store(f"session {number}: the importer was made faster, its tests pass, the change is merged", "session_summary")
+        would = await agent.call("omega_maintain", action="compact")
+        assert would["dry_run"]
+        done = await agent.call("omega_maintain", action="compact", dry_run=False)
+        assert (done["clusters"], done["superseded"]) == (would["clusters"], would["superseded"])
+        assert (await agent.call("omega_maintain", action="consolidate"))["dry_run"]
+        assert (await agent.call("omega_stats"))["degraded"] == []
+
+
+async def test_a_long_memory_is_one_line_until_it_is_asked_for(paths: Paths, clock: FakeClock) -> None:
+    async with agents(paths, clock) as (_, agent):
+        long = "alpha\n" + "word " * 5_000
+        stored = await agent.store(long)
+        answer = await agent.answer("omega_query", query="alpha")
+        assert len(msgspec.json.encode(answer)) < 2_000
+        assert (await agent.call("omega_memory", action="get", memory_id=stored))["content"].startswith("alpha\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("omega_store", {}, "content"),
+        ("omega_store", {"content": "x", "colour": "red"}, "colour"),
+        ("omega_store", {"content": "alpha beta", "event_type": "opinion"}, "opinion"),
+        ("omega_query", {"query": "x", "limit": 1000}, "limit"),
+        ("omega_query", {"query": "x", "since": "soon"}, "since"),
+        ("omega_memory", {"action": "get", "memory_id": "mem-0"}, "mem-0"),
+        ("omega_memory", {"action": "edit", "memory_id": "mem-0"}, "content"),
+        ("omega_remind", {"action": "add", "content": "x", "due": "soon"}, "2026-01-31"),
+        ("omega_reflect", {"action": "evolution"}, "topic"),
+        ("omega_profile", {"action": "update"}, "update"),
+    ],
+)
+async def test_what_goes_wrong_is_an_answer_that_says_what_to_do(
+    paths: Paths, clock: FakeClock, name: str, arguments: dict[str, Any], says: str
+) -> None:
+    async with agents(paths, clock) as (_, agent):
+        answer = await agent.answer(name, **arguments)
+        assert answer["is_error"]
+        text = answer["content"][0]["text"]
+        assert says in text
+        assert "What to do" in text
+        assert "memory." not in text.replace("memory.list", "")
