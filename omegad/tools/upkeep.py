@@ -73,7 +73,7 @@ async def stats(session: Session, given: Stats) -> Reply:
         "version": status.version,
         "events": status.log.head,
         "model": status.embedding.model or "none",
-        "vectors": status.embedding.mirror_vectors,
+        "vectors": status.embedding.index_vectors,
         "lag": max((view.lag for view in status.views.values()), default=0),
         "degraded": status.degraded,
     }
