@@ -75,7 +75,9 @@ class EmbeddingBacklog:
         return f"{len(self._aside)} memories cannot be embedded and are found by words alone; of {memory_id}: {first.problem}"
 
     def concerns(self, events: Sequence[RecordedEvent]) -> bool:
-        """Say whether a memory says something from these events on, and no vectors came with it."""
+        """Say whether a memory says something from these events on and no vectors came with it, or they are about one that is set aside."""
+        if {memory_id for memory_id, _ in self._aside} & {getattr(one.event, "memory_id", None) for one in events}:
+            return True
         said = {one.event.memory_id for one in events if isinstance(one.event, MemoryStored | MemoryEvolved | MemoryEdited)}
         return bool(said - {one.event.memory_id for one in events if isinstance(one.event, MemoryEmbedded)})
 
