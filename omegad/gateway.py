@@ -25,6 +25,7 @@ from mcp.shared.exceptions import MCPError
 
 from omegad import __version__
 from omegad.errors import NoDaemon, NotFound, OmegadError, ShuttingDown
+from omegad.projects import project_of
 from omegad.rpc import endpoint
 from omegad.rpc.client import AsyncClient
 from omegad.tools.protocol import INSTRUCTIONS
@@ -160,8 +161,8 @@ class Session:
     def __init__(self, opening: Opening, link: Link) -> None:
         self._opening = opening
         self._link = link
-        self._project: str | None = opening.project
-        self._is_placed = opening.project is not None
+        self._project: str | None = project_of(opening.project)
+        self._is_placed = self._project is not None
 
     async def list_tools(self, context: Context, params: mcp.PaginatedRequestParams | None) -> mcp.ListToolsResult:
         """List what the daemon lists."""
@@ -190,7 +191,7 @@ class Session:
     async def _placed(self, context: Context) -> str | None:
         """Return the project: the one that the host names, else its first root, else where it was started."""
         if not self._is_placed:
-            self._project = await _first_root(context) or _project_directory(self._opening.directory)
+            self._project = project_of(await _first_root(context) or _project_directory(self._opening.directory))
             self._is_placed = True
         return self._project
 

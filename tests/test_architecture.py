@@ -73,6 +73,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.describe": {"omegad", "omegad.method", "omegad.methods", "omegad.tools"},
     "omegad.hook_client": set(),  # every import is paid for at every hook
     "omegad.hooks": {
+        "omegad.projects",
         "omegad.commands",
         "omegad.events",
         "omegad.log.decision",
@@ -187,7 +188,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "omegad.setup": {"omegad", "omegad.errors"},  # knows the hosts, and nothing of the daemon
     "omegad.mcp_bridge": set(),  # started for every session, without the packages of others
+    "omegad.projects": set(),  # the hooks of a session and its tools speak of one project
     "omegad.gateway": {
+        "omegad.projects",
         "omegad",
         "omegad.errors",
         "omegad.rpc.client",
@@ -265,7 +268,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.hooks": PURE | {"msgspec"},
     "omegad.hooks.hosts": PURE | {"msgspec"},
     "omegad.hooks.surfacing": PURE | {"msgspec", "pathlib"},
-    "omegad.hooks.projects": {"pathlib"},  # looks for the repository that a folder is in
+    "omegad.projects": {"pathlib"},  # looks for the repository that a folder is in
     "omegad.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
     "omegad.reactions": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.reactions.*": PURE | {"msgspec"},

@@ -14,11 +14,11 @@ from omegad.events.session import Delivery, MemorySurfaced, PromptSubmitted, Ses
 from omegad.events.tool import ToolCalled
 from omegad.hooks import hosts, surfacing
 from omegad.hooks.hosts import Hook
-from omegad.hooks.projects import project_of
 from omegad.hooks.surfacing import Shown
 from omegad.log.decision import Decision
 from omegad.log.event import Event, Excerpt, NewEvent
 from omegad.method import CommandMethod, Moment, RequestContext, Services
+from omegad.projects import project_of
 from omegad.state import DecisionState
 from omegad.storage.driver import Connection
 from omegad.times import parse_time
