@@ -31,9 +31,10 @@ from omegad.rpc.client import AsyncClient
 from omegad.tools.protocol import INSTRUCTIONS
 
 LINE_BYTES_MAX = 16 * 1024 * 1024
-CALL_S = 60.0
+CALL_S = 30.0  # hosts give up after a minute, and say less
 OPENING_S = 10.0
 ROOTS_S = 2.0
+SESSION_ID_CHARACTERS = 256
 
 Context = ServerRequestContext[dict[str, Any]]
 
@@ -177,7 +178,7 @@ class Session:
         """Have the daemon call a tool; where it cannot, the answer says what to do."""
         try:
             project = await self._placed(context)
-            fields = {"arguments": params.arguments or {}, "session_id": self._opening.session_id, "project": project}
+            fields = {"arguments": params.arguments or {}, "session_id": self._session_id(context), "project": project}
             answer = await self._link.ask(_name(context), "tools.call", name=params.name, **fields)
         except NotFound as error:
             raise MCPError(mcp.INVALID_PARAMS, _told(error)) from error
@@ -187,6 +188,11 @@ class Session:
         if answer["structured"] is None:
             return mcp.CallToolResult(content=content, is_error=answer["is_error"])
         return mcp.CallToolResult(content=content, structured_content=answer["structured"], is_error=answer["is_error"])
+
+    def _session_id(self, context: Context) -> str | None:
+        """Return the host's name for the session, which it also has in its hooks: said with each call, or once in the environment."""
+        said = cast("dict[str, object]", context.meta or {}).get("sessionId")
+        return said[:SESSION_ID_CHARACTERS] if isinstance(said, str) else self._opening.session_id
 
     async def _placed(self, context: Context) -> str | None:
         """Return the project: the one that the host names, else its first root, else where it was started."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 CHUNK = 65536
 START_S = 30.0
 POLL_S = 0.02
-LAST_WORDS_S = 5.0  # for the answers to what was sent before the host closed its end
+LAST_WORDS_S = 10.0  # for the answers to what was sent before the host closed its end
 SOCKET_PATH_BYTES_MAX = 103
 RESTARTS_MAX = 3  # of a gateway that does not last
 LASTING_S = 2.0
@@ -268,14 +268,14 @@ class Bridge:
             self._held = []
 
     def _lose(self) -> None:
-        """Settle what was asked of a gateway that is gone: what changes nothing is asked again, a call of a tool is answered."""
+        """Settle what was asked of a gateway that is gone: it is asked again, but for calls of tools that were sent, which are answered."""
         assert self._connection
         self._connection.close()
         self._connection, self._unheard = None, None
         self._failures = self._failures + 1 if time.monotonic() - self._connected_at < LASTING_S else 1
         self._outgoing.clear()
-        for number, (method, _) in list(self._pending.items()):
-            if method == "tools/call":
+        for number, (method, line) in list(self._pending.items()):
+            if method == "tools/call" and line not in self._held:
                 answer(number, result={"content": [{"type": "text", "text": LOST}], "isError": True})
                 del self._pending[number]
         self._held = [line for _, line in self._pending.values()]

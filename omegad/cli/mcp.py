@@ -7,6 +7,7 @@ import threading
 from argparse import Namespace
 from contextlib import suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import anyio
@@ -29,24 +30,26 @@ def bridge(arguments: Namespace, place: Place) -> int:
 def gateway(arguments: Namespace, place: Place) -> int:
     """Be the gateway until nobody needs it; sessions may connect while the SDK is being loaded, and the daemon is being started."""
     del arguments
+    if find_spec("mcp") is None:
+        raise Unavailable("the SDK of MCP is not installed", hint="install the extra: pip install 'omegad[mcp]'")
     settings = config.load(place.paths, place.environ)
     endpoint.private_directory(place.paths.home)
     with endpoint.lock(place.paths.gateway_lock), endpoint.listening(place.paths.gateway) as listener:
-        ensure = partial(_ensure, place)
+        ensure = partial(_ensure, place, threading.Lock())
         threading.Thread(target=_try, args=(ensure,), daemon=True).start()
         gc.disable()  # a tenth of what loading costs
-        try:
-            from omegad.gateway import Gateway  # noqa: PLC0415  the SDK, which no other verb needs
-        except ModuleNotFoundError as error:
-            raise Unavailable(f"MCP is not installed: {error}", hint="install the extra: pip install 'omegad[mcp]'") from error
+        from omegad.gateway import Gateway  # noqa: PLC0415  the SDK, which no other verb needs
+
         gc.enable()
         anyio.run(Gateway(place.paths.socket, ensure, settings.gateway_idle_s).serve, listener)
     return 0
 
 
-def _ensure(place: Place) -> None:
-    if starting.answering(place.paths) is None:
-        starting.start(place)
+def _ensure(place: Place, starts: threading.Lock) -> None:
+    """Start the daemon unless it answers; of the sessions that need it at once, one does."""
+    with starts:
+        if starting.answering(place.paths) is None:
+            starting.start(place)
 
 
 def _try(ensure: "partial[None]") -> None:

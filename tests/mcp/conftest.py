@@ -14,7 +14,7 @@ import pytest
 from mcp import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from omegad.cli.starting import is_alive
+from omegad.cli.starting import answering, is_alive
 from tests.acceptance.conftest import Home, homes_in, until
 
 BRIDGE = Path(__file__).parents[2] / "omegad" / "mcp_bridge.py"
@@ -72,6 +72,8 @@ def host(tmp_path: Path) -> Iterator[Host]:
         try:
             yield host
         finally:
+            if host.gateway:  # it is starting the daemon, if that does not run yet
+                until(lambda: answering(host.home.paths) is not None)
             host.kill_gateway()
             end_daemon(host.home)
 

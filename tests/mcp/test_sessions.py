@@ -35,6 +35,9 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
+CODEX: Any = {"sessionId": "s-2", "threadId": "t-1"}
+
+
 async def call(session: ClientSession, name: str, **arguments: Any) -> Any:
     """Call a tool that does what it is asked, and return its fields, or its text where that is all."""
     answer = await session.call_tool(name, arguments)
@@ -89,6 +92,16 @@ async def test_the_project_is_the_first_root_where_the_host_names_none(host: Hos
     async with host.session(list_roots_callback=roots) as session:
         stored = await call(session, "omega_store", content="alpha")
     assert host.home.call("memory.get", memory_id=stored["memory_id"])["project"] == "my shop"
+
+
+async def test_a_memory_is_of_the_session_that_the_host_names_in_its_environment_or_with_the_call(host: Host) -> None:
+    host.environ["CLAUDE_CODE_SESSION_ID"] = "s-1"
+    async with host.session() as session:
+        named = [
+            await session.call_tool("omega_store", {"content": f"{word} is first"}, meta=meta) for word, meta in (("alpha", None), ("beta", CODEX))
+        ]
+    ids = [answer.structured_content["memory_id"] for answer in named]
+    assert [host.home.call("memory.get", memory_id=one)["session_id"] for one in ids] == ["s-1", "s-2"]
 
 
 async def test_ten_sessions_at_once_share_one_gateway_that_ends_when_nobody_needs_it(host: Host) -> None:
