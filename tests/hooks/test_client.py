@@ -97,6 +97,27 @@ def test_a_file_of_the_spool_that_cannot_be_read_is_set_aside(daemon: Home) -> N
     assert tags(daemon) == ["turn.ended@1"]
 
 
+def test_hooks_that_come_all_at_once_while_the_spool_is_emptied_are_all_kept(daemon: Home) -> None:
+    """Whoever counts what lies in the spool finds files gone that were there a moment ago."""
+    for number in range(4):
+        daemon.process.send_signal(signal.SIGSTOP)
+        clients = [begin(daemon, "Stop") for _ in range(6)]
+        for place, client in enumerate(clients):
+            assert client.stdin
+            client.stdin.write(json.dumps(payload("Stop", f"s-{number}-{place}")).encode())
+            client.stdin.close()
+        time.sleep(0.1)
+        daemon.process.send_signal(signal.SIGCONT)
+        assert [client.wait(PATIENCE_S) for client in clients] == [0] * 6
+        for client in clients:
+            assert client.stdout
+            assert client.stderr
+            client.stdout.close()
+            client.stderr.close()
+    until(lambda: not spooled(daemon))
+    until(lambda: len(tags(daemon)) == 24, lambda: str(len(tags(daemon))))
+
+
 def test_the_spool_is_bounded(home: Home) -> None:
     folder = home.path / "spool"
     folder.mkdir()
