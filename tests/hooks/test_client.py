@@ -9,7 +9,10 @@ import time
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from omegad.times import parse_time
 from tests.acceptance.conftest import PATIENCE_S, Home, until
 from tests.hooks.conftest import begin, fire, payload, spooled
 
@@ -70,6 +73,24 @@ def test_nonsense_is_passed_over(daemon: Home, said: bytes) -> None:
     assert process.returncode == 0
     assert tags(daemon) == []
     assert spooled(daemon) == []
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(codec="utf-8"), max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=5), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(said=st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=5), JSON, max_size=5), indent=st.sampled_from([None, 1]))
+def test_whatever_a_host_says_is_spooled_as_it_said_it(home: Home, said: dict[str, Any], indent: int | None) -> None:
+    begin(home, "Stop").communicate(json.dumps(said, indent=indent, ensure_ascii=False).encode(), PATIENCE_S)
+    (path,) = spooled(home)
+    kept = json.loads(path.read_bytes())
+    path.unlink()
+    assert kept["payload"] == said
+    assert path.name == f"{parse_time(kept['occurred_at'], 'it'):020}-{kept['delivery_id']}.json"
 
 
 def test_a_home_that_cannot_be_written_is_no_reason_to_fail(home: Home) -> None:
