@@ -12,6 +12,8 @@ import time
 STDIN_S = 0.3  # a host may leave it open, and say nothing
 QUIET_S = 0.02  # after what may be the whole
 LONG_S, SHORT_S = 0.5, 0.15
+STUCK_S = 0.03  # for a daemon that has not looked into the spool as it does every second
+STUCK_US = 3_000_000
 PATIENT = ("sessionstart", "userpromptsubmit", "beforesubmitprompt", "beforeagent", "userpromptsubmitted")
 STDIN_BYTES_MAX = 15 << 20  # the daemon's line has 16 MiB
 ANSWER_BYTES_MAX = 1 << 20
@@ -29,7 +31,10 @@ def main(event: str) -> None:
         return
     now_us, delivery_id = time.time_ns() // 1000, posix.urandom(16).hex().encode()
     name = "".join(letter for letter in event if letter.isalnum() and letter.isascii())[:64]
+    home = find_home()
     wait_s = LONG_S if name.lower() in PATIENT else SHORT_S
+    if is_stuck(home + b"/spool", now_us):
+        wait_s = STUCK_S
     seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now_us // 1_000_000)).encode()
     host = next((host for variable, host in HOSTS if variable in posix.environ), b"")
     params = b'{"event":"%s","delivery_id":"%s","occurred_at":"%s.%06dZ","host":"%s","payload":%s' % (
@@ -40,7 +45,6 @@ def main(event: str) -> None:
         host,
         payload,
     )
-    home = find_home()
     answer = ask(sockets(home), params + b',"answer_within_ms":%d}' % (wait_s * 1000), time.monotonic() + wait_s)
     if answer is None:
         spool(home + b"/spool", b"%020d-%s.json" % (now_us, delivery_id), params + b"}")
@@ -156,6 +160,14 @@ def tell(answer: bytes) -> None:
             data = data[posix.write(1, data) :]
 
 
+def is_stuck(folder: bytes, now_us: int) -> bool:
+    """Say whether something has been in the spool for longer than any daemon leaves it there that can answer."""
+    try:
+        return any(name[:20].isdigit() and now_us - int(name[:20]) > STUCK_US for name in posix.listdir(folder))
+    except FileNotFoundError:
+        return False
+
+
 def spool(folder: bytes, name: bytes, data: bytes) -> None:
     """Keep what happened for later, in a file that is there whole or not at all; what would be too many or too much is let go."""
     try:
@@ -167,8 +179,14 @@ def spool(folder: bytes, name: bytes, data: bytes) -> None:
             except FileExistsError:
                 pass
         kept = posix.scandir(folder)
-    sizes = [entry.stat(follow_symlinks=False).st_size for entry in kept]
-    if len(sizes) >= SPOOL_FILES_MAX or sum(sizes) + len(data) > SPOOL_BYTES_MAX:
+    count, size = 0, len(data)
+    for entry in kept:
+        try:
+            size += entry.stat(follow_symlinks=False).st_size
+        except FileNotFoundError:
+            continue  # taken in this very moment
+        count += 1
+    if count >= SPOOL_FILES_MAX or size > SPOOL_BYTES_MAX:
         return
     part = folder + b"/." + name
     file = posix.open(part, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o600)

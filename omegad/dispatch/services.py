@@ -59,16 +59,16 @@ class DaemonServices:
 
     async def embed_question(self, text: str, *, within_s: float | None = None) -> bytes | None:
         """Return the vector of a question, None where the model cannot be used now or takes too long."""
-        within_s = self.query_timeout_s if within_s is None else within_s
+        bound_s = self.query_timeout_s if within_s is None else within_s
         try:
-            with anyio.fail_after(within_s):
+            with anyio.fail_after(bound_s):
                 return await self.near.embedder.embed_query(text)
         except TimeoutError:
-            reason = f"the model took longer than {within_s} s"
+            reason = f"the model took longer than {bound_s} s"
         except (ModelMissing, ModelFailed, Overloaded) as error:
             reason = str(error)
         # Without a model every query would say so, for ever; the answer and the status do.
-        tell = _log.warning if self.embedder_id else _log.debug
+        tell = _log.warning if self.embedder_id and within_s is None else _log.debug
         tell("query.degraded", failure="RETRIEVAL", to="keyword", reason=reason)
         return None
 

@@ -25,6 +25,9 @@ from omegad.times import parse_time
 
 LOOK_S = 0.1  # for the views to show what has just happened
 EMBED_S = 0.25
+WARM_S = 0.001
+WARMING = "what is asked first"
+"""Has the model loaded by the time of the first prompt; nobody waits for its vector."""
 FOLDER_CHARACTERS = 4_096
 
 
@@ -97,6 +100,7 @@ async def _shown(services: Services, hook: Hook, project: str | None) -> Shown |
     """Return what an agent should know at a hook. Words alone are looked for where the model takes too long."""
     look = partial(services.look, at_least=services.head, names=surfacing.VIEWS, wait_s=LOOK_S)
     if hook.kind == "session_start":
+        await services.embed_question(WARMING, within_s=WARM_S)
         return await look(lambda connection, moment: surfacing.briefing(connection, project, moment))
     sought = surfacing.wanted(hook, project)
     if sought is None or not await look(lambda connection, _: surfacing.is_due(connection, hook)):

@@ -47,6 +47,12 @@ EDITS = frozenset(
 
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add) File: (.{1,1024})$", re.MULTILINE)
 _ENDED_WITH = re.compile(r"(?:exited with code|[Ee]xit code:?) ([0-9]{1,3})\b")
+_LOOKS_FAILED = re.compile(
+    r"(?:[\w.]{1,80}(?:Error|Exception): |(?:ba|z|da)?sh: .{0,200}: (?:command )?not found|fatal: |npm ERR! |error(?:\[\w{1,9}\])?: )"
+)
+"""How the last line begins that a command prints which has failed, for hosts that do not say how it ended."""
+_LINE_MAX = 1_000
+SHELLS = ("Bash", "shell", "exec_command")
 _EXIT_CHARACTERS = 400  # of an output's beginning, where a host says how a command ended
 
 
@@ -96,11 +102,12 @@ def understood(event: str, payload: Mapping[str, Any], host: str) -> Hook | None
     session_id = _text(payload, "session_id", "conversation_id")
     if kind is None or session_id is None:
         return None
+    host_name = _host(fired, payload, host)
     result = _first(payload, "tool_response", "tool_output", "tool_result", "result")
     return Hook(
         kind=kind,
         fired=fired[:NAME_MAX],
-        host=_host(fired, payload, host),
+        host=host_name,
         session_id=name(session_id),
         folder=_text(payload, "cwd") or next(iter(_strings(_first(payload, "workspace_roots", "workspace_paths"))), None),
         source=_text(payload, "source", most=NAME_MAX),
@@ -112,7 +119,7 @@ def understood(event: str, payload: Mapping[str, Any], host: str) -> Hook | None
         tool_use_id=None if (use := _text(payload, "tool_use_id", "tool_call_id")) is None else name(use),
         tool_input=_first(payload, "tool_input", "tool_args"),
         result=_plain(result if (error := payload.get("error")) is None else error),
-        status=_status(fired, payload, result),
+        status=_status(fired, payload, result, "" if host_name != "codex" else _text(payload, "tool_name") or ""),
         duration_ms=None if not isinstance(took := _first(payload, "duration_ms", "duration"), int | float) or took < 0 else float(took),
     )
 
@@ -150,9 +157,12 @@ def _host(fired: str, payload: Mapping[str, Any], told: str) -> str:
     return name(told) if told else "claude-code"
 
 
-def _status(fired: str, payload: Mapping[str, Any], result: object) -> ToolStatus:
+def _status(fired: str, payload: Mapping[str, Any], result: object, guessed: str) -> ToolStatus:
+    """Say how a tool ended; *guessed* is a tool whose host does not say, which is a shell's last line to tell."""
     if fired.lower() == "posttoolusefailure" or payload.get("error") is not None:
         return "denied" if payload.get("is_interrupt") is True else "error"
+    if guessed in SHELLS and isinstance(result, str) and _LOOKS_FAILED.match(result[-_LINE_MAX:].rstrip().rpartition("\n")[2]):
+        return "error"
     return "error" if _has_failed(result) else "ok"
 
 

@@ -22,8 +22,10 @@ STATE_CHARACTERS = 1_200
 SHOWN_MAX = 3
 PROMPT_CHARACTERS, PROMPT_CHARACTERS_MIN = 2_000, 16
 ERROR_CHARACTERS = 600
-CONFIDENCE_MIN = 0.5
+PROMPT_CONFIDENCE_MIN, ERROR_CONFIDENCE_MIN = 0.7, 0.5
 """How probable it must be that what is found answers, before an agent that has not asked is told."""
+SHARE_MIN = 0.6
+"""What a result must have of the best one's score to be told beside it."""
 CALLS_MIN = 50
 """From so many tool calls on, what was said in the beginning may be forgotten."""
 
@@ -95,12 +97,14 @@ def wanted(hook: Hook, project: str | None) -> Wanted | None:
         case "prompt":
             text = (hook.text or "").strip()[:PROMPT_CHARACTERS]
             return (
-                Wanted("prompt", text[:LINE_CHARACTERS], text, PROMPT_TYPES, project, CONFIDENCE_MIN) if len(text) >= PROMPT_CHARACTERS_MIN else None
+                Wanted("prompt", text[:LINE_CHARACTERS], text, PROMPT_TYPES, project, PROMPT_CONFIDENCE_MIN)
+                if len(text) >= PROMPT_CHARACTERS_MIN
+                else None
             )
         case "before_tool" if file := hook.file:
             return Wanted("edit", file, _words_of(file, hook.folder), EDIT_TYPES, project)
         case "after_tool" if hook.status == "error" and isinstance(hook.result, str) and (text := hook.result.strip()):
-            return Wanted("error", text[-LINE_CHARACTERS:], text[-ERROR_CHARACTERS:], ERROR_TYPES, project, CONFIDENCE_MIN)
+            return Wanted("error", text[-LINE_CHARACTERS:], text[-ERROR_CHARACTERS:], ERROR_TYPES, project, ERROR_CONFIDENCE_MIN)
         case _:
             return None
 
@@ -123,7 +127,9 @@ def found(connection: Connection, hook: Hook, sought: Wanted, asked: tuple[bytes
     if matches.confidence < sought.confidence_min:
         return None
     known = set[str]() if sought.how == "edit" else {memory_id for (memory_id,) in connection.execute(_SHOWN, (hook.session_id,))}
-    best = [Line(one.memory_id, one.content, one.score) for one in matches.results if one.memory_id not in known][:SHOWN_MAX]
+    enough = matches.confidence * SHARE_MIN if sought.confidence_min else 0.0
+    likely = (one for one in matches.results if one.score >= enough and one.memory_id not in known)
+    best = [Line(one.memory_id, one.content, one.score) for one in likely][:SHOWN_MAX]
     if not best:
         return None
     text = _edit_text(best) if sought.how == "edit" else _wrapped(sought.how, sought.project, _lines(best))

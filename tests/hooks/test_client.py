@@ -9,7 +9,10 @@ import time
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from omegad.times import parse_time
 from tests.acceptance.conftest import PATIENCE_S, Home, until
 from tests.hooks.conftest import begin, fire, payload, spooled
 
@@ -72,6 +75,24 @@ def test_nonsense_is_passed_over(daemon: Home, said: bytes) -> None:
     assert spooled(daemon) == []
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(codec="utf-8"), max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=5), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(said=st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=5), JSON, max_size=5), indent=st.sampled_from([None, 1]))
+def test_whatever_a_host_says_is_spooled_as_it_said_it(home: Home, said: dict[str, Any], indent: int | None) -> None:
+    begin(home, "Stop").communicate(json.dumps(said, indent=indent, ensure_ascii=False).encode(), PATIENCE_S)
+    (path,) = spooled(home)
+    kept = json.loads(path.read_bytes())
+    path.unlink()
+    assert kept["payload"] == said
+    assert path.name == f"{parse_time(kept['occurred_at'], 'it'):020}-{kept['delivery_id']}.json"
+
+
 def test_a_home_that_cannot_be_written_is_no_reason_to_fail(home: Home) -> None:
     process = begin(home, "Stop", OMEGAD_HOME="/proc/nothing")
     assert process.communicate(b'{"session_id":"s"}', PATIENCE_S) == (b"", b"")
@@ -95,6 +116,27 @@ def test_a_file_of_the_spool_that_cannot_be_read_is_set_aside(daemon: Home) -> N
     until(lambda: not spooled(daemon))
     assert sorted(path.name for path in (folder / "unreadable").iterdir()) == ["0.json", "1.json", "2.json"]
     assert tags(daemon) == ["turn.ended@1"]
+
+
+def test_hooks_that_come_all_at_once_while_the_spool_is_emptied_are_all_kept(daemon: Home) -> None:
+    """Whoever counts what lies in the spool finds files gone that were there a moment ago."""
+    for number in range(4):
+        daemon.process.send_signal(signal.SIGSTOP)
+        clients = [begin(daemon, "Stop") for _ in range(6)]
+        for place, client in enumerate(clients):
+            assert client.stdin
+            client.stdin.write(json.dumps(payload("Stop", f"s-{number}-{place}")).encode())
+            client.stdin.close()
+        time.sleep(0.1)
+        daemon.process.send_signal(signal.SIGCONT)
+        assert [client.wait(PATIENCE_S) for client in clients] == [0] * 6
+        for client in clients:
+            assert client.stdout
+            assert client.stderr
+            client.stdout.close()
+            client.stderr.close()
+    until(lambda: not spooled(daemon))
+    until(lambda: len(tags(daemon)) == 24, lambda: str(len(tags(daemon))))
 
 
 def test_the_spool_is_bounded(home: Home) -> None:

@@ -195,6 +195,28 @@ def test_each_host_is_understood_and_answered_in_its_own_words(  # noqa: PLR0913
 
 
 @pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ({"turn_id": "1", "tool_response": "Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'a'\n"}, "error"),
+        ({"turn_id": "1", "tool_response": "bash: line 1: foo: command not found"}, "error"),
+        ({"turn_id": "1", "tool_response": "ValueError: of old\nall is well\n"}, "ok"),
+        ({"turn_id": "1", "tool_response": ""}, "ok"),
+        ({"tool_response": "ValueError: as it is said in the docs"}, "ok"),
+        ({"tool_response": {"stdout": "", "exit_code": 2}}, "error"),
+        ({"tool_response": {"success": False}}, "error"),
+        ({"tool_response": {"is_error": True}}, "error"),
+        ({"tool_response": "Process exited with code 1\nOutput: x"}, "error"),
+        ({"tool_response": "Process exited with code 0\nOutput: x"}, "ok"),
+        ({"tool_response": None, "error": "no"}, "error"),
+        ({"tool_response": None, "error": "no", "is_interrupt": True}, "denied"),
+    ],
+)
+def test_how_a_tool_ended_is_told_in_many_ways(served: Home, session: str, dispatch: Dispatch, said: dict[str, Any], status: str) -> None:
+    dispatch("PostToolUse", tool_name="Bash", tool_input={"command": "x"}, **said)
+    assert [event["data"]["status"] for event in events(served, session)] == [status]
+
+
+@pytest.mark.parametrize(
     ("event", "said"), [("PreCompact", {"trigger": "auto"}), ("Unheard", {}), ("Stop", {"session_id": ""}), ("UserPromptSubmit", {"prompt": None})]
 )
 def test_what_is_of_no_concern_is_passed_over(served: Home, session: str, event: str, said: dict[str, Any]) -> None:
