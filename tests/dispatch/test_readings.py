@@ -7,7 +7,7 @@ import pytest
 
 from omegad.config import Config, Paths
 from omegad.errors import Invalid, NotFound, Stale
-from tests.builders import FakeClock, FakeModel, Served, append, erased, proposal, queried, served
+from tests.builders import FakeClock, FakeModel, Served, append, erased, proposal, queried, served, until
 
 KEYWORDS = Config(model="none")
 DAY_US = 86_400_000_000
@@ -154,6 +154,7 @@ async def test_receipts_show_a_query_that_is_only_being_logged(paths: Paths, clo
     async with served(paths, clock, Config(model="none", fresh_wait_ms=5_000)) as it:
         one = await store(it, "alpha")
         log = it.daemon.services.log
+        await until(lambda: it.daemon.reactions.standings["session_end"].position == log.head)  # whose first cursor is an append as well
         log.append_later(proposal(queried((one, 0.75), query_id="query-1")))
         assert log.waiting == 1
         page = await it.caller.call("receipts.list", query_id="query-1")

@@ -159,3 +159,13 @@ def test_the_verb_does_the_same(daemon: Home) -> None:
     )
     assert (done.stdout, done.stderr) == (b"", b"")
     assert tags(daemon) == ["prompt.submitted@1"]
+
+
+def test_of_ten_at_once_that_say_the_same_one_counts_and_one_is_answered(daemon: Home) -> None:
+    daemon.call("memory.store", content="no network in tests", event_type="constraint", project="shop")
+    clients = [begin(daemon, "SessionStart") for _ in range(10)]
+    said = json.dumps(payload("SessionStart", source="startup")).encode()
+    printed = [client.communicate(said, PATIENCE_S)[0] for client in clients]
+    until(lambda: not spooled(daemon))
+    assert tags(daemon).count("session.started@1") == 1
+    assert sum(map(bool, printed)) == tags(daemon).count("memory.surfaced@1") <= 1

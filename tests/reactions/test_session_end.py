@@ -1,9 +1,13 @@
-"""What failing teaches: read off a session's calls alone."""
+"""What failing teaches, read off a session's calls alone; and which sessions are over without having said so."""
 
 import pytest
 
 from omegad.queries.session import Call
+from omegad.reactions import idle_sessions
+from omegad.reactions.contract import Reader
 from omegad.reactions.session_end import learnings
+from projections import conversations
+from tests.builders import recorded, session_ended, session_started, show, tool_called
 
 Made = tuple[str, str, str]
 
@@ -44,3 +48,19 @@ RECOVERED = "Approach that worked: Bash error resolved after {} attempts. Error 
 )
 def test_what_worked_after_errors_and_what_never_did_is_learned(calls: list[Made], expected: list[str]) -> None:
     assert [learning.content for learning in learnings(made(*calls))] == expected
+
+
+def test_a_session_is_over_when_nothing_was_heard_of_it_for_hours() -> None:
+    told = [
+        recorded(session_started(), 1),
+        recorded(tool_called(1), 2),
+        recorded(session_started(), 3, session_id="other"),
+        recorded(session_ended(), 4),
+    ]
+    for count, named in ((3, ["other", "session-1"]), (4, ["other"])):
+        connection = show(conversations, told[:count])
+        last_us = told[count - 1].recorded_at
+        assert list(idle_sessions.due(0, Reader(connection, last_us))) == []
+        found = list(idle_sessions.due(0, Reader(connection, last_us + idle_sessions.IDLE_US + 1)))
+        assert [(command.session_id, command.reason) for command in found] == [(name, "idle") for name in named]
+        connection.close()
