@@ -39,8 +39,13 @@ PLAIN = {
     "memory.promoted@1": {"memory_id", "evidence"},
     "memory.linked@1": {"memory_id", "target_id", "edge_type"},
     "memory.unlinked@1": {"memory_id", "target_id", "edge_types"},
-    "memory.queried@1": {"query_id", "mode", "results", "embedder_id", "degraded"},
-    "tool.called@1": {"tool_name", "status", "tool_use_id"},
+    "memory.queried@1": {"query_id", "mode", "results", "embedder_id", "degraded", "versions"},
+    "memory.surfaced@1": {"query_id", "how", "results", "embedder_id", "versions"},
+    "tool.called@1": {"tool_name", "status", "tool_use_id", "delivery"},
+    "session.started@1": {"host", "delivery"},
+    "prompt.submitted@1": {"host", "delivery"},
+    "turn.ended@1": {"host", "delivery"},
+    "session.ended@1": {"host", "delivery"},
     "payload.erased@1": set(),
 }
 
