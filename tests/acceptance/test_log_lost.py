@@ -59,14 +59,8 @@ def _rows(home: Home) -> list[tuple[Any, ...]]:
     return sorted((one["content"], one["event_type"], one["project"], one["tags"], one["priority"], one["created_at"]) for one in listed)
 
 
-@pytest.mark.parametrize(
-    ("lose", "is_checkpointed"),
-    [(_remove_wal, True), (_remove_wal, False), (_empty, False), (_remove, False), (_exchange, True)],
-    ids=["shortened", "wal removed", "emptied", "removed", "exchanged"],
-)
-def test_a_log_that_was_lost_is_refused_and_its_memories_are_salvaged(
-    home: Home, lose: Callable[[Home], None], tmp_path: Path, *, is_checkpointed: bool
-) -> None:
+def _filled(home: Home, *, is_checkpointed: bool) -> list[Any]:
+    """Store the memories, kill the daemon, and return what its views said."""
     home.start()
     for memory in MEMORIES[:10]:
         home.call("memory.store", **memory)
@@ -78,6 +72,16 @@ def test_a_log_that_was_lost_is_refused_and_its_memories_are_salvaged(
     until(home.caught_up)
     before = _rows(home)
     home.kill()
+    return before
+
+
+@pytest.mark.parametrize(
+    ("lose", "is_checkpointed"),
+    [(_remove_wal, True), (_remove_wal, False), (_empty, False), (_remove, False), (_exchange, True)],
+    ids=["shortened", "wal removed", "emptied", "removed", "exchanged"],
+)
+def test_a_log_that_was_lost_is_refused_and_nothing_is_removed(home: Home, lose: Callable[[Home], None], *, is_checkpointed: bool) -> None:
+    _filled(home, is_checkpointed=is_checkpointed)
     lose(home)
     held = _contents(home)
     for _ in range(2):
@@ -88,6 +92,10 @@ def test_a_log_that_was_lost_is_refused_and_its_memories_are_salvaged(
     assert set(held) <= set(kept)
     assert all(kept[name] for name in held)
 
+
+def test_the_memories_of_a_log_that_was_lost_are_salvaged(home: Home, tmp_path: Path) -> None:
+    before = _filled(home, is_checkpointed=True)
+    _remove_wal(home)
     written = _omegad(home, "salvage")
     assert len(written.stdout.splitlines()) == len(MEMORIES), written.stderr
     lines = tmp_path / "salvaged.jsonl"
