@@ -16,6 +16,7 @@ SUMMARY_CHARACTERS = 200
 MENTIONS_MAX = 64
 
 _FILE = re.compile(r'"(?:file_path|notebook_path|path|target_file)":"((?:[^"\\]|\\.){1,1024})"|\*\*\* (?:Update|Add) File: ([^\n"\\]{1,1024})')
+_FILE_SIGNS = ('path":"', 'target_file":"', "*** ")
 _MEMORY = re.compile(r"\bmem-[0-9a-f]{8,32}\b")
 
 SCHEMA = """
@@ -76,10 +77,12 @@ def _summary(part: Excerpt | None) -> tuple[str | None, int | None]:
 
 
 def _file(part: Excerpt | None) -> str | None:
-    found = None if part is None else _FILE.search(part.head)
+    # Most inputs name no file, and are told apart by a plain search in a tenth of the time.
+    found = _FILE.search(part.head) if part is not None and any(sign in part.head for sign in _FILE_SIGNS) else None
     return None if found is None else (found.group(1) or found.group(2)).replace("\\/", "/").replace('\\"', '"').replace("\\\\", "\\")
 
 
 def _mentioned(part: Excerpt | None) -> str:
-    named = [] if part is None else _MEMORY.findall(f"{part.head}\n{part.tail}")
-    return to_json(list(dict.fromkeys(named))[:MENTIONS_MAX])
+    if part is None or not ("mem-" in part.head or "mem-" in part.tail):
+        return "[]"
+    return to_json(list(dict.fromkeys(_MEMORY.findall(f"{part.head}\n{part.tail}")))[:MENTIONS_MAX])
