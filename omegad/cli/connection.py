@@ -47,16 +47,20 @@ def ask(place: Place, method: str, **params: object) -> Answer:
 
 
 def _patiently(client: Client, method: str, params: dict[str, object]) -> Answer:
-    until = time.monotonic() + STALE_S
+    until, waiting = time.monotonic() + STALE_S, ""
     while True:
         try:
             return client.call(method, **params)
         except Stale as error:
             if time.monotonic() > until:
                 raise
-            if is_terminal(sys.stderr):
-                print(painted(safe(f"waiting: {error}"), "dim", sys.stderr), end="\033[K\r", file=sys.stderr, flush=True)
-            time.sleep(ASK_AGAIN_S)
+            waiting = painted(safe(f"waiting: {error}"), "dim", sys.stderr)
+        finally:
+            if waiting and is_terminal(sys.stderr):
+                print("\r\033[K", end="", file=sys.stderr, flush=True)
+        if is_terminal(sys.stderr):
+            print(waiting, end="", file=sys.stderr, flush=True)
+        time.sleep(ASK_AGAIN_S)
 
 
 def given(params: dict[str, object]) -> dict[str, object]:

@@ -30,6 +30,7 @@ class RequestRunner:
 
     async def command(self, method: CommandMethod, params: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None) -> Outcome:
         """Carry out a command; raises what its decision raises. What changes while it is prepared is prepared again, three times at most."""
+        context = msgspec.structs.replace(context, acknowledged=max(context.acknowledged, self.acknowledged))
         if not method.is_internal:  # what is stored already has whatever type it has
             self._check_types(params)
         for tries_left in reversed(range(TRIES)):

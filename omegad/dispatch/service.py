@@ -23,6 +23,9 @@ from omegad.rpc.protocol import MethodNotFound
 from omegad.tools import calling
 from omegad.tools.calling import CallTool, ListTools, ToolAnswer, ToolList
 
+RESERVED = "reaction:"
+"""What the names of reactions begin with, whose request ids nobody else may use."""
+
 VERBATIM = frozenset({"content", "tool_input", "result", "payload"})
 """Parameters that are cleaned elsewhere, or kept as they came."""
 
@@ -120,6 +123,8 @@ def _nfc(value: object) -> object:
 async def _greet(hello: Hello, call: Call) -> Greeting:
     if hello.protocol != PROTOCOL:
         raise Invalid(f"protocol {hello.protocol} is not spoken here", hint=f"the protocol is {PROTOCOL}")
+    if hello.client.startswith(RESERVED):
+        raise Invalid(f"a client cannot be called {hello.client[:40]!r}", hint=f"names that begin with {RESERVED!r} are the service's own")
     call.peer.name = redact_name(hello.client)
     return Greeting(protocol=PROTOCOL, version=__version__, build=__version__)
 

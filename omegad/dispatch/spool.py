@@ -9,7 +9,7 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from omegad.errors import Invalid
+from omegad.errors import Invalid, Overloaded, ShuttingDown, Unavailable
 from omegad.hooks import DispatchHook
 
 LOOK_EVERY_S = 1.0
@@ -30,6 +30,8 @@ class Spool:
         """Read from *folder*, which need not exist."""
         self._folder = folder
         self._lock = anyio.Lock()
+        self.trouble: str | None = None
+        """Why nothing is taken in now, in words; None while it is."""
         self.execute: Execute
 
     async def run(self) -> None:
@@ -39,13 +41,17 @@ class Spool:
             await self.drain()
 
     async def drain(self) -> None:
-        """Take in all that is there. What cannot be taken in now stays; what can never be is set aside."""
-        if not self._names():
-            return
-        async with self._lock:
-            for name in self._names():
-                if not await self._take(self._folder / name):
-                    return
+        """Take in all that is there. What cannot be taken in now stays, and `trouble` says why; what the service fails on is set aside."""
+        try:
+            if self._names():
+                async with self._lock:
+                    for name in self._names():
+                        await self._take(self._folder / name)
+            self.trouble = None
+        except (OSError, Unavailable, Overloaded, ShuttingDown) as error:
+            if self.trouble is None:
+                _log.warning("spool.waits", error=repr(error))
+            self.trouble = str(error)
 
     def _names(self) -> list[str]:
         """Return the files that are whole, in the order in which they happened, which their names begin with."""
@@ -54,22 +60,20 @@ class Spool:
         except FileNotFoundError:
             return []
 
-    async def _take(self, path: Path) -> bool:
-        """Take in one file; say whether the next may be."""
+    async def _take(self, path: Path) -> None:
+        """Take in one file. Raises what it is not to blame for."""
         try:
             command = msgspec.structs.replace(await anyio.to_thread.run_sync(partial(_read, path)), is_spooled=True)
             await self.execute(command)
-        except (Invalid, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            _log.warning("spool.set_aside", file=path.name, error=str(error)[:200])
-            await anyio.to_thread.run_sync(partial(_set_aside, path))
-            return True
         except FileNotFoundError:
-            return True
-        except Exception as error:  # noqa: BLE001  it is tried again; what it is that fails is the log's to say
-            _log.warning("spool.waits", file=path.name, error=repr(error))
-            return False
+            return
+        except (OSError, Unavailable, Overloaded, ShuttingDown):
+            raise
+        except Exception as error:  # noqa: BLE001  whatever the service fails on, those after it go on
+            _log.warning("spool.set_aside", file=path.name, error=repr(error)[:200])
+            await anyio.to_thread.run_sync(partial(_set_aside, path))
+            return
         await anyio.to_thread.run_sync(partial(path.unlink, missing_ok=True))
-        return True
 
 
 def _read(path: Path) -> DispatchHook:

@@ -253,6 +253,8 @@ class SystemDispatch:
         if trouble := self._services.views.driver.trouble:
             found.append(f"the views cannot be written: {trouble}")
         log = self._services.log
+        if spooled := self._services.spool.trouble:
+            found.append(f"what hooks left in the spool waits: {spooled}")
         if log.trouble:
             found.append(f"the log cannot be written: {log.trouble}")
         if log.state_position < log.head:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import anyio
@@ -555,3 +556,21 @@ async def test_a_rebuild_tells_of_what_it_built_and_claims_no_more(paths: Paths,
         report = await it.caller.call("views.rebuild", name="memories")
         assert report["ok"] is True
         assert {name: sorted(view) for name, view in report["views"].items()} == {"memories": ["digest", "position", "rows"]}
+
+
+async def test_what_another_client_has_just_linked_can_be_unlinked(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served(paths, clock, KEYWORDS) as it, anyio.create_task_group() as tasks:
+        one, other = [(await it.caller.call("memory.store", content=content))["memory_id"] for content in ("alpha", "beta")]
+        await it.caught_up()
+        let_go = hold(it, monkeypatch)
+        await asyncio.sleep(0.01)
+        await it.caller.call("memory.link", memory_id=one, target_id=other)
+        tasks.start_soon(partial(it.other().call, "memory.unlink", memory_id=one, target_id=other))
+        await asyncio.sleep(0.05)
+        let_go()
+
+
+async def test_nobody_can_be_called_as_a_reaction_is(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        with pytest.raises(Invalid, match="reaction:expiry"):
+            await it.caller.call("system.hello", client="reaction:expiry")
