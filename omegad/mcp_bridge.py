@@ -3,8 +3,8 @@
 A host starts one for each session with `python -I -S`, so it is made of the standard library alone, imports nothing of omegad, and is small.
 It starts the gateway where none answers: of any number that find none, one does, by a lock. Meanwhile it introduces the server and lists the
 tools itself, in the gateway's words, since hosts begin without a server that takes more than a second; the gateway is then told who the client
-is. So it is when a gateway ends under a session: what asks for nothing to be done is asked again, and a tool that was being called is answered
-with an error that says so.
+is. So it is when a gateway ends under a session, or leaves it to a newer one: what was not answered is asked again, which does nothing twice,
+since the gateway names calls by the bridge's own name and their ids.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ START_S = 30.0
 POLL_S = 0.02
 LAST_WORDS_S = 10.0  # for the answers to what was sent before the host closed its end
 SOCKET_PATH_BYTES_MAX = 103
-RESTARTS_MAX = 3  # of a gateway that does not last
-LASTING_S = 2.0
+RESTARTS_MAX = 3  # of gateways that end without an answer
 REASON_BYTES = 2048
 INTERNAL_ERROR = -32603
 LOG = "gateway.log"
 GREETING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mcp_greeting.json")
 """What the gateway answers to `initialize` and `tools/list`, for hosts that begin without what does not answer at once."""
-LOST = "omegad's gateway ended during this call; whether it was done is not known. What to do: ask omega_query for it, or call again"
+NAME = os.urandom(8).hex()
+"""Whose calls they are, to any gateway."""
 
 
 class CannotConnect(Exception):
@@ -89,7 +89,7 @@ def _peer_uid(connection: socket.socket) -> int:
 
 
 def connected(environ: Mapping[str, str], failures: int) -> socket.socket:
-    """Return a connection, to a gateway that is started if need be, with the opening sent; *failures* is how many in a row did not last."""
+    """Return a connection, to a gateway that is started if need be, with the opening sent; *failures* is how many ended without an answer."""
     if failures > RESTARTS_MAX:
         raise CannotConnect("the gateway of omegad ends again and again; gateway.log in its home may say why")
     path, process = socket_of(environ), None
@@ -102,6 +102,8 @@ def connected(environ: Mapping[str, str], failures: int) -> socket.socket:
         process = process or started(environ)
         time.sleep(POLL_S)
     opening = {
+        "bridge": NAME,
+        "version": greeting()["initialize"]["serverInfo"]["version"],
         "project": environ.get("CLAUDE_PROJECT_DIR"),
         "session_id": environ.get("CLAUDE_CODE_SESSION_ID"),
         "directory": os.getcwd(),
@@ -110,13 +112,22 @@ def connected(environ: Mapping[str, str], failures: int) -> socket.socket:
     return connection
 
 
+def greeting() -> dict[str, Any]:
+    """Return what is answered in the gateway's place, as it is installed at this moment."""
+    with open(GREETING, "rb") as file:
+        return json.load(file)  # type: ignore[no-any-return]
+
+
 def started(environ: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
-    """Start a gateway and do not wait for it; None where one is being started already. It holds the lock of starting as long as it runs."""
+    """Start a gateway and do not wait for it; None where one is there or being started: it has the lock as its input until it listens."""
     home = home_of(environ)
     os.makedirs(home, mode=0o700, exist_ok=True)
     lock = os.open(os.path.join(home, "gateway.start"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if answering := connect(socket_of(environ)):
+            answering.close()
+            return None
         return _launched(home, environ, lock)
     except BlockingIOError:
         return None
@@ -134,9 +145,7 @@ def _launched(home: str, environ: Mapping[str, str], lock: int) -> subprocess.Po
     command = [sys.executable, "-P", "-m", "omegad", "gateway"]
     log = os.open(os.path.join(home, LOG), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
-        return subprocess.Popen(  # noqa: S603  our own module
-            command, env=given, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(lock,), start_new_session=True
-        )
+        return subprocess.Popen(command, env=given, cwd=home, stdin=lock, stdout=log, stderr=log, start_new_session=True)  # noqa: S603  our own module
     finally:
         os.close(log)
 
@@ -167,7 +176,6 @@ class Bridge:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
         self._connection: socket.socket | None = None
-        self._connected_at = 0.0
         self._failures = 0
         self._down = Lines()
         self._outgoing = bytearray()
@@ -221,8 +229,7 @@ class Bridge:
     def _greets(self, method: object, message: dict[str, Any]) -> bool:
         """Answer in the words of a gateway that is not there yet, and start one; say whether that was possible."""
         if method == "initialize" and connect(socket_of(self._environ)) is None:
-            with open(GREETING, "rb") as file:
-                self._greeting = json.load(file)
+            self._greeting = greeting()
             started(self._environ)
         if self._greeting is None or method not in {"initialize", "notifications/initialized", "tools/list"}:
             return False
@@ -262,22 +269,19 @@ class Bridge:
                 write(line)
                 if "method" not in message:
                     self._pending.pop(number, None)
+                    self._failures = 0
                 continue
             self._unheard = None
             self._outgoing += b"".join(one + b"\n" for one in self._held)
             self._held = []
 
     def _lose(self) -> None:
-        """Settle what was asked of a gateway that is gone: it is asked again, but for calls of tools that were sent, which are answered."""
+        """Keep what was asked of a gateway that is gone, to be asked of the next one."""
         assert self._connection
         self._connection.close()
         self._connection, self._unheard = None, None
-        self._failures = self._failures + 1 if time.monotonic() - self._connected_at < LASTING_S else 1
+        self._failures += 1
         self._outgoing.clear()
-        for number, (method, line) in list(self._pending.items()):
-            if method == "tools/call" and line not in self._held:
-                answer(number, result={"content": [{"type": "text", "text": LOST}], "isError": True})
-                del self._pending[number]
         self._held = [line for _, line in self._pending.values()]
 
     def _reconnect(self) -> None:
@@ -289,7 +293,6 @@ class Bridge:
                 answer(number, error={"code": INTERNAL_ERROR, "message": str(error)})
             sys.stderr.write(f"omegad mcp: {error}\n")
             sys.exit(1)
-        self._connected_at = time.monotonic()
         self._down = Lines()
         first, self._held = self._held, []
         if self._introduction and not any(method == "initialize" for method, _ in self._pending.values()):

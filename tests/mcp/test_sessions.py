@@ -129,21 +129,21 @@ async def test_a_session_outlives_its_gateway_and_its_daemon(host: Host) -> None
         assert (await call(session, "omega_memory", action="get", memory_id=first))["content"] == "alpha is the first"
 
 
-async def test_a_gateway_that_dies_within_a_call_leaves_an_answer_that_says_so(host: Host) -> None:
+async def test_a_call_that_a_gateway_dies_of_is_made_again_and_stores_once(host: Host) -> None:
     async with host.session() as session:
         await call(session, "omega_stats")
+        first = host.gateway
         daemon = int(host.home.paths.lock.read_text())
         os.kill(daemon, signal.SIGSTOP)  # so that the call stays unanswered
         try:
-            asked = asyncio.create_task(session.call_tool("omega_stats", {}))
-            await asyncio.sleep(0.3)
+            asked = asyncio.create_task(call(session, "omega_store", content="alpha is the first"))
+            await asyncio.sleep(0.3)  # so that the daemon will find it
             host.kill_gateway()
-            answer = await asked
+            await asyncio.to_thread(until, lambda: host.gateway not in {0, first})
         finally:
             os.kill(daemon, signal.SIGCONT)
-        assert answer.is_error
-        assert "call again" in answer.content[0].text  # type: ignore[union-attr]
-        await call(session, "omega_stats")
+        assert (await asked)["outcome"] == "stored"
+    assert [event["tag"] for event in host.home.events()].count("memory.stored@2") == 1
 
 
 async def test_what_goes_wrong_in_a_tool_is_an_answer_and_a_tool_that_there_is_not_an_error(host: Host) -> None:
