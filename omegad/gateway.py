@@ -67,6 +67,7 @@ class Gateway:
         self._connected = 0
         self._left = time.monotonic()
         self._leaving = asyncio.Event()
+        self._gone = asyncio.Event()
 
     def link(self) -> "Link":
         """Return a connection to the daemon that is yet to be made."""
@@ -80,13 +81,15 @@ class Gateway:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._leaving.set)
         server = await asyncio.start_unix_server(self._session, sock=listener, limit=LINE_BYTES_MAX)
         if http is None:
-            while not self._leaving.is_set() and (self._connected or time.monotonic() < self._left + self._idle_s):  # noqa: ASYNC110  what is awaited is that nothing happens
-                await anyio.sleep(min(self._idle_s, 1.0) / 4)
+            while not self._leaving.is_set() and (self._connected or time.monotonic() < self._left + self._idle_s):
+                with anyio.move_on_after(min(self._idle_s, 1.0) / 4):
+                    await self._leaving.wait()
         else:
             await http(self._leaving)
         server.close()
         let_go()
-        while self._connected:  # noqa: ASYNC110  likewise
+        self._gone.set()
+        while self._connected:  # noqa: ASYNC110  what is awaited is that nothing happens
             await anyio.sleep(0.25)
 
     async def _session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -105,7 +108,8 @@ class Gateway:
         with anyio.fail_after(OPENING_S):
             opening = msgspec.json.decode(await reader.readline(), type=Opening)
         if is_older(__version__, opening.version):
-            self._leaving.set()  # the bridge, which finds itself alone, starts the gateway of its own version
+            self._leaving.set()
+            await self._gone.wait()  # the bridge, which then finds no gateway, starts that of its own version
             return
         async with self.link() as link:
             session = Session(opening, link)

@@ -21,7 +21,6 @@ from starlette.datastructures import Headers
 
 from omegad.gateway import Context, Link, Opening, Session, name_of, serving
 
-SESSIONS_MAX = 64
 LINKS_MAX = 32  # connections to the daemon: one for each name that clients give themselves
 ANY_OTHER = "mcp"
 CLOSING_S = 2
@@ -55,7 +54,6 @@ class Http:
         origins = [f"http://{name}" for name in names]
         return serving(self._session).streamable_http_app(
             transport_security=TransportSecuritySettings(allowed_hosts=names, allowed_origins=origins),
-            max_sessions=SESSIONS_MAX,
             auth=AuthSettings(issuer_url=AnyHttpUrl(origins[0]), resource_server_url=None),
             token_verifier=self,
         )

@@ -24,13 +24,14 @@ PROJECT = "/src/shop"
 class Host:
     """What starts sessions: the host of an agent, in a home of its own."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, bridge: Path = BRIDGE) -> None:
         self.home = home
+        self._bridge = bridge
         self.environ = {**home.environ, "CLAUDE_PROJECT_DIR": PROJECT}
 
     def command(self) -> StdioServerParameters:
         """What the host has been told to start."""
-        return StdioServerParameters(command=sys.executable, args=["-I", "-S", str(BRIDGE)], env=self.environ)
+        return StdioServerParameters(command=sys.executable, args=["-I", "-S", str(self._bridge)], env=self.environ)
 
     @asynccontextmanager
     async def session(self, **more: Any) -> AsyncIterator[ClientSession]:
@@ -42,7 +43,7 @@ class Host:
     def bridge(self, *messages: dict[str, Any]) -> subprocess.CompletedProcess[bytes]:
         """Run a bridge to its end, on these messages."""
         said = b"".join(msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n" for message in messages)
-        command = [sys.executable, "-I", "-S", str(BRIDGE)]
+        command = [sys.executable, "-I", "-S", str(self._bridge)]
         return subprocess.run(command, input=said, env=self.environ, capture_output=True, check=False, timeout=60)
 
     def say(self, *messages: dict[str, Any]) -> list[dict[str, Any]]:

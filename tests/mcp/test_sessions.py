@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,11 +16,13 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import ListRootsResult, Root
 from pydantic import FileUrl
 
-from omegad import config
+from omegad import __version__, config
+from omegad.cli.starting import is_alive
 from omegad.tools.calling import TOOLS
 from tests.acceptance.conftest import until
 from tests.mcp.conftest import PROJECT, Host
 
+ROOT = Path(__file__).parents[2]
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("omega_store", {"content": "Deploys are blue-green, because rollbacks must take seconds", "event_type": "decision", "tags": ["deploy"]}),
     ("omega_query", {"query": "how do we deploy?"}),
@@ -116,6 +120,25 @@ async def test_ten_sessions_at_once_share_one_gateway_that_ends_when_nobody_need
     assert len(set(await asyncio.gather(*map(one, range(10))))) == 10
     until(lambda: not host.gateway)
     assert len([event for event in host.home.events() if event["tag"] == "memory.stored@2"]) == 10
+
+
+async def test_after_an_upgrade_the_next_session_has_a_new_gateway_and_daemon_and_those_before_go_on(host: Host, tmp_path: Path) -> None:
+    newer = tmp_path / "newer"
+    for name in ("omegad", "projections"):
+        shutil.copytree(ROOT / name, newer / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in (newer / "omegad" / "__init__.py", newer / "omegad" / "mcp_greeting.json"):
+        file.write_text(file.read_text(encoding="utf-8").replace(__version__, "99.0.0"), encoding="utf-8")
+    async with host.session() as before:
+        await call(before, "omega_stats")
+        first = host.gateway
+        async with Host(host.home, newer / "omegad" / "mcp_bridge.py").session() as after:
+            assert (await call(after, "omega_stats"))["version"] == "99.0.0"
+            assert host.gateway not in {0, first}
+            assert (await call(before, "omega_stats"))["version"] == "99.0.0"
+            assert is_alive(first)
+    until(lambda: not is_alive(first))
+    async with host.session() as late:  # of the older one, which the newer one serves
+        assert (await call(late, "omega_stats"))["version"] == "99.0.0"
 
 
 async def test_a_session_outlives_its_gateway_and_its_daemon(host: Host) -> None:
