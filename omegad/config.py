@@ -89,6 +89,11 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
         return self.socket.with_suffix(".mcp")
 
     @property
+    def gateway_link(self) -> Path:
+        """Leads to the socket of the MCP gateway, for those that know the home alone."""
+        return self.home / "gateway.socket"
+
+    @property
     def gateway_lock(self) -> Path:
         """Held by the MCP gateway of the home."""
         return self.home / "gateway.lock"

@@ -28,7 +28,6 @@ CHUNK = 65536
 START_S = 30.0
 POLL_S = 0.02
 LAST_WORDS_S = 10.0  # for the answers to what was sent before the host closed its end
-SOCKET_PATH_BYTES_MAX = 103
 RESTARTS_MAX = 3  # of gateways that end without an answer
 REASON_BYTES = 2048
 INTERNAL_ERROR = -32603
@@ -49,24 +48,11 @@ def home_of(environ: Mapping[str, str]) -> str:
 
 
 def socket_of(environ: Mapping[str, str]) -> str:
-    """Return the gateway's socket, beside the daemon's."""
-    home = home_of(environ)
-    runtime = environ.get("XDG_RUNTIME_DIR", "")
-    if environ.get("OMEGAD_SOCKET"):
-        return _beside(os.path.abspath(os.path.expanduser(environ["OMEGAD_SOCKET"])))
-    candidates = [os.path.join(home, "run", "omegad.sock")]
-    if home == os.path.abspath(os.path.expanduser("~/.omegad")) and os.path.isabs(runtime):
-        candidates.insert(0, os.path.join(runtime, "omegad", "omegad.sock"))
-    for path in candidates:
-        if len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
-            return _beside(path)
-    from hashlib import sha256  # noqa: PLC0415  for the longest of paths alone
-
-    return _beside(f"/tmp/omegad-{os.getuid()}/{sha256(os.fsencode(home)).hexdigest()[:16]}.sock")  # noqa: S108  as the configuration has it
-
-
-def _beside(path: str) -> str:
-    return os.path.splitext(path)[0] + ".mcp"
+    """Return the socket of the gateway that listened last, whatever the environment that it was started in said of sockets."""
+    try:
+        return os.readlink(os.path.join(home_of(environ), "gateway.socket"))
+    except OSError:
+        return ""
 
 
 def connect(path: str) -> socket.socket | None:
@@ -92,9 +78,9 @@ def connected(environ: Mapping[str, str], failures: int) -> socket.socket:
     """Return a connection, to a gateway that is started if need be, with the opening sent; *failures* is how many ended without an answer."""
     if failures > RESTARTS_MAX:
         raise CannotConnect("the gateway of omegad ends again and again; gateway.log in its home may say why")
-    path, process = socket_of(environ), None
+    process = None
     deadline = time.monotonic() + START_S
-    while (connection := connect(path)) is None:
+    while (connection := connect(socket_of(environ))) is None:
         if process is not None and process.poll() is not None:
             raise CannotConnect(f"the gateway of omegad does not start: {_last_words(environ) or 'it says nothing'}")
         if time.monotonic() > deadline:

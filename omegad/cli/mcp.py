@@ -17,7 +17,7 @@ from pathlib import Path
 import anyio
 
 from omegad import __version__, config
-from omegad.cli import starting
+from omegad.cli import printing, starting
 from omegad.cli.place import Place
 from omegad.errors import OmegadError, Unavailable
 from omegad.rpc import endpoint
@@ -44,13 +44,13 @@ def gateway(arguments: Namespace, place: Place) -> int:
     if arguments.token:
         print(token_of(place.paths))
         return 0
-    port = settings.gateway_port if arguments.http is None else arguments.http
     with ExitStack() as held:
         _relieve(place.paths)
         held.enter_context(endpoint.lock(place.paths.gateway_lock))
         listener = held.enter_context(endpoint.listening(place.paths.gateway))
+        _lead_to(place.paths)
         os.dup2(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), 0)  # which is the lock of starting, where a bridge does
-        web = held.enter_context(_loopback(port)) if port else None
+        web = _loopback(arguments.http, settings.gateway_port)
         ensure = partial(_ensure, place, threading.Lock())
         threading.Thread(target=_try, args=(ensure,), daemon=True).start()
         gc.disable()  # a tenth of what loading costs
@@ -88,11 +88,24 @@ def _relieve(paths: config.Paths) -> None:
         time.sleep(starting.POLL_S)
 
 
-def _loopback(port: int) -> socket.socket:
+def _lead_to(paths: config.Paths) -> None:
+    temporary = paths.gateway_link.with_suffix(".new")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(paths.gateway)
+    temporary.replace(paths.gateway_link)
+
+
+def _loopback(asked: int | None, configured: int) -> socket.socket | None:
+    """Listen for HTTP; a port that was only configured and is taken is warned of, since sessions do without it."""
+    port = configured if asked is None else asked
     try:
-        return socket.create_server(("127.0.0.1", port))
+        return socket.create_server(("127.0.0.1", port)) if port else None
     except (OSError, OverflowError) as error:
-        raise Unavailable(f"port {port} of 127.0.0.1 cannot be served: {error}", hint="choose another: --http PORT, or gateway_port") from error
+        told = f"port {port} of 127.0.0.1 cannot be served: {error}"
+        if asked is not None:
+            raise Unavailable(told, hint="choose another: --http PORT") from error
+        printing.warn(told)
+        return None
 
 
 def _ensure(place: Place, starts: threading.Lock) -> None:

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import ListRootsResult, Root
 from pydantic import FileUrl
 
-from omegad import __version__, config
+from omegad import __version__
 from omegad.cli.starting import is_alive
 from omegad.tools.calling import TOOLS
 from tests.acceptance.conftest import until
@@ -184,22 +184,3 @@ def test_a_host_is_told_why_no_gateway_answers(host: Host) -> None:
     assert bridge.returncode == 1
     assert b"open to other users" in bridge.stdout
     assert b"open to other users" in bridge.stderr
-
-
-@pytest.mark.parametrize(
-    "environ",
-    [
-        {"HOME": "/home/a"},
-        {"HOME": "/home/a", "XDG_RUNTIME_DIR": "/run/user/1"},
-        {"HOME": "/home/a", "XDG_RUNTIME_DIR": "relative"},
-        {"HOME": "/home/a", "XDG_RUNTIME_DIR": "/run/user/1", "OMEGAD_HOME": "/srv/o"},
-        {"HOME": "/home/a", "OMEGAD_HOME": "~/other"},
-        {"HOME": "/home/a", "OMEGAD_SOCKET": "/run/o/it.socket"},
-        {"HOME": "/home/a", "OMEGAD_HOME": "/srv/" + "o" * 120},
-    ],
-)
-def test_the_bridge_finds_the_gateway_where_the_configuration_puts_it(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from omegad import mcp_bridge  # noqa: PLC0415  a script that is otherwise run by itself
-
-    monkeypatch.setenv("HOME", environ["HOME"])
-    assert mcp_bridge.socket_of(environ) == str(config.find_paths(environ).gateway)
