@@ -98,14 +98,18 @@ def _lead_to(paths: config.Paths) -> None:
 def _loopback(asked: int | None, configured: int) -> socket.socket | None:
     """Listen for HTTP; a port that was only configured and is taken is warned of, since sessions do without it."""
     port = configured if asked is None else asked
+    if not port:
+        return None
     try:
-        return socket.create_server(("127.0.0.1", port)) if port else None
+        listener = socket.create_server(("127.0.0.1", port))
     except (OSError, OverflowError) as error:
         told = f"port {port} of 127.0.0.1 cannot be served: {error}"
         if asked is not None:
             raise Unavailable(told, hint="choose another: --http PORT") from error
         printing.warn(told)
         return None
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as its connections have it then: an answer is sent in two parts
+    return listener
 
 
 def _ensure(place: Place, starts: threading.Lock) -> None:

@@ -13,7 +13,7 @@ import pytest
 from mcp import Client, ClientSession
 from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
-from mcp.types import ListRootsResult, Root
+from mcp.types import ListRootsResult, Root, TextContent
 from pydantic import FileUrl
 
 from omegad import __version__
@@ -22,6 +22,7 @@ from omegad.tools.calling import TOOLS
 from tests.acceptance.conftest import until
 from tests.mcp.conftest import PROJECT, Host
 
+ANSWER_CHARACTERS = 1_000
 ROOT = Path(__file__).parents[2]
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("omega_store", {"content": "Deploys are blue-green, because rollbacks must take seconds", "event_type": "decision", "tags": ["deploy"]}),
@@ -43,10 +44,14 @@ CODEX: Any = {"sessionId": "s-2", "threadId": "t-1"}
 
 
 async def call(session: ClientSession, name: str, **arguments: Any) -> Any:
-    """Call a tool that does what it is asked, and return its fields, or its text where that is all."""
+    """Call a tool that does what it is asked, and return its fields, or its text where that is all; both are short."""
     answer = await session.call_tool(name, arguments)
     assert not answer.is_error, answer.content
-    return answer.structured_content or answer.content[0].text  # type: ignore[union-attr]
+    (part,) = answer.content
+    assert isinstance(part, TextContent)
+    assert 0 < len(part.text) <= ANSWER_CHARACTERS
+    assert len(str(answer.structured_content)) <= ANSWER_CHARACTERS
+    return answer.structured_content or part.text
 
 
 async def test_the_official_client_lists_and_calls_every_tool(host: Host) -> None:
