@@ -1,10 +1,10 @@
 """The pipe between an agent's host and the MCP gateway: standard input and output on one side, the gateway's socket on the other.
 
 A host starts one for each session with `python -I -S`, so it is made of the standard library alone, imports nothing of omegad, and is small.
-It starts the gateway where none answers: of any number that find none, one does, by a lock. Meanwhile it introduces the server and lists the
-tools itself, in the gateway's words, since hosts begin without a server that takes more than a second; the gateway is then told who the client
-is. So it is when a gateway ends under a session, or leaves it to a newer one: what was not answered is asked again, which does nothing twice,
-since the gateway names calls by the bridge's own name and their ids.
+It starts the gateway where none answers: of any number that find none, one does, by a lock. It introduces the server and lists the tools itself,
+in the gateway's words, since hosts begin without a server that takes more than a second; a gateway is told who the client is when there is
+something to ask of it. So it is when one ends under a session, or leaves it to a newer one: what was not answered is asked again, which does
+nothing twice, since the gateway names calls by the bridge's own name and their ids.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ REASON_BYTES = 2048
 INTERNAL_ERROR = -32603
 LOG = "gateway.log"
 GREETING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mcp_greeting.json")
-"""What the gateway answers to `initialize` and `tools/list`, for hosts that begin without what does not answer at once."""
+"""What the gateway would answer to `initialize` and `tools/list`."""
 NAME = os.urandom(8).hex()
 """Whose calls they are, to any gateway."""
 
@@ -167,14 +167,14 @@ class Bridge:
         self._outgoing = bytearray()
         self._held: list[bytes] = []
         """Lines for the gateway that is yet to be connected, or to be introduced to."""
-        self._pending: dict[str, tuple[str, bytes]] = {}
-        """Requests by their ids, as JSON: the method and the line."""
+        self._pending: dict[str, bytes] = {}
+        """The lines of requests by their ids, as JSON."""
         self._introduction: list[bytes] = []
         """The lines of `initialize` and of the notification after it."""
         self._greeting: dict[str, Any] | None = None
-        """What is answered in the gateway's place, where it was not there at the beginning."""
+        """What is answered in the gateway's place, to a client that has introduced itself."""
         self._unheard: str | None = None
-        """The id of an introduction that is made again, the answer to which the client has had."""
+        """The id of an introduction that the gateway is yet to answer, and the client has had its answer to."""
 
     def run(self) -> None:
         """Carry lines until the host has no more to say, and has its answers."""
@@ -203,20 +203,23 @@ class Bridge:
             self._introduction = [line]
         elif method == "notifications/initialized":
             self._introduction.append(line)
-        if self._connection is None and self._greets(method, message):
+        if self._greets(method, message):
             return
         if method and "id" in message:
-            self._pending[json.dumps(message["id"])] = (method, line)
+            self._pending[json.dumps(message["id"])] = line
         if self._connection is None or self._unheard:
             self._held.append(line)
         else:
             self._outgoing += line + b"\n"
 
     def _greets(self, method: object, message: dict[str, Any]) -> bool:
-        """Answer in the words of a gateway that is not there yet, and start one; say whether that was possible."""
-        if method == "initialize" and connect(socket_of(self._environ)) is None:
+        """Answer in the gateway's words, and start one where there is none; say whether that was possible."""
+        if method == "initialize":
             self._greeting = greeting()
-            started(self._environ)
+            try:  # noqa: SIM105  contextlib takes 5 ms to import
+                started(self._environ)
+            except (OSError, CannotConnect):
+                pass  # as is said when something is asked of it
         if self._greeting is None or method not in {"initialize", "notifications/initialized", "tools/list"}:
             return False
         if method == "initialize":
@@ -258,8 +261,7 @@ class Bridge:
                     self._failures = 0
                 continue
             self._unheard = None
-            self._outgoing += b"".join(one + b"\n" for one in self._held)
-            self._held = []
+            self._pass_on()
 
     def _lose(self) -> None:
         """Keep what was asked of a gateway that is gone, to be asked of the next one."""
@@ -268,10 +270,10 @@ class Bridge:
         self._connection, self._unheard = None, None
         self._failures += 1
         self._outgoing.clear()
-        self._held = [line for _, line in self._pending.values()]
+        self._held = list(self._pending.values())
 
     def _reconnect(self) -> None:
-        """Find or start a gateway, and introduce the client to it where it had been introduced; end where that cannot be."""
+        """Find or start a gateway, and introduce the client to it where it has been introduced; end where that cannot be."""
         try:
             self._connection = connected(self._environ, self._failures)
         except (OSError, CannotConnect) as error:
@@ -280,12 +282,17 @@ class Bridge:
             sys.stderr.write(f"omegad mcp: {error}\n")
             sys.exit(1)
         self._down = Lines()
-        first, self._held = self._held, []
-        if self._introduction and not any(method == "initialize" for method, _ in self._pending.values()):
-            self._unheard = json.dumps(read_message(self._introduction[0])["id"])
-            self._held = [*self._introduction[1:], *(line for line in first if line not in self._introduction)]
-            first = self._introduction[:1]
-        self._outgoing += b"".join(line + b"\n" for line in first)
+        if self._introduction:
+            self._unheard = json.dumps(read_message(self._introduction[0]).get("id"))
+            self._outgoing += self._introduction[0] + b"\n"
+            self._held[:0] = self._introduction[1:]
+        else:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Send what was held."""
+        self._outgoing += b"".join(line + b"\n" for line in self._held)
+        self._held = []
 
 
 def read_message(line: bytes) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -42,13 +43,20 @@ class Host:
 
     def bridge(self, *messages: dict[str, Any]) -> subprocess.CompletedProcess[bytes]:
         """Run a bridge to its end, on these messages."""
-        said = b"".join(msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n" for message in messages)
         command = [sys.executable, "-I", "-S", str(self._bridge)]
-        return subprocess.run(command, input=said, env=self.environ, capture_output=True, check=False, timeout=60)
+        return subprocess.run(command, input=lines(messages), env=self.environ, capture_output=True, check=False, timeout=60)
 
     def say(self, *messages: dict[str, Any]) -> list[dict[str, Any]]:
         """Return what a bridge answers to these messages."""
         return [msgspec.json.decode(line) for line in self.bridge(*messages).stdout.splitlines()]
+
+    def ask_gateway(self, *messages: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return what the gateway itself answers."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(self.home.paths.gateway))
+            connection.sendall(b"{}\n" + lines(messages))
+            with connection.makefile("rb") as answers:
+                return [msgspec.json.decode(answers.readline()) for message in messages if "id" in message]
 
     @property
     def gateway(self) -> int:
@@ -63,6 +71,10 @@ class Host:
         if pid := self.gateway:
             os.kill(pid, signal.SIGKILL)
             until(lambda: not is_alive(pid))
+
+
+def lines(messages: Sequence[dict[str, Any]]) -> bytes:
+    return b"".join(msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n" for message in messages)
 
 
 @pytest.fixture
