@@ -46,6 +46,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """How long a stopping daemon gives running requests to end."""
     gateway_idle_s: Seconds = 3600.0
     """The gateway of MCP ends when no session has been connected for so long; the next one starts it again."""
+    gateway_port: Annotated[int, Meta(ge=0, le=65_535)] = 0
+    """The gateway of MCP serves HTTP, too, at this port of 127.0.0.1; 0 is none."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     event_types: dict[str, MemoryType] = {}
     """Memory types beside the built-in ones, by name; of a built-in one what is to be otherwise."""
@@ -87,9 +89,19 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
         return self.socket.with_suffix(".mcp")
 
     @property
+    def gateway_link(self) -> Path:
+        """Leads to the socket of the MCP gateway, for those that know the home alone."""
+        return self.home / "gateway.socket"
+
+    @property
     def gateway_lock(self) -> Path:
         """Held by the MCP gateway of the home."""
         return self.home / "gateway.lock"
+
+    @property
+    def gateway_token(self) -> Path:
+        """What is asked of those who come over HTTP."""
+        return self.home / "gateway.token"
 
     @property
     def daemon_log(self) -> Path:

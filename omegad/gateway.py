@@ -6,13 +6,15 @@ opens with one line that says where it is from. To the daemon the gateway is a c
 
 import asyncio
 import os
+import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self, cast
 from urllib.parse import unquote, urlsplit
+from uuid import uuid4
 
 import anyio
 import anyio.to_thread
@@ -29,26 +31,33 @@ from omegad.projects import project_of
 from omegad.rpc import endpoint
 from omegad.rpc.client import AsyncClient
 from omegad.tools.protocol import INSTRUCTIONS
+from omegad.versions import is_older
 
 LINE_BYTES_MAX = 16 * 1024 * 1024
 CALL_S = 30.0  # hosts give up after a minute, and say less
 OPENING_S = 10.0
 ROOTS_S = 2.0
 SESSION_ID_CHARACTERS = 256
+TOOL_USE = "claudecode/toolUseId"  # of Claude Code, with each call
 
 Context = ServerRequestContext[dict[str, Any]]
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a session is from: the project and the session that its host names, if it does, and the directory that it was started in."""
+    """Where a session is from: the project and the session that its host names, if it does, and the directory that it was started in.
 
+    `bridge` is what tells its calls from those of all others, `version` that of omegad where it was started.
+    """
+
+    bridge: str | None = None
+    version: str = __version__
     project: str | None = None
     session_id: str | None = None
     directory: str | None = None
 
 
 class Gateway:
-    """Serves a listening socket until nobody has been connected for a while."""
+    """Serves a listening socket until nobody has been connected for a while, or another gateway is to take its place."""
 
     def __init__(self, daemon: Path, ensure: Callable[[], object], idle_s: float) -> None:
         """Take the *daemon's* socket, and *ensure*, which starts the daemon unless it runs, and blocks."""
@@ -57,13 +66,31 @@ class Gateway:
         self._idle_s = idle_s
         self._connected = 0
         self._left = time.monotonic()
+        self._leaving = asyncio.Event()
+        self._gone = asyncio.Event()
 
-    async def serve(self, listener: socket.socket) -> None:
-        """Serve sessions until the gateway is idle."""
+    def link(self) -> "Link":
+        """Return a connection to the daemon that is yet to be made."""
+        return Link(self._daemon, self._ensure)
+
+    async def serve(self, listener: socket.socket, let_go: Callable[[], object], http: Callable[[asyncio.Event], Awaitable[None]] | None) -> None:
+        """Serve sessions, and *http* if there is any until it is told to end; then *let_go* of the home, and finish what sessions there are.
+
+        It ends when it is idle and not asked over HTTP, at SIGTERM, and when a session is of a newer version.
+        """
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._leaving.set)
         server = await asyncio.start_unix_server(self._session, sock=listener, limit=LINE_BYTES_MAX)
-        async with server:
-            while self._connected or time.monotonic() < self._left + self._idle_s:  # noqa: ASYNC110  what is awaited is that nothing happens
-                await anyio.sleep(min(self._idle_s, 1.0) / 4)
+        if http is None:
+            while not self._leaving.is_set() and (self._connected or time.monotonic() < self._left + self._idle_s):
+                with anyio.move_on_after(min(self._idle_s, 1.0) / 4):
+                    await self._leaving.wait()
+        else:
+            await http(self._leaving)
+        server.close()
+        let_go()
+        self._gone.set()
+        while self._connected:  # noqa: ASYNC110  what is awaited is that nothing happens
+            await anyio.sleep(0.25)
 
     async def _session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connected += 1
@@ -80,14 +107,29 @@ class Gateway:
     async def _serve_session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with anyio.fail_after(OPENING_S):
             opening = msgspec.json.decode(await reader.readline(), type=Opening)
-        async with Link(self._daemon, self._ensure) as link:
+        if is_older(__version__, opening.version):
+            self._leaving.set()
+            await self._gone.wait()  # the bridge, which then finds no gateway, starts that of its own version
+            return
+        async with self.link() as link:
             session = Session(opening, link)
-            server: Server[dict[str, Any]] = Server(
-                "omegad", version=__version__, instructions=INSTRUCTIONS, on_list_tools=session.list_tools, on_call_tool=session.call_tool
-            )
+            server = serving(lambda _: session)
             wire = cast("anyio.AsyncFile[str]", Wire(reader, writer))
             async with stdio_server(wire, wire) as (received, sent):
                 await server.run(received, sent, server.create_initialization_options())
+
+
+def serving(session_of: Callable[[Context], "Session"]) -> Server[dict[str, Any]]:
+    """Return the server of the SDK, which asks *session_of* whose each request is."""
+
+    async def list_tools(context: Context, params: mcp.PaginatedRequestParams | None) -> mcp.ListToolsResult:
+        del params
+        return await session_of(context).list_tools(context)
+
+    async def call_tool(context: Context, params: mcp.CallToolRequestParams) -> mcp.CallToolResult:
+        return await session_of(context).call_tool(context, params)
+
+    return Server("omegad", version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
 class Wire:
@@ -134,13 +176,13 @@ class Link:
         await self._open.aclose()
 
     async def ask(self, client: str, method: str, /, **params: object) -> Any:  # noqa: ANN401  any JSON
-        """Return what the daemon answers to a *client*; one that stops before it has begun is started again."""
+        """Return what the daemon answers to a *client*; where it ends meanwhile the next one is asked, so a call that changes something has an id."""
         with anyio.fail_after(CALL_S):
+            connection = await self._connection(client)
             try:
-                return await (await self._connection(client)).call(method, **params)
-            except ShuttingDown:
-                await anyio.sleep(0.1)  # nothing was done, and the next one is asked
-            await self._open.aclose()
+                return await connection.call(method, **params)
+            except (NoDaemon, ShuttingDown):
+                await connection.close()
             return await (await self._connection(client)).call(method, **params)
 
     async def _connection(self, name: str) -> AsyncClient:
@@ -165,11 +207,10 @@ class Session:
         self._project: str | None = project_of(opening.project)
         self._is_placed = self._project is not None
 
-    async def list_tools(self, context: Context, params: mcp.PaginatedRequestParams | None) -> mcp.ListToolsResult:
+    async def list_tools(self, context: Context) -> mcp.ListToolsResult:
         """List what the daemon lists."""
-        del params
         try:
-            answer = await self._link.ask(_name(context), "tools.list")
+            answer = await self._link.ask(name_of(context), "tools.list")
         except (OmegadError, TimeoutError) as error:
             raise MCPError(mcp.INTERNAL_ERROR, _told(error)) from error
         return mcp.ListToolsResult(tools=[_tool(one) for one in answer["tools"]])
@@ -178,8 +219,8 @@ class Session:
         """Have the daemon call a tool; where it cannot, the answer says what to do."""
         try:
             project = await self._placed(context)
-            fields = {"arguments": params.arguments or {}, "session_id": self._session_id(context), "project": project}
-            answer = await self._link.ask(_name(context), "tools.call", name=params.name, **fields)
+            fields = {"session_id": self._session_id(context), "project": project, "request_id": self._request_id(context)}
+            answer = await self._link.ask(name_of(context), "tools.call", name=params.name, arguments=params.arguments or {}, **fields)
         except NotFound as error:
             raise MCPError(mcp.INVALID_PARAMS, _told(error)) from error
         except (OmegadError, TimeoutError) as error:
@@ -194,6 +235,13 @@ class Session:
         said = cast("dict[str, object]", context.meta or {}).get("sessionId")
         return said[:SESSION_ID_CHARACTERS] if isinstance(said, str) else self._opening.session_id
 
+    def _request_id(self, context: Context) -> str:
+        """Return what names a call however often it comes: the host's id of the tool's use, else that of the message in its session."""
+        said = cast("dict[str, object]", context.meta or {}).get(TOOL_USE)
+        if isinstance(said, str):
+            return said[:SESSION_ID_CHARACTERS]
+        return f"{self._opening.bridge}/{context.request_id}"[:SESSION_ID_CHARACTERS] if self._opening.bridge else uuid4().hex
+
     async def _placed(self, context: Context) -> str | None:
         """Return the project: the one that the host names, else its first root, else where it was started."""
         if not self._is_placed:
@@ -204,8 +252,8 @@ class Session:
 
 async def _first_root(context: Context) -> str | None:
     capabilities = context.session.client_capabilities
-    if capabilities is None or capabilities.roots is None or not context.session.can_send_request:
-        return None
+    if capabilities is None or capabilities.roots is None or not context.session.can_send_request or context.request is not None:
+        return None  # over HTTP it is a header that names the project
     try:
         with anyio.fail_after(ROOTS_S):
             answer = await context.session.send_request(mcp.ListRootsRequest(), mcp.ListRootsResult)
@@ -220,7 +268,7 @@ def _project_directory(directory: str | None) -> str | None:
     return None if directory in {None, "/", str(Path.home())} else directory
 
 
-def _name(context: Context) -> str:
+def name_of(context: Context) -> str:
     """Return what the host calls itself."""
     client = context.session.client_params
     return f"{client.client_info.name[:200]}" if client and client.client_info.name else "mcp"

@@ -1,10 +1,10 @@
 """The pipe between an agent's host and the MCP gateway: standard input and output on one side, the gateway's socket on the other.
 
 A host starts one for each session with `python -I -S`, so it is made of the standard library alone, imports nothing of omegad, and is small.
-It starts the gateway where none answers: of any number that find none, one does, by a lock. Meanwhile it introduces the server and lists the
-tools itself, in the gateway's words, since hosts begin without a server that takes more than a second; the gateway is then told who the client
-is. So it is when a gateway ends under a session: what asks for nothing to be done is asked again, and a tool that was being called is answered
-with an error that says so.
+It starts the gateway where none answers: of any number that find none, one does, by a lock. It introduces the server and lists the tools itself,
+in the gateway's words, since hosts begin without a server that takes more than a second; a gateway is told who the client is when there is
+something to ask of it. So it is when one ends under a session, or leaves it to a newer one: what was not answered is asked again, which does
+nothing twice, since the gateway names calls by the bridge's own name and their ids.
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ CHUNK = 65536
 START_S = 30.0
 POLL_S = 0.02
 LAST_WORDS_S = 10.0  # for the answers to what was sent before the host closed its end
-SOCKET_PATH_BYTES_MAX = 103
-RESTARTS_MAX = 3  # of a gateway that does not last
-LASTING_S = 2.0
+RESTARTS_MAX = 3  # of gateways that end without an answer
 REASON_BYTES = 2048
 INTERNAL_ERROR = -32603
 LOG = "gateway.log"
 GREETING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mcp_greeting.json")
-"""What the gateway answers to `initialize` and `tools/list`, for hosts that begin without what does not answer at once."""
-LOST = "omegad's gateway ended during this call; whether it was done is not known. What to do: ask omega_query for it, or call again"
+"""What the gateway would answer to `initialize` and `tools/list`."""
+NAME = os.urandom(8).hex()
+"""Whose calls they are, to any gateway."""
 
 
 class CannotConnect(Exception):
@@ -49,24 +48,11 @@ def home_of(environ: Mapping[str, str]) -> str:
 
 
 def socket_of(environ: Mapping[str, str]) -> str:
-    """Return the gateway's socket, beside the daemon's."""
-    home = home_of(environ)
-    runtime = environ.get("XDG_RUNTIME_DIR", "")
-    if environ.get("OMEGAD_SOCKET"):
-        return _beside(os.path.abspath(os.path.expanduser(environ["OMEGAD_SOCKET"])))
-    candidates = [os.path.join(home, "run", "omegad.sock")]
-    if home == os.path.abspath(os.path.expanduser("~/.omegad")) and os.path.isabs(runtime):
-        candidates.insert(0, os.path.join(runtime, "omegad", "omegad.sock"))
-    for path in candidates:
-        if len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
-            return _beside(path)
-    from hashlib import sha256  # noqa: PLC0415  for the longest of paths alone
-
-    return _beside(f"/tmp/omegad-{os.getuid()}/{sha256(os.fsencode(home)).hexdigest()[:16]}.sock")  # noqa: S108  as the configuration has it
-
-
-def _beside(path: str) -> str:
-    return os.path.splitext(path)[0] + ".mcp"
+    """Return the socket of the gateway that listened last, whatever the environment that it was started in said of sockets."""
+    try:
+        return os.readlink(os.path.join(home_of(environ), "gateway.socket"))
+    except OSError:
+        return ""
 
 
 def connect(path: str) -> socket.socket | None:
@@ -89,12 +75,12 @@ def _peer_uid(connection: socket.socket) -> int:
 
 
 def connected(environ: Mapping[str, str], failures: int) -> socket.socket:
-    """Return a connection, to a gateway that is started if need be, with the opening sent; *failures* is how many in a row did not last."""
+    """Return a connection, to a gateway that is started if need be, with the opening sent; *failures* is how many ended without an answer."""
     if failures > RESTARTS_MAX:
         raise CannotConnect("the gateway of omegad ends again and again; gateway.log in its home may say why")
-    path, process = socket_of(environ), None
+    process = None
     deadline = time.monotonic() + START_S
-    while (connection := connect(path)) is None:
+    while (connection := connect(socket_of(environ))) is None:
         if process is not None and process.poll() is not None:
             raise CannotConnect(f"the gateway of omegad does not start: {_last_words(environ) or 'it says nothing'}")
         if time.monotonic() > deadline:
@@ -102,6 +88,8 @@ def connected(environ: Mapping[str, str], failures: int) -> socket.socket:
         process = process or started(environ)
         time.sleep(POLL_S)
     opening = {
+        "bridge": NAME,
+        "version": greeting()["initialize"]["serverInfo"]["version"],
         "project": environ.get("CLAUDE_PROJECT_DIR"),
         "session_id": environ.get("CLAUDE_CODE_SESSION_ID"),
         "directory": os.getcwd(),
@@ -110,13 +98,22 @@ def connected(environ: Mapping[str, str], failures: int) -> socket.socket:
     return connection
 
 
+def greeting() -> dict[str, Any]:
+    """Return what is answered in the gateway's place, as it is installed at this moment."""
+    with open(GREETING, "rb") as file:
+        return json.load(file)  # type: ignore[no-any-return]
+
+
 def started(environ: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
-    """Start a gateway and do not wait for it; None where one is being started already. It holds the lock of starting as long as it runs."""
+    """Start a gateway and do not wait for it; None where one is there or being started: it has the lock as its input until it listens."""
     home = home_of(environ)
     os.makedirs(home, mode=0o700, exist_ok=True)
     lock = os.open(os.path.join(home, "gateway.start"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if answering := connect(socket_of(environ)):
+            answering.close()
+            return None
         return _launched(home, environ, lock)
     except BlockingIOError:
         return None
@@ -134,9 +131,7 @@ def _launched(home: str, environ: Mapping[str, str], lock: int) -> subprocess.Po
     command = [sys.executable, "-P", "-m", "omegad", "gateway"]
     log = os.open(os.path.join(home, LOG), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
-        return subprocess.Popen(  # noqa: S603  our own module
-            command, env=given, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(lock,), start_new_session=True
-        )
+        return subprocess.Popen(command, env=given, cwd=home, stdin=lock, stdout=log, stderr=log, start_new_session=True)  # noqa: S603  our own module
     finally:
         os.close(log)
 
@@ -167,20 +162,19 @@ class Bridge:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
         self._connection: socket.socket | None = None
-        self._connected_at = 0.0
         self._failures = 0
         self._down = Lines()
         self._outgoing = bytearray()
         self._held: list[bytes] = []
         """Lines for the gateway that is yet to be connected, or to be introduced to."""
-        self._pending: dict[str, tuple[str, bytes]] = {}
-        """Requests by their ids, as JSON: the method and the line."""
+        self._pending: dict[str, bytes] = {}
+        """The lines of requests by their ids, as JSON."""
         self._introduction: list[bytes] = []
         """The lines of `initialize` and of the notification after it."""
         self._greeting: dict[str, Any] | None = None
-        """What is answered in the gateway's place, where it was not there at the beginning."""
+        """What is answered in the gateway's place, to a client that has introduced itself."""
         self._unheard: str | None = None
-        """The id of an introduction that is made again, the answer to which the client has had."""
+        """The id of an introduction that the gateway is yet to answer, and the client has had its answer to."""
 
     def run(self) -> None:
         """Carry lines until the host has no more to say, and has its answers."""
@@ -209,21 +203,23 @@ class Bridge:
             self._introduction = [line]
         elif method == "notifications/initialized":
             self._introduction.append(line)
-        if self._connection is None and self._greets(method, message):
+        if self._greets(method, message):
             return
         if method and "id" in message:
-            self._pending[json.dumps(message["id"])] = (method, line)
+            self._pending[json.dumps(message["id"])] = line
         if self._connection is None or self._unheard:
             self._held.append(line)
         else:
             self._outgoing += line + b"\n"
 
     def _greets(self, method: object, message: dict[str, Any]) -> bool:
-        """Answer in the words of a gateway that is not there yet, and start one; say whether that was possible."""
-        if method == "initialize" and connect(socket_of(self._environ)) is None:
-            with open(GREETING, "rb") as file:
-                self._greeting = json.load(file)
-            started(self._environ)
+        """Answer in the gateway's words, and start one where there is none; say whether that was possible."""
+        if method == "initialize":
+            self._greeting = greeting()
+            try:  # noqa: SIM105  contextlib takes 5 ms to import
+                started(self._environ)
+            except (OSError, CannotConnect):
+                pass  # as is said when something is asked of it
         if self._greeting is None or method not in {"initialize", "notifications/initialized", "tools/list"}:
             return False
         if method == "initialize":
@@ -262,26 +258,22 @@ class Bridge:
                 write(line)
                 if "method" not in message:
                     self._pending.pop(number, None)
+                    self._failures = 0
                 continue
             self._unheard = None
-            self._outgoing += b"".join(one + b"\n" for one in self._held)
-            self._held = []
+            self._pass_on()
 
     def _lose(self) -> None:
-        """Settle what was asked of a gateway that is gone: it is asked again, but for calls of tools that were sent, which are answered."""
+        """Keep what was asked of a gateway that is gone, to be asked of the next one."""
         assert self._connection
         self._connection.close()
         self._connection, self._unheard = None, None
-        self._failures = self._failures + 1 if time.monotonic() - self._connected_at < LASTING_S else 1
+        self._failures += 1
         self._outgoing.clear()
-        for number, (method, line) in list(self._pending.items()):
-            if method == "tools/call" and line not in self._held:
-                answer(number, result={"content": [{"type": "text", "text": LOST}], "isError": True})
-                del self._pending[number]
-        self._held = [line for _, line in self._pending.values()]
+        self._held = list(self._pending.values())
 
     def _reconnect(self) -> None:
-        """Find or start a gateway, and introduce the client to it where it had been introduced; end where that cannot be."""
+        """Find or start a gateway, and introduce the client to it where it has been introduced; end where that cannot be."""
         try:
             self._connection = connected(self._environ, self._failures)
         except (OSError, CannotConnect) as error:
@@ -289,14 +281,18 @@ class Bridge:
                 answer(number, error={"code": INTERNAL_ERROR, "message": str(error)})
             sys.stderr.write(f"omegad mcp: {error}\n")
             sys.exit(1)
-        self._connected_at = time.monotonic()
         self._down = Lines()
-        first, self._held = self._held, []
-        if self._introduction and not any(method == "initialize" for method, _ in self._pending.values()):
-            self._unheard = json.dumps(read_message(self._introduction[0])["id"])
-            self._held = [*self._introduction[1:], *(line for line in first if line not in self._introduction)]
-            first = self._introduction[:1]
-        self._outgoing += b"".join(line + b"\n" for line in first)
+        if self._introduction:
+            self._unheard = json.dumps(read_message(self._introduction[0]).get("id"))
+            self._outgoing += self._introduction[0] + b"\n"
+            self._held[:0] = self._introduction[1:]
+        else:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Send what was held."""
+        self._outgoing += b"".join(line + b"\n" for line in self._held)
+        self._held = []
 
 
 def read_message(line: bytes) -> dict[str, Any]:

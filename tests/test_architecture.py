@@ -188,6 +188,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "omegad.setup": {"omegad", "omegad.errors"},  # knows the hosts, and nothing of the daemon
     "omegad.mcp_bridge": set(),  # started for every session, without the packages of others
+    "omegad.versions": set(),  # what the gateway asks of bridges and of the daemon
     "omegad.projects": set(),  # the hooks of a session and its tools speak of one project
     "omegad.gateway": {
         "omegad.projects",
@@ -196,11 +197,15 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.rpc.client",
         "omegad.rpc.endpoint",
         "omegad.tools.protocol",
+        "omegad.versions",
     },  # a client of the socket like any other
+    "omegad.gateway_http": {"omegad.gateway"},
     "omegad.cli": {
         "omegad",
         "omegad.config",
         "omegad.gateway",
+        "omegad.gateway_http",
+        "omegad.versions",
         "omegad.daemon",  # within `serve` alone, see below
         "omegad.embedding.catalogue",
         "omegad.embedding.install",
@@ -280,6 +285,8 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.setup": STDLIB,
     "omegad.mcp_bridge": STDLIB,
     "omegad.gateway": STDLIB | {"anyio", "mcp", "msgspec"},
+    "omegad.gateway_http": STDLIB | {"anyio", "mcp", "pydantic", "starlette", "uvicorn"},
+    "omegad.versions": PURE,
     "omegad.rpc.protocol": STDLIB | {"msgspec"},
     "omegad.rpc.endpoint": STDLIB,
     "omegad.rpc.answers": STDLIB | {"msgspec"},

@@ -2,23 +2,31 @@
 
 import gc
 import os
+import secrets
+import signal
+import socket
 import sys
 import threading
+import time
 from argparse import Namespace
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import anyio
 
-from omegad import config
-from omegad.cli import starting
+from omegad import __version__, config
+from omegad.cli import printing, starting
 from omegad.cli.place import Place
 from omegad.errors import OmegadError, Unavailable
 from omegad.rpc import endpoint
+from omegad.rpc.client import Client
+from omegad.versions import is_older
 
 BRIDGE = Path(__file__).parents[1] / "mcp_bridge.py"
+LEAVING_S = 5.0
+TOKEN_BYTES = 32
 
 
 def bridge(arguments: Namespace, place: Place) -> int:
@@ -29,27 +37,96 @@ def bridge(arguments: Namespace, place: Place) -> int:
 
 def gateway(arguments: Namespace, place: Place) -> int:
     """Be the gateway until nobody needs it; sessions may connect while the SDK is being loaded, and the daemon is being started."""
-    del arguments
     if find_spec("mcp") is None:
         raise Unavailable("the SDK of MCP is not installed", hint="install the extra: pip install 'omegad[mcp]'")
     settings = config.load(place.paths, place.environ)
     endpoint.private_directory(place.paths.home)
-    with endpoint.lock(place.paths.gateway_lock), endpoint.listening(place.paths.gateway) as listener:
+    if arguments.token:
+        print(token_of(place.paths))
+        return 0
+    with ExitStack() as held:
+        _relieve(place.paths)
+        held.enter_context(endpoint.lock(place.paths.gateway_lock))
+        listener = held.enter_context(endpoint.listening(place.paths.gateway))
+        _lead_to(place.paths)
+        os.dup2(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), 0)  # which is the lock of starting, where a bridge does
+        web = _loopback(arguments.http, settings.gateway_port)
         ensure = partial(_ensure, place, threading.Lock())
         threading.Thread(target=_try, args=(ensure,), daemon=True).start()
         gc.disable()  # a tenth of what loading costs
         from omegad.gateway import Gateway  # noqa: PLC0415  the SDK, which no other verb needs
 
+        served = Gateway(place.paths.socket, ensure, settings.gateway_idle_s)
+        http = None
+        if web is not None:
+            from omegad.gateway_http import Http  # noqa: PLC0415  a web server, which few need
+
+            http = Http(web, token_of(place.paths), served.link).serve
         gc.enable()
-        anyio.run(Gateway(place.paths.socket, ensure, settings.gateway_idle_s).serve, listener)
+        anyio.run(served.serve, listener, held.close, http)
     return 0
 
 
+def token_of(paths: config.Paths) -> str:
+    """Return what programs show that ask over HTTP, made where there is none. Raises `Unavailable` for a file that others may read."""
+    with suppress(FileExistsError):
+        descriptor = os.open(paths.gateway_token, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with open(descriptor, "w", encoding="ascii") as file:  # noqa: PTH123  a descriptor
+            file.write(secrets.token_urlsafe(TOKEN_BYTES))
+    token = paths.gateway_token.read_text(encoding="utf-8").strip()
+    if len(token) < TOKEN_BYTES or paths.gateway_token.stat().st_mode & 0o077:
+        raise Unavailable(f"{paths.gateway_token} is no secret", hint="remove it: another one is made")
+    return token
+
+
+def _relieve(paths: config.Paths) -> None:
+    """Have the gateway that runs, if one does, take no more sessions and end with the last of those it has."""
+    deadline = time.monotonic() + LEAVING_S
+    if pid := endpoint.holder(paths.gateway_lock):
+        os.kill(pid, signal.SIGTERM)
+    while endpoint.holder(paths.gateway_lock) is not None and time.monotonic() < deadline:
+        time.sleep(starting.POLL_S)
+
+
+def _lead_to(paths: config.Paths) -> None:
+    temporary = paths.gateway_link.with_suffix(".new")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(paths.gateway)
+    temporary.replace(paths.gateway_link)
+
+
+def _loopback(asked: int | None, configured: int) -> socket.socket | None:
+    """Listen for HTTP; a port that was only configured and is taken is warned of, since sessions do without it."""
+    port = configured if asked is None else asked
+    if not port:
+        return None
+    try:
+        listener = socket.create_server(("127.0.0.1", port))
+    except (OSError, OverflowError) as error:
+        told = f"port {port} of 127.0.0.1 cannot be served: {error}"
+        if asked is not None:
+            raise Unavailable(told, hint="choose another: --http PORT") from error
+        printing.warn(told)
+        return None
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as its connections have it then: an answer is sent in two parts
+    return listener
+
+
 def _ensure(place: Place, starts: threading.Lock) -> None:
-    """Start the daemon unless it answers; of the sessions that need it at once, one does."""
+    """Start the daemon unless it answers, and in the place of an older one; of the sessions that need it at once, one does."""
     with starts:
+        if _is_outdated(place.paths):
+            starting.stop(place.paths)
         if starting.answering(place.paths) is None:
             starting.start(place)
+
+
+def _is_outdated(paths: config.Paths) -> bool:
+    try:
+        with Client(paths.socket, timeout_s=starting.PING_S) as client:
+            return is_older(client.call("system.ping")["version"], __version__)
+    except OmegadError:
+        return False
 
 
 def _try(ensure: "partial[None]") -> None:

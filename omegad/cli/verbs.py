@@ -68,7 +68,16 @@ MCP = (
         about="Be the MCP server that an agent's host starts: standard input and output, piped to the gateway",
         examples=("omegad mcp",),
     ),
-    Verb("gateway", "mcp.gateway", about="Run the gateway that serves MCP to all sessions; `omegad mcp` starts it when it is needed"),
+    Verb(
+        "gateway",
+        "mcp.gateway",
+        about="Run the gateway that serves MCP to all sessions; `omegad mcp` starts it when it is needed",
+        options=(
+            Option("http", "serve MCP over HTTP, too, at http://127.0.0.1:N/mcp, and do not end when idle", "integer"),
+            Option("token", "print the token that HTTP asks for, as in Authorization: Bearer TOKEN, and end", "flag"),
+        ),
+        examples=("omegad gateway --http 8377", "omegad gateway --token"),
+    ),
 )
 
 MEMORIES = (

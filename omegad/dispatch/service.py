@@ -4,6 +4,7 @@ import os
 import unicodedata
 from collections.abc import Callable
 from hashlib import blake2b
+from itertools import count
 
 import msgspec
 
@@ -50,10 +51,10 @@ class Service:
         except RecursionError as error:
             raise Invalid("the parameters are nested too deeply") from error
 
-    async def _answer(self, call: Call, params: bytes) -> object:
+    async def _answer(self, call: Call, params: bytes, delivery: RequestKey | None = None) -> object:
         method, request = parse(call.method, params)
         request = without_credentials(request)
-        context = RequestContext(client=call.peer.name or None, written=call.peer.written)
+        context = RequestContext(client=call.peer.name or None, written=call.peer.written, delivery=delivery)
         match method:
             case CommandMethod():
                 if (request_id := getattr(request, "request_id", None)) is not None:
@@ -68,9 +69,17 @@ class Service:
                 return await self._handlers[type(request)](request, call)
 
     async def _tool(self, request: CallTool, call: Call) -> ToolAnswer:
+        digest = digest_of(call.method, bytes(call.params))
+        asked = count()
+
         async def ask(method: str, /, **params: object) -> object:
             given = {name: value for name, value in params.items() if value is not None}
-            return await self._answer(Call(method, call.params, call.peer, call.notify), msgspec.json.encode(given))
+            key = None
+            if request.request_id is not None and isinstance(SERVED.get(method), CommandMethod):
+                # What a tool asks for may depend on what it has read, so the call is what must be the same, and the command's place in it.
+                key = RequestKey(client=call.peer.name, request_id=f"{request.request_id}/{digest.hex()}/{next(asked)}", params_digest=digest)
+            answer = await self._answer(Call(method, call.params, call.peer, call.notify), msgspec.json.encode(given), key)
+            return msgspec.json.decode(answer, type=SERVED[method].answer) if isinstance(answer, msgspec.Raw) else answer
 
         return await calling.call(request, ask, client=call.peer.name, now_us=self._clock.now_us())
 

@@ -33,6 +33,7 @@ class CallTool(Request, frozen=True, kw_only=True, tag="tools.call"):
     arguments: Annotated[dict[str, object], Meta(description="what it takes, as a JSON object")] = msgspec.field(default_factory=dict)
     session_id: Annotated[Word | None, Meta(description="the session that calls")] = None
     project: Annotated[Word | None, Meta(description="the project where the arguments name none")] = None
+    request_id: Annotated[Word | None, Meta(description="makes it safe to send again: the same call of the same id changes nothing twice")] = None
 
 
 class ToolDescription(msgspec.Struct, frozen=True, kw_only=True):

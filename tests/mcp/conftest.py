@@ -2,9 +2,10 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,14 @@ PROJECT = "/src/shop"
 class Host:
     """What starts sessions: the host of an agent, in a home of its own."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, bridge: Path = BRIDGE) -> None:
         self.home = home
+        self._bridge = bridge
         self.environ = {**home.environ, "CLAUDE_PROJECT_DIR": PROJECT}
 
     def command(self) -> StdioServerParameters:
         """What the host has been told to start."""
-        return StdioServerParameters(command=sys.executable, args=["-I", "-S", str(BRIDGE)], env=self.environ)
+        return StdioServerParameters(command=sys.executable, args=["-I", "-S", str(self._bridge)], env=self.environ)
 
     @asynccontextmanager
     async def session(self, **more: Any) -> AsyncIterator[ClientSession]:
@@ -41,13 +43,20 @@ class Host:
 
     def bridge(self, *messages: dict[str, Any]) -> subprocess.CompletedProcess[bytes]:
         """Run a bridge to its end, on these messages."""
-        said = b"".join(msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n" for message in messages)
-        command = [sys.executable, "-I", "-S", str(BRIDGE)]
-        return subprocess.run(command, input=said, env=self.environ, capture_output=True, check=False, timeout=60)
+        command = [sys.executable, "-I", "-S", str(self._bridge)]
+        return subprocess.run(command, input=lines(messages), env=self.environ, capture_output=True, check=False, timeout=60)
 
     def say(self, *messages: dict[str, Any]) -> list[dict[str, Any]]:
         """Return what a bridge answers to these messages."""
         return [msgspec.json.decode(line) for line in self.bridge(*messages).stdout.splitlines()]
+
+    def ask_gateway(self, *messages: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return what the gateway itself answers."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(self.home.paths.gateway))
+            connection.sendall(b"{}\n" + lines(messages))
+            with connection.makefile("rb") as answers:
+                return [msgspec.json.decode(answers.readline()) for message in messages if "id" in message]
 
     @property
     def gateway(self) -> int:
@@ -62,6 +71,10 @@ class Host:
         if pid := self.gateway:
             os.kill(pid, signal.SIGKILL)
             until(lambda: not is_alive(pid))
+
+
+def lines(messages: Sequence[dict[str, Any]]) -> bytes:
+    return b"".join(msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n" for message in messages)
 
 
 @pytest.fixture

@@ -123,6 +123,26 @@ async def test_the_profile_keeps_one_value_for_each_key_and_holds_in_every_proje
         assert {one["text"] for one in kept["preferences"]} == {"editor: helix", "tests: pytest"}
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("omega_store", {"content": "alpha is the first"}),
+        ("omega_profile", {"action": "update", "update": {"editor": "helix", "tests": "pytest"}}),  # asks for other things the second time
+    ],
+)
+async def test_a_call_that_is_sent_again_changes_nothing_and_answers_the_same(
+    paths: Paths, clock: FakeClock, name: str, arguments: dict[str, Any]
+) -> None:
+    async with agents(paths, clock) as (it, agent):
+        await agent.call("omega_profile", action="update", update={"editor": "vim"})
+        first = await it.caller.call("tools.call", name=name, arguments=arguments, request_id="s/1")
+        head = (await it.caller.call("system.status"))["log"]["head"]
+        assert await it.caller.call("tools.call", name=name, arguments=arguments, request_id="s/1") == first
+        assert (await it.caller.call("system.status"))["log"]["head"] == head
+        other = await it.caller.call("tools.call", name="omega_store", arguments={"content": "beta is the second"}, request_id="s/1")
+        assert other["structured"]["outcome"] == "stored"  # another call, whatever its id
+
+
 async def test_a_briefing_holds_what_is_of_the_project_or_of_all(paths: Paths, clock: FakeClock) -> None:
     async with agents(paths, clock) as (it, agent):
         shown = [
