@@ -46,6 +46,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """How long a stopping daemon gives running requests to end."""
     gateway_idle_s: Seconds = 3600.0
     """The gateway of MCP ends when no session has been connected for so long; the next one starts it again."""
+    push_guard: Literal["deny", "ask", "warn", "off"] = "deny"
+    """What becomes of a push that lacks what its remote has. Hooks read it themselves, at each push."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     event_types: dict[str, MemoryType] = {}
     """Memory types beside the built-in ones, by name; of a built-in one what is to be otherwise."""

@@ -215,7 +215,8 @@ OPERATING = (
         options=(
             Option(
                 "agents",
-                "claude-code, codex, cursor, gemini, vscode, copilot, devin, zed, opencode; those found when left out. Or: plugin DIR",
+                "claude-code, codex, cursor, gemini, vscode, copilot, devin, zed, opencode; those found when left out. Or: plugin DIR. "
+                "Or: git-hook, which guards the pushes of the repository in this folder",
                 is_given=True,
                 is_many=True,
             ),
@@ -224,7 +225,13 @@ OPERATING = (
             Option("check", "say whether what is written is as it should be, and write nothing", "flag"),
             Option("project", "use the files of the project in this folder, where an agent has some", "flag"),
         ),
-        examples=("omegad setup", "omegad setup claude-code codex --yes", "omegad setup --remove", "omegad setup plugin ./omegad-plugin"),
+        examples=(
+            "omegad setup",
+            "omegad setup claude-code codex --yes",
+            "omegad setup --remove",
+            "omegad setup plugin ./omegad-plugin",
+            "omegad setup git-hook",
+        ),
     ),
     Verb(
         "doctor",

@@ -46,6 +46,7 @@ PLAIN = {
     "prompt.submitted@1": {"host", "delivery"},
     "turn.ended@1": {"host", "delivery"},
     "session.ended@1": {"host", "delivery"},
+    "git.push_checked@1": {"how", "host", "verdict", "delivery"},
     "payload.erased@1": set(),
 }
 
