@@ -81,9 +81,11 @@ def check(push: Push, within_s: float) -> Checked | None:
     return judged(repository, remote, [(one, there.get(one.ref)) for one in pushed])
 
 
-def judged(repository: Repository, remote: str, pushed: list[tuple[Pushed, str | None]]) -> Checked:
-    """Compare what is pushed with where the remote's branches are."""
+def judged(repository: Repository, remote: str, pushed: list[tuple[Pushed, str | None]], *, is_forced: bool = False) -> Checked:
+    """Compare what is pushed with where the remote's branches are; *is_forced* says that what lacks anything must be forced, to have come so far."""
     refs = tuple(_compared(repository, one, remote_sha) for one, remote_sha in pushed)
+    if is_forced:
+        refs = tuple(ref._replace(is_forced=ref.found == "stale") for ref in refs)
     reasons = [_reason(remote, one, ref) for (one, _), ref in zip(pushed, refs, strict=True) if ref.found in STOPPING]
     return Checked(remote, refs, "\n".join(reasons))
 
