@@ -79,6 +79,11 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
         return self.home / "spool"
 
     @property
+    def identity(self) -> Path:
+        """Where a person says who the agent is, a git repository."""
+        return self.home / "identity"
+
+    @property
     def lock(self) -> Path:
         """Held by the daemon that serves the home."""
         return self.home / "omegad.lock"

@@ -23,6 +23,7 @@ from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, FileRecord, Manifest
 from omegad.events.git import CheckedRef, GitPushChecked
+from omegad.events.identity import IdentityChanged
 from omegad.events.memory import (
     EdgeType,
     MemoryContradicted,
@@ -211,6 +212,10 @@ def session_ended(after: Position = 0, **changes: Any) -> SessionEnded:
 def push_checked(*refs: CheckedRef, **changes: Any) -> GitPushChecked:
     known: dict[str, Any] = {"how": "command", "host": "codex", "remote": "origin", "verdict": "denied", "reason": "stale", "refs": refs}
     return GitPushChecked(**{**known, "delivery": delivery()} | changes)
+
+
+def identity_changed(file: str = "IDENTITY.md", content: str | None = "Terse.", revision: str | None = None) -> IdentityChanged:
+    return IdentityChanged(file=file, content=content, sha256=None if content is None else sha256(content.encode()).hexdigest(), revision=revision)
 
 
 def surfaced(*memory_ids: str, how: How = "briefing", **changes: Any) -> MemorySurfaced:

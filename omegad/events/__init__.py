@@ -6,6 +6,7 @@ the old shape's golden file is kept, and `upcasting` learns the step.
 """
 
 from omegad.events.git import GitPushChecked
+from omegad.events.identity import IdentityChanged
 from omegad.events.memory import (
     MemoryContradicted,
     MemoryDeleted,
@@ -54,6 +55,7 @@ AnyEvent = (
     | TurnEnded
     | SessionEnded
     | GitPushChecked
+    | IdentityChanged
     | PayloadErased
 )
 

@@ -15,6 +15,7 @@ from tests.builders import (
     evolved,
     excerpt,
     expired,
+    identity_changed,
     linked,
     promoted,
     prompt_submitted,
@@ -67,6 +68,9 @@ LOG: tuple[Event, ...] = (
     session_ended(),
     push_checked(CheckedRef(ref="refs/heads/main", local_sha="a", remote_sha="b", found="stale", is_forced=True, lacks=1, commits=("b Ann: x",))),
     push_checked(verdict="allowed"),
+    identity_changed(),
+    identity_changed("USER.md", "Ann", "ab12345"),
+    identity_changed("IDENTITY.md", None),
 )
 
 PINNED: dict[str, tuple[int, str]] = {
@@ -79,6 +83,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "audit": (2, "d226ed0af6a52b527c454422277de2dc"),
     "retrievals": (2, "8449ec9255d8ffabd11b0d43b391d90e"),
     "conversations": (1, "7271edfc96a2b222f767feead7d24159"),
+    "identity": (1, "6c0425d41550e900d17355606cfe9f09"),
     "git_events": (1, "f14c89bc1d73b677575b91b06637bffc"),
 }
 
