@@ -6,16 +6,16 @@ what is known there of a remote. What it finds is told to the daemon by whoever 
 
 import json
 import os
-import subprocess
 import sys
 import time
-import tomllib
 from os.path import join
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from omegad.push_guard.checking import HEADS, NOTHING, Checked, Pushed, check, judged, listed
 from omegad.push_guard.commands import Push, pushes, pushes_of_words
-from omegad.push_guard.repository import LIMIT_S, Repository
+
+if TYPE_CHECKING:
+    from omegad.push_guard.checking import Checked
+    from omegad.push_guard.repository import Repository
 
 MODES = {"deny": "denied", "ask": "asked", "warn": "warned"}
 """What is done about a push that is to be stopped, and what is said to have been done; anything else is nothing."""
@@ -23,7 +23,7 @@ BEFORE_TOOL = frozenset(("pretooluse", "beforetool", "beforeshellexecution"))
 PUSHES_MAX = 8
 HEAD = "omegad's push guard stopped this push."
 WARNING = "omegad's push guard would not push this."
-CANNOT_ASK = ("codex", "gemini")
+CANNOT_ASK = ("codex",)
 
 
 class Guarded(NamedTuple):
@@ -41,6 +41,8 @@ def mode_of(home: str) -> str:
         return mode
     try:
         with open(join(home, "config.toml"), "rb") as file:
+            import tomllib
+
             return str(tomllib.load(file).get("push_guard", "deny"))
     except (OSError, ValueError):
         return "deny"
@@ -55,6 +57,11 @@ def before_tool(payload: bytes, host: str, home: str) -> Guarded:
         tool_input = json.loads(tool_input)
     mode = mode_of(home)
     found = _pushes(said, tool_input) if mode in MODES and fired.lower() in BEFORE_TOOL and isinstance(tool_input, dict) else []
+    if not found:
+        return Guarded(payload)
+    from omegad.push_guard.checking import check
+    from omegad.push_guard.repository import LIMIT_S
+
     deadline = time.monotonic() + LIMIT_S
     checked = [one for push in found if (one := check(push, deadline - time.monotonic()))]
     stopped = [one for one in checked if one.is_stopped]
@@ -64,6 +71,9 @@ def before_tool(payload: bytes, host: str, home: str) -> Guarded:
 
 def pre_push(arguments: list[str], home: str) -> Guarded:
     """Look at what git is about to push, which it says on standard input, and print why it is stopped; see githooks(5)."""
+    from omegad.push_guard.checking import HEADS, NOTHING, Checked, Pushed, judged
+    from omegad.push_guard.repository import Repository
+
     remote = (arguments or ["origin"])[0]
     payload: dict[str, Any] = {"hook_event_name": "pre-push", "cwd": os.getcwd(), "session_id": os.environ.get("CLAUDE_CODE_SESSION_ID") or None}
     mode = mode_of(home)
@@ -105,7 +115,7 @@ def answer(host: str, fired: str, mode: str, reasons: list[str]) -> dict[str, An
         case "cursor":
             return {"permission": mode, "user_message": text, "agent_message": text}
         case "gemini":
-            return {"decision": mode, "reason": text}
+            return {"decision": mode, "reason": text, "systemMessage": text}
         case "copilot":
             return {"permissionDecision": mode, "permissionDecisionReason": text}
         case _:
@@ -124,7 +134,7 @@ def _pushes(said: dict[str, Any], tool_input: dict[str, Any]) -> list[Push]:
     return pushes(command, folder)[:PUSHES_MAX] if isinstance(command, str) else []
 
 
-def _told(checked: list[Checked], mode: str) -> bytes:
+def _told(checked: "list[Checked]", mode: str) -> bytes:
     return json.dumps([one.told(MODES[mode] if one.is_stopped else "allowed") for one in checked]).encode() if checked else b""
 
 
@@ -144,8 +154,10 @@ def _host(said: dict[str, Any], fired: str, host: str) -> str:
     return "codex" if is_codex else host
 
 
-def _diverged(repository: Repository, remote: str) -> str:
+def _diverged(repository: "Repository", remote: str) -> str:
     """Return what to say where git itself pushes nothing: what the branch lacks of the remote's, as far as is known here, which may be why."""
+    from omegad.push_guard.checking import HEADS, listed
+
     branch = repository.branch
     follows = repository.setting(f"branch.{branch}.merge") if repository.setting(f"branch.{branch}.remote") == remote else None
     there = f"{remote}/{(follows or branch or '').removeprefix(HEADS)}"
@@ -158,6 +170,8 @@ def _diverged(repository: Repository, remote: str) -> str:
 
 def _parent() -> list[str]:
     """Return the words of the command that runs the hook, which is git's."""
+    import subprocess
+
     shown = subprocess.run(["ps", "-o", "args=", "-p", str(os.getppid())], capture_output=True, text=True, check=False)
     return [word.partition("=")[0] for word in shown.stdout.split()]
 

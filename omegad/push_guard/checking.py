@@ -204,4 +204,4 @@ def _pushed(repository: Repository, refspec: str, *, is_forced: bool) -> Pushed 
     elif not ref.startswith("refs/") and not full.startswith("refs/tags/"):
         ref = f"{HEADS}{ref}"
     sha = repository.commit(source)
-    return Pushed(ref, source, sha, is_forced) if sha and ref.startswith(HEADS) else None
+    return Pushed(ref, full.removeprefix(HEADS) or source, sha, is_forced) if sha and ref.startswith(HEADS) else None
