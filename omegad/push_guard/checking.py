@@ -77,7 +77,7 @@ def check(push: Push, within_s: float) -> Checked | None:
         return Checked(remote, (), str(unforeseen))
     there = repository.refs_at(remote, [one.ref for one in pushed]) if pushed else {}
     if isinstance(there, str):
-        return Checked(remote, tuple(Ref(one.ref, one.sha, None, "unasked", one.is_forced) for one in pushed), f"{remote} did not answer: {there}")
+        return Checked(remote, tuple(Ref(one.ref, one.sha, None, "unasked", one.is_forced) for one in pushed), f"{remote} was not heard: {there}")
     return judged(repository, remote, [(one, there.get(one.ref)) for one in pushed])
 
 

@@ -22,6 +22,8 @@ QUIET = {
 """Nobody is there to be asked for a password, and looking changes nothing."""
 ABROAD = ("-c", "safe.bareRepository=explicit")  # none that a clone has brought along, whose configuration could run anything
 SSH = "-o BatchMode=yes -o ControlMaster=no"  # one that stayed in the background would keep the pipe open
+PROGRAMS = ("core.sshcommand", "core.gitproxy", "core.askpass")
+PROGRAM_ENDS = (".uploadpack", ".vcs", ".helper")
 LACKS_MAX = 5
 LINE_CHARACTERS = 120
 
@@ -63,13 +65,25 @@ class Repository:
             return Done(process.returncode, out, err)
 
     @cached_property
+    def _configured(self) -> list[tuple[str, str, str]]:
+        """What is configured, in order: who says so, the key with its section and name in lower case, and the value."""
+        words = self.run("config", "--null", "--show-scope", "--get-regexp", r"^(remote|branch|push|core|credential)\.").out.split("\0")
+        entries = ((scope, *entry.partition("\n")) for scope, entry in zip(words[::2], words[1::2], strict=False))
+        return [(scope, key, value) for scope, key, _, value in entries]
+
+    @cached_property
     def settings(self) -> dict[str, list[str]]:
-        """What is configured of remotes, branches and pushing, every value of each key; sections and names in lower case."""
+        """Every value of each key."""
         found: dict[str, list[str]] = {}
-        for entry in self.run("config", "--null", "--get-regexp", r"^(remote|branch|push|core)\.").out.split("\0"):
-            key, _, value = entry.partition("\n")
+        for _, key, value in self._configured:
             found.setdefault(key, []).append(value)
         return found
+
+    @property
+    def own_program(self) -> str | None:
+        """A program that the repository itself names for the way to a remote: no one has agreed yet that it is run."""
+        named = (key for scope, key, _ in self._configured if scope in ("local", "worktree"))
+        return next((key for key in named if key in PROGRAMS or key.endswith(PROGRAM_ENDS)), None)
 
     def setting(self, *keys: str) -> str | None:
         """Return the latest value of the first of these keys that has one."""
@@ -85,7 +99,9 @@ class Repository:
         return {key[len("remote.") : -len(".url")] for key in self.settings if key.startswith("remote.") and key.endswith(".url")}
 
     def refs_at(self, remote: str, refs: list[str]) -> dict[str, str] | str:
-        """Ask a remote where its refs are; return the words of what went wrong where it does not answer."""
+        """Ask a remote where its refs are; return the words of what went wrong where it does not answer, or is not to be asked."""
+        if program := self.own_program:
+            return f"it is to be reached by a program that this repository names, {program}, and nobody has agreed to that yet"
         ssh = os.environ.get("GIT_SSH_COMMAND") or self.setting("core.sshcommand") or "ssh"
         quiet = {} if "GIT_SSH" in os.environ and "GIT_SSH_COMMAND" not in os.environ else {"GIT_SSH_COMMAND": f"{ssh} {SSH}"}
         asked = self.setting(f"remote.{remote}.pushurl") or remote

@@ -104,16 +104,26 @@ def test_a_remote_that_does_not_answer_lets_pass_and_is_recorded(home: Home, rac
     assert race.told(home, race.second, "git push origin HEAD:main") is None
     (push,) = json.loads(spooled(home)[0].read_bytes())["pushes"]
     assert (push["verdict"], push["refs"][0]["found"]) == ("allowed", "unasked")
-    assert "did not answer" in push["reason"]
+    assert "was not heard" in push["reason"]
 
 
-def test_a_remote_that_never_answers_is_not_waited_for(race: Race) -> None:
+def test_a_remote_that_never_answers_is_not_waited_for(race: Race, monkeypatch: pytest.MonkeyPatch) -> None:
     race.git(race.second, "remote", "set-url", "origin", "ssh://nobody@example.invalid/x")
-    race.git(race.second, "config", "core.sshCommand", "sh -c 'sleep 60'")
-    found = checking.check(Push(str(race.second), (), ("origin", STALE)), 0.5)
+    monkeypatch.setenv("GIT_SSH_COMMAND", "sh -c 'sleep 60'")
+    found = checking.check(Push(str(race.second), (), ("origin", STALE)), 2.0)
     assert found is not None
     assert not found.is_stopped
     assert "no answer in time" in found.reason
+
+
+@pytest.mark.parametrize("setting", ["core.sshCommand", "remote.origin.uploadpack", "credential.helper", "credential.https://x.helper"])
+def test_a_program_that_the_repository_names_is_not_run_before_anybody_agrees(home: Home, race: Race, setting: str) -> None:
+    trace = race.folder / "trace"
+    race.git(race.second, "config", setting, f"!touch {trace}; touch {trace}")
+    assert race.told(home, race.second, f"git push origin {STALE}") is None
+    (push,) = json.loads(spooled(home)[0].read_bytes())["pushes"]
+    assert setting.lower() in push["reason"]
+    assert not trace.exists()
 
 
 @pytest.mark.parametrize(("mode", "decision"), [("ask", "ask"), ("warn", None), ("off", None)])
