@@ -48,6 +48,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The gateway of MCP ends when no session has been connected for so long; the next one starts it again."""
     gateway_port: Annotated[int, Meta(ge=0, le=65_535)] = 0
     """The gateway of MCP serves HTTP, too, at this port of 127.0.0.1; 0 is none."""
+    push_guard: Literal["deny", "ask", "warn", "off"] = "deny"
+    """What becomes of a push that lacks what its remote has. Hooks read it themselves, at each push."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     event_types: dict[str, MemoryType] = {}
     """Memory types beside the built-in ones, by name; of a built-in one what is to be otherwise."""
@@ -77,6 +79,11 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
     def spool(self) -> Path:
         """Where hooks leave what no daemon took."""
         return self.home / "spool"
+
+    @property
+    def identity(self) -> Path:
+        """Where a person says who the agent is, a git repository."""
+        return self.home / "identity"
 
     @property
     def lock(self) -> Path:

@@ -1,4 +1,6 @@
-"""What a coding agent's host runs at each hook: passes the host's JSON on to the daemon and prints its answer. The exit status is 0, always.
+"""What a coding agent's host runs at each hook: passes the host's JSON on to the daemon and prints its answer.
+
+The exit status is 0, always, but for `pre-push`, which git runs, and which is for the push guard to say.
 
 Run as `PYTHON -I -S hook_client.py EVENT`, so it imports nothing of omegad, and only modules that cost next to nothing: starting the
 interpreter is most of what a hook costs. Where no daemon answers within the deadline, what happened goes to the spool of the home, one file
@@ -21,35 +23,63 @@ SPOOL_FILES_MAX = 5_000
 SPOOL_BYTES_MAX = 64 << 20
 SOCKET_PATH_BYTES_MAX = 103
 HOSTS = ((b"CURSOR_VERSION", b"cursor"), (b"GEMINI_PROJECT_DIR", b"gemini"), (b"CLAUDE_PROJECT_DIR", b"claude-code"))
+BEFORE_TOOL = ("", "pretooluse", "beforetool", "beforeshellexecution")
+PRE_PUSH = "pre-push"
 LOST = (b'"code":-32700', b'"code":-32600', b'"code":-32602')  # what the daemon can never read
 
 
-def main(event: str) -> None:
-    """Pass one hook on."""
-    payload = read_stdin()
-    if payload is None:
-        return
-    now_us, delivery_id = time.time_ns() // 1000, posix.urandom(16).hex().encode()
+def main(event: str, arguments: list[str]) -> int:
+    """Pass one hook on, and return the exit status."""
+    home, pushes, verdict, status = find_home(), b"", b"", 0
+    host = next((host for variable, host in HOSTS if variable in posix.environ), b"")
+    payload = None if event == PRE_PUSH else read_stdin()
     name = "".join(letter for letter in event if letter.isalnum() and letter.isascii())[:64]
-    home = find_home()
+    if event == PRE_PUSH or (payload is not None and b"push" in payload and b"git" in payload and name.lower() in BEFORE_TOOL):
+        payload, pushes, verdict, status = guard(payload, arguments, host, home)
+    if verdict:
+        write(verdict)
+    try:
+        if payload is not None:
+            deliver(name, payload, host, home, pushes, is_told=bool(verdict))
+    except Exception:
+        pass  # what is said already holds, whoever hears of it
+    return status
+
+
+def deliver(name: str, payload: bytes, host: bytes, home: bytes, pushes: bytes, *, is_told: bool) -> None:
+    """Tell the daemon, or the spool, and print what the daemon has for the host, unless that is told something already."""
+    now_us, delivery_id = time.time_ns() // 1000, posix.urandom(16).hex().encode()
     wait_s = LONG_S if name.lower() in PATIENT else SHORT_S
     if is_stuck(home + b"/spool", now_us):
         wait_s = STUCK_S
     seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now_us // 1_000_000)).encode()
-    host = next((host for variable, host in HOSTS if variable in posix.environ), b"")
-    params = b'{"event":"%s","delivery_id":"%s","occurred_at":"%s.%06dZ","host":"%s","payload":%s' % (
+    params = b'{"event":"%s","delivery_id":"%s","occurred_at":"%s.%06dZ","host":"%s","payload":%s%s' % (
         name.encode(),
         delivery_id,
         seconds,
         now_us % 1_000_000,
         host,
         payload,
+        pushes,
     )
     answer = ask(sockets(home), params + b',"answer_within_ms":%d}' % (wait_s * 1000), time.monotonic() + wait_s)
     if answer is None:
         spool(home + b"/spool", b"%020d-%s.json" % (now_us, delivery_id), params + b"}")
-    elif b'"stdout":""' not in answer:
+    elif not is_told and b'"stdout":""' not in answer:
         tell(answer)
+
+
+def guard(payload: bytes | None, arguments: list[str], host: bytes, home: bytes) -> tuple[bytes | None, bytes, bytes, int]:
+    """Let the push guard look: the payload, what it found as a parameter, what the host is told, and the exit status."""
+    sys.path.append(__file__.rpartition("/omegad/")[0])
+    try:
+        from omegad import push_guard
+
+        where = home.decode("utf-8", "surrogateescape")
+        found = push_guard.pre_push(arguments, where) if payload is None else push_guard.before_tool(payload, host.decode(), where)
+    except Exception:
+        return payload, b"", b"", 0  # whatever it stumbles over, nobody is kept from pushing
+    return found.payload, b',"pushes":%s' % found.pushes if found.pushes else b"", found.stdout, found.status
 
 
 def read_stdin() -> bytes | None:
@@ -155,9 +185,13 @@ def tell(answer: bytes) -> None:
     text = answer.decode("utf-8", "replace")
     start = text.find(key)
     if start >= 0:
-        data = scanstring(text, start + len(key))[0].encode("utf-8", "replace")
-        while data:
-            data = data[posix.write(1, data) :]
+        write(scanstring(text, start + len(key))[0].encode("utf-8", "replace"))
+
+
+def write(data: bytes) -> None:
+    """Print bytes."""
+    while data:
+        data = data[posix.write(1, data) :]
 
 
 def is_stuck(folder: bytes, now_us: int) -> bool:
@@ -197,8 +231,9 @@ def spool(folder: bytes, name: bytes, data: bytes) -> None:
 
 
 if __name__ == "__main__":
+    STATUS = 0
     try:
-        main(sys.argv[1] if len(sys.argv) > 1 else "")
+        STATUS = main(sys.argv[1] if len(sys.argv) > 1 else "", sys.argv[2:])
     except BaseException:
         pass  # a host takes any other end for a verdict, or shows it to the person
-    posix._exit(0)
+    posix._exit(STATUS)

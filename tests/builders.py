@@ -22,6 +22,8 @@ from omegad.daemon import VOCABULARY, Daemon
 from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, FileRecord, Manifest
+from omegad.events.git import CheckedRef, GitPushChecked
+from omegad.events.identity import IdentityChanged
 from omegad.events.memory import (
     EdgeType,
     MemoryContradicted,
@@ -205,6 +207,15 @@ def turn_ended(text: str | None = "it is faster", **changes: Any) -> TurnEnded:
 def session_ended(after: Position = 0, **changes: Any) -> SessionEnded:
     known: dict[str, Any] = {"host": "claude-code", "reason": "logout", "after": after, "delivery": delivery()}
     return SessionEnded(**known | changes)
+
+
+def push_checked(*refs: CheckedRef, **changes: Any) -> GitPushChecked:
+    known: dict[str, Any] = {"how": "command", "host": "codex", "remote": "origin", "verdict": "denied", "reason": "stale", "refs": refs}
+    return GitPushChecked(**{**known, "delivery": delivery()} | changes)
+
+
+def identity_changed(file: str = "IDENTITY.md", content: str | None = "Terse.", revision: str | None = None) -> IdentityChanged:
+    return IdentityChanged(file=file, content=content, sha256=None if content is None else sha256(content.encode()).hexdigest(), revision=revision)
 
 
 def surfaced(*memory_ids: str, how: How = "briefing", **changes: Any) -> MemorySurfaced:

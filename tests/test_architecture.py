@@ -71,7 +71,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.methods": {"omegad.commands", "omegad.hooks", "omegad.method", "omegad.queries", "omegad.tools"},
     "omegad.tools": {"omegad.errors", "omegad.method", "omegad.queries.query", "omegad.times"},  # a tool knows methods by their names alone
     "omegad.describe": {"omegad", "omegad.method", "omegad.methods", "omegad.tools"},
-    "omegad.hook_client": set(),  # every import is paid for at every hook
+    "omegad.hook_client": {"omegad.push_guard"},  # every import is paid for at every hook, and this one at a push alone
+    "omegad.push_guard": {"omegad"},
     "omegad.hooks": {
         "omegad.projects",
         "omegad.commands",
@@ -270,6 +271,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.methods": PURE,
     "omegad.tools": PURE | {"msgspec"},
     "omegad.hook_client": STDLIB,
+    "omegad.push_guard": STDLIB,
     "omegad.hooks": PURE | {"msgspec"},
     "omegad.hooks.hosts": PURE | {"msgspec"},
     "omegad.hooks.surfacing": PURE | {"msgspec", "pathlib"},

@@ -19,6 +19,7 @@ SENTENCES = MappingProxyType(
         "memory.promote": "promoted {memory_id}; it is {status}",
         "memory.link": "linked {memory_id} to {target_id} at position {position}",
         "memory.unlink": "unlinked {memory_id} from {target_id} at position {position}",
+        "context.assemble": "{text}",
         "system.ping": "omegad {version} answers: process {pid}",
         "system.metrics": "{text}",
     }

@@ -10,21 +10,29 @@ from omegad.cli.findings import Finding, doubtful, failed, ok
 from omegad.cli.place import Place
 from omegad.cli.printing import is_terminal, painted, safe, warn, write_json
 from omegad.errors import NotFound, OmegadError
-from omegad.setup import planning, plugin
+from omegad.setup import git_hook, planning, plugin
 from omegad.setup.commands import installed
 from omegad.setup.files import Originals
 from omegad.setup.hosts import Host
 from omegad.setup.planning import Change, World
 
-PLUGIN = "plugin"
 COLOURS = {"+": "green", "-": "red", "@": "dim"}
 DONE = {"create": "created", "change": "changed", "delete": "deleted"}
 
 
 def run(arguments: Namespace, place: Place) -> int:
+    """Set up agents, or write a plugin, or the hook of git."""
+    match arguments.agents:
+        case ["plugin", *_]:
+            return _write_plugin(arguments)
+        case ["git-hook", *_]:
+            return _set_up_git_hook(arguments, place)
+        case _:
+            return _set_up_agents(arguments, place)
+
+
+def _set_up_agents(arguments: Namespace, place: Place) -> int:
     """Show what is to be changed in the files of the agents named, or found; then do it, if that is wanted."""
-    if arguments.agents[:1] == [PLUGIN]:
-        return _write_plugin(arguments)
     world = world_of(place, project=Path.cwd() if arguments.project else None)
     hosts = _hosts(arguments, world)
     changes = planning.plan(hosts, world, removing=arguments.remove)
@@ -89,7 +97,7 @@ def _check(arguments: Namespace, hosts: list[Host], changes: list[Change]) -> in
     is_right = all(change.state == "right" for change in changes)
     if arguments.json:
         write_json({"ok": is_right, "agents": [host.name for host in hosts], "files": [_described(change) for change in changes]})
-    elif not hosts:
+    elif not (hosts or changes):
         print("omegad is set up for no agent")
     else:
         for change in changes:
@@ -166,7 +174,7 @@ def _write_plugin(arguments: Namespace) -> int:
     """Write the folder of a Claude Code plugin."""
     from omegad.cli.arguments import WrongUsage  # noqa: PLC0415  the rest of the module is not about usage
 
-    if len(arguments.agents) != len((PLUGIN, "DIR")):
+    if len(arguments.agents) != len(("plugin", "DIR")):
         raise WrongUsage("`omegad setup plugin` takes the folder to write")
     folder = Path(arguments.agents[1]).expanduser().absolute()
     written = plugin.write(folder, installed())
@@ -176,3 +184,25 @@ def _write_plugin(arguments: Namespace) -> int:
         print(f"wrote a Claude Code plugin of {len(written)} files to {folder}")
         print(f"try it with `claude --plugin-dir {folder}`; use it instead of `omegad setup claude-code`, not beside it: its hooks would run twice")
     return 0
+
+
+def _set_up_git_hook(arguments: Namespace, place: Place) -> int:
+    """Write, check or take away the push guard of the repository at hand."""
+    from omegad.cli.arguments import WrongUsage  # noqa: PLC0415  the rest of the module is not about usage
+
+    if len(arguments.agents) > 1 or arguments.project:
+        raise WrongUsage("`omegad setup git-hook` is about the repository in this folder, and takes nothing else")
+    world = world_of(place)
+    change = git_hook.plan(git_hook.place(Path.cwd()), world.commands, removing=arguments.remove)
+    if arguments.check:
+        return _check(arguments, [], [change])
+    if not arguments.json:
+        _show([change])
+    is_to_do = _is_agreed(arguments, [change])
+    if is_to_do:
+        git_hook.carry_out(change, world.originals, removing=arguments.remove)
+    if arguments.json:
+        write_json({"written": is_to_do, "files": [_described(change)], "next": {}})
+    elif is_to_do:
+        print(f"{DONE[change.state]} {change.path}")
+    return 1 if change.problem else 0

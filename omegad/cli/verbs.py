@@ -35,6 +35,8 @@ class Verb(NamedTuple):
 
 
 GROUPS = {
+    "context": "Put together what an agent should have before it",
+    "identity": "Say who the agent is, and for whom it works, in files that every context begins with",
     "system": "Ask the service about itself",
     "tool": "Record what agents do with their tools",
     "tools": "List and call the tools that agents are given",
@@ -167,6 +169,13 @@ MEMORY = (
     Verb("memory upsert", "memories.store", "memory.upsert", given=("content",)),
 )
 
+IDENTITY = (
+    Verb("identity init", "identity.init", about="Make the folder of these files, a git repository in the home, and record what they say"),
+    Verb("identity commit", "identity.commit", about="Commit what has changed in these files, and record it"),
+    Verb("identity show", "identity.show", "identity.get"),
+    Verb("context assemble", "sentences.say", "context.assemble", examples=('omegad context assemble --project shop --query "the export"',)),
+)
+
 OPERATING = (
     Verb(
         "log",
@@ -224,7 +233,8 @@ OPERATING = (
         options=(
             Option(
                 "agents",
-                "claude-code, codex, cursor, gemini, vscode, copilot, devin, zed, opencode; those found when left out. Or: plugin DIR",
+                "claude-code, codex, cursor, gemini, vscode, copilot, devin, zed, opencode; those found when left out. Or: plugin DIR. "
+                "Or: git-hook, which guards the pushes of the repository in this folder",
                 is_given=True,
                 is_many=True,
             ),
@@ -233,7 +243,13 @@ OPERATING = (
             Option("check", "say whether what is written is as it should be, and write nothing", "flag"),
             Option("project", "use the files of the project in this folder, where an agent has some", "flag"),
         ),
-        examples=("omegad setup", "omegad setup claude-code codex --yes", "omegad setup --remove", "omegad setup plugin ./omegad-plugin"),
+        examples=(
+            "omegad setup",
+            "omegad setup claude-code codex --yes",
+            "omegad setup --remove",
+            "omegad setup plugin ./omegad-plugin",
+            "omegad setup git-hook",
+        ),
     ),
     Verb(
         "doctor",
@@ -243,9 +259,9 @@ OPERATING = (
     ),
 )
 
-ALL = (*DAEMON, *MCP, *MEMORIES, *MEMORY, *OPERATING)
+ALL = (*DAEMON, *MCP, *MEMORIES, *MEMORY, *IDENTITY, *OPERATING)
 
 WITHOUT_VERB = frozenset(
-    {"hook.dispatch", "log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"}
+    {"hook.dispatch", "identity.record", "log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"}
 )
 """Methods that the verbs above ask in their own ways."""

@@ -5,6 +5,8 @@ Invariant: a released event never changes incompatibly. A field may be added wit
 the old shape's golden file is kept, and `upcasting` learns the step.
 """
 
+from omegad.events.git import GitPushChecked
+from omegad.events.identity import IdentityChanged
 from omegad.events.memory import (
     MemoryContradicted,
     MemoryDeleted,
@@ -52,6 +54,8 @@ AnyEvent = (
     | PromptSubmitted
     | TurnEnded
     | SessionEnded
+    | GitPushChecked
+    | IdentityChanged
     | PayloadErased
 )
 

@@ -14,6 +14,7 @@ from omegad.events.session import Delivery, MemorySurfaced, PromptSubmitted, Ses
 from omegad.events.tool import ToolCalled
 from omegad.hooks import hosts, surfacing
 from omegad.hooks.hosts import Hook
+from omegad.hooks.pushes import CheckedPush, checked
 from omegad.hooks.surfacing import Shown
 from omegad.log.decision import Decision
 from omegad.log.event import Event, Excerpt, NewEvent
@@ -44,6 +45,7 @@ class DispatchHook(Command, frozen=True, kw_only=True, tag="hook.dispatch"):
     occurred_at: Annotated[str | None, Meta(description="when it happened, like 2026-01-31T09:30:00Z")] = None
     host: Annotated[str, Meta(max_length=64, description="which host it seems to be: claude-code, codex, cursor, gemini, …")] = ""
     answer_within_ms: Annotated[int, Meta(ge=0, description="how long after it happened somebody reads the answer")] | None = None
+    pushes: Annotated[tuple[CheckedPush, ...], Meta(max_length=16, description="what the push guard found of the pushes in it")] = ()
     is_spooled: Annotated[bool, Meta(description="whether nobody reads the answer")] = False
 
 
@@ -116,27 +118,27 @@ async def _shown(services: Services, hook: Hook, project: str | None) -> Shown |
 
 def dispatch(command: DispatchHook, prepared: PreparedHook | None, state: DecisionState, now_us: int) -> Decision:
     """Decide what a hook comes to: its event, unless it came before, and what its agent is told, unless nobody reads that any more."""
-    if prepared is None or _is_known(prepared, state, now_us):
+    if prepared is None or _is_known(prepared, state, now_us, has_pushes=bool(command.pushes)):
         return Decision(answer=HookAnswer())
     hook = prepared.hook
     happened = _happened(prepared, state)
     shown = prepared.shown
     is_over = command.answer_within_ms is not None and now_us - (prepared.occurred_at or now_us) > command.answer_within_ms * 1_000
     told = "" if shown is None or is_over or _is_told(hook, shown, state) else hosts.answer(hook, shown.text)
-    events = [happened] if happened else []
+    events = [*([happened] if happened else []), *checked(command.pushes, hook, prepared.delivery)]
     if told and shown is not None:
         events.append(_surfaced(prepared, shown))
     new = (
-        NewEvent(event=event, session_id=hook.session_id, project=prepared.project, occurred_at=prepared.occurred_at, follows=place > 0)
+        NewEvent(event=event, session_id=hook.session_id or None, project=prepared.project, occurred_at=prepared.occurred_at, follows=place > 0)
         for place, event in enumerate(events)
     )
     return Decision(events=tuple(new), answer=HookAnswer(stdout=told))
 
 
-def _is_known(prepared: PreparedHook, state: DecisionState, now_us: int) -> bool:
+def _is_known(prepared: PreparedHook, state: DecisionState, now_us: int, *, has_pushes: bool) -> bool:
     hook = prepared.hook
-    if hook.kind == "before_tool":
-        return False  # nothing is recorded of it but what is shown, once for each file
+    if hook.kind == "before_tool" and not has_pushes:
+        return False  # nothing else is recorded of it but what is shown, once for each file
     if hook.kind == "after_tool" and hook.tool_use_id is not None:
         return state.tool_call(hook.session_id, hook.tool_use_id) is not None
     occurred_at = now_us if prepared.occurred_at is None else prepared.occurred_at

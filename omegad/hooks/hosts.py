@@ -10,9 +10,10 @@ import msgspec
 from omegad.events.tool import ToolStatus
 from omegad.redaction import redact_name
 
-Kind = Literal["session_start", "prompt", "before_tool", "after_tool", "turn_end", "session_end"]
+Kind = Literal["session_start", "prompt", "before_tool", "after_tool", "turn_end", "session_end", "push"]
 
 NAME_MAX = 256
+PRE_PUSH = "pre-push"
 
 KINDS: dict[str, Kind] = {
     "sessionstart": "session_start",
@@ -29,6 +30,7 @@ KINDS: dict[str, Kind] = {
     "agentstop": "turn_end",
     "afteragent": "turn_end",
     "sessionend": "session_end",
+    "prepush": "push",  # git's own
 }
 """What each event is, by the host's name for it in lower case. Others are of no concern."""
 
@@ -64,6 +66,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     """The host's own name of the event."""
     host: str
     session_id: str
+    """Empty where git tells of a push that no agent made."""
     folder: str | None = None
     source: str | None = None
     model: str | None = None
@@ -100,7 +103,7 @@ def understood(event: str, payload: Mapping[str, Any], host: str) -> Hook | None
     fired = _text(payload, "hook_event_name") or event
     kind = KINDS.get("".join(filter(str.isalnum, fired)).lower())
     session_id = _text(payload, "session_id", "conversation_id")
-    if kind is None or session_id is None:
+    if kind is None or (session_id is None and kind != "push"):
         return None
     host_name = _host(fired, payload, host)
     result = _first(payload, "tool_response", "tool_output", "tool_result", "result")
@@ -108,7 +111,7 @@ def understood(event: str, payload: Mapping[str, Any], host: str) -> Hook | None
         kind=kind,
         fired=fired[:NAME_MAX],
         host=host_name,
-        session_id=name(session_id),
+        session_id=name(session_id or ""),
         folder=_text(payload, "cwd") or next(iter(_strings(_first(payload, "workspace_roots", "workspace_paths"))), None),
         source=_text(payload, "source", most=NAME_MAX),
         model=_text(payload, "model", most=NAME_MAX),
@@ -150,6 +153,8 @@ def _host(fired: str, payload: Mapping[str, Any], told: str) -> str:
         return "cursor" if fired[:1].islower() else "claude-code"
     if told == "gemini" or fired in {"BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool"}:
         return "gemini"
+    if fired == PRE_PUSH:
+        return "git"
     if fired[:1].islower():
         return "copilot"
     if "turn_id" in payload or told == "codex" or "/.codex/" in (_text(payload, "transcript_path") or ""):

@@ -94,7 +94,7 @@ LAST_S = 3  # at the end of a session, where hosts wait for no more
 CLAUDE_HOOKS = (
     Hook("SessionStart"),
     Hook("UserPromptSubmit"),
-    Hook("PreToolUse", GUARD_S, "Edit|MultiEdit|NotebookEdit|Write"),
+    Hook("PreToolUse", GUARD_S, "Bash|Edit|MultiEdit|NotebookEdit|Write"),
     Hook("PostToolUse"),
     Hook("PostToolUseFailure"),
     Hook("Stop"),

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from omegad.events.git import GitPushChecked
 from omegad.events.session import Delivery, MemorySurfaced, PromptSubmitted, SessionEnded, SessionStarted, TurnEnded
 from omegad.events.tool import ToolCalled
 from omegad.log.event import Position, RecordedEvent
@@ -12,7 +13,7 @@ from omegad.storage.driver import Connection
 
 NAME = "hooks"
 VERSION = 1
-EVENTS = (SessionStarted, PromptSubmitted, TurnEnded, SessionEnded, MemorySurfaced, ToolCalled)
+EVENTS = (SessionStarted, PromptSubmitted, TurnEnded, SessionEnded, MemorySurfaced, ToolCalled, GitPushChecked)
 AGAIN_US = 2_000_000
 """For so long what says the same is the same hook, told twice."""
 
@@ -70,6 +71,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case ToolCalled(delivery=delivery):
             yield from _delivered(recorded, delivery)
             yield Statement(_REOPEN, (session_id,))
+        case GitPushChecked(delivery=delivery):
+            yield from _delivered(recorded, delivery)
         case MemorySurfaced(how="edit", subject=file):
             yield Statement(_FILE, (session_id, file))
         case _:

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from omegad.events.git import CheckedRef
 from omegad.log.event import Event, RecordedEvent
 from omegad.projection import Embedding
 from omegad.storage.driver import Connection, sqlite
-from projections import audit, conversations, edges, fulltext, histories, retrievals, sessions, vectors
+from projections import audit, conversations, edges, fulltext, git_events, histories, retrievals, sessions, vectors
 from tests.builders import (
     START_US,
     contradicted,
@@ -22,6 +23,7 @@ from tests.builders import (
     look_up,
     promoted,
     prompt_submitted,
+    push_checked,
     queried,
     rated,
     recorded,
@@ -303,6 +305,20 @@ def test_a_session_and_what_was_said_in_it_are_rows() -> None:
     for statement in conversations.project(recorded(session_started("compact"), 7)):
         connection.execute(statement.sql, statement.values)
     assert rows(connection, counted) == [("claude-code", "compact", "/src/omegad", 7, 1, 2, 1, None, None)]
+    connection.close()
+
+
+def test_each_branch_of_a_push_is_a_row_and_so_is_a_push_of_none_that_is_known() -> None:
+    refs = (
+        CheckedRef(ref="refs/heads/main", local_sha="a", remote_sha="b", found="stale", is_forced=True, lacks=1, commits=("b Ann: x",)),
+        CheckedRef(ref="refs/heads/new", local_sha="a", remote_sha=None, found="new"),
+    )
+    connection = show(git_events, [recorded(push_checked(*refs), 1), recorded(push_checked(verdict="allowed"), 2)])
+    assert rows(connection, "SELECT id, ref, local_sha, remote_sha, found, is_forced, lacks, commits, verdict FROM coord_git_events ORDER BY id") == [
+        (1024, "refs/heads/main", "a", "b", "stale", 1, 1, '["b Ann: x"]', "denied"),
+        (1025, "refs/heads/new", "a", None, "new", 0, 0, "[]", "denied"),
+        (2048, None, None, None, None, None, None, None, "allowed"),
+    ]
     connection.close()
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 import projections
+from omegad.events.git import CheckedRef
 from omegad.log.event import Event
 from omegad.projection import Projection
 from omegad.storage.digest import digest
@@ -14,9 +15,11 @@ from tests.builders import (
     evolved,
     excerpt,
     expired,
+    identity_changed,
     linked,
     promoted,
     prompt_submitted,
+    push_checked,
     queried,
     rated,
     recorded,
@@ -63,6 +66,11 @@ LOG: tuple[Event, ...] = (
     tool_called(2, tool_input=excerpt('{"file_path":"/src/a.py","old":"see mem-00000000000000aa"}')),
     turn_ended(),
     session_ended(),
+    push_checked(CheckedRef(ref="refs/heads/main", local_sha="a", remote_sha="b", found="stale", is_forced=True, lacks=1, commits=("b Ann: x",))),
+    push_checked(verdict="allowed"),
+    identity_changed(),
+    identity_changed("USER.md", "Ann", "ab12345"),
+    identity_changed("IDENTITY.md", None),
 )
 
 PINNED: dict[str, tuple[int, str]] = {
@@ -75,6 +83,8 @@ PINNED: dict[str, tuple[int, str]] = {
     "audit": (2, "d226ed0af6a52b527c454422277de2dc"),
     "retrievals": (2, "8449ec9255d8ffabd11b0d43b391d90e"),
     "conversations": (1, "7271edfc96a2b222f767feead7d24159"),
+    "identity": (1, "6c0425d41550e900d17355606cfe9f09"),
+    "git_events": (1, "f14c89bc1d73b677575b91b06637bffc"),
 }
 
 

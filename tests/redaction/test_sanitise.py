@@ -46,6 +46,8 @@ PLAIN = {
     "prompt.submitted@1": {"host", "delivery"},
     "turn.ended@1": {"host", "delivery"},
     "session.ended@1": {"host", "delivery"},
+    "git.push_checked@1": {"how", "host", "verdict", "delivery"},
+    "identity.changed@1": {"sha256", "revision"},
     "payload.erased@1": set(),
 }
 

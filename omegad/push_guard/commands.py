@@ -1,0 +1,214 @@
+"""Finds `git push` in a line of shell: in which folder, of which repository, with which arguments.
+
+What cannot be known before the line runs, as what a variable holds, is None, and is left to the hook that git itself runs.
+"""
+
+import re
+from collections.abc import Iterator
+from os.path import basename, expanduser, join
+from typing import NamedTuple
+
+COMMAND_CHARACTERS_MAX = 64 * 1024
+DEPTH_MAX = 3  # of shells that are given a line to run
+
+Word = str | None
+
+_PIECE = re.compile(
+    r"""
+      (?P<space>(?:[ \t\r]|\\\n)+)
+    | (?P<end>\n|;|&&?(?!>)|\|\|?)
+    | (?P<open>\()
+    | (?P<close>\))
+    | (?P<joined>[0-9]*[<>]&[0-9-]+)       # 2>&1, which has no word after it
+    | (?P<redirect>&>>?|[0-9]*(?:>>|<<<|<<-?|<>|>\||[<>]))
+    | '(?P<single>[^']*)'
+    | "(?P<double>(?:[^"\\]|\\.)*)"
+    | \\(?P<escaped>.)
+    | (?P<plain>[^\s;&|()<>'"\\]+)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_DOCUMENT = re.compile(r"""(?<!<)<<-?(?!<)[ \t]*(['"]?)(\w{1,64})\1""")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_AMOUNT = re.compile(r"[0-9.]+[smhd]?")
+
+BEFORE = frozenset(
+    (
+        "!",
+        "{",
+        "if",
+        "then",
+        "elif",
+        "else",
+        "while",
+        "until",
+        "do",
+        "time",
+        "command",
+        "builtin",
+        "exec",
+        "eval",
+        "nohup",
+        "env",
+        "sudo",
+        "nice",
+        "ionice",
+        "setsid",
+        "stdbuf",
+        "timeout",
+        "xargs",
+    )
+)
+"""What may stand before the command of a line, each with options and amounts of its own."""
+SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh"))
+KEEPS = frozenset(
+    ("add", "commit", "diff", "fetch", "grep", "log", "ls-files", "notes", "push", "rev-parse", "shortlog", "show", "status", "tag", "version")
+)
+"""What of git leaves the branches where they are, or takes the current one further."""
+WITH_VALUE = frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"))
+PLACES = ("GIT_DIR", "GIT_WORK_TREE")
+
+
+class Push(NamedTuple):
+    """A `git push`: the folder it runs in, git's own options that say which repository it is about, and what comes after `push`."""
+
+    folder: Word
+    where: tuple[Word, ...]
+    arguments: tuple[Word, ...]
+    is_moved: bool = False
+    """Whether something before it in the line may change what is pushed."""
+
+
+class _State:
+    """Where a line has come to."""
+
+    def __init__(self, folder: Word, depth: int) -> None:
+        self.folder = folder
+        self.outside: list[Word] = []  # the folder before each parenthesis that is open
+        self.is_moved = False
+        self.depth = depth
+
+
+def pushes(command: str, folder: str) -> list[Push]:
+    """Return the pushes that a line of shell runs in *folder*, as far as they can be seen in it; of one that is too long, none."""
+    return list(_in_line(command, _State(folder, 0))) if len(command) <= COMMAND_CHARACTERS_MAX else []
+
+
+def pushes_of_words(words: list[str], folder: str) -> list[Push]:
+    """Return the pushes of a command that is given as a list of words."""
+    return list(_in_command(list(words), _State(folder, 0)))
+
+
+def _in_line(command: str, state: _State) -> Iterator[Push]:
+    command = _without_documents(command)
+    words, word, place = list[Word](), list[Word](), 0
+    skips = False  # the word after a redirection
+    while place < len(command):
+        if command[place] == "#" and not word:
+            place = min(command.find("\n", place) % (len(command) + 1), len(command))  # the end where there is no other line
+            continue
+        piece = _PIECE.match(command, place)
+        if piece is None:
+            return  # a quotation that does not end
+        place = piece.end()
+        kind = str(piece.lastgroup)
+        if kind in ("single", "double", "escaped", "plain"):
+            word.append(_text(kind, piece[kind]))
+            continue
+        if word:
+            if not skips:
+                words.append(None if None in word else "".join(map(str, word)))
+            word, skips = [], False
+        if kind in ("redirect", "joined"):
+            skips = kind == "redirect"
+        elif kind != "space":
+            yield from _in_command(words, state)
+            words = []
+            _step(kind, state)
+    if word and not skips:
+        words.append(None if None in word else "".join(map(str, word)))
+    yield from _in_command(words, state)
+
+
+def _step(kind: str, state: _State) -> None:
+    """Go into a parenthesis, or out of it: a folder that is changed there stays there."""
+    if kind == "open":
+        state.outside.append(state.folder)
+    elif kind == "close" and state.outside:
+        state.folder = state.outside.pop()
+
+
+def _text(kind: str, text: str) -> Word:
+    """Return what a piece stands for; None where the shell puts something else in its place."""
+    if kind in ("single", "escaped"):
+        return text
+    if "$" in text or "`" in text:
+        return None
+    return re.sub(r'\\([\\"$`\n])', r"\1", text) if kind == "double" else text
+
+
+def _without_documents(command: str) -> str:
+    """Return a line without the documents that it holds for its commands to read."""
+    if "<<" not in command:
+        return command
+    lines, ends = list[str](), list[str]()
+    for line in command.split("\n"):
+        if ends:
+            if line.strip() == ends[0]:
+                ends.pop(0)
+            continue
+        lines.append(line)
+        ends += [found[2] for found in _DOCUMENT.finditer(line)]
+    return "\n".join(lines)
+
+
+def _in_command(words: list[Word], state: _State) -> Iterator[Push]:
+    """Return the pushes of one command, and note what it changes for those after it."""
+    place, where = 0, list[Word]()
+    while place < len(words):
+        word = words[place]
+        if word is not None and (assigned := _ASSIGNMENT.fullmatch(word)):
+            if assigned[1] in PLACES:
+                where += [f"--{assigned[1][4:].lower().replace('_', '-')}", assigned[2]]
+        elif word is None or not (word in BEFORE or (place and (word.startswith("-") or _AMOUNT.fullmatch(word)))):
+            break
+        place += 1
+    name, rest = (basename(words[place] or ""), words[place + 1 :]) if place < len(words) else ("", [])
+    if name in ("cd", "pushd"):
+        state.folder = _entered(state.folder, rest)
+    elif name in SHELLS:
+        yield from _in_shell(rest, state)
+    elif name == "git":
+        yield from _in_git(rest, where, state)
+
+
+def _entered(folder: Word, words: list[Word]) -> Word:
+    target = next((word for word in words if word is None or not word.startswith("-")), "~")
+    return None if folder is None or target is None else join(folder, expanduser(target))
+
+
+def _in_shell(words: list[Word], state: _State) -> Iterator[Push]:
+    """Return the pushes of a line that is given to another shell."""
+    for place, word in enumerate(words[:-1]):
+        line = words[place + 1]
+        if word and re.fullmatch(r"-[a-z]*c", word) and line and state.depth < DEPTH_MAX:
+            inner = _State(state.folder, state.depth + 1)
+            inner.is_moved = state.is_moved
+            yield from _in_line(line, inner)
+            return
+
+
+def _in_git(words: list[Word], where: list[Word], state: _State) -> Iterator[Push]:
+    place = 0
+    while place < len(words) and (word := words[place]) is not None and word.startswith("-"):
+        option, _, value = word.partition("=")
+        if option in WITH_VALUE and not value:
+            place += 1
+        if option in ("-C", "--git-dir", "--work-tree"):
+            where = [*where, option, value or (words[place] if place < len(words) else None)]
+        place += 1
+    subcommand = words[place] if place < len(words) else None
+    if subcommand == "push":
+        yield Push(state.folder, tuple(where), tuple(words[place + 1 :]), state.is_moved)
+    elif subcommand not in KEEPS or "--amend" in words:
+        state.is_moved = True
