@@ -46,7 +46,8 @@ class RawEvent(msgspec.Struct, frozen=True):
 
     def recorded(self, codec: Codec) -> RecordedEvent:
         """Decode it."""
-        return _recorded((*self.envelope[:13], self.chain), codec, self.body)
+        fields: tuple[Any, ...] = (*self.envelope[:13], self.chain, codec.decode(self.envelope[2], self.body))
+        return RecordedEvent(*fields)
 
 
 def read(connection: Connection, codec: Codec, after: Position, limit: int) -> list[RecordedEvent]:
@@ -158,16 +159,11 @@ async def opened(path: Path, codec: Codec, reader_count: int = 1) -> AsyncIterat
 def _decoded(connection: Connection, codec: Codec, place: str, sql: str, values: tuple[object, ...]) -> list[RecordedEvent]:
     try:
         rows = _bounded(connection.execute(sql, values), lambda row: len(row[14] or ""))
-        return [_recorded(row[:14], codec, row[14]) for row in rows]
+        return [RecordedEvent(*row[:14], codec.decode(row[2], row[14])) for row in rows]
     except sqlite.OperationalError as error:
         if "UTF-8" not in str(error):
             raise
         raise LogBroken(f"an event {place} is damaged: {error}") from error
-
-
-def _recorded(columns: tuple[Any, ...], codec: Codec, body: bytes | str | None) -> RecordedEvent:
-    fields: tuple[Any, ...] = (*columns, codec.decode(columns[2], body))
-    return RecordedEvent(*fields)
 
 
 def _bounded(rows: Iterable[T], size_of: Callable[[T], int]) -> Iterator[T]:
