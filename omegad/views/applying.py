@@ -4,7 +4,6 @@ Runs on the thread of the views' writer. A projection that fails is rolled back 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
 
 import msgspec
 
@@ -93,7 +92,7 @@ def _advance_to_failure(
 
 def _show(connection: Connection, projection: Projection, events: Sequence[RecordedEvent], lookup: Lookup) -> None:
     """Run the statements in their order; a run of the same SQL goes to SQLite at once."""
-    run, rows, binds_vectors = "", list[Sequence[Bound]](), False
+    run, rows, binds_vectors = "", list[Sequence[Value]](), False
     kinds = {*projection.EVENTS, Unknown}
     for recorded in events:
         if type(recorded.event) not in kinds:
@@ -105,7 +104,7 @@ def _show(connection: Connection, projection: Projection, events: Sequence[Recor
             if sql != run:
                 _flush(connection, run, rows)
                 run, rows, binds_vectors = sql, [], _binds_vectors(values)
-            bound = _bound(values, lookup) if binds_vectors else cast("Sequence[Bound]", values)
+            bound = _bound(values, lookup) if binds_vectors else values
             if bound is None:
                 connection.execute(_DEFER, (projection.NAME, recorded.position))
             else:
@@ -113,7 +112,7 @@ def _show(connection: Connection, projection: Projection, events: Sequence[Recor
     _flush(connection, run, rows)
 
 
-def _flush(connection: Connection, sql: str, rows: Sequence[Sequence[Bound]]) -> None:
+def _flush(connection: Connection, sql: str, rows: Sequence[Sequence[Value]]) -> None:
     if len(rows) == 1:  # as most are where the log is followed closely
         connection.execute(sql, rows[0])
     elif rows:
