@@ -24,7 +24,7 @@ from omegad.times import rfc3339
 from omegad.traits import traits
 
 NAME = "memories"
-VERSION = 4
+VERSION = 3
 EVENTS = (
     MemoryStored,
     MemoryRepeated,
@@ -70,6 +70,8 @@ CREATE TABLE memories (
     created_at       TEXT NOT NULL,
     edited_at        TEXT,
     referenced_date  TEXT,
+    last_accessed    TEXT,
+    access_count     INTEGER NOT NULL DEFAULT 0,
     repeated         INTEGER NOT NULL DEFAULT 0,
     superseded_by    TEXT,
     pending          INTEGER NOT NULL,    -- 1 until its relations are decided
@@ -80,13 +82,6 @@ CREATE TABLE memories (
     content          TEXT NOT NULL,
     metadata         TEXT NOT NULL        -- JSON object
 ) STRICT;
-
--- Beside the memories, whose rows are ten times as long: each query counts one for every memory that it returns.
-CREATE TABLE memory_uses (
-    node_id       TEXT PRIMARY KEY,
-    access_count  INTEGER NOT NULL,
-    last_accessed TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
 """
 INDEXES = """
 CREATE INDEX memories_by_project ON memories (project, status, expires_us, created_us);
@@ -96,7 +91,7 @@ CREATE INDEX memories_by_change ON memories (changed_position);
 CREATE INDEX memories_by_expiry ON memories (expires_us) WHERE expires_us IS NOT NULL AND status = 'active';
 """
 
-CANONICAL = ("SELECT * FROM memories ORDER BY id", "SELECT * FROM memory_uses ORDER BY node_id")
+CANONICAL = ("SELECT * FROM memories ORDER BY id",)
 
 _INSERT = """
 INSERT INTO memories (id, node_id, status, event_type, project, session_id, entity_id, ttl_seconds, expires_us, created_us, said_us,
@@ -117,8 +112,7 @@ UPDATE memories SET auto_tags = ?, redacted = ?, tags = coalesce(?, tags), prior
                     source = coalesce(?, source), confidence = coalesce(?, confidence) WHERE node_id = ?
 """
 _USE = """
-INSERT INTO memory_uses SELECT value, 1, ?2 FROM json_each(?1) WHERE true
-ON CONFLICT DO UPDATE SET access_count = access_count + 1, last_accessed = excluded.last_accessed
+UPDATE memories SET access_count = access_count + 1, last_accessed = ?2 WHERE node_id IN (SELECT value FROM json_each(?1))
 """
 _LAST = """
 UPDATE memories SET ttl_seconds = iif(?1, NULL, max(ttl_seconds, coalesce(?2, 0))), expires_us = iif(?1, NULL, expires_us) WHERE node_id = ?3

@@ -11,7 +11,6 @@ from omegad.events.session import How
 from omegad.hooks.hosts import Hook
 from omegad.memory_types import MemoryTypes
 from omegad.method import Moment
-from omegad.queries.memory import ACCESS_COUNT
 from omegad.queries.search import QueryMemory, Sources, search
 from omegad.storage.driver import Connection
 
@@ -46,9 +45,9 @@ STATES = ("handoff", "checkpoint")
 
 _HOLDS = "status = 'active' AND (expires_us IS NULL OR expires_us > :now_us)"
 _BEST = f"""
-SELECT node_id, content FROM memories AS m WHERE {_HOLDS} AND event_type IN (SELECT value FROM json_each(:types))
+SELECT node_id, content FROM memories WHERE {_HOLDS} AND event_type IN (SELECT value FROM json_each(:types))
 AND (project IS :project OR (project IS NULL AND event_type IN (SELECT value FROM json_each(:everywhere))))
-ORDER BY on_probation, contradicted_by IS NOT NULL, priority DESC, rating DESC, repeated DESC, {ACCESS_COUNT} DESC, created_us DESC, id DESC
+ORDER BY on_probation, contradicted_by IS NOT NULL, priority DESC, rating DESC, repeated DESC, access_count DESC, created_us DESC, id DESC
 LIMIT :limit
 """
 _LATEST = f"""

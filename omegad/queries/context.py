@@ -16,7 +16,6 @@ from omegad.events.session import MemorySurfaced
 from omegad.memory_types import MemoryTypes
 from omegad.method import Moment, QueryMethod, RequestContext, Services
 from omegad.queries import identity
-from omegad.queries.memory import ACCESS_COUNT
 from omegad.queries.query import Query
 from omegad.queries.search import QueryMemory, Sources, search
 from omegad.storage.driver import Connection
@@ -51,10 +50,10 @@ SELECT node_id, event_type || ': ' || content FROM memories WHERE {_HOLDS} AND p
 AND (session_id = :session_id OR event_type IN ('handoff', 'checkpoint')) ORDER BY created_us DESC, id DESC LIMIT 8
 """
 _BEST = f"""
-SELECT node_id, event_type || ': ' || content FROM memories AS m WHERE {_HOLDS} AND {_HERE}
+SELECT node_id, event_type || ': ' || content FROM memories WHERE {_HOLDS} AND {_HERE}
 AND event_type IN ('constraint', 'user_preference', 'decision', 'lesson_learned', 'error_pattern')
-ORDER BY event_type = 'constraint' DESC, on_probation, contradicted_by IS NOT NULL, priority DESC, rating DESC, repeated DESC,
-    {ACCESS_COUNT} DESC, created_us DESC, id DESC LIMIT 24
+ORDER BY event_type = 'constraint' DESC, on_probation, contradicted_by IS NOT NULL, priority DESC, rating DESC, repeated DESC, access_count DESC,
+    created_us DESC, id DESC LIMIT 24
 """
 _LATELY = f"""
 SELECT node_id, substr(created_at, 1, 10) || ' ' || event_type || ': ' || content FROM memories WHERE {_HOLDS} AND project IS :project

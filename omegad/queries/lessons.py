@@ -7,12 +7,12 @@ from msgspec import Meta
 
 from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import Filters, Some, where
-from omegad.queries.memory import ACCESS_COUNT, COLUMNS, Memory, fields
+from omegad.queries.memory import COLUMNS, Memory, fields
 from omegad.storage.driver import Connection
 
 LESSON_TYPES = ("lesson_learned", "error_pattern")
 
-ORDER = f"ORDER BY m.rating DESC, m.on_probation, m.repeated DESC, {ACCESS_COUNT} DESC, m.created_us DESC, m.id DESC"
+ORDER = "ORDER BY m.rating DESC, m.on_probation, m.repeated DESC, m.access_count DESC, m.created_us DESC, m.id DESC"
 BY_EVIDENCE = f"""
 SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (
     SELECT m.id FROM memories AS m WHERE {{condition}}

@@ -13,11 +13,9 @@ from omegad.queries.query import PAGE_BYTES_MAX, Query
 from omegad.storage.driver import Connection
 from omegad.times import LAST_US, rfc3339
 
-ACCESS_COUNT = "coalesce((SELECT u.access_count FROM memory_uses AS u WHERE u.node_id = m.node_id), 0)"
-COLUMNS = f"""
+COLUMNS = """
 m.id, m.node_id, m.content, m.event_type, m.created_at, m.referenced_date, m.session_id, m.project, m.entity_id, m.tags, m.priority, m.metadata,
-m.source, m.confidence, m.status, m.superseded_by, m.ttl_seconds, m.repeated, {ACCESS_COUNT},
-(SELECT u.last_accessed FROM memory_uses AS u WHERE u.node_id = m.node_id), m.pending, m.redacted,
+m.source, m.confidence, m.status, m.superseded_by, m.ttl_seconds, m.repeated, m.access_count, m.last_accessed, m.pending, m.redacted,
 m.auto_tags, m.on_probation, m.contradicted_by, m.rating, m.edited_at, m.expires_us
 """
 

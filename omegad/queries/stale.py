@@ -17,9 +17,7 @@ WITH stale AS (
     SELECT m.id, m.node_id, m.event_type, m.project, m.created_at, m.created_us, m.rating, substr(m.content, 1, ?) AS content,
            CASE WHEN m.rating < 0 THEN 'rated badly' WHEN m.contradicted_by IS NOT NULL THEN 'contradicted' ELSE 'never found' END AS why
     FROM memories AS m
-    WHERE {condition} AND (m.rating < 0 OR m.contradicted_by IS NOT NULL OR (
-        m.rating = 0 AND m.said_us < ? AND m.node_id NOT IN (SELECT u.node_id FROM memory_uses AS u)
-    ))
+    WHERE {condition} AND (m.rating < 0 OR m.contradicted_by IS NOT NULL OR (m.access_count = 0 AND m.rating = 0 AND m.said_us < ?))
 )
 SELECT node_id, content, event_type, project, created_at, why, count(*) OVER () FROM stale
 ORDER BY min(rating, 0), why = 'never found', created_us, id LIMIT ?

@@ -65,6 +65,8 @@ def test_a_stored_memory_is_a_row() -> None:
         "content": "text",
         "metadata": '{"a":{"c":3,"d":2},"b":1}',
         "created_at": "2026-01-01T00:00:01.000000Z",
+        "last_accessed": None,
+        "access_count": 0,
         "ttl_seconds": 60,
         "session_id": "session-1",
         "event_type": "decision",
@@ -187,12 +189,8 @@ def test_a_memory_that_is_hidden_keeps_its_row_and_says_when_it_changed(event: E
 
 
 def test_being_returned_is_counted_with_the_moment_the_query_took_for_now() -> None:
-    events = [stored(), queried(("mem-1", 0.9), at=START_US), queried(("mem-1", 0.1), ("mem-2", 0.05), at=START_US + 5_000_000), queried()]
-    assert memory(*events) == memory(stored())
-    connection = show(memories, [recorded(event, position) for position, event in enumerate(events, 1)])
-    at = "2026-01-01T00:00:05.000000Z"
-    assert rows(connection, "SELECT * FROM memory_uses ORDER BY node_id") == [("mem-1", 2, at), ("mem-2", 1, at)]
-    connection.close()
+    row = memory(stored(), queried(("mem-1", 0.9), at=START_US), queried(("mem-1", 0.1), ("mem-2", 0.05), at=START_US + 5_000_000), queried())
+    assert (row["access_count"], row["last_accessed"], row["changed_position"]) == (2, "2026-01-01T00:00:05.000000Z", 1)
 
 
 def test_an_event_about_a_memory_that_is_not_there_changes_nothing() -> None:

@@ -74,7 +74,7 @@ LOG: tuple[Event, ...] = (
 )
 
 PINNED: dict[str, tuple[int, str]] = {
-    "memories": (4, "ec740655bec7151bc291059ed09dc492"),
+    "memories": (3, "c25e26aa371cc3d88bb4afc77d8c39c1"),
     "edges": (2, "a5abc4e2d04f4605adf55adf533ff902"),
     "vectors": (2, "98396640ac9eb54260b51ed7f900ab0f"),
     "fulltext": (2, "6039a90f0aa178e96fb90cf1b1345da5"),
