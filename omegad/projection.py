@@ -16,7 +16,7 @@ class Embedding(NamedTuple):
     """Stands in a statement for the bytes of a vector: float32, little-endian, of unit length.
 
     Where the bytes are not at hand the statement is put off until they are, so it must be one that changes only rows that still have
-    this text hash, and may be run late or twice.
+    this text hash, and may be run late or twice. Where one statement binds an embedding, so does every other of the same SQL.
     """
 
     embedder_id: str

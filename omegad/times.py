@@ -1,13 +1,13 @@
 """Moments as people and programs write them; everywhere else a moment is microseconds since 1970, UTC."""
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 import msgspec
 
 from omegad.errors import Invalid
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EPOCH_UTC = EPOCH.replace(tzinfo=None)  # without a zone, to be written faster
 MICROSECOND = timedelta(microseconds=1)
 LAST_US = (datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC) - EPOCH) // MICROSECOND
 """The last moment that can be written."""
@@ -17,7 +17,14 @@ FIRST_YEAR, LAST_YEAR = 2, 9_998  # every zone can write these
 
 def rfc3339(time_us: int) -> str:
     """Write microseconds since 1970 as an RFC 3339 UTC string."""
-    return (_EPOCH_UTC + timedelta(0, 0, time_us)).isoformat(timespec="microseconds") + "Z"
+    minute, us = divmod(time_us, 60_000_000)
+    return f"{_minute(minute)}:{us / 1_000_000:09.6f}Z"
+
+
+@lru_cache(maxsize=64)
+def _minute(minute: int) -> str:
+    """Write a minute, counted from 1970; moments that are written one after the other share most of theirs."""
+    return (EPOCH + timedelta(minutes=minute)).isoformat()[:16]
 
 
 def day(time_us: int) -> str:

@@ -15,7 +15,7 @@ FreeData = Annotated[dict[str, object], Meta(extra={"free_text": True})]
 """JSON whose strings are free text."""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", forbid_unknown_fields=True):
+class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid_unknown_fields=True):
     """Base of every event. A subclass chooses its tag, `noun.past_verb@version`; the tag never follows the class's name."""
 
 
@@ -33,7 +33,7 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
 
 
-class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
+class Excerpt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The beginning and end of a text too long to keep, with the size and SHA-256 of the whole.
 
     `tail` is empty when `head` is all there was.
@@ -60,7 +60,7 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     follows: bool = False
 
 
-class RecordedEvent(msgspec.Struct, frozen=True):
+class RecordedEvent(msgspec.Struct, frozen=True, gc=False):
     """An event together with the place the log gave it. Times are microseconds since 1970, offsets are in minutes.
 
     `chain` is the hash of the log up to and including this event.

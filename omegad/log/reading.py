@@ -22,6 +22,8 @@ BATCH_BYTES_MAX = 8 * 1024 * 1024
 
 T = TypeVar("T")
 
+_recorded: Callable[..., RecordedEvent] = RecordedEvent
+
 _ENVELOPE = """
 e.position, e.event_id, e.tag, e.recorded_at, e.occurred_at, e.tz_offset, e.origin, e.hlc, e.session_id, e.project, e.client, e.cause, e.trace"""
 _SELECT = f"SELECT {_ENVELOPE}, e.chain, p.body FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position"
@@ -46,7 +48,7 @@ class RawEvent(msgspec.Struct, frozen=True):
 
     def recorded(self, codec: Codec) -> RecordedEvent:
         """Decode it."""
-        return _recorded((*self.envelope[:13], self.chain), codec, self.body)
+        return _recorded(*self.envelope[:13], self.chain, codec.decode(self.envelope[2], self.body))
 
 
 def read(connection: Connection, codec: Codec, after: Position, limit: int) -> list[RecordedEvent]:
@@ -158,16 +160,11 @@ async def opened(path: Path, codec: Codec, reader_count: int = 1) -> AsyncIterat
 def _decoded(connection: Connection, codec: Codec, place: str, sql: str, values: tuple[object, ...]) -> list[RecordedEvent]:
     try:
         rows = _bounded(connection.execute(sql, values), lambda row: len(row[14] or ""))
-        return [_recorded(row[:14], codec, row[14]) for row in rows]
+        return [_recorded(*row[:14], codec.decode(row[2], row[14])) for row in rows]
     except sqlite.OperationalError as error:
         if "UTF-8" not in str(error):
             raise
         raise LogBroken(f"an event {place} is damaged: {error}") from error
-
-
-def _recorded(columns: tuple[Any, ...], codec: Codec, body: bytes | str | None) -> RecordedEvent:
-    fields: tuple[Any, ...] = (*columns, codec.decode(columns[2], body))
-    return RecordedEvent(*fields)
 
 
 def _bounded(rows: Iterable[T], size_of: Callable[[T], int]) -> Iterator[T]:

@@ -1,6 +1,6 @@
 CREATE TABLE IF NOT EXISTS events (
     position     INTEGER PRIMARY KEY,
-    event_id     TEXT NOT NULL UNIQUE,
+    event_id     TEXT NOT NULL,    -- UUIDv7; without an index, since nothing is found by it
     tag          TEXT NOT NULL,
     recorded_at  INTEGER NOT NULL, -- microseconds since 1970, never decreasing
     occurred_at  INTEGER NOT NULL, -- microseconds since 1970

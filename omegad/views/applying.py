@@ -3,8 +3,7 @@
 Runs on the thread of the views' writer. A projection that fails is rolled back to the event before and marked; the others go on.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -59,7 +58,7 @@ def fill(connection: Connection, projection: Projection, recorded: RecordedEvent
     with writing(connection):
         is_complete = True
         for sql, values in projection.project(recorded):
-            if any(isinstance(value, Embedding) for value in values):
+            if _binds_vectors(values):
                 bound = _bound(values, lookup)
                 is_complete = is_complete and bound is not None
                 if bound is not None:
@@ -93,25 +92,31 @@ def _advance_to_failure(
 
 def _show(connection: Connection, projection: Projection, events: Sequence[RecordedEvent], lookup: Lookup) -> None:
     """Run the statements in their order; a run of the same SQL goes to SQLite at once."""
-    run, rows = "", list[Sequence[Bound]]()
-    for sql, values in _statements(projection, events, lookup):
-        if sql != run:
-            if rows:
-                connection.executemany(run, rows)
-            run, rows = sql, []
-        rows.append(values)
-    if rows:
-        connection.executemany(run, rows)
-
-
-def _statements(projection: Projection, events: Sequence[RecordedEvent], lookup: Lookup) -> Iterator[tuple[str, Sequence[Bound]]]:
+    run, rows, binds_vectors = "", list[Sequence[Value]](), False
+    kinds = {*projection.EVENTS, Unknown}
     for recorded in events:
-        if isinstance(recorded.event, projection.EVENTS):
-            for sql, values in projection.project(recorded):
-                bound = _bound(values, lookup)
-                yield (sql, bound) if bound is not None else (_DEFER, [projection.NAME, recorded.position])
-        elif isinstance(recorded.event, Unknown):
+        if type(recorded.event) not in kinds:
+            continue
+        if isinstance(recorded.event, Unknown):
             _check_readable(projection, recorded, recorded.event)
+            continue
+        for sql, values in projection.project(recorded):
+            if sql != run:
+                _flush(connection, run, rows)
+                run, rows, binds_vectors = sql, [], _binds_vectors(values)
+            bound = _bound(values, lookup) if binds_vectors else values
+            if bound is None:
+                connection.execute(_DEFER, (projection.NAME, recorded.position))
+            else:
+                rows.append(bound)
+    _flush(connection, run, rows)
+
+
+def _flush(connection: Connection, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+    if len(rows) == 1:  # as most are where the log is followed closely
+        connection.execute(sql, rows[0])
+    elif rows:
+        connection.executemany(sql, rows)
 
 
 def _check_readable(projection: Projection, recorded: RecordedEvent, event: Unknown) -> None:
@@ -122,9 +127,11 @@ def _check_readable(projection: Projection, recorded: RecordedEvent, event: Unkn
         raise UnreadableEvent(f"{recorded.tag} cannot be read by this version of omegad ({reason}); install a newer one")
 
 
+def _binds_vectors(values: Sequence[Value]) -> bool:
+    return Embedding in map(type, values)
+
+
 def _bound(values: Sequence[Value], lookup: Lookup) -> Sequence[Bound] | None:
-    if Embedding not in map(type, values):
-        return cast("Sequence[Bound]", values)
     bound: list[Bound] = []
     for value in values:
         if isinstance(value, Embedding):

@@ -183,16 +183,16 @@ class Views:
         Raises `Invalid` for an unknown name, `Refused` while another rebuild runs. Where a rebuilt projection fails, the live views stay.
         """
         self._check_names(names)
-        await self._rebuild(names or self.names, progress, is_failed_accepted=False)
-        return await self.read(partial(replay.rebuilt, projections=self._named(names)))
+        built = await self._rebuild(names or self.names, progress, is_failed_accepted=False)
+        return {name: view for name, view in built.items() if not names or name in names}
 
-    async def _rebuild(self, names: Collection[str], progress: Progress, *, is_failed_accepted: bool) -> None:
+    async def _rebuild(self, names: Collection[str], progress: Progress, *, is_failed_accepted: bool) -> dict[str, RebuiltView]:
         if self._building:
             raise Refused("a rebuild is running already", hint="wait for it to end; `omegad status` shows it")
         self._building, self._built = {*names, *self._outdated()}, (0, self._log.head)
         try:
             async with self._proving:
-                await self._rebuild_beside(progress, is_failed_accepted=is_failed_accepted)
+                return await self._rebuild_beside(progress, is_failed_accepted=is_failed_accepted)
         finally:
             self._building = set()
 
@@ -222,7 +222,7 @@ class Views:
             done, total = self._built
             raise Stale(f"the view {unserved[0]!r} is being built again: {100 * done // max(1, total)} %", hint="ask again; `omegad status` shows it")
 
-    async def _rebuild_beside(self, progress: Progress, *, is_failed_accepted: bool) -> None:
+    async def _rebuild_beside(self, progress: Progress, *, is_failed_accepted: bool) -> dict[str, RebuiltView]:
         path = self._next_path()
         fresh: Generation | None = None
         try:
@@ -238,13 +238,14 @@ class Views:
             await driver.catch_up(tell)
             built = self._named(self._building)
             await replay.check_built(driver, built, is_failed_accepted=is_failed_accepted)
-            await fresh.writer.run(partial(generation.finished, built=built))
+            said = await replay.complete(fresh, built)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await (fresh.discard() if fresh else to_thread.run_sync(generation.remove, path))
             raise
         with anyio.CancelScope(shield=True):
             await self._swap(driver)
+        return said
 
     async def _fresh(self, path: Path) -> Generation:
         """Make the file of a rebuild: a copy of the live one without what is built anew, or an empty one."""

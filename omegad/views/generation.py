@@ -115,13 +115,18 @@ def next_path(home: Path, latest: Path | None) -> Path:
     return path_of(home, max(numbers, default=0) + 1)
 
 
-def finished(connection: Connection, built: Collection[Projection]) -> None:
-    """Make the indexes of what was built, and see to it that the file is on the disk."""
+def make_indexes(connection: Connection, built: Collection[Projection]) -> None:
+    """Make the indexes of what was built."""
+    with writing(connection):
+        for projection in built:
+            run_script(connection, indexes(projection))
+
+
+def finished(connection: Connection) -> None:
+    """See to it that the file is on the disk, and from now on whatever is written to it."""
     connection.execute("PRAGMA synchronous=FULL")
     with writing(connection):
         connection.execute("PRAGMA user_version=1")  # a checkpoint waits for the disk only where it moves something
-        for projection in built:
-            run_script(connection, indexes(projection))
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute(f"PRAGMA cache_size=-{LIVE_CACHE_KIB}")

@@ -1,5 +1,6 @@
 """Proof that the views equal the log: replay it into a file of its own and compare what both say."""
 
+import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from functools import partial
@@ -86,8 +87,16 @@ async def check_built(driver: Driver, projections: Sequence[Projection], *, is_f
         raise ViewFailed(f"a rebuilt view is damaged: {problem}")
 
 
-def rebuilt(connection: Connection, projections: Sequence[Projection]) -> dict[str, RebuiltView]:
-    """Say what each of *projections* holds."""
+async def complete(fresh: Generation, built: Sequence[Projection]) -> dict[str, RebuiltView]:
+    """Make the indexes of what was built, see to it that the file is on the disk, and say what each of *built* holds."""
+    # SQLite sorts rows for an index while Python hashes them.
+    indexing = fresh.writer.run(partial(generation.make_indexes, built=built))
+    said, _ = await asyncio.gather(fresh.readers.read(partial(_rebuilt, projections=built)), indexing)
+    await fresh.writer.run(generation.finished)
+    return said
+
+
+def _rebuilt(connection: Connection, projections: Sequence[Projection]) -> dict[str, RebuiltView]:
     marks, digests = state(connection, projections)
     return {name: RebuiltView(rows=found.rows, position=marks[name].position, digest=found.digest) for name, found in digests.items()}
 

@@ -233,7 +233,7 @@ async def test_appends_go_on_while_the_log_is_verified(tmp_path: Path) -> None:
         assert [report.problems for report in reports] == [(), (), ()]
 
 
-@pytest.mark.parametrize("what", ["state_memories", "state_memories_by_content", "sqlite_autoindex_events_1"])
+@pytest.mark.parametrize("what", ["state_memories", "state_memories_by_content"])
 async def test_a_damaged_page_of_a_table_or_an_index_is_seen(tmp_path: Path, what: str) -> None:
     path = tmp_path / "log.db"
     async with running_log(path) as log:

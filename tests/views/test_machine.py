@@ -114,9 +114,18 @@ class Home(RuleBasedStateMachine):
         if request_id is None or request_id not in self.requests:
             ttl_us = None if hours is None else hours * HOUR_US
             self._stored(answer, Told(content, event_type, ttl_us, float("inf") if ttl_us is None else self.clock.us + ttl_us))
+            self._lasts(answer["memory_id"], ttl_us)
         if request_id:
             self.requests.add(request_id)
             assert self.call("memory.store", **params) == answer
+
+    def _lasts(self, memory_id: str, ttl_us: int | None) -> None:
+        """Note what a store promises whoever holds the content: the longer time to live of the two."""
+        told = self.active[memory_id]
+        if ttl_us is None:
+            self.active[memory_id] = told._replace(ttl_us=None, ends_us=float("inf"))
+        elif told.ttl_us is not None and ttl_us > told.ttl_us:
+            self.active[memory_id] = told._replace(ttl_us=ttl_us, ends_us=max(told.ends_us, self.clock.us + ttl_us))
 
     def _stored(self, answer: dict[str, Any], told: Told) -> None:
         memory_id = answer["memory_id"]
