@@ -3,15 +3,15 @@
 from itertools import chain
 
 from omegad import hooks
-from omegad.commands import compaction, consolidation, embedding, lifecycle, session, storing, tool, upsert
+from omegad.commands import compaction, consolidation, embedding, lifecycle, ripple, session, storing, thesis, tool, upsert
 from omegad.commands import graph as edges
 from omegad.method import CommandMethod, Method
-from omegad.queries import graph, history, lessons, log, memory, receipts, search, stale, system, timeline, views
+from omegad.queries import calibration, graph, history, lessons, log, memory, receipts, search, stale, system, theses, timeline, views
 from omegad.tools import calling
 
 _DECLARING = (
-    *(storing, upsert, lifecycle, edges, compaction, consolidation, embedding, tool, session, hooks),
-    *(search, memory, timeline, lessons, stale, history, graph, receipts, log, views, system),
+    *(storing, upsert, lifecycle, edges, compaction, consolidation, embedding, tool, session, hooks, thesis, ripple),
+    *(search, memory, timeline, lessons, stale, history, graph, receipts, log, views, system, theses, calibration),
     calling,
 )
 

@@ -39,6 +39,7 @@ GROUPS = {
     "tool": "Record what agents do with their tools",
     "tools": "List and call the tools that agents are given",
     "memory": "Change what is remembered, relate memories, and look back on their lives",
+    "thesis": "State theses, weigh evidence for and against them, and see how predictions came out",
     "model": "Install and list the models that search by meaning",
 }
 
@@ -158,6 +159,37 @@ MEMORY = (
     Verb("memory upsert", "memories.store", "memory.upsert", given=("content",)),
 )
 
+THESES = (
+    Verb("thesis list", "theses.list_all", "thesis.list", examples=("omegad thesis list --project shop --standing disputed",)),
+    Verb("thesis get", "theses.get", "thesis.get"),
+    Verb(
+        "thesis state",
+        "sentences.say",
+        "thesis.state",
+        examples=(
+            'omegad thesis state "Postgres full text is enough for our search" --project shop --domain architecture --prior 0.7 --due 2027-03-31',
+        ),
+    ),
+    Verb(
+        "thesis evidence",
+        "sentences.say",
+        "thesis.evidence",
+        given=("thesis_id", "memory_id", "side"),
+        examples=('omegad thesis evidence th-0123456789abcdef mem-fedcba9876543210 against --why "p99 of 900 ms at 2 million rows"',),
+    ),
+    Verb("thesis retract", "sentences.say", "thesis.retract"),
+    Verb("thesis revise", "sentences.say", "thesis.revise"),
+    Verb("thesis predict", "sentences.say", "thesis.predict"),
+    Verb(
+        "thesis resolve",
+        "sentences.say",
+        "thesis.resolve",
+        given=("thesis_id", "outcome", "source"),
+        examples=('omegad thesis resolve th-0123456789abcdef no "load test of 2027-01-12"',),
+    ),
+    Verb("thesis calibration", "theses.calibration", "thesis.calibration", examples=("omegad thesis calibration --of answers",)),
+)
+
 OPERATING = (
     Verb(
         "log",
@@ -234,7 +266,7 @@ OPERATING = (
     ),
 )
 
-ALL = (*DAEMON, *MCP, *MEMORIES, *MEMORY, *OPERATING)
+ALL = (*DAEMON, *MCP, *MEMORIES, *MEMORY, *THESES, *OPERATING)
 
 WITHOUT_VERB = frozenset(
     {"hook.dispatch", "log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"}

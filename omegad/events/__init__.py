@@ -24,6 +24,15 @@ from omegad.events.memory import (
 )
 from omegad.events.retrieval import MemoryQueried
 from omegad.events.session import MemorySurfaced, PromptSubmitted, SessionEnded, SessionStarted, TurnEnded
+from omegad.events.thesis import (
+    MemoryRippled,
+    ThesisEvidenced,
+    ThesisEvidenceRetracted,
+    ThesisPredicted,
+    ThesisResolved,
+    ThesisRevised,
+    ThesisStated,
+)
 from omegad.events.tool import ToolCalled
 from omegad.events.upcasting import UPCASTERS
 from omegad.log.codec import Codec
@@ -52,6 +61,13 @@ AnyEvent = (
     | PromptSubmitted
     | TurnEnded
     | SessionEnded
+    | MemoryRippled
+    | ThesisStated
+    | ThesisEvidenced
+    | ThesisEvidenceRetracted
+    | ThesisRevised
+    | ThesisPredicted
+    | ThesisResolved
     | PayloadErased
 )
 

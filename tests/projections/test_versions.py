@@ -3,6 +3,15 @@
 import pytest
 
 import projections
+from omegad.events.thesis import (
+    Effect,
+    MemoryRippled,
+    ThesisEvidenceRetracted,
+    ThesisPredicted,
+    ThesisResolved,
+    ThesisRevised,
+    Touch,
+)
 from omegad.log.event import Event
 from omegad.projection import Projection
 from omegad.storage.digest import digest
@@ -11,6 +20,7 @@ from tests.builders import (
     deleted,
     edited,
     embedded,
+    evidenced,
     evolved,
     excerpt,
     expired,
@@ -29,11 +39,13 @@ from tests.builders import (
     stored,
     superseded,
     surfaced,
+    thesis_stated,
     tool_called,
     turn_ended,
     unlinked,
 )
 
+TOUCH = Touch(thesis_id="th-1", side="for", is_echo=True)
 LOG: tuple[Event, ...] = (
     stored("a", "Anna: the PaymentGateway of fjord_amber.py now runs on 8080, because 7070 was taken", tags=("pay",), auto_tags=("python",)),
     stored("b", "数据库用 PostgreSQL; is that still so?", event_type="decision", referenced_at=1_767_225_600_000_000, ttl_seconds=60),
@@ -63,6 +75,15 @@ LOG: tuple[Event, ...] = (
     tool_called(2, tool_input=excerpt('{"file_path":"/src/a.py","old":"see mem-00000000000000aa"}')),
     turn_ended(),
     session_ended(),
+    thesis_stated(domain="search", prior=0.7, due_at=1_767_225_600_000_000, criterion="p99"),
+    evidenced("th-1", "ev-1"),
+    evidenced("th-1", "ev-2", "against", 0.5, by="rule", similarity=0.9),
+    evidenced("th-1", "ev-3", weight=0.0, is_echo=True),
+    ThesisEvidenceRetracted(thesis_id="th-1", evidence_id="ev-1", why="another index"),
+    ThesisPredicted(thesis_id="th-1", version=1, probability=0.4, due_at=None, criterion="p95"),
+    ThesisRevised(thesis_id="th-1", version=2, memory_id="b", statement="rather this", why=None),
+    ThesisResolved(thesis_id="th-1", version=2, outcome="no", source="seen"),
+    MemoryRippled(memory_id="c", origin="s", effects=(Effect(memory_id="a", similarity=0.9, side="for", is_echo=False, theses=(TOUCH,)),)),
 )
 
 PINNED: dict[str, tuple[int, str]] = {
@@ -75,6 +96,9 @@ PINNED: dict[str, tuple[int, str]] = {
     "audit": (2, "d226ed0af6a52b527c454422277de2dc"),
     "retrievals": (2, "8449ec9255d8ffabd11b0d43b391d90e"),
     "conversations": (1, "7271edfc96a2b222f767feead7d24159"),
+    "feedback": (1, "cff63102503931b6c619f3bf2c711d35"),
+    "theses": (1, "c65813ecbb88863d11eefc4044b29611"),
+    "ripples": (1, "a85f4161a41d2db200e3446369137cdf"),
 }
 
 
