@@ -3,15 +3,16 @@
 from itertools import chain
 
 from omegad import hooks
-from omegad.commands import compaction, consolidation, embedding, lifecycle, ripple, session, storing, thesis, tool, upsert
+from omegad.commands import compaction, consolidation, embedding, lifecycle, lint, ripple, session, storing, thesis, tool, upsert
 from omegad.commands import graph as edges
 from omegad.method import CommandMethod, Method
 from omegad.queries import calibration, graph, history, lessons, log, memory, receipts, search, stale, system, theses, timeline, views
+from omegad.queries import lint as findings
 from omegad.tools import calling
 
 _DECLARING = (
-    *(storing, upsert, lifecycle, edges, compaction, consolidation, embedding, tool, session, hooks, thesis, ripple),
-    *(search, memory, timeline, lessons, stale, history, graph, receipts, log, views, system, theses, calibration),
+    *(storing, upsert, lifecycle, edges, compaction, consolidation, embedding, tool, session, hooks, thesis, ripple, lint),
+    *(search, memory, timeline, lessons, stale, history, graph, receipts, log, views, system, theses, calibration, findings),
     calling,
 )
 

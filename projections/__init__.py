@@ -6,6 +6,34 @@ To add one: write its file, its test, and its name in `ALL`.
 """
 
 from omegad.projection import Projection
-from projections import audit, conversations, edges, feedback, fulltext, histories, memories, retrievals, ripples, sessions, theses, vectors
+from projections import (
+    audit,
+    conversations,
+    dismissals,
+    edges,
+    feedback,
+    fulltext,
+    histories,
+    memories,
+    retrievals,
+    ripples,
+    sessions,
+    theses,
+    vectors,
+)
 
-ALL: tuple[Projection, ...] = (memories, edges, vectors, fulltext, sessions, histories, audit, retrievals, conversations, feedback, theses, ripples)
+ALL: tuple[Projection, ...] = (
+    memories,
+    edges,
+    vectors,
+    fulltext,
+    sessions,
+    histories,
+    audit,
+    retrievals,
+    conversations,
+    feedback,
+    theses,
+    ripples,
+    dismissals,
+)

@@ -25,6 +25,7 @@ SENTENCES = MappingProxyType(
         "thesis.revise": "{thesis_id} says so from version {version} on, in {memory_id}",
         "thesis.predict": "{thesis_id} is held to be true with a probability of {probability}",
         "thesis.resolve": "{thesis_id} is resolved: {outcome}",
+        "lint.dismiss": "dismissed; what was dismissed three times is not shown again",
         "system.ping": "omegad {version} answers: process {pid}",
         "system.metrics": "{text}",
     }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from omegad.cli.connection import Answer
 from omegad.cli.parameters import asked
 from omegad.cli.place import Place
-from omegad.cli.printing import moment, safe, warn_if_stale, write_fields, write_json, write_table
+from omegad.cli.printing import moment, safe, warn, warn_if_stale, write_fields, write_json, write_table
 
 BARS = "▁▂▃▄▅▆▇█"
 LINE_COLUMNS = 60
@@ -72,6 +72,24 @@ def sparkline(shares: Sequence[float]) -> str:
     step = max(1, -(-len(shares) // LINE_COLUMNS))
     ends = [shares[min(start + step, len(shares)) - 1] for start in range(0, len(shares), step)]
     return "".join(BARS[min(int(share * len(BARS)), len(BARS) - 1)] for share in ends)
+
+
+def lint(arguments: Namespace, place: Place) -> int:
+    """Show what should be looked at, and what settles it."""
+    answer = asked(arguments, place)
+    if arguments.json:
+        write_json(answer)
+        return 0
+    if answer["findings"]:
+        write_table(("RULE", "FINDING", "SETTLE IT BY"), [(one["rule"], one["text"], one["settle"]) for one in answer["findings"]])
+    else:
+        print("nothing to look at")
+    print()
+    write_fields([(name.replace("_", " "), str(value)) for name, value in answer["figures"].items()])
+    if answer["total"] > len(answer["findings"]):
+        warn(f"{answer['total'] - len(answer['findings'])} more: --limit shows them")
+    warn_if_stale(answer)
+    return 0
 
 
 def calibration(arguments: Namespace, place: Place) -> int:

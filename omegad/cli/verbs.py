@@ -190,6 +190,17 @@ THESES = (
     Verb("thesis calibration", "theses.calibration", "thesis.calibration", examples=("omegad thesis calibration --of answers",)),
 )
 
+LINT = (
+    Verb("lint", "theses.lint", "lint.report", examples=("omegad lint", "omegad lint --project shop --limit 20")),
+    Verb(
+        "dismiss",
+        "sentences.say",
+        "lint.dismiss",
+        given=("rule", "ids"),
+        examples=("omegad dismiss orphan mem-0123456789abcdef",),
+    ),
+)
+
 OPERATING = (
     Verb(
         "log",
@@ -266,7 +277,7 @@ OPERATING = (
     ),
 )
 
-ALL = (*DAEMON, *MCP, *MEMORIES, *MEMORY, *THESES, *OPERATING)
+ALL = (*DAEMON, *MCP, *MEMORIES, *MEMORY, *THESES, *LINT, *OPERATING)
 
 WITHOUT_VERB = frozenset(
     {"hook.dispatch", "log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"}

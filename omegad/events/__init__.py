@@ -5,6 +5,7 @@ Invariant: a released event never changes incompatibly. A field may be added wit
 the old shape's golden file is kept, and `upcasting` learns the step.
 """
 
+from omegad.events.lint import FindingDismissed
 from omegad.events.memory import (
     MemoryContradicted,
     MemoryDeleted,
@@ -68,6 +69,7 @@ AnyEvent = (
     | ThesisRevised
     | ThesisPredicted
     | ThesisResolved
+    | FindingDismissed
     | PayloadErased
 )
 

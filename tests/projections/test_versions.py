@@ -3,6 +3,7 @@
 import pytest
 
 import projections
+from omegad.events.lint import FindingDismissed
 from omegad.events.thesis import (
     Effect,
     MemoryRippled,
@@ -84,6 +85,7 @@ LOG: tuple[Event, ...] = (
     ThesisRevised(thesis_id="th-1", version=2, memory_id="b", statement="rather this", why=None),
     ThesisResolved(thesis_id="th-1", version=2, outcome="no", source="seen"),
     MemoryRippled(memory_id="c", origin="s", effects=(Effect(memory_id="a", similarity=0.9, side="for", is_echo=False, theses=(TOUCH,)),)),
+    FindingDismissed(rule="orphan", ids=("a", "b")),
 )
 
 PINNED: dict[str, tuple[int, str]] = {
@@ -98,6 +100,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "conversations": (1, "7271edfc96a2b222f767feead7d24159"),
     "feedback": (1, "cff63102503931b6c619f3bf2c711d35"),
     "theses": (1, "c65813ecbb88863d11eefc4044b29611"),
+    "dismissals": (1, "d40eca6d885cf5a3cfefba15e49abcbe"),
     "ripples": (1, "a85f4161a41d2db200e3446369137cdf"),
 }
 
