@@ -3,16 +3,33 @@
 from itertools import chain
 
 from omegad import hooks
-from omegad.commands import compaction, consolidation, embedding, lifecycle, session, storing, tool, upsert
+from omegad.commands import compaction, consolidation, embedding, lifecycle, lint, ripple, session, storing, thesis, tool, upsert
 from omegad.commands import graph as edges
 from omegad.commands import identity as identities
 from omegad.method import CommandMethod, Method
-from omegad.queries import context, graph, history, identity, lessons, log, memory, receipts, search, stale, system, timeline, views
+from omegad.queries import (
+    calibration,
+    context,
+    graph,
+    history,
+    identity,
+    lessons,
+    log,
+    memory,
+    receipts,
+    search,
+    stale,
+    system,
+    theses,
+    timeline,
+    views,
+)
+from omegad.queries import lint as findings
 from omegad.tools import calling
 
 _DECLARING = (
-    *(storing, upsert, lifecycle, edges, compaction, consolidation, embedding, tool, session, identities, hooks),
-    *(search, memory, timeline, lessons, stale, history, graph, receipts, log, views, system, identity, context),
+    *(storing, upsert, lifecycle, edges, compaction, consolidation, embedding, tool, session, identities, hooks, thesis, ripple, lint),
+    *(search, memory, timeline, lessons, stale, history, graph, receipts, log, views, system, identity, context, theses, calibration, findings),
     calling,
 )
 

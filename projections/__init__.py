@@ -6,6 +6,38 @@ To add one: write its file, its test, and its name in `ALL`.
 """
 
 from omegad.projection import Projection
-from projections import audit, conversations, edges, fulltext, git_events, histories, identity, memories, retrievals, sessions, vectors
+from projections import (
+    audit,
+    conversations,
+    dismissals,
+    edges,
+    feedback,
+    fulltext,
+    git_events,
+    histories,
+    identity,
+    memories,
+    retrievals,
+    ripples,
+    sessions,
+    theses,
+    vectors,
+)
 
-ALL: tuple[Projection, ...] = (memories, edges, vectors, fulltext, sessions, histories, audit, retrievals, conversations, git_events, identity)
+ALL: tuple[Projection, ...] = (
+    memories,
+    edges,
+    vectors,
+    fulltext,
+    sessions,
+    histories,
+    audit,
+    retrievals,
+    conversations,
+    git_events,
+    identity,
+    feedback,
+    theses,
+    ripples,
+    dismissals,
+)

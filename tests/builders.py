@@ -45,6 +45,7 @@ from omegad.events.memory import (
 )
 from omegad.events.retrieval import MemoryQueried, Returned
 from omegad.events.session import Delivery, How, MemorySurfaced, PromptSubmitted, SessionEnded, SessionStarted, TurnEnded
+from omegad.events.thesis import Side, ThesisEvidenced, ThesisStated
 from omegad.events.tool import ToolCalled
 from omegad.log import event_log
 from omegad.log.codec import tag_of
@@ -174,6 +175,24 @@ def queried(*results: tuple[str, float], **changes: Any) -> MemoryQueried:
         "took_us": 900,
     }
     return MemoryQueried(**fields | changes)
+
+
+def thesis_stated(thesis_id: str = "th-1", **changes: Any) -> ThesisStated:
+    known: dict[str, Any] = {
+        "memory_id": f"of {thesis_id}",
+        "statement": "it holds",
+        "domain": None,
+        "prior": None,
+        "due_at": None,
+        "criterion": None,
+    }
+    return ThesisStated(thesis_id=thesis_id, **known | changes)
+
+
+def evidenced(thesis_id: str, evidence_id: str, side: Side = "for", weight: float = 1.0, **changes: Any) -> ThesisEvidenced:
+    known: dict[str, Any] = {"version": 1, "memory_id": f"of {evidence_id}", "origin": evidence_id, "by": "hand"}
+    known |= {"is_echo": False, "why": None, "similarity": None}
+    return ThesisEvidenced(thesis_id=thesis_id, evidence_id=evidence_id, side=side, weight=weight, **known | changes)
 
 
 def excerpt(head: str = "ls -l", tail: str = "") -> Excerpt:

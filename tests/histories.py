@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
+from omegad.events.thesis import Outcome, Side, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised
 from omegad.log.event import Event
 from tests.builders import (
     contradicted,
@@ -11,6 +12,7 @@ from tests.builders import (
     edited,
     embedded,
     erased,
+    evidenced,
     evolved,
     excerpt,
     expired,
@@ -24,6 +26,7 @@ from tests.builders import (
     restored,
     stored,
     superseded,
+    thesis_stated,
     tool_called,
     unlinked,
 )
@@ -39,6 +42,8 @@ class History:
         self._states: dict[str, str] = {}
         self._embedded: set[tuple[str, str]] = set()
         self._text: dict[str, str] = {}
+        self._theses: dict[str, int] = {}
+        self._evidence: list[tuple[str, str]] = []
 
     def step(self, step: Step) -> None:
         """Let something happen, where it can: which of the kinds, and to what, is for the numbers to say."""
@@ -137,6 +142,44 @@ class History:
         number = len(self.events)
         self.events.append(tool_called(number, tool_input=excerpt(f"{one}"), duration_ms=other / 3))
 
+    def _state(self, one: int, other: int) -> None:
+        thesis_id = f"th-{len(self.events)}"
+        self._theses[thesis_id] = 1
+        self.events.append(thesis_stated(thesis_id, memory_id=self._any(one), prior=other / 10))
+
+    def _weigh(self, one: int, other: int) -> None:
+        if thesis_id := self._open(one):
+            side: Side = ("for", "against", "mentions")[other % 3]
+            origin = f"s-{other % 4}"
+            given = (thesis_id, f"ev-{thesis_id}-{one}")
+            self._evidence.append(given)
+            weight = 0.0 if side == "mentions" or one % 4 == 3 else 0.5 + other % 2 / 2
+            version = self._theses[thesis_id]
+            self.events.append(evidenced(*given, side, weight, version=version, memory_id=self._any(other), origin=origin, is_echo=one % 4 == 3))
+
+    def _retract(self, one: int, _other: int) -> None:
+        if self._evidence and (given := self._evidence[one % len(self._evidence)])[0] in self._theses:
+            self.events.append(ThesisEvidenceRetracted(thesis_id=given[0], evidence_id=given[1], why=None))
+
+    def _revise(self, one: int, other: int) -> None:
+        if thesis_id := self._open(one):
+            self._theses[thesis_id] += 1
+            version = self._theses[thesis_id]
+            self.events.append(ThesisRevised(thesis_id=thesis_id, version=version, memory_id=self._any(other), statement=f"rather {other}", why=None))
+
+    def _predict(self, one: int, other: int) -> None:
+        if thesis_id := self._open(one):
+            version = self._theses[thesis_id]
+            self.events.append(ThesisPredicted(thesis_id=thesis_id, version=version, probability=other / 9, due_at=other or None, criterion=None))
+
+    def _resolve(self, one: int, other: int) -> None:
+        if thesis_id := self._open(one):
+            outcome: Outcome = ("yes", "no", "n/a")[other % 3]
+            self.events.append(ThesisResolved(thesis_id=thesis_id, version=self._theses.pop(thesis_id), outcome=outcome, source="seen"))
+
+    def _open(self, number: int) -> str | None:
+        return list(self._theses)[number % len(self._theses)] if self._theses else None
+
     def _erase(self, one: int, _other: int) -> None:
         self.events.append(erased(one + 1))
 
@@ -145,6 +188,7 @@ _KINDS: tuple[Callable[[History, int, int], None], ...] = (
     *(History._store, History._embed, History._reword, History._repeat, History._relate, History._contradict, History._supersede),
     *(History._delete, History._expire, History._restore, History._rate, History._promote, History._link, History._unlink),
     *(History._query, History._call, History._erase),
+    *(History._state, History._weigh, History._weigh, History._retract, History._revise, History._predict, History._resolve),
 )
 
 STEPS = st.lists(st.tuples(st.integers(0, len(_KINDS) - 1), st.integers(0, 9), st.integers(0, 9)), max_size=40)

@@ -89,6 +89,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "omegad.queries": {
         "omegad.events",
+        "omegad.evidence",
         "omegad.lexemes",
         "omegad.log.event",
         "omegad.log.verifying",  # the shape of its report

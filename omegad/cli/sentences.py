@@ -20,6 +20,13 @@ SENTENCES = MappingProxyType(
         "memory.link": "linked {memory_id} to {target_id} at position {position}",
         "memory.unlink": "unlinked {memory_id} from {target_id} at position {position}",
         "context.assemble": "{text}",
+        "thesis.state": "stated {thesis_id} in {memory_id}",
+        "thesis.evidence": "{memory_id} is evidence {evidence_id} of {thesis_id}: {side}",
+        "thesis.retract": "{evidence_id} counts no longer for {thesis_id}",
+        "thesis.revise": "{thesis_id} says so from version {version} on, in {memory_id}",
+        "thesis.predict": "{thesis_id} is held to be true with a probability of {probability}",
+        "thesis.resolve": "{thesis_id} is resolved: {outcome}",
+        "lint.dismiss": "dismissed; what was dismissed three times is not shown again",
         "system.ping": "omegad {version} answers: process {pid}",
         "system.metrics": "{text}",
     }

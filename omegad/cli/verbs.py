@@ -41,6 +41,7 @@ GROUPS = {
     "tool": "Record what agents do with their tools",
     "tools": "List and call the tools that agents are given",
     "memory": "Change what is remembered, relate memories, and look back on their lives",
+    "thesis": "State theses, weigh evidence for and against them, and see how predictions came out",
     "model": "Install and list the models that search by meaning",
 }
 
@@ -176,6 +177,48 @@ IDENTITY = (
     Verb("context assemble", "sentences.say", "context.assemble", examples=('omegad context assemble --project shop --query "the export"',)),
 )
 
+THESES = (
+    Verb("thesis list", "theses.list_all", "thesis.list", examples=("omegad thesis list --project shop --standing disputed",)),
+    Verb("thesis get", "theses.get", "thesis.get"),
+    Verb(
+        "thesis state",
+        "sentences.say",
+        "thesis.state",
+        examples=(
+            'omegad thesis state "Postgres full text is enough for our search" --project shop --domain architecture --prior 0.7 --due 2027-03-31',
+        ),
+    ),
+    Verb(
+        "thesis evidence",
+        "sentences.say",
+        "thesis.evidence",
+        given=("thesis_id", "memory_id", "side"),
+        examples=('omegad thesis evidence th-0123456789abcdef mem-fedcba9876543210 against --why "p99 of 900 ms at 2 million rows"',),
+    ),
+    Verb("thesis retract", "sentences.say", "thesis.retract"),
+    Verb("thesis revise", "sentences.say", "thesis.revise"),
+    Verb("thesis predict", "sentences.say", "thesis.predict"),
+    Verb(
+        "thesis resolve",
+        "sentences.say",
+        "thesis.resolve",
+        given=("thesis_id", "outcome", "source"),
+        examples=('omegad thesis resolve th-0123456789abcdef no "load test of 2027-01-12"',),
+    ),
+    Verb("thesis calibration", "theses.calibration", "thesis.calibration", examples=("omegad thesis calibration --of answers",)),
+)
+
+LINT = (
+    Verb("lint", "theses.lint", "lint.report", examples=("omegad lint", "omegad lint --project shop --limit 20")),
+    Verb(
+        "dismiss",
+        "sentences.say",
+        "lint.dismiss",
+        given=("rule", "ids"),
+        examples=("omegad dismiss orphan mem-0123456789abcdef",),
+    ),
+)
+
 OPERATING = (
     Verb(
         "log",
@@ -259,7 +302,7 @@ OPERATING = (
     ),
 )
 
-ALL = (*DAEMON, *MCP, *MEMORIES, *MEMORY, *IDENTITY, *OPERATING)
+ALL = (*DAEMON, *MCP, *MEMORIES, *MEMORY, *IDENTITY, *OPERATING, *THESES, *LINT)
 
 WITHOUT_VERB = frozenset(
     {"hook.dispatch", "identity.record", "log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"}

@@ -7,6 +7,7 @@ the old shape's golden file is kept, and `upcasting` learns the step.
 
 from omegad.events.git import GitPushChecked
 from omegad.events.identity import IdentityChanged
+from omegad.events.lint import FindingDismissed
 from omegad.events.memory import (
     MemoryContradicted,
     MemoryDeleted,
@@ -26,6 +27,15 @@ from omegad.events.memory import (
 )
 from omegad.events.retrieval import MemoryQueried
 from omegad.events.session import MemorySurfaced, PromptSubmitted, SessionEnded, SessionStarted, TurnEnded
+from omegad.events.thesis import (
+    MemoryRippled,
+    ThesisEvidenced,
+    ThesisEvidenceRetracted,
+    ThesisPredicted,
+    ThesisResolved,
+    ThesisRevised,
+    ThesisStated,
+)
 from omegad.events.tool import ToolCalled
 from omegad.events.upcasting import UPCASTERS
 from omegad.log.codec import Codec
@@ -56,6 +66,14 @@ AnyEvent = (
     | SessionEnded
     | GitPushChecked
     | IdentityChanged
+    | MemoryRippled
+    | ThesisStated
+    | ThesisEvidenced
+    | ThesisEvidenceRetracted
+    | ThesisRevised
+    | ThesisPredicted
+    | ThesisResolved
+    | FindingDismissed
     | PayloadErased
 )
 

@@ -19,6 +19,9 @@ m.source, m.confidence, m.status, m.superseded_by, m.ttl_seconds, m.repeated, m.
 m.auto_tags, m.on_probation, m.contradicted_by, m.rating, m.edited_at, m.expires_us
 """
 
+RIPPLES_MAX = 50
+_SUPPORTED = "SELECT count(DISTINCT origin) FROM ripples WHERE target_id = ? AND side = 'for' AND NOT is_echo"
+
 Cursor = Annotated[str, Meta(pattern="^[0-9]{1,18}$", description="where the page begins: what the page before ended with")]
 """Where a page of rows in the order of the log begins: what the page before gave as `next_cursor`."""
 
@@ -76,10 +79,26 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
     direction: str
 
 
+class Ripple(msgspec.Struct, frozen=True, kw_only=True):
+    """What saying a memory did to another one: it speaks `for` it, `against` it, or `mentions` it, or is an echo; and the theses that it touched."""
+
+    memory_id: str
+    side: str
+    is_echo: bool
+    similarity: float
+    theses: msgspec.Raw
+    at: str
+
+
 class Found(Memory, frozen=True, kw_only=True):
-    """A memory with its edges, strongest first, and the position at which this is how things stand."""
+    """A memory with its edges, strongest first, and the position at which this is how things stand.
+
+    `ripple_log` is what saying it did to others, latest first; `supported_by` counts the independent sessions and memories that speak for it.
+    """
 
     edges: list[Edge]
+    ripple_log: list[Ripple]
+    supported_by: int
     position: int
     stale_by: int = 0
 
@@ -150,7 +169,14 @@ def get(connection: Connection, query: GetMemory, moment: Moment) -> Found:
     row = connection.execute(f"SELECT {COLUMNS} FROM memories AS m WHERE m.node_id = ?", (query.memory_id,)).fetchone()
     if row is None:
         raise _missing(query.memory_id)
-    return Found(**fields(row, moment.now_us), edges=_edges(connection, query.memory_id), position=moment.position, stale_by=moment.stale_by)
+    return Found(
+        **fields(row, moment.now_us),
+        edges=_edges(connection, query.memory_id),
+        ripple_log=_ripples(connection, query.memory_id),
+        supported_by=connection.execute(_SUPPORTED, (query.memory_id,)).fetchone()[0],
+        position=moment.position,
+        stale_by=moment.stale_by,
+    )
 
 
 def list_memories(connection: Connection, query: ListMemories, moment: Moment) -> MemoryPage:
@@ -194,7 +220,16 @@ def _edges(connection: Connection, memory_id: str) -> list[Edge]:
     return [Edge(memory_id=other, edge_type=kind, weight=weight, direction=direction) for other, kind, weight, direction in rows]
 
 
+def _ripples(connection: Connection, memory_id: str) -> list[Ripple]:
+    sql = "SELECT target_id, side, is_echo, similarity, theses, at FROM ripples WHERE memory_id = ? ORDER BY id DESC LIMIT ?"
+    rows = connection.execute(sql, (memory_id, RIPPLES_MAX))
+    return [
+        Ripple(memory_id=other, side=side, is_echo=bool(is_echo), similarity=near, theses=msgspec.Raw(on.encode()), at=at)
+        for other, side, is_echo, near, on, at in rows
+    ]
+
+
 METHODS = (
-    QueryMethod(params=GetMemory, answer=Found, views=("memories", "edges"), read=get),
+    QueryMethod(params=GetMemory, answer=Found, views=("memories", "edges", "ripples"), read=get),
     QueryMethod(params=ListMemories, answer=MemoryPage, views=("memories",), read=list_memories, is_paged=True),
 )

@@ -5,15 +5,16 @@ To add one: write its file, its test, its name in `ALL`, and its reader in `Deci
 """
 
 from omegad.projection import Projection
-from omegad.state import hooks, memories, tool_calls
+from omegad.state import hooks, memories, theses, tool_calls
 from omegad.state.hooks import AgentSessionState, Hooks
 from omegad.state.memories import Memories, MemoryState
+from omegad.state.theses import Theses, ThesisState
 from omegad.state.tool_calls import ToolCalls, ToolCallState
 from omegad.storage.driver import Connection
 
-__all__ = ["ALL", "AgentSessionState", "DecisionState", "MemoryState", "ToolCallState"]
+__all__ = ["ALL", "AgentSessionState", "DecisionState", "MemoryState", "ThesisState", "ToolCallState"]
 
-ALL: tuple[Projection, ...] = (memories, tool_calls, hooks)
+ALL: tuple[Projection, ...] = (memories, tool_calls, hooks, theses)
 
 
 class DecisionState:
@@ -32,3 +33,8 @@ class DecisionState:
         self.has_come = hooks.has_come
         self.session = hooks.session
         self.has_surfaced = hooks.has_surfaced
+        theses = Theses(connection)
+        self.thesis = theses.get
+        self.thesis_of = theses.of_memory
+        self.has_evidence = theses.has_evidence
+        self.has_counted = theses.has_counted

@@ -9,10 +9,10 @@ from msgspec import Meta
 from omegad.errors import Invalid, NotFound, OmegadError
 from omegad.method import ServiceMethod
 from omegad.queries.query import Request
-from omegad.tools import finding, memory, protocol, remembering, upkeep
+from omegad.tools import finding, memory, protocol, remembering, thesis, upkeep
 from omegad.tools.tool import Arguments, Ask, Fields, Reply, Session, Tool, Word
 
-_DECLARING = (remembering, finding, memory, upkeep, protocol)
+_DECLARING = (remembering, finding, memory, upkeep, protocol, thesis)
 TOOLS: dict[str, Tool] = {tool.name: tool for module in _DECLARING for tool in module.TOOLS}
 """Every tool by its name."""
 

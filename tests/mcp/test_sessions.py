@@ -37,6 +37,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("omega_maintain", {"action": "consolidate"}),
     ("omega_stats", {}),
     ("omega_reflect", {"action": "evolution", "topic": "deploys"}),
+    ("omega_thesis", {"action": "state", "statement": "blue-green deploys stay cheap enough", "domain": "operations", "probability": 0.8}),
 )
 
 

@@ -4,6 +4,8 @@ import pytest
 
 import projections
 from omegad.events.git import CheckedRef
+from omegad.events.lint import FindingDismissed
+from omegad.events.thesis import Effect, MemoryRippled, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised, Touch
 from omegad.log.event import Event
 from omegad.projection import Projection
 from omegad.storage.digest import digest
@@ -12,6 +14,7 @@ from tests.builders import (
     deleted,
     edited,
     embedded,
+    evidenced,
     evolved,
     excerpt,
     expired,
@@ -32,11 +35,13 @@ from tests.builders import (
     stored,
     superseded,
     surfaced,
+    thesis_stated,
     tool_called,
     turn_ended,
     unlinked,
 )
 
+TOUCH = Touch(thesis_id="th-1", side="for", is_echo=True)
 LOG: tuple[Event, ...] = (
     stored("a", "Anna: the PaymentGateway of fjord_amber.py now runs on 8080, because 7070 was taken", tags=("pay",), auto_tags=("python",)),
     stored("b", "数据库用 PostgreSQL; is that still so?", event_type="decision", referenced_at=1_767_225_600_000_000, ttl_seconds=60),
@@ -71,6 +76,16 @@ LOG: tuple[Event, ...] = (
     identity_changed(),
     identity_changed("USER.md", "Ann", "ab12345"),
     identity_changed("IDENTITY.md", None),
+    thesis_stated(domain="search", prior=0.7, due_at=1_767_225_600_000_000, criterion="p99"),
+    evidenced("th-1", "ev-1"),
+    evidenced("th-1", "ev-2", "against", 0.5, by="rule", similarity=0.9),
+    evidenced("th-1", "ev-3", weight=0.0, is_echo=True),
+    ThesisEvidenceRetracted(thesis_id="th-1", evidence_id="ev-1", why="another index"),
+    ThesisPredicted(thesis_id="th-1", version=1, probability=0.4, due_at=None, criterion="p95"),
+    ThesisRevised(thesis_id="th-1", version=2, memory_id="b", statement="rather this", why=None),
+    ThesisResolved(thesis_id="th-1", version=2, outcome="no", source="seen"),
+    MemoryRippled(memory_id="c", origin="s", effects=(Effect(memory_id="a", similarity=0.9, side="for", is_echo=False, theses=(TOUCH,)),)),
+    FindingDismissed(rule="orphan", ids=("a", "b")),
 )
 
 PINNED: dict[str, tuple[int, str]] = {
@@ -85,6 +100,10 @@ PINNED: dict[str, tuple[int, str]] = {
     "conversations": (1, "7271edfc96a2b222f767feead7d24159"),
     "identity": (1, "6c0425d41550e900d17355606cfe9f09"),
     "git_events": (1, "f14c89bc1d73b677575b91b06637bffc"),
+    "feedback": (1, "cff63102503931b6c619f3bf2c711d35"),
+    "theses": (1, "c1223534eded347b8f42ad32e806f2f8"),
+    "dismissals": (1, "11698a39ee87e3eced2b6b420eef4499"),
+    "ripples": (1, "a2aa8ce2f2de5865a5e5c14f71ea4510"),
 }
 
 

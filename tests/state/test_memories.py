@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -53,10 +54,7 @@ from tests.builders import (
 from tests.histories import STEPS, Step, history
 
 SECOND = 1_000_000
-TABLES = (
-    *("state_memories", "state_embeddings", "state_tool_calls"),
-    *("state_deliveries", "state_payloads", "state_agent_sessions", "state_surfaced_files"),
-)
+TABLES = tuple(re.findall(r"CREATE TABLE (\w+)", "".join(projection.SCHEMA for projection in state.ALL)))
 GOLDEN = Path(__file__).parents[1] / "events" / "golden"
 
 
@@ -229,7 +227,7 @@ def test_state_made_again_from_the_log_is_that_which_was_written_with_it(steps: 
         _write(connection, recorded(event, position))
         INLINE.fold(connection, recorded(event, position))
     before = INLINE.digests(connection)
-    assert set(before) == {"memories", "tool_calls", "hooks"}
+    assert set(before) == {projection.NAME for projection in state.ALL}
     with writing(connection):
         INLINE.reset(connection)
     while INLINE.catch_up(connection, CODEC, 3) is not None:

@@ -1,0 +1,49 @@
+"""The weekly report on what should be looked at: one insight, which takes the place of the last one; none where nothing has changed."""
+
+from collections.abc import Iterator
+from hashlib import blake2b
+
+import msgspec
+
+from omegad.commands.store import StoreMemory
+from omegad.queries import lint
+from omegad.queries.lint import Figures, LintReport
+from omegad.reactions.contract import Reader
+
+NAME = "lint"
+VERSION = 1
+EVERY = 7 * 86_400
+VIEWS = lint.VIEWS
+
+
+def due(_slot: int, reader: Reader) -> Iterator[StoreMemory]:
+    """Store the report, unless it says what the last one said, or there is nothing to say."""
+    report = lint.examine(reader.connection, reader.now_us)
+    former = lint.last_report(reader.connection)
+    findings = report.findings[: lint.FINDINGS_MAX]
+    digest = blake2b(msgspec.json.encode((findings, report.figures)), digest_size=16).hexdigest()
+    known = msgspec.json.decode(former[0][1]) if former else {}
+    if not findings or known.get("digest") == digest:
+        return
+    metadata: dict[str, object] = {"source": lint.SOURCE, "digest": digest, "figures": msgspec.to_builtins(report.figures)}
+    yield StoreMemory(
+        content=text(msgspec.structs.replace(report, findings=findings), known.get("figures", {})),
+        event_type="advisor_insight",
+        source=lint.SOURCE,
+        probation=False,
+        metadata=metadata,
+        supersedes=tuple(memory_id for memory_id, _ in former[:16]),
+    )
+
+
+def text(report: LintReport, former: dict[str, int]) -> str:
+    """Write a report: its figures, with what has changed since the former ones, and its findings."""
+
+    def figure(name: str) -> str:
+        value = getattr(report.figures, name)
+        change = value - former.get(name, value)
+        return f"{name.replace('_', ' ')} {value}" + (f" ({change:+d})" if change else "")
+
+    head = "Knowledge report: " + ", ".join(map(figure, Figures.__struct_fields__))
+    more = [f"and {report.total - len(report.findings)} more: omegad lint --limit 100"] if report.total > len(report.findings) else []
+    return "\n".join([head, *(f"- {one.text} → {one.settle}" for one in report.findings), *more])

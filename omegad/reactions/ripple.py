@@ -1,0 +1,59 @@
+"""What is said speaks for what is near to it, and for the theses there: evidence, unless it is an echo of what its session had been shown.
+
+It follows what was decided when the memory was stored: its nearest neighbours, or that it was said before. A contradiction counts where somebody
+has drawn it.
+"""
+
+from collections.abc import Iterator
+
+from omegad.commands.command import Command
+from omegad.commands.ripple import RippleMemory
+from omegad.commands.thesis import EVENT_TYPE, KEY, OpenThesis, RetractEvidence
+from omegad.events.memory import MemoryEvolved, MemoryLinked, MemoryRelated, MemoryRepeated, MemoryStored, MemoryUnlinked, Relation
+from omegad.events.thesis import Effect, Touch
+from omegad.log.event import RecordedEvent
+from omegad.queries import ripples
+from omegad.reactions.contract import Reader
+
+NAME = "ripple"
+VERSION = 1
+EVENTS = (MemoryStored, MemoryRelated, MemoryRepeated, MemoryEvolved, MemoryLinked, MemoryUnlinked)
+VIEWS = ripples.VIEWS
+
+CONTRADICTS = "contradicts"
+SAME = 1.0
+
+
+def react(recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
+    """Open the thesis that a decision states, and record what was said does."""
+    match recorded.event:
+        case MemoryStored(memory_id=memory_id, related=related) as stored:
+            if stored.event_type == EVENT_TYPE and stored.metadata.get(KEY) is True:
+                yield OpenThesis(memory_id=memory_id, statement=stored.content, metadata=stored.metadata)
+            yield from _near(recorded, reader, memory_id, related)
+        case MemoryRelated(memory_id=memory_id, related=related):
+            yield from _near(recorded, reader, memory_id, related)
+        case MemoryRepeated(memory_id=memory_id, content=content) | MemoryEvolved(memory_id=memory_id, wording=content):
+            if said := ripples.said(reader.connection, memory_id, recorded.session_id, recorded.position, content):
+                yield from _rippled(said, ripples.effects(reader.connection, said, [(memory_id, SAME)]))
+        case MemoryLinked(memory_id=memory_id, target_id=target_id, edge_type=edge_type, weight=weight) if edge_type == CONTRADICTS:
+            theses = tuple(Touch(thesis_id=one, side="against", is_echo=False) for one in ripples.theses_of(reader.connection, target_id))
+            effect = Effect(memory_id=target_id, similarity=weight, side="against", is_echo=False, theses=theses)
+            if said := ripples.said(reader.connection, memory_id, None, recorded.position):
+                yield RippleMemory(memory_id=memory_id, origin=said.origin, effects=(effect,), by="hand")
+        case MemoryUnlinked(memory_id=memory_id, target_id=target_id, edge_types=edge_types) if CONTRADICTS in edge_types:
+            for thesis_id, evidence_id in ripples.denials(reader.connection, memory_id, target_id):
+                yield RetractEvidence(thesis_id=thesis_id, evidence_id=evidence_id, why="the contradiction was taken away")
+        case _:
+            pass
+
+
+def _near(recorded: RecordedEvent, reader: Reader, memory_id: str, related: tuple[Relation, ...]) -> Iterator[RippleMemory]:
+    near = [(edge.memory_id, edge.similarity) for edge in related if edge.similarity > ripples.SIMILARITY_MIN]
+    if near and (said := ripples.said(reader.connection, memory_id, recorded.session_id, recorded.position)):
+        yield from _rippled(said, ripples.effects(reader.connection, said, near))
+
+
+def _rippled(said: ripples.Said, effects: tuple[Effect, ...]) -> Iterator[RippleMemory]:
+    if effects:
+        yield RippleMemory(memory_id=said.memory_id, origin=said.origin, effects=effects)

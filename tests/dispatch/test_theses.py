@@ -1,0 +1,177 @@
+"""Theses through the service: stated, weighed by what is said and by hand, revised, predicted, resolved; and the same again after a replay."""
+
+from typing import Any
+
+import pytest
+
+from omegad.config import Paths
+from omegad.errors import Conflict, Invalid, NotFound, Refused
+from omegad.queries.theses import STALE_US
+from tests.builders import FakeClock, Served, served, until
+
+pytestmark = pytest.mark.usefixtures("model")
+
+BELIEF = "full text search of Postgres is enough for the shop"
+AGREEING = (
+    "full text search of Postgres is still enough for the shop",
+    "full text search of Postgres is enough for the whole shop",
+    "yesterday full text search of Postgres is enough for the shop",
+)
+DENYING = "full text search of Postgres is not enough for the shop"
+
+
+async def state(it: Served, statement: str = BELIEF, **changes: Any) -> Any:
+    return await it.caller.call("thesis.state", **{"statement": statement, "project": "shop", "session_id": "author"} | changes)
+
+
+async def say(it: Served, content: str, session_id: str | None, **changes: Any) -> str:
+    told = {"content": content, "project": "shop", "event_type": "lesson_learned", "session_id": session_id} | changes
+    return str((await it.caller.call("memory.store", **told))["memory_id"])
+
+
+async def get(it: Served, thesis_id: str) -> Any:
+    """Return a thesis when all that follows from what was said has followed."""
+
+    def is_done() -> bool:
+        standing = it.daemon.reactions.standings["ripple"]
+        return standing.position >= it.daemon.services.log.head
+
+    for _ in range(3):  # what follows is said, too
+        await it.caught_up()
+        await until(is_done)
+    await it.caught_up()
+    return await it.caller.call("thesis.get", thesis_id=thesis_id)
+
+
+def sides(thesis: Any) -> tuple[int, int, int, int]:
+    return thesis["for_count"], thesis["against_count"], thesis["mentions"], thesis["echoes"]
+
+
+async def test_a_thesis_is_a_decision_with_a_confidence_that_evidence_moves(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        stated = await state(it, domain="architecture", prior=0.7, due="2027-03-31", criterion="p99 below 50 ms at a million rows")
+        memory = await it.caller.call("memory.get", memory_id=stated["memory_id"])
+        assert (memory["content"], memory["event_type"], memory["metadata"]) == (BELIEF, "decision", {"thesis": True, "domain": "architecture"})
+        thesis = await get(it, stated["thesis_id"])
+        assert (thesis["standing"], thesis["confidence"], thesis["probability"], thesis["due"]) == ("open", 0.0, 0.7, "2027-03-31T00:00:00.000000Z")
+        one, other = await say(it, "a load test went well", "a"), await say(it, "a user complained of missing hits", "b")
+        given = await it.caller.call("thesis.evidence", thesis_id=stated["thesis_id"], memory_id=one, side="for")
+        await it.caller.call("thesis.evidence", thesis_id=stated["thesis_id"], memory_id=other, side="against", why="recall")
+        thesis = await get(it, stated["thesis_id"])
+        assert (thesis["confidence"], sides(thesis)) == (0.3333, (1, 1, 0, 0))
+        assert [(one["what"], one["before"], round(one["confidence"], 4)) for one in thesis["history"]] == [
+            ("stated", 0.0, 0.0),
+            ("evidenced", 0.0, 0.5),
+            ("evidenced", 0.5, 0.3333),
+        ]
+        await it.caller.call("thesis.evidence", thesis_id=stated["thesis_id"], memory_id=other, side="mentions")
+        assert (await get(it, stated["thesis_id"]))["confidence"] == 0.5, "the same memory takes back what was said of it"
+        await it.caller.call("thesis.retract", thesis_id=stated["thesis_id"], evidence_id=given["evidence_id"])
+        thesis = await get(it, stated["thesis_id"])
+        assert (thesis["confidence"], sides(thesis)) == (0.0, (0, 0, 1, 0))
+        assert [one["retracted"] for one in thesis["evidence"]] == [None, ""]
+        assert (await it.caller.call("views.verify"))["ok"]
+
+
+async def test_three_sessions_raise_a_thesis_and_those_that_repeat_do_not(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        stated = await state(it)
+        thesis_id = stated["thesis_id"]
+        await say(it, AGREEING[0], "author")
+        assert sides(await get(it, thesis_id)) == (0, 0, 0, 1), "its own session says nothing new"
+        await it.caller.call("memory.query", text=BELIEF, project="shop", asked_in="reader")
+        await it.daemon.services.log.settled()
+        await say(it, AGREEING[1], "reader")
+        assert sides(await get(it, thesis_id)) == (0, 0, 0, 2), "what a session was shown it echoes"
+        for place, (content, session_id) in enumerate(zip(AGREEING, ("a", "b", "c"), strict=True), 1):
+            await say(it, content, session_id)
+            thesis = await get(it, thesis_id)
+            assert (thesis["for_count"], thesis["confidence"]) == (place, round(0.5 * place / (0.5 * place + 1), 4))
+        await say(it, AGREEING[1], "c")
+        thesis = await get(it, thesis_id)
+        assert (thesis["for_count"], thesis["for_origins"]) == (3, 3), "who says it twice counts once"
+        assert {one["given_by"] for one in thesis["evidence"]} == {"rule"}
+        live = thesis["history"]
+        await it.caller.call("views.rebuild")
+        assert (await get(it, thesis_id))["history"] == live
+        assert (await it.caller.call("views.verify"))["ok"]
+        assert (await it.caller.call("log.verify"))["ok"]
+
+
+async def test_what_denies_or_names_another_value_is_a_mention_until_somebody_says_it_contradicts(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        thesis_id = (stated := await state(it))["thesis_id"]
+        denial = await say(it, DENYING, "a")
+        elsewhere = await say(it, AGREEING[0], "b", project="other")
+        thesis = await get(it, thesis_id)
+        assert (thesis["confidence"], sides(thesis)) == (0.0, (0, 0, 1, 0)), "what another project says touches nothing"
+        log = (await it.caller.call("memory.get", memory_id=denial))["ripple_log"]
+        assert [(one["memory_id"], one["side"], [touch["thesis_id"] for touch in one["theses"]]) for one in log] == [
+            (stated["memory_id"], "mentions", [thesis_id])
+        ]
+        assert (await it.caller.call("memory.get", memory_id=elsewhere))["ripple_log"] == []
+        await it.caller.call("memory.link", memory_id=elsewhere, target_id=stated["memory_id"], edge_type="contradicts")
+        assert sides(await get(it, thesis_id)) == (0, 1, 1, 0)
+        await it.caller.call("memory.unlink", memory_id=elsewhere, target_id=stated["memory_id"])
+        assert sides(await get(it, thesis_id)) == (0, 0, 1, 0)
+
+
+async def test_a_decision_says_in_its_metadata_that_it_is_a_thesis(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        seen = await say(it, "a load test went well", "a")
+        metadata = {"thesis": True, "thesis_id": "thesis-search-2026", "domain": "search", "evidence_for": [seen, "nobody"], "evidence_against": 7}
+        await say(it, BELIEF, "author", event_type="decision", metadata=metadata)
+        await until(lambda: it.daemon.reactions.standings["ripple"].position >= it.daemon.services.log.head)
+        thesis = await get(it, "thesis-search-2026")
+        assert (thesis["statement"], thesis["domain"], thesis["confidence"], sides(thesis)) == (BELIEF, "search", 0.5, (1, 0, 0, 0))
+
+
+async def test_a_revised_thesis_starts_again_and_one_that_is_resolved_stays(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        stated = await state(it, prior=0.9)
+        thesis_id = stated["thesis_id"]
+        seen = await say(it, "a load test went well", "a")
+        await it.caller.call("thesis.evidence", thesis_id=thesis_id, memory_id=seen, side="for")
+        revised = await it.caller.call("thesis.revise", thesis_id=thesis_id, statement="a search engine of its own pays off", why="it did not scale")
+        thesis = await get(it, thesis_id)
+        assert (thesis["version"], thesis["memory_id"], thesis["probability"], thesis["confidence"]) == (2, revised["memory_id"], None, 0.0)
+        assert [one["version"] for one in thesis["evidence"]] == [1]
+        former = await it.caller.call("memory.get", memory_id=stated["memory_id"])
+        assert (former["status"], former["superseded_by"]) == ("superseded", revised["memory_id"])
+        await it.caller.call("thesis.predict", thesis_id=thesis_id, probability=0.2, due="2026-06-30")
+        clock.us += STALE_US * 3
+        thesis = await get(it, thesis_id)
+        assert (thesis["standing"], thesis["is_due"]) == ("stale", True)
+        await it.caller.call("thesis.resolve", thesis_id=thesis_id, outcome="no", source="the load test of May")
+        assert (await get(it, thesis_id))["standing"] == "resolved"
+        with pytest.raises(Refused, match="is resolved: no"):
+            await it.caller.call("thesis.predict", thesis_id=thesis_id, probability=0.1)
+        answer = await it.caller.call("thesis.calibration")
+        assert (answer["overall"]["n"], answer["overall"]["brier"], answer["overall"]["is_enough"]) == (1, 0.04, False)
+        assert [one["thesis_id"] for one in (await it.caller.call("thesis.list", standing="resolved"))["theses"]] == [thesis_id]
+        assert (await it.caller.call("views.verify"))["ok"]
+
+
+async def test_what_cannot_be_is_refused_and_nothing_is_recorded(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        stated = await state(it)
+        head = it.daemon.services.log.head
+        refusals: tuple[tuple[type[Exception], str, dict[str, Any]], ...] = (
+            (Conflict, "thesis.state", {"statement": BELIEF, "project": "shop", "session_id": "author"}),
+            (Invalid, "thesis.state", {"statement": "x" * 5_000}),
+            (Invalid, "thesis.state", {"statement": "it will hold", "due": "some day"}),
+            (Invalid, "thesis.state", {"statement": "it will hold", "prior": 1.5}),
+            (NotFound, "thesis.evidence", {"thesis_id": "nobody", "memory_id": stated["memory_id"], "side": "for"}),
+            (NotFound, "thesis.evidence", {"thesis_id": stated["thesis_id"], "memory_id": "nobody", "side": "for"}),
+            (Refused, "thesis.evidence", {"thesis_id": stated["thesis_id"], "memory_id": stated["memory_id"], "side": "for"}),
+            (Invalid, "thesis.evidence", {"thesis_id": stated["thesis_id"], "memory_id": stated["memory_id"], "side": "echo"}),
+            (NotFound, "thesis.retract", {"thesis_id": stated["thesis_id"], "evidence_id": "ev-1"}),
+            (NotFound, "thesis.revise", {"thesis_id": "nobody", "statement": "another"}),
+            (Conflict, "thesis.revise", {"thesis_id": stated["thesis_id"], "statement": BELIEF, "session_id": "author"}),
+            (Invalid, "thesis.predict", {"thesis_id": stated["thesis_id"], "probability": 2}),
+            (NotFound, "thesis.get", {"thesis_id": "nobody"}),
+        )
+        for error, method, params in refusals:
+            with pytest.raises(error):
+                await it.caller.call(method, **params)
+        assert it.daemon.services.log.head == head

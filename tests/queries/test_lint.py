@@ -1,0 +1,169 @@
+"""The lint finds each defect that is planted in a store, and nothing else; and what was dismissed three times it does not find."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from omegad.events.lint import FindingDismissed
+from omegad.events.thesis import ThesisPredicted, ThesisResolved
+from omegad.log.event import Event
+from omegad.method import Moment
+from omegad.queries.lint import DAY_US, Finding, Lint, components, examine, lint
+from omegad.reactions import lint as weekly
+from omegad.reactions.contract import Reader
+from omegad.storage.driver import Connection
+from projections import conversations, dismissals, edges, feedback, memories, retrievals, theses
+from tests.builders import (
+    START_US,
+    contradicted,
+    edited,
+    evidenced,
+    linked,
+    open_in_memory,
+    queried,
+    recorded,
+    related,
+    session_started,
+    stored,
+    superseded,
+    thesis_stated,
+    tool_called,
+)
+
+LATE_US = START_US + 100 * DAY_US
+VIEWS = (memories, edges, retrievals, theses, feedback, conversations, dismissals)
+
+
+def shown(*events: Event) -> Connection:
+    connection = open_in_memory()
+    for projection in VIEWS:
+        connection.executescript(projection.SCHEMA)
+        for position, event in enumerate(events, 1):
+            if isinstance(event, projection.EVENTS):
+                for sql, values in projection.project(recorded(event, position, project="shop")):
+                    connection.execute(sql, values)  # type: ignore[arg-type]
+    return connection
+
+
+def findings(*events: Event, now_us: int = LATE_US) -> list[Finding]:
+    connection = shown(*events)
+    found = examine(connection, now_us).findings
+    connection.close()
+    return found
+
+
+def seen_by_query(*memory_ids: str, at: int = LATE_US) -> Event:
+    return queried(*((memory_id, 0.9) for memory_id in memory_ids), query_id=f"q-{memory_ids}-{at}", at=at)
+
+
+def vain(number: int, text: str = "how do we deploy?") -> Event:
+    return queried(query_id=f"vain-{number}", text=text, at=LATE_US)
+
+
+HEALTHY = (stored("a"), stored("b", "another", event_type="decision"), related("a", ("b", 0.7)), seen_by_query("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("planted", "rule", "ids"),
+    [
+        ((), None, ()),
+        ((stored("o", "alone"),), "orphan", ("o",)),
+        ((stored("d", "we use x", event_type="decision"), seen_by_query("d", at=START_US)), "stale_decision", ("d",)),
+        ((contradicted("a", "b"),), "contradiction", ("b", "a")),
+        ((stored("c", "base"), seen_by_query("c"), linked("b", "c", "evolves"), superseded("c", "a")), "rests_on", ("b", "c")),
+        ((stored("c", "base"), seen_by_query("c"), linked("b", "c", "evolves"), edited("c", "no base")), "rests_on", ("b", "c")),
+        ((thesis_stated("th-1", memory_id="b", due_at=LATE_US - 1), evidenced("th-1", "ev-1", memory_id="a")), "thesis", ("th-1", "b")),
+        ((vain(1), vain(2)), "asked_in_vain", ("how do we deploy?",)),
+        ((stored("e", "Ada likes tea", entity_id="Ada"), seen_by_query("e")), "gap", ("Ada",)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_each_defect_is_found_and_nothing_else(planted: Sequence[Event], rule: str | None, ids: tuple[str, ...]) -> None:
+    found = findings(*HEALTHY, *planted)
+    assert [(one.rule, one.ids) for one in found] == ([] if rule is None else [(rule, ids)])
+    assert all("omegad" in one.settle and one.text for one in found)
+    if rule is not None:
+        thrice = [FindingDismissed(rule=rule, ids=ids)] * 3
+        assert len(findings(*HEALTHY, *planted, *thrice[:2])) == 1
+        assert findings(*HEALTHY, *planted, *thrice) == []
+
+
+def test_what_was_answered_since_was_not_asked_in_vain() -> None:
+    answered = queried(("a", 0.9), query_id="answered", text="How do we deploy? ", at=LATE_US)
+    assert findings(*HEALTHY, vain(1), vain(2), answered) == []
+    assert findings(*HEALTHY, vain(1), vain(2, "where do we deploy?")) == []
+
+
+def test_a_project_that_is_worked_on_without_decisions_is_a_gap() -> None:
+    old_decision = stored("d", "we use x", event_type="decision")
+    log = (old_decision, seen_by_query("d", at=START_US + 50 * DAY_US), session_started(), tool_called())
+    early = START_US + 20 * DAY_US
+    assert findings(*log, now_us=early) == []
+    connection = shown(*log)
+    connection.execute("UPDATE agent_sessions SET last_us = ?", (START_US + 45 * DAY_US,))
+    found = examine(connection, START_US + 50 * DAY_US).findings
+    assert [(one.rule, one.ids) for one in found] == [("gap", ("shop",))]
+    connection.close()
+
+
+def test_predictions_worse_than_the_base_rate_are_a_finding_from_thirty_on() -> None:
+    def judged(count: int) -> list[Event]:
+        log = list[Event]()
+        for number in range(count):
+            thesis_id = f"th-{number}"
+            log += [
+                thesis_stated(thesis_id, memory_id="b"),
+                ThesisPredicted(thesis_id=thesis_id, version=1, probability=0.9, due_at=None, criterion=None),
+            ]
+            log.append(ThesisResolved(thesis_id=thesis_id, version=1, outcome="no" if number % 2 else "yes", source="seen"))
+        return log
+
+    assert findings(*HEALTHY, *judged(29)) == []
+    (one,) = findings(*HEALTHY, *judged(30))
+    assert (one.rule, one.count) == ("calibration", 30)
+
+
+def test_faded_memories_are_a_finding_where_they_are_most() -> None:
+    log = [stored(f"m-{number}", f"fact {number}") for number in range(9)]
+    log_of = [*log, related("m-0", *((f"m-{number}", 0.6) for number in range(9)))]
+    found = findings(*log_of, now_us=START_US + 200 * DAY_US)
+    assert [(one.rule, one.count) for one in found] == [("strength", 9)]
+
+
+def test_components_are_those_of_a_graph() -> None:
+    assert list(components([("a", "b"), ("c", "d"), ("b", "c"), ("x", "y"), ("y", "x")])) == [("a", "b", "c", "d"), ("x", "y")]
+    assert list(components([])) == []
+
+
+def test_a_report_has_five_findings_and_says_how_many_there_are() -> None:
+    planted = [stored(f"e-{number}", f"fact of {number}", entity_id=f"entity-{number}") for number in range(8)]
+    connection = shown(*HEALTHY, *planted, seen_by_query(*(f"e-{number}" for number in range(8))))
+    report = lint(connection, Lint(), Moment(position=3, stale_by=0, now_us=LATE_US))
+    assert (len(report.findings), report.total, report.figures.memories) == (5, 8, 10)
+    connection.close()
+
+
+def commands(connection: Connection) -> list[Any]:
+    return list(weekly.due(0, Reader(connection, LATE_US)))
+
+
+def test_the_weekly_report_takes_the_place_of_the_last_and_is_left_out_where_nothing_changed() -> None:
+    planted = (*HEALTHY, stored("o", "alone"))
+    connection = shown(*planted)
+    (first,) = commands(connection)
+    connection.close()
+    assert (first.event_type, first.source, first.supersedes) == ("advisor_insight", "auto_lint", ())
+    assert "1 memories are related to nothing" in first.content
+    report = stored("report", first.content, event_type="advisor_insight", source=first.source, metadata=first.metadata)
+    connection = shown(*planted, report)
+    assert commands(connection) == []
+    connection.close()
+    connection = shown(*planted, report, stored("p", "alone as well"))
+    (second,) = commands(connection)
+    connection.close()
+    assert second.supersedes == ("report",)
+    assert "orphans 2 (+1)" in second.content
+    connection = shown(*HEALTHY)
+    assert commands(connection) == []
+    connection.close()
