@@ -25,7 +25,7 @@ from omegad.dispatch.neighbourhood import Neighbourhood
 from omegad.dispatch.running import RequestRunner
 from omegad.dispatch.service import Service
 from omegad.dispatch.services import DaemonServices
-from omegad.dispatch.spool import Spool
+from omegad.dispatch.spool import LOOK_EVERY_S, Spool
 from omegad.dispatch.system import SystemDispatch
 from omegad.embedding import cache
 from omegad.embedding.embedder import Embedder
@@ -109,6 +109,7 @@ async def _serve(paths: Paths, settings: Config, clock: Clock) -> None:
         tasks.start_soon(daemon.reactions.run, name="reactions")
         tasks.start_soon(_signals, daemon, paths, name="signals")
         tasks.start_soon(supervisor.keep_alive, name="watchdog")
+        tasks.start_soon(_leave_with_home, daemon, name="home")
         await daemon.services.spool.drain()
         tasks.start_soon(daemon.services.spool.run, name="spool")
         with endpoint.listening(paths.socket) as sock:
@@ -136,7 +137,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             log=log,
             views=views,
             near=Neighbourhood(embedder),
-            spool=Spool(paths.spool),
+            spool=Spool(paths.spool, partial(_is_there, paths.home, paths.home.stat())),
             types=MemoryTypes(settings.event_types),
             rules=_rules(paths),
             clock=clock,
@@ -182,6 +183,21 @@ def _reload(paths: Paths) -> None:
         telemetry.configure(config.load(paths).log_level)
     except BadConfiguration as error:
         _log.error("daemon.not_reloaded", error=str(error), hint=error.hint)
+
+
+def _is_there(path: Path, opened: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(path.stat(), opened)
+    except FileNotFoundError:
+        return False
+
+
+async def _leave_with_home(daemon: Daemon) -> None:
+    """End where the home was removed, with or without another in its place: what is appended to its log would be lost."""
+    while daemon.services.spool.is_home():  # noqa: ASYNC110  nothing tells of it
+        await anyio.sleep(LOOK_EVERY_S)
+    _log.error("daemon.home_removed")
+    daemon.stopping.set()
 
 
 async def _signals(daemon: Daemon, paths: Paths) -> None:

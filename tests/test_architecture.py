@@ -71,7 +71,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.methods": {"omegad.commands", "omegad.hooks", "omegad.method", "omegad.queries", "omegad.tools"},
     "omegad.tools": {"omegad.errors", "omegad.method", "omegad.queries.query", "omegad.times"},  # a tool knows methods by their names alone
     "omegad.describe": {"omegad", "omegad.method", "omegad.methods", "omegad.tools"},
-    "omegad.hook_client": {"omegad.push_guard"},  # every import is paid for at every hook, and this one at a push alone
+    "omegad.hook_client": {"omegad.hook_delivery"},
+    "omegad.hook_delivery": {"omegad.push_guard"},  # every import is paid for at every hook, and this one at a push alone
     "omegad.push_guard": {"omegad"},
     "omegad.hooks": {
         "omegad.projects",
@@ -272,6 +273,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.methods": PURE,
     "omegad.tools": PURE | {"msgspec"},
     "omegad.hook_client": STDLIB,
+    "omegad.hook_delivery": STDLIB,
     "omegad.push_guard": STDLIB,
     "omegad.hooks": PURE | {"msgspec"},
     "omegad.hooks.hosts": PURE | {"msgspec"},
@@ -318,6 +320,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "omegad/reactions/runner.py": "what a reaction fails on is set aside, and the next event is another matter",
     "omegad/dispatch/spool.py": "what cannot be taken in now is tried again, and holds nothing else up",
     "omegad/hook_client.py": "a host takes any other end of a hook for a verdict, or shows it to the person",
+    "omegad/hook_delivery.py": "what the push guard fails on keeps nobody from pushing, nor does a daemon from hearing the guard",
     "omegad/rpc/server.py": "a mistake in one request must not end the service for everyone",
     "omegad/views/applying.py": "whatever a projection raises is its own failure, noted with its position, and the others go on",
     "omegad/views/replay.py": "whatever an integrity check raises is its finding",

@@ -16,6 +16,8 @@ LOOK_EVERY_S = 1.0
 FILE_BYTES_MAX = 16 * 1024 * 1024
 ASIDE = "unreadable"
 ASIDE_MAX = 100
+LOST = "lost"
+"""The file that has a byte for each hook that was let go: too large, more than the folder may hold, or set aside."""
 
 Execute = Callable[[DispatchHook], Awaitable[object]]
 
@@ -26,13 +28,22 @@ _decoder = msgspec.json.Decoder(DispatchHook)
 class Spool:
     """The folder where hook processes leave a file each; `execute` takes in what one holds."""
 
-    def __init__(self, folder: Path) -> None:
-        """Read from *folder*, which need not exist."""
+    def __init__(self, folder: Path, is_home: Callable[[], bool] = lambda: True) -> None:
+        """Read from *folder*, which need not exist, as long as *is_home* says that its home is the one whose log is written."""
         self._folder = folder
+        self.is_home = is_home
         self._lock = anyio.Lock()
         self.trouble: str | None = None
         """Why nothing is taken in now, in words; None while it is."""
         self.execute: Execute
+
+    @property
+    def lost(self) -> int:
+        """How many hooks were let go."""
+        try:
+            return (self._folder / LOST).stat().st_size
+        except OSError:
+            return 0
 
     async def run(self) -> None:
         """Take in what comes, for ever."""
@@ -43,7 +54,7 @@ class Spool:
     async def drain(self) -> None:
         """Take in all that is there. What cannot be taken in now stays, and `trouble` says why; what the service fails on is set aside."""
         try:
-            if self._names():
+            if self._names() and self.is_home():
                 async with self._lock:
                     for name in self._names():
                         await self._take(self._folder / name)
@@ -86,5 +97,7 @@ def _set_aside(path: Path) -> None:
     folder = path.parent / ASIDE
     folder.mkdir(mode=0o700, exist_ok=True)
     path.rename(folder / path.name)
+    with (path.parent / LOST).open("ab") as lost:
+        lost.write(b".")
     for old in sorted(folder.iterdir())[:-ASIDE_MAX]:
         old.unlink()

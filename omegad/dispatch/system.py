@@ -14,6 +14,7 @@ import structlog
 from omegad import __version__
 from omegad.config import Paths
 from omegad.dispatch.services import DaemonServices
+from omegad.dispatch.spool import LOST
 from omegad.embedding.embedder import EmbedderStatus
 from omegad.errors import Invalid, OmegadError, Unavailable
 from omegad.log.event import Position
@@ -255,6 +256,8 @@ class SystemDispatch:
         log = self._services.log
         if spooled := self._services.spool.trouble:
             found.append(f"what hooks left in the spool waits: {spooled}")
+        if lost := self._services.spool.lost:
+            found.append(f"{lost} hooks were let go, too large, too many or not to be read: remove {self._paths.spool / LOST} when you have seen it")
         if log.trouble:
             found.append(f"the log cannot be written: {log.trouble}")
         if log.state_position < log.head:

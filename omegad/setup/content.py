@@ -11,6 +11,8 @@ from omegad.setup.hosts import File, Format, Host
 from omegad.setup.sections import Markers
 
 NAME = "omegad"
+PLACES = ("OMEGAD_HOME", "OMEGAD_SOCKET", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME")
+"""The variables that say where omegad is, for a host that keeps its environment to itself."""
 
 
 class Part(NamedTuple):
@@ -43,14 +45,14 @@ def document(parts: Iterable[Part], commands: Commands) -> dict[str, Any]:
 
 
 def hooks(host: Host, commands: Commands) -> dict[str, Any]:
-    """Return a host's hooks by event, each a list of one."""
+    """Return a host's hooks by event."""
     shape = host.hook_shape
     by_event: dict[str, Any] = {}
     for hook in host.hooks:
         timeouts = {name: hook.timeout_s * units for name, units in shape.timeouts}
-        one: dict[str, Any] = {**dict(shape.fixed), "command": commands.hook(hook.event), **timeouts}
+        one: dict[str, Any] = {**dict(shape.fixed), "command": commands.hook(hook.event), **timeouts, **dict(hook.more)}
         matcher = {"matcher": hook.matcher} if hook.matcher else {}
-        by_event[hook.event] = [{**matcher, "hooks": [one]} if shape.is_grouped else {**one, **matcher}]
+        by_event.setdefault(hook.event, []).append({**matcher, "hooks": [one]} if shape.is_grouped else {**one, **matcher})
     return by_event
 
 
@@ -85,7 +87,7 @@ def _take_entries_out(text: str, parts: Iterable[Part], before: str | None) -> s
 def _put_table(text: str, _: Iterable[Part], commands: Commands) -> str:
     words = commands.server()
     # A basic string of TOML is written like one of JSON.
-    lines = [f"[{sections.TABLE}.{NAME}]", f"command = {json.dumps(words[0])}", f"args = {json.dumps(words[1:])}"]
+    lines = [f"[{sections.TABLE}.{NAME}]", f"command = {json.dumps(words[0])}", f"args = {json.dumps(words[1:])}", f"env_vars = {json.dumps(PLACES)}"]
     return sections.put_table(text, "\n".join(lines))
 
 

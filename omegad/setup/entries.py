@@ -14,7 +14,7 @@ Edit = Callable[[str], str]
 
 
 def put(text: str, wanted: Document) -> str:
-    """Return *text* with *wanted* in it: objects are joined, and lists hold their one element of omegad's.
+    """Return *text* with *wanted* in it: objects are joined, and lists hold omegad's elements.
 
     Raises `Invalid` for what is not JSON and `Refused` where something else stands in the place of an entry.
     """
@@ -49,7 +49,7 @@ def _missing(node: Node, wanted: Document, place: str, *, is_own: bool = False) 
                 raise _in_the_way(here, item.node)
             yield from _missing(item.node, value, here, is_own=is_own or is_ours(value))
         elif isinstance(value, list) and not is_own:
-            yield from _missing_element(item.node, value[0], here)
+            yield from _missing_elements(item.node, value, here)
         elif item.node.value != value:
             if not is_own:
                 raise _in_the_way(here, item.node)
@@ -58,18 +58,19 @@ def _missing(node: Node, wanted: Document, place: str, *, is_own: bool = False) 
         yield from _cuts(node, [index for index, item in enumerate(node.items) if item.key not in wanted])
 
 
-def _missing_element(array: Node, wanted: Any, place: str) -> Iterator[Edit]:  # noqa: ANN401  any JSON
-    """Return the edits that make an array hold *wanted* once, and no other element of omegad's."""
+def _missing_elements(array: Node, wanted: list[Any], place: str) -> Iterator[Edit]:
+    """Return the edits that make an array hold *wanted*, in this order, and no other element of omegad's."""
     if not isinstance(array.value, list):
         raise _in_the_way(place, array)
     ours = [index for index, item in enumerate(array.items) if is_ours(item.node.value)]
-    if ours and not _covers(array.items[ours[0]].node.value, wanted):
-        yield partial(jsonc.replace, item=array.items[ours[0]], value=wanted)
-    for index in ours[1:]:
+    for index, value in zip(ours, wanted, strict=False):
+        if not _covers(array.items[index].node.value, value):
+            yield partial(jsonc.replace, item=array.items[index], value=value)
+    for index in ours[len(wanted) :]:
         yield partial(jsonc.remove, node=array, index=index)
     yield from _cuts(array, [index for index in range(len(array.items)) if index not in ours])
-    if not ours:
-        yield partial(jsonc.insert, node=array, key="", value=wanted)
+    for value in wanted[len(ours) :]:
+        yield partial(jsonc.insert, node=array, key="", value=value)
 
 
 def _covers(value: Any, wanted: Any) -> bool:  # noqa: ANN401  any JSON

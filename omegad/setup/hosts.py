@@ -35,6 +35,8 @@ class Hook(NamedTuple):
     event: str
     timeout_s: int = 5  # the client itself gives up after half a second at most
     matcher: str = ""
+    more: tuple[tuple[str, object], ...] = ()
+    """What else the host is told of it."""
 
 
 class HookShape(NamedTuple):
@@ -94,8 +96,9 @@ LAST_S = 3  # at the end of a session, where hosts wait for no more
 CLAUDE_HOOKS = (
     Hook("SessionStart"),
     Hook("UserPromptSubmit"),
-    Hook("PreToolUse", GUARD_S, "Bash|Edit|MultiEdit|NotebookEdit|Write"),
-    Hook("PostToolUse"),
+    Hook("PreToolUse", GUARD_S, "Edit|MultiEdit|NotebookEdit|Write"),
+    Hook("PreToolUse", GUARD_S, "Bash", (("if", "Bash(*push*)"),)),  # the host itself looks, at no cost
+    Hook("PostToolUse", more=(("async", True),)),  # the agent goes on: what there is to say of a success can wait for its next turn
     Hook("PostToolUseFailure"),
     Hook("Stop"),
     Hook("SessionEnd", LAST_S),

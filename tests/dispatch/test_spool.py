@@ -46,6 +46,7 @@ async def test_a_file_that_the_service_fails_on_is_set_aside_and_the_others_go_o
     await spool.drain()
     assert taken.events == ["one", "three", "zero"]
     assert [path.name for path in (folder / "unreadable").iterdir()] == ["two.json"]
+    assert spool.lost == 1
     assert list(folder.glob("*.json")) == []
 
 

@@ -31,8 +31,9 @@ def begin(home: Home, event: str, **environ: str) -> subprocess.Popen[bytes]:
 
 def fire(home: Home, event: str, session_id: str = "s-1", **fields: Any) -> str:
     """Run one hook to its end, and return the words for the agent; its status is 0 and it complains of nothing."""
+    said = json.dumps(payload(event, session_id, **fields)).encode()
     process = begin(home, event)
-    out, err = process.communicate(json.dumps(payload(event, session_id, **fields)).encode(), PATIENCE_S)
+    out, err = process.communicate(said, PATIENCE_S)
     assert (process.returncode, err) == (0, b"")
     return context_of(out, event)
 

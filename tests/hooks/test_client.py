@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from omegad.rpc import endpoint
 from omegad.times import parse_time
 from tests.acceptance.conftest import PATIENCE_S, Home, until
 from tests.hooks.conftest import begin, fire, payload, spooled
@@ -51,6 +53,29 @@ def test_a_frozen_daemon_holds_nobody_up_and_misses_nothing(daemon: Home) -> Non
         daemon.process.send_signal(signal.SIGCONT)
     until(lambda: not spooled(daemon))
     assert sorted(tags(daemon)) == ["session.started@1", "tool.called@1"]
+    daemon.check()
+
+
+@pytest.mark.parametrize(("event", "is_asked"), [("SessionStart", True), ("UserPromptSubmit", True), ("PostToolUse", False), ("Stop", False)])
+def test_behind_what_waits_in_the_spool_nobody_asks_but_for_words(home: Home, event: str, *, is_asked: bool) -> None:
+    fire(home, "Stop")
+    with endpoint.listening(home.socket) as deaf:
+        deaf.settimeout(0)
+        fire(home, event)
+        try:
+            deaf.accept()[0].close()
+            was_asked = True
+        except BlockingIOError:
+            was_asked = False
+    assert (was_asked, len(spooled(home))) == (is_asked, 2)
+
+
+def test_a_daemon_whose_home_is_removed_takes_in_nothing_for_the_next_one(daemon: Home) -> None:
+    shutil.rmtree(daemon.path)
+    fire(daemon, "Stop")
+    assert daemon.process.wait(PATIENCE_S) == 0
+    daemon.start()
+    assert tags(daemon) == ["turn.ended@1"]
     daemon.check()
 
 
@@ -139,13 +164,16 @@ def test_hooks_that_come_all_at_once_while_the_spool_is_emptied_are_all_kept(dae
     until(lambda: len(tags(daemon)) == 24, lambda: str(len(tags(daemon))))
 
 
-def test_the_spool_is_bounded(home: Home) -> None:
+def test_what_is_too_large_or_too_much_for_the_spool_is_counted(home: Home) -> None:
+    fire(home, "Stop", last_assistant_message="x" * (15 << 20))
     folder = home.path / "spool"
-    folder.mkdir()
     (folder / "big").write_bytes(b"")
     os.truncate(folder / "big", 64 << 20)
     fire(home, "Stop")
     assert spooled(home) == []
+    home.start()
+    assert [trouble for trouble in home.call("system.status")["degraded"] if "2 hooks were let go" in trouble]
+    assert tags(home) == []
 
 
 def test_the_verb_does_the_same(daemon: Home) -> None:

@@ -1,13 +1,14 @@
 """A session from its beginning to what it leaves behind, told by hooks that come again and again while the daemon is killed."""
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.acceptance.conftest import Home, until
-from tests.hooks.conftest import payload
+from tests.acceptance.conftest import PATIENCE_S, Home, until
+from tests.hooks.conftest import begin, payload, spooled
 
 Step = tuple[str, dict[str, Any]]
 
@@ -57,28 +58,48 @@ class Told:
         until(is_done)
 
 
+class Fired(Told):
+    """Tells it as hosts do, each hook by three processes at once; under some the daemon is killed, and two later it is started."""
+
+    killed_under = (13, 36)
+
+    def tell(self, steps: list[Step]) -> None:
+        for event, fields in steps:
+            self.count += 1
+            said = json.dumps(payload(event, self.session_id, **fields)).encode()
+            hooks = [begin(self.home, event) for _ in range(3)]
+            for hook in hooks:
+                assert hook.stdin
+                hook.stdin.write(said)
+                hook.stdin.close()
+                hook.stdin = None
+            if self.count in self.killed_under:
+                self.home.kill()
+            assert [(*hook.communicate(timeout=PATIENCE_S)[1:], hook.returncode) for hook in hooks] == [(b"", 0)] * 3
+            if self.count - 2 in self.killed_under:
+                self.home.start()
+
+
 def test_a_session_told_three_times_while_the_daemon_is_killed_twice_counts_once(home: Home) -> None:
     home.start()
     useful, unused = (
         home.call("memory.store", content=content, event_type="decision", project="shop")["memory_id"]
         for content in ("the ledger is append-only", "invoices are numbered by year")
     )
-    told = Told(home, "long")
+    told = Fired(home, "long")
     told.tell([("SessionStart", {"source": "startup"}), ("UserPromptSubmit", {"prompt": "make the tests of the ledger pass"})])
     told.tell([tool("mcp__omegad__omega_query", {"query": "ledger"}, f"1. {useful} 2. {unused}", "query-1"), *map(edit, range(8))])
-    home.kill()
-    home.start()
     told.tell([shell(1, "ImportError: no ledger"), shell(2, "ImportError: still none"), shell(3), *map(edit, range(8, 24))])
     told.tell([tool("mcp__omegad__omega_query", {"query": "ledger again"}, f"1. {unused}", "query-2")])
     told.tell([tool("Bash", {"command": f"git commit -m 'as {useful} says'"}, "ok", "commit"), ("Stop", {"last_assistant_message": "All pass."})])
-    home.kill()
-    home.start()
-    told.tell([*[shell(number, f"flaky {number}") for number in range(10, 15)], *map(edit, range(24, 40))])
+    told.tell([*[shell(number, f"flaky {number}") for number in range(10, 15)], *map(edit, range(24, 44))])
     told.tell([("Stop", {"last_assistant_message": "Done."}), ("SessionEnd", {"reason": "other"})])
+    assert told.count == 60
+    until(lambda: not spooled(home))
     told.settled()
 
     counted = Counter(event["tag"] for event in home.events() if event["session_id"] == "long")
-    assert counted["tool.called@1"] == 51
+    assert counted["tool.called@1"] == 55
     assert [counted[tag] for tag in ("session.started@1", "prompt.submitted@1", "turn.ended@1", "session.ended@1")] == [1, 1, 2, 1]
     (checkpoint,) = told.memories("checkpoint")
     assert checkpoint["metadata"]["files_touched"] == [f"/src/shop/mod_{number}.py" for number in range(4)]
@@ -93,7 +114,8 @@ def test_a_session_told_three_times_while_the_daemon_is_killed_twice_counts_once
     rated = [event for event in home.events() if event["tag"] == "memory.rated@1"]
     assert [(event["data"]["memory_id"], event["data"]["reason"]) for event in rated] == [(useful, "retrieval_used")]
 
-    told.tell([("UserPromptSubmit", {"prompt": "one more thing"}), ("SessionEnd", {"reason": "other"})])
+    told.tell([("UserPromptSubmit", {"prompt": "one more thing"}), ("SessionEnd", {"reason": "clear"})])
+    until(lambda: not spooled(home))
     told.settled()
     assert len(told.memories("checkpoint")) == 1
     assert len([event for event in home.events() if event["tag"] == "memory.rated@1"]) == 1

@@ -17,6 +17,7 @@ from omegad.setup.commands import Commands, installed, is_ours
 from omegad.setup.files import Originals
 from omegad.setup.planning import World
 
+EDITS = "Edit|MultiEdit|NotebookEdit|Write"
 OLDER = "/old/venv/bin/python -I -S /old/site-packages/omegad/hook_client.py"
 FOREIGN = {"matcher": "Bash", "hooks": [{"type": "command", "command": "~/bin/audit --all", "timeout": 9}]}
 
@@ -160,12 +161,13 @@ def test_older_entries_are_brought_up_to_date_and_never_doubled(world: World) ->
     path.parent.mkdir(parents=True)
     stacked = [FOREIGN, *({"matcher": "*", "hooks": [{"type": "command", "command": f"{OLDER} Stop"}]} for _ in range(3))]
     mixed = {"hooks": [FOREIGN["hooks"][0], {"type": "command", "command": f"{OLDER} SessionStart"}]}
-    path.write_text(json.dumps({"hooks": {"Stop": stacked, "SessionStart": [mixed], "Gone": [stacked[1]]}}, indent=2))
+    path.write_text(json.dumps({"hooks": {"Stop": stacked, "SessionStart": [mixed], "Gone": [stacked[1]], "PreToolUse": stacked[:2]}}, indent=2))
     write(world, "claude-code")
     there = json.loads(path.read_text())["hooks"]
     assert "/old/" not in path.read_text()
     assert [len(there["Stop"]), there["Stop"][0], there["SessionStart"][0]] == [2, FOREIGN, {"hooks": FOREIGN["hooks"]}]
     assert [sum(map(is_ours, there[event])) for event in ("Stop", "SessionStart")] == [1, 1]
+    assert [there["PreToolUse"][0], [group["matcher"] for group in there["PreToolUse"][1:]]] == [FOREIGN, [EDITS, "Bash"]]
     assert "Gone" not in there
 
 
@@ -304,6 +306,12 @@ def test_timeouts_are_in_the_hosts_unit(world: World) -> None:
     )
     assert [host["SessionEnd"][0]["hooks"][0]["timeout"] for host in (claude, gemini)] == [3, 3000]
     assert [copilot["SessionEnd"][0]["timeoutSec"], cursor["sessionEnd"][0]["timeout"]] == [3, 3]
+
+
+def test_a_host_that_keeps_its_environment_to_itself_passes_on_where_omegad_is(world: World) -> None:
+    write(world, "codex")
+    server = tomllib.loads(world.path("{codex}/config.toml").read_text())["mcp_servers"]["omegad"]
+    assert {"OMEGAD_HOME", "OMEGAD_SOCKET", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME"} == set(server["env_vars"])
 
 
 def test_commands_survive_a_shell() -> None:
