@@ -42,7 +42,7 @@ def shown(*events: Event) -> Connection:
         for position, event in enumerate(events, 1):
             if isinstance(event, projection.EVENTS):
                 for sql, values in projection.project(recorded(event, position, project="shop")):
-                    connection.execute(sql, values)  # type: ignore[arg-type]
+                    connection.execute(sql, values)
     return connection
 
 
