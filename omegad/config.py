@@ -50,6 +50,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The gateway of MCP serves HTTP, too, at this port of 127.0.0.1; 0 is none."""
     push_guard: Literal["deny", "ask", "warn", "off"] = "deny"
     """What becomes of a push that lacks what its remote has. Hooks read it themselves, at each push."""
+    auto_capture: bool = True
+    """Remember decisions, lessons, errors and preferences that are said in agents' sessions, on probation."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     event_types: dict[str, MemoryType] = {}
     """Memory types beside the built-in ones, by name; of a built-in one what is to be otherwise."""

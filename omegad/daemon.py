@@ -41,6 +41,7 @@ from omegad.method import RequestContext, Rules
 from omegad.methods import SERVED
 from omegad.projection import Embedding
 from omegad.queries.query import PAGE_BYTES_MAX
+from omegad.reactions.capture import Capture
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.reactions.runner import Runner
 from omegad.redaction.sanitise import sanitise_new
@@ -152,7 +153,8 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> D
     backlog = EmbeddingBacklog(services, requests.execute)
     services.views.on_deferred = backlog.look_again
     services.spool.execute = partial(requests.execute, context=RequestContext(client="spool"))
-    runner = Runner(services.log, services.views, services.clock, requests.execute, (*reactions.ALL, backlog))
+    reacting = (*reactions.ALL, Capture(is_on=settings.auto_capture), backlog)
+    runner = Runner(services.log, services.views, services.clock, requests.execute, reacting)
     system = SystemDispatch(services, paths, counts=lambda: (server.connections, server.requests), reactions=runner.status, backlog=backlog)
     service = Service(requests, system.handlers(), services.clock, stop=stopping.set)
     limits = Limits(

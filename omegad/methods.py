@@ -3,7 +3,7 @@
 from itertools import chain
 
 from omegad import hooks
-from omegad.commands import compaction, consolidation, embedding, lifecycle, lint, ripple, session, storing, thesis, tool, upsert
+from omegad.commands import capturing, compaction, consolidation, embedding, lifecycle, lint, ripple, session, storing, thesis, tool, upsert
 from omegad.commands import graph as edges
 from omegad.commands import identity as identities
 from omegad.method import CommandMethod, Method
@@ -28,7 +28,7 @@ from omegad.queries import lint as findings
 from omegad.tools import calling
 
 _DECLARING = (
-    *(storing, upsert, lifecycle, edges, compaction, consolidation, embedding, tool, session, identities, hooks, thesis, ripple, lint),
+    *(storing, upsert, capturing, lifecycle, edges, compaction, consolidation, embedding, tool, session, identities, hooks, thesis, ripple, lint),
     *(search, memory, timeline, lessons, stale, history, graph, receipts, log, views, system, identity, context, theses, calibration, findings),
     calling,
 )

@@ -112,6 +112,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.reactions.contract",
         "omegad.times",
     },  # a reaction is what it makes of an event, and reaches the world through its commands alone
+    "omegad.reactions.capture": {  # what is worth remembering is a rule over text
+        "omegad.commands.capturing",
+        "omegad.events",
+        "omegad.ingestion.statements",
+        "omegad.log.event",
+        "omegad.queries",
+        "omegad.reactions.contract",
+    },
     "omegad.reactions.contract": {"omegad.commands.command", "omegad.log", "omegad.storage.driver"},
     "omegad.reactions.runner": {
         "omegad.commands",
@@ -282,6 +290,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
     "omegad.reactions": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.reactions.*": PURE | {"msgspec"},
+    "omegad.reactions.capture": PURE,
     "omegad.reactions.contract": PURE | {"msgspec"},
     "omegad.reactions.runner": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.reactions.embedding_backlog": STDLIB | {"anyio", "msgspec", "structlog"},

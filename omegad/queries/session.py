@@ -1,5 +1,7 @@
 """What became of one session: its tool calls, what it stored, what it was shown and then used; as of a position, so that it stays the same."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from omegad.storage.driver import Connection
@@ -17,6 +19,7 @@ _STORED = """
 SELECT id, node_id, event_type, source, content FROM memories WHERE session_id = ? AND id <= ? ORDER BY id
 """
 _SHOWN = "SELECT memory_id, min(id / 1024) FROM retrievals WHERE session_id = ? AND id / 1024 <= ? GROUP BY memory_id"
+_CONTENTS = "SELECT content FROM memories WHERE node_id IN (SELECT value FROM json_each(?)) AND content IS NOT NULL ORDER BY id"
 _SAID = "SELECT id, role, content FROM conversations WHERE session_id = ? AND id <= ? ORDER BY id"
 _IDLE = "SELECT session_id FROM agent_sessions WHERE ended_at IS NULL AND last_us < ? ORDER BY session_id"
 
@@ -73,20 +76,36 @@ def said(connection: Connection, session_id: str, position: int) -> list[Said]:
     return [Said(*row) for row in connection.execute(_SAID, (session_id, position))]
 
 
+def shown(connection: Connection, session_id: str, position: int) -> list[str]:
+    """Return the memories that a session was shown up to a position, unasked, by a query or in the result of a tool."""
+    return sorted(_seen(connection, session_id, position, calls(connection, session_id, position)))
+
+
+def _seen(connection: Connection, session_id: str, position: int, made: Iterable[Call]) -> dict[str, int]:
+    """Return the position at which each memory was shown first."""
+    seen: dict[str, int] = dict(connection.execute(_SHOWN, (session_id, position)).fetchall())
+    for call in made:
+        if call.shows_memories:
+            for memory_id in call.returned:
+                seen[memory_id] = min(seen.get(memory_id, call.position), call.position)
+    return seen
+
+
+def contents(connection: Connection, memory_ids: Iterable[str]) -> list[str]:
+    """Return what memories say, those of them that there are."""
+    return [content for (content,) in connection.execute(_CONTENTS, (msgspec.json.encode(list(memory_ids)).decode(),))]
+
+
 def used(connection: Connection, session_id: str, position: int, after: int) -> list[str]:
     """Return the memories that a session was shown and then named, first between two positions: to a tool, in its result, or in what was said.
 
     What one search shows after another is no use of it.
     """
     made = calls(connection, session_id, position)
-    shown: dict[str, int] = dict(connection.execute(_SHOWN, (session_id, position)).fetchall())
-    for call in made:
-        if call.shows_memories:
-            for memory_id in call.returned:
-                shown[memory_id] = min(shown.get(memory_id, call.position), call.position)
+    seen = _seen(connection, session_id, position, made)
     spoken = [one for one in said(connection, session_id, position) if one.role == "assistant"]
     found = list[str]()
-    for memory_id, since in sorted(shown.items(), key=lambda item: (item[1], item[0])):
+    for memory_id, since in sorted(seen.items(), key=lambda item: (item[1], item[0])):
         named = [call.position for call in made if memory_id in call.given or (memory_id in call.returned and not call.shows_memories)]
         named += [one.position for one in spoken if memory_id in one.content]
         first = min((place for place in named if place > since), default=0)

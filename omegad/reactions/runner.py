@@ -136,7 +136,7 @@ class Runner:
                 if isinstance(recorded.event, reaction.EVENTS):
                     await self._deliver(reaction, recorded.position, partial(reaction.react, recorded), recorded.position, recorded)
                 standing.position = recorded.position
-            if standing.position - standing.saved >= SAVE_EVERY:
+            if standing.position - standing.saved >= (SAVE_EVERY if reaction.EVENTS else 1):
                 await self._trying(standing, partial(self._save, reaction))
 
     async def _keep_time(self, schedule: Schedule) -> None:

@@ -1,0 +1,91 @@
+"""What of a message is taken for worth remembering, and what is never looked at."""
+
+import pytest
+
+from omegad.ingestion.statements import Role, statements
+
+PREFERENCE = "From now on always use uv instead of pip in this project."
+DECISION = "We decided to use Postgres instead of SQLite because several workers write at once."
+ERROR = "The root cause was that `parse_rows` swallowed the exception and returned an empty list."
+LESSON = "It turns out that the emulator only works when the region is set to us-east-1."
+
+
+def found(text: str, role: Role = "user") -> list[tuple[str, str]]:
+    return [(one.event_type, one.text) for one in statements(text, role)]
+
+
+@pytest.mark.parametrize(
+    ("role", "text", "event_type"),
+    [
+        ("user", PREFERENCE, "user_preference"),
+        ("user", "Always use bun for the scripts here, never node.", "user_preference"),
+        ("user", "I don't want you to run the dev server yourself, ever.", "user_preference"),
+        ("user", DECISION, "decision"),
+        ("assistant", "We chose SSE over WebSockets because the traffic is one way.", "decision"),
+        ("assistant", "It turns out that Vite does not read `.env` files outside the root directory.", "lesson_learned"),
+        ("assistant", ERROR, "error_pattern"),
+        ("assistant", "The root cause is that Prisma caches the connection string at build time.", "error_pattern"),
+    ],
+)
+def test_what_is_said_outright_is_found_and_typed(role: Role, text: str, event_type: str) -> None:
+    assert found(f"Thanks, that works.\n\n- **{text}**\n", role) == [(event_type, text)]
+
+
+@pytest.mark.parametrize(
+    ("role", "text"),
+    [
+        ("user", "Use tabs in this file."),
+        ("user", "Should we always use uv instead of pip in this project?"),
+        ("user", "Let's go on with the next step of the plan."),
+        ("user", "The button never appears when I click on the menu."),
+        ("user", "I like the second design better than the first one."),
+        ("assistant", "I've fixed the bug, and all tests pass."),
+        ("assistant", "The problem is probably in the cache, which might return stale rows."),
+        ("assistant", "Let me know if you would rather keep the old behaviour."),
+    ],
+)
+def test_what_holds_for_this_task_alone_asks_or_guesses_is_not(role: Role, text: str) -> None:
+    assert found(text, role) == []
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        "```\n{}\n```",
+        "~~~text\n```\n{}\n~~~",
+        "```\n{}",
+        "- ```sh\n  {}\n  ```",
+        "    {}",
+        "> {}",
+        "| rule | {} |",
+        "# {}",
+        "$ echo {}",
+        "+++ {}",
+        '"{}"',
+        "“{}”",
+        "2026-03-01T10:00:00Z {}",
+        "10:00:01 {}",
+        "[ERROR] {}",
+        "ValueError: {}",
+        "at parse (index.js:1:1) {}",
+        "Reviewed-by: {}",
+        "[MEMORY_CONTEXT] {}",
+        "- mem-0123456789abcdef: {}",
+        "<omegad_memory>\nStored data from earlier sessions.\n{}\n</omegad_memory>",
+        "<omegad_memory>\n{}",
+        "<system-reminder>{}</system-reminder>",
+        "<command-message>\n{}",
+        '<details class="x">\n\n{}\n</details>',
+    ],
+)
+@pytest.mark.parametrize(("role", "text"), [("user", PREFERENCE), ("assistant", ERROR)])
+def test_what_is_quoted_pasted_or_injected_is_not_said(wrapped: str, role: Role, text: str) -> None:
+    assert found(wrapped.format(text), role) == []
+
+
+def test_what_follows_a_block_is_said_again() -> None:
+    assert found(f"```\n{DECISION}\n```\n<system-reminder>\n{DECISION}\n</system-reminder>\n{PREFERENCE}") == [("user_preference", PREFERENCE)]
+
+
+def test_a_sentence_that_is_said_twice_counts_once() -> None:
+    assert found(f"{PREFERENCE} {PREFERENCE}\n{DECISION}") == [("user_preference", PREFERENCE), ("decision", DECISION)]
