@@ -153,7 +153,7 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> D
     services.spool.execute = partial(requests.execute, context=RequestContext(client="spool"))
     runner = Runner(services.log, services.views, services.clock, requests.execute, (*reactions.ALL, backlog))
     system = SystemDispatch(services, paths, counts=lambda: (server.connections, server.requests), reactions=runner.status, backlog=backlog)
-    service = Service(requests, system.handlers(), services.clock, stop=stopping.set)
+    service = Service(requests, system.handlers(), stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,
         connections_max=settings.connections_max,

@@ -14,9 +14,12 @@ SELECT id, call_index, tool_name, status, coalesce(result_summary, input_summary
 WHERE session_id = ? AND id <= ? ORDER BY call_index
 """
 _STORED = """
-SELECT id, node_id, event_type, source, content FROM memories WHERE session_id = ? AND id <= ? ORDER BY id
+SELECT id, node_id, event_type, source, content, status FROM memories WHERE session_id = ? AND id <= ? ORDER BY id
 """
-_SHOWN = "SELECT memory_id, min(id / 1024) FROM retrievals WHERE session_id = ? AND id / 1024 <= ? GROUP BY memory_id"
+_SHOWN = """
+SELECT memory_id, min(id / 1024) FROM retrievals
+WHERE session_id = ? AND id / 1024 <= ? AND how NOT IN ('review', 'reminder') GROUP BY memory_id
+"""
 _SAID = "SELECT id, role, content FROM conversations WHERE session_id = ? AND id <= ? ORDER BY id"
 _IDLE = "SELECT session_id FROM agent_sessions WHERE ended_at IS NULL AND last_us < ? ORDER BY session_id"
 
@@ -47,10 +50,11 @@ class Stored(msgspec.Struct, frozen=True):
     event_type: str
     source: str | None
     content: str
+    status: str
 
 
 class Said(msgspec.Struct, frozen=True):
-    """What a person (`user`) or an agent (`assistant`) said."""
+    """What a person (`user`) said, an agent (`assistant`), or one that worked for it (`subagent`)."""
 
     position: int
     role: str
@@ -84,7 +88,7 @@ def used(connection: Connection, session_id: str, position: int, after: int) -> 
         if call.shows_memories:
             for memory_id in call.returned:
                 shown[memory_id] = min(shown.get(memory_id, call.position), call.position)
-    spoken = [one for one in said(connection, session_id, position) if one.role == "assistant"]
+    spoken = [one for one in said(connection, session_id, position) if one.role != "user"]
     found = list[str]()
     for memory_id, since in sorted(shown.items(), key=lambda item: (item[1], item[0])):
         named = [call.position for call in made if memory_id in call.given or (memory_id in call.returned and not call.shows_memories)]

@@ -97,6 +97,8 @@ CLAUDE_HOOKS = (
     Hook("PreToolUse", GUARD_S, "Bash|Edit|MultiEdit|NotebookEdit|Write"),
     Hook("PostToolUse"),
     Hook("PostToolUseFailure"),
+    Hook("PreCompact"),
+    Hook("SubagentStop"),
     Hook("Stop"),
     Hook("SessionEnd", LAST_S),
 )
