@@ -156,7 +156,7 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> D
     reacting = (*reactions.ALL, Capture(is_on=settings.auto_capture), backlog)
     runner = Runner(services.log, services.views, services.clock, requests.execute, reacting)
     system = SystemDispatch(services, paths, counts=lambda: (server.connections, server.requests), reactions=runner.status, backlog=backlog)
-    service = Service(requests, system.handlers(), services.clock, stop=stopping.set)
+    service = Service(requests, system.handlers(), stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,
         connections_max=settings.connections_max,

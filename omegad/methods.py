@@ -3,11 +3,27 @@
 from itertools import chain
 
 from omegad import hooks
-from omegad.commands import capturing, compaction, consolidation, embedding, lifecycle, lint, ripple, session, storing, thesis, tool, upsert
+from omegad.commands import (
+    capturing,
+    compaction,
+    consolidation,
+    embedding,
+    lifecycle,
+    lint,
+    profile,
+    reminder,
+    ripple,
+    session,
+    storing,
+    thesis,
+    tool,
+    upsert,
+)
 from omegad.commands import graph as edges
 from omegad.commands import identity as identities
 from omegad.method import CommandMethod, Method
 from omegad.queries import (
+    briefing,
     calibration,
     context,
     graph,
@@ -17,6 +33,7 @@ from omegad.queries import (
     log,
     memory,
     receipts,
+    reminders,
     search,
     stale,
     system,
@@ -25,10 +42,12 @@ from omegad.queries import (
     views,
 )
 from omegad.queries import lint as findings
+from omegad.queries import profile as facts
 from omegad.tools import calling
 
 _DECLARING = (
     *(storing, upsert, capturing, lifecycle, edges, compaction, consolidation, embedding, tool, session, identities, hooks, thesis, ripple, lint),
+    *(profile, reminder, briefing, facts, reminders),
     *(search, memory, timeline, lessons, stale, history, graph, receipts, log, views, system, identity, context, theses, calibration, findings),
     calling,
 )

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from omegad.events.session import PromptSubmitted, SessionEnded, SessionStarted, TurnEnded
+from omegad.events.session import PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
 from omegad.events.tool import ToolCalled
 from omegad.log.event import Excerpt, RecordedEvent
 from omegad.projection import Statement
 from omegad.times import rfc3339
 
 NAME = "conversations"
-VERSION = 1
-EVENTS = (SessionStarted, PromptSubmitted, TurnEnded, SessionEnded, ToolCalled)
+VERSION = 2
+EVENTS = (SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, SessionEnded, ToolCalled)
 
 SCHEMA = """
 CREATE TABLE agent_sessions (
@@ -26,6 +26,7 @@ CREATE TABLE agent_sessions (
     prompts          INTEGER NOT NULL DEFAULT 0,
     turns            INTEGER NOT NULL DEFAULT 0,
     tool_calls       INTEGER NOT NULL DEFAULT 0,
+    compactions      INTEGER NOT NULL DEFAULT 0,
     ended_at         TEXT,             -- NULL while it is open
     end_reason       TEXT
 ) STRICT, WITHOUT ROWID;
@@ -33,7 +34,7 @@ CREATE TABLE agent_sessions (
 CREATE TABLE conversations (
     id         INTEGER PRIMARY KEY, -- position of the event
     session_id TEXT NOT NULL,
-    role       TEXT NOT NULL,       -- user or assistant
+    role       TEXT NOT NULL,       -- user, assistant, or subagent for what one said that worked for the assistant
     content    TEXT NOT NULL,       -- its beginning, and its end where it is long
     bytes      INTEGER NOT NULL,    -- of the whole
     project    TEXT,
@@ -74,6 +75,13 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement("UPDATE agent_sessions SET turns = turns + 1 WHERE session_id = ?", (session_id,))
             if message is not None:
                 yield _said(recorded, "assistant", message)
+        case SubagentEnded(host=host, message=message):
+            yield _seen(recorded, host)
+            if message is not None:
+                yield _said(recorded, "subagent", message)
+        case SessionCompacted(host=host):
+            yield _seen(recorded, host)
+            yield Statement("UPDATE agent_sessions SET compactions = compactions + 1 WHERE session_id = ?", (session_id,))
         case ToolCalled():
             yield Statement(_CALLED, (recorded.recorded_at, session_id))
         case SessionEnded(reason=reason):

@@ -43,8 +43,19 @@ from omegad.events.memory import (
     MemoryUnlinked,
     Relation,
 )
+from omegad.events.profile import ProfileUpdated
 from omegad.events.retrieval import MemoryQueried, Returned
-from omegad.events.session import Delivery, How, MemorySurfaced, PromptSubmitted, SessionEnded, SessionStarted, TurnEnded
+from omegad.events.session import (
+    Delivery,
+    How,
+    MemorySurfaced,
+    PromptSubmitted,
+    SessionCompacted,
+    SessionEnded,
+    SessionStarted,
+    SubagentEnded,
+    TurnEnded,
+)
 from omegad.events.thesis import Side, ThesisEvidenced, ThesisStated
 from omegad.events.tool import ToolCalled
 from omegad.log import event_log
@@ -235,6 +246,21 @@ def push_checked(*refs: CheckedRef, **changes: Any) -> GitPushChecked:
 
 def identity_changed(file: str = "IDENTITY.md", content: str | None = "Terse.", revision: str | None = None) -> IdentityChanged:
     return IdentityChanged(file=file, content=content, sha256=None if content is None else sha256(content.encode()).hexdigest(), revision=revision)
+
+
+def subagent_ended(text: str | None = "it is in db.py", **changes: Any) -> SubagentEnded:
+    message = None if text is None else excerpt(text)
+    known: dict[str, Any] = {"host": "claude-code", "agent_id": "a-1", "agent_type": "Explore", "message": message, "delivery": delivery()}
+    return SubagentEnded(**known | changes)
+
+
+def session_compacted(after: Position = 0, **changes: Any) -> SessionCompacted:
+    known: dict[str, Any] = {"host": "claude-code", "trigger": "auto", "after": after, "delivery": delivery()}
+    return SessionCompacted(**known | changes)
+
+
+def profile_updated(**facts: str | None) -> ProfileUpdated:
+    return ProfileUpdated(facts={**facts})
 
 
 def surfaced(*memory_ids: str, how: How = "briefing", **changes: Any) -> MemorySurfaced:

@@ -1,4 +1,4 @@
-"""The verbs that look back: timeline, history, lessons, receipts."""
+"""The verbs that look back: timeline, history, lessons, reminders, receipts."""
 
 from argparse import Namespace
 
@@ -67,6 +67,23 @@ def lessons(arguments: Namespace, place: Place) -> int:
         write_table(("RATING", "REPEATED", "FOUND", "ID", "TYPE", "CONTENT"), [[lesson[name] for name in names] for lesson in answer["lessons"]])
     else:
         print("no lessons")
+    warn_if_stale(answer)
+    return 0
+
+
+def reminders(arguments: Namespace, place: Place) -> int:
+    """Show the reminders that stand."""
+    answer = asked(arguments, place)
+    if arguments.json:
+        write_json(answer)
+    elif answer["reminders"]:
+        rows = [
+            (moment(one["due"]), "due" if one["is_due"] else "", one["memory_id"], one["project"] or "-", one["content"])
+            for one in answer["reminders"]
+        ]
+        write_table(("FROM", "", "ID", "PROJECT", "CONTENT"), rows)
+    else:
+        print("no reminders")
     warn_if_stale(answer)
     return 0
 

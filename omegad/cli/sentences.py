@@ -27,6 +27,10 @@ SENTENCES = MappingProxyType(
         "thesis.predict": "{thesis_id} is held to be true with a probability of {probability}",
         "thesis.resolve": "{thesis_id} is resolved: {outcome}",
         "lint.dismiss": "dismissed; what was dismissed three times is not shown again",
+        "reminder.set": "{memory_id} is due from {due} on",
+        "reminder.dismiss": "dismissed {memory_id} at position {position}",
+        "profile.update": "updated the profile at position {position}",
+        "session.briefing": "{text}",
         "system.ping": "omegad {version} answers: process {pid}",
         "system.metrics": "{text}",
     }

@@ -40,6 +40,9 @@ GROUPS = {
     "system": "Ask the service about itself",
     "tool": "Record what agents do with their tools",
     "tools": "List and call the tools that agents are given",
+    "session": "Brief an agent as at the beginning of its session",
+    "profile": "Show and set what is known of the person",
+    "reminder": "Set, list and dismiss reminders",
     "memory": "Change what is remembered, relate memories, and look back on their lives",
     "thesis": "State theses, weigh evidence for and against them, and see how predictions came out",
     "model": "Install and list the models that search by meaning",
@@ -167,6 +170,14 @@ MEMORY = (
         examples=("omegad memory compact --dry-run", "omegad memory compact --project shop --type session_summary --min-cluster 4"),
     ),
     Verb("memory consolidate", "upkeep.consolidate", "memory.consolidate", examples=("omegad memory consolidate --dry-run",)),
+    Verb("reminder set", "sentences.say", "reminder.set", examples=('omegad reminder set "Rotate the keys" 2026-12-01 --project shop',)),
+    Verb("reminder list", "looking_back.reminders", "reminder.list"),
+    Verb(
+        "profile update",
+        "sentences.say",
+        "profile.update",
+        examples=("""omegad profile update '{"editor": "helix", "answers": "short", "shell": null}'""",),
+    ),
     Verb("memory upsert", "memories.store", "memory.upsert", given=("content",)),
 )
 

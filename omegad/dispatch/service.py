@@ -9,7 +9,6 @@ from itertools import count
 import msgspec
 
 from omegad import __version__
-from omegad.clock import Clock
 from omegad.dispatch.running import RequestRunner
 from omegad.dispatch.system import Handler
 from omegad.errors import Invalid
@@ -36,10 +35,9 @@ _DECODERS = {name: msgspec.json.Decoder(method.params) for name, method in SERVE
 class Service:
     """Answers calls; `handle` is what the server is given."""
 
-    def __init__(self, runner: RequestRunner, handlers: dict[type[msgspec.Struct], Handler], clock: Clock, stop: Callable[[], None]) -> None:
+    def __init__(self, runner: RequestRunner, handlers: dict[type[msgspec.Struct], Handler], stop: Callable[[], None]) -> None:
         """*handlers* answer for the running service; *stop* begins the daemon's end and returns at once."""
         self._runner = runner
-        self._clock = clock
         self._stop = stop
         own: dict[type[msgspec.Struct], Handler] = {Hello: _greet, Ping: _pong, Shutdown: self._shut_down, ListTools: _tools, CallTool: self._tool}
         self._handlers = handlers | own
@@ -81,7 +79,7 @@ class Service:
             answer = await self._answer(Call(method, call.params, call.peer, call.notify), msgspec.json.encode(given), key)
             return msgspec.json.decode(answer, type=SERVED[method].answer) if isinstance(answer, msgspec.Raw) else answer
 
-        return await calling.call(request, ask, client=call.peer.name, now_us=self._clock.now_us())
+        return await calling.call(request, ask, client=call.peer.name)
 
     async def _shut_down(self, request: Shutdown, call: Call) -> Stopping:
         del request, call

@@ -25,8 +25,9 @@ from omegad.events.memory import (
     MemorySuperseded,
     MemoryUnlinked,
 )
+from omegad.events.profile import ProfileUpdated
 from omegad.events.retrieval import MemoryQueried
-from omegad.events.session import MemorySurfaced, PromptSubmitted, SessionEnded, SessionStarted, TurnEnded
+from omegad.events.session import MemorySurfaced, PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
 from omegad.events.thesis import (
     MemoryRippled,
     ThesisEvidenced,
@@ -63,6 +64,8 @@ AnyEvent = (
     | SessionStarted
     | PromptSubmitted
     | TurnEnded
+    | SubagentEnded
+    | SessionCompacted
     | SessionEnded
     | GitPushChecked
     | IdentityChanged
@@ -74,6 +77,7 @@ AnyEvent = (
     | ThesisPredicted
     | ThesisResolved
     | FindingDismissed
+    | ProfileUpdated
     | PayloadErased
 )
 

@@ -7,7 +7,7 @@ import msgspec
 from omegad.events.retrieval import Returned
 from omegad.log.event import Event, Excerpt, FreeText, Position
 
-How = Literal["briefing", "prompt", "edit", "error"]
+How = Literal["briefing", "review", "reminder", "prompt", "edit", "error"]
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,9 +55,32 @@ class SessionEnded(Event, frozen=True, kw_only=True, tag="session.ended@1"):
     delivery: Delivery | None
 
 
-class MemorySurfaced(Event, frozen=True, kw_only=True, tag="memory.surfaced@1"):
-    """Memories were put before an agent that had not asked: when its session began, for a prompt, before an edit, after an error.
+class SubagentEnded(Event, frozen=True, kw_only=True, tag="subagent.ended@1"):
+    """An agent that worked for the session's own had said all; `message` is the last of it, which the session itself never said."""
 
+    host: str
+    agent_id: str | None
+    agent_type: str | None
+    message: Excerpt | None
+    delivery: Delivery
+
+
+class SessionCompacted(Event, frozen=True, kw_only=True, tag="session.compacted@1"):
+    """A session's context was about to be replaced by a summary; `trigger` is the host's word for why.
+
+    `after` is the position of the session's latest end, 0 before the first.
+    """
+
+    host: str
+    trigger: FreeText | None
+    after: Position
+    delivery: Delivery
+
+
+class MemorySurfaced(Event, frozen=True, kw_only=True, tag="memory.surfaced@1"):
+    """Memories were put before an agent: when its session began, for a prompt, before an edit, after an error.
+
+    `review` are those of a briefing that somebody should look at again, `reminder` those whose time had come, each told unasked but once.
     `subject` is what they were for: a prompt's beginning, a file, an error. Scores are those of the search; a briefing has none, which is 0.
     The moment is described as in `memory.queried`.
     """

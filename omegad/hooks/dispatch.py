@@ -1,8 +1,9 @@
 """A hook's way in: understood, recorded once, and answered."""
 
+from collections.abc import Iterator
 from functools import partial
 from hashlib import blake2b
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -10,7 +11,16 @@ from msgspec import Meta
 from omegad.clock import uuid7
 from omegad.commands.command import Command, Name
 from omegad.commands.tool import Excerpts, excerpt_of
-from omegad.events.session import Delivery, MemorySurfaced, PromptSubmitted, SessionEnded, SessionStarted, TurnEnded
+from omegad.events.session import (
+    Delivery,
+    MemorySurfaced,
+    PromptSubmitted,
+    SessionCompacted,
+    SessionEnded,
+    SessionStarted,
+    SubagentEnded,
+    TurnEnded,
+)
 from omegad.events.tool import ToolCalled
 from omegad.hooks import hosts, surfacing
 from omegad.hooks.hosts import Hook
@@ -20,6 +30,8 @@ from omegad.log.decision import Decision
 from omegad.log.event import Event, Excerpt, NewEvent
 from omegad.method import CommandMethod, Moment, RequestContext, Services
 from omegad.projects import project_of
+from omegad.queries import briefing
+from omegad.queries.briefing import Line
 from omegad.state import DecisionState
 from omegad.storage.driver import Connection
 from omegad.times import parse_time
@@ -57,6 +69,14 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
     stderr: str = ""
 
 
+class Told(NamedTuple):
+    """What an agent should know: memories, and reminders that are due, with the moment that they were read at."""
+
+    shown: Shown | None = None
+    due: tuple[Line, ...] = ()
+    moment: Moment | None = None
+
+
 class PreparedHook(msgspec.Struct, frozen=True, kw_only=True):
     """A hook as it is understood, what is kept of it, and what its agent should know."""
 
@@ -67,7 +87,7 @@ class PreparedHook(msgspec.Struct, frozen=True, kw_only=True):
     excerpts: Excerpts
     text: Excerpt | None
     query_id: str
-    shown: Shown | None = None
+    told: Told = Told()
 
 
 async def prepare(services: Services, command: DispatchHook, context: RequestContext) -> PreparedHook | None:
@@ -82,7 +102,7 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
     project = await services.compute(partial(project_of, hook.folder))
     project = None if project is None else hosts.name(project)
     is_call = hook.kind == "after_tool"
-    shown = None if command.is_spooled else await _shown(services, hook, project)
+    told = Told() if command.is_spooled else await _told(services, hook, project)
     return PreparedHook(
         hook=hook,
         delivery=Delivery(
@@ -94,26 +114,35 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
         excerpts=Excerpts(excerpt_of(hook.tool_input), excerpt_of(hook.result)) if is_call else Excerpts(None, None),
         text=None if hook.text is None else excerpt_of(hook.text),
         query_id=uuid7(services.clock),
-        shown=shown,
+        told=told,
     )
 
 
-async def _shown(services: Services, hook: Hook, project: str | None) -> Shown | None:
+async def _told(services: Services, hook: Hook, project: str | None) -> Told:
     """Return what an agent should know at a hook. Words alone are looked for where the model takes too long."""
-    look = partial(services.look, at_least=services.head, names=surfacing.VIEWS, wait_s=LOOK_S)
-    if hook.kind == "session_start":
+    look = partial(services.look, names=surfacing.VIEWS, wait_s=LOOK_S)
+    is_start, is_prompt, sought = hook.kind == "session_start", hook.kind == "prompt", surfacing.wanted(hook, project)
+    if not is_start and not is_prompt and sought is None:
+        return Told()
+
+    def begin(connection: Connection, moment: Moment) -> tuple[bool, Told]:
+        shown = surfacing.briefed(connection, hook, project, moment) if is_start else None
+        due = surfacing.due(connection, project, moment.now_us) if is_start or is_prompt else ()
+        return surfacing.is_due(connection, hook), Told(shown, due, moment)
+
+    if is_start:
         await services.embed_question(WARMING, within_s=WARM_S)
-        return await look(lambda connection, moment: surfacing.briefing(connection, project, moment))
-    sought = surfacing.wanted(hook, project)
-    if sought is None or not await look(lambda connection, _: surfacing.is_due(connection, hook)):
-        return None
+    # What became due a moment ago is told at the next prompt, so that none waits for the views on its account.
+    is_wanted, told = await look(begin, at_least=0 if is_prompt else services.head)
+    if sought is None or not is_wanted:
+        return told
     vector = await services.embed_question(sought.text, within_s=EMBED_S)
 
     def read(connection: Connection, moment: Moment) -> Shown | None:
         return surfacing.found(connection, hook, sought, (vector, services.types), moment)
 
-    shown = await look(read)
-    return shown if shown is None or vector is None else msgspec.structs.replace(shown, embedder_id=services.embedder_id)
+    shown = await look(read, at_least=services.head)
+    return told._replace(shown=shown if shown is None or vector is None else msgspec.structs.replace(shown, embedder_id=services.embedder_id))
 
 
 def dispatch(command: DispatchHook, prepared: PreparedHook | None, state: DecisionState, now_us: int) -> Decision:
@@ -122,17 +151,29 @@ def dispatch(command: DispatchHook, prepared: PreparedHook | None, state: Decisi
         return Decision(answer=HookAnswer())
     hook = prepared.hook
     happened = _happened(prepared, state)
-    shown = prepared.shown
     is_over = command.answer_within_ms is not None and now_us - (prepared.occurred_at or now_us) > command.answer_within_ms * 1_000
-    told = "" if shown is None or is_over or _is_told(hook, shown, state) else hosts.answer(hook, shown.text)
-    events = [*([happened] if happened else []), *checked(command.pushes, hook, prepared.delivery)]
-    if told and shown is not None:
-        events.append(_surfaced(prepared, shown))
+    words, surfaced = ("", []) if is_over else _answered(prepared, state)
+    events = [*([happened] if happened else []), *checked(command.pushes, hook, prepared.delivery), *surfaced]
     new = (
         NewEvent(event=event, session_id=hook.session_id or None, project=prepared.project, occurred_at=prepared.occurred_at, follows=place > 0)
         for place, event in enumerate(events)
     )
-    return Decision(events=tuple(new), answer=HookAnswer(stdout=told))
+    return Decision(events=tuple(new), answer=HookAnswer(stdout=words))
+
+
+def _answered(prepared: PreparedHook, state: DecisionState) -> tuple[str, list[Event]]:
+    """Return what the host reads, and what that shows its agent; reminders that were told meanwhile are not told again."""
+    hook, (shown, due, moment) = prepared.hook, prepared.told
+    words, surfaced = list[str](), list[Event]()
+    untold = [line for line in due if not state.is_told(line.memory_id)]
+    if untold and moment is not None:
+        words.append(surfacing.reminding(prepared.project, untold))
+        surfaced.append(briefing.surfaced(f"{prepared.query_id}-due", "reminder", hook.kind, [line.memory_id for line in untold], moment))
+    if shown is not None and not _is_told(hook, shown, state):
+        words.append(shown.text)
+        surfaced += _surfaced(prepared.query_id, shown)
+    answer = hosts.answer(hook, "\n".join(words))
+    return answer, surfaced if answer else []
 
 
 def _is_known(prepared: PreparedHook, state: DecisionState, now_us: int, *, has_pushes: bool) -> bool:
@@ -168,25 +209,32 @@ def _happened(prepared: PreparedHook, state: DecisionState) -> Event | None:
                 result=prepared.excerpts.result,
                 delivery=delivery if hook.tool_use_id is None else None,
             )
+        case _:
+            return _ended(hook, prepared, state)
+
+
+def _ended(hook: Hook, prepared: PreparedHook, state: DecisionState) -> Event | None:
+    """Return what is over: a turn, a subagent, what a session had in its context, or the session."""
+    delivery, known = prepared.delivery, state.session(hook.session_id)
+    match hook.kind:
         case "turn_end":
             return TurnEnded(host=hook.host, message=prepared.text, delivery=delivery)
-        case "session_end" if (known := state.session(hook.session_id)) and known.is_open:
+        case "subagent_end":
+            return SubagentEnded(host=hook.host, agent_id=hook.agent_id, agent_type=hook.agent_type, message=prepared.text, delivery=delivery)
+        case "compaction":
+            return SessionCompacted(host=hook.host, trigger=hook.trigger, after=known.ended_at if known else 0, delivery=delivery)
+        case "session_end" if known and known.is_open:
             return SessionEnded(host=hook.host, reason=hook.reason, after=known.ended_at, delivery=delivery)
         case _:
             return None
 
 
-def _surfaced(prepared: PreparedHook, shown: Shown) -> MemorySurfaced:
-    return MemorySurfaced(
-        query_id=prepared.query_id,
-        how=shown.how,
-        subject=shown.subject,
-        results=shown.results,
-        read_position=shown.moment.position,
-        at=shown.moment.now_us,
-        embedder_id=shown.embedder_id,
-        versions=shown.moment.versions,
-    )
+def _surfaced(query_id: str, shown: Shown) -> Iterator[MemorySurfaced]:
+    if shown.results:
+        event = briefing.surfaced(query_id, shown.how, shown.subject, (), shown.moment)
+        yield msgspec.structs.replace(event, results=shown.results, embedder_id=shown.embedder_id)
+    if shown.review:
+        yield briefing.surfaced(f"{query_id}-review", "review", shown.subject, shown.review, shown.moment)
 
 
 METHODS = (CommandMethod(params=DispatchHook, answer=HookAnswer, prepare=prepare, decide=dispatch),)

@@ -10,7 +10,7 @@ import msgspec
 from omegad.events.tool import ToolStatus
 from omegad.redaction import redact_name
 
-Kind = Literal["session_start", "prompt", "before_tool", "after_tool", "turn_end", "session_end", "push"]
+Kind = Literal["session_start", "prompt", "before_tool", "after_tool", "turn_end", "subagent_end", "compaction", "session_end", "push"]
 
 NAME_MAX = 256
 PRE_PUSH = "pre-push"
@@ -29,6 +29,8 @@ KINDS: dict[str, Kind] = {
     "stop": "turn_end",
     "agentstop": "turn_end",
     "afteragent": "turn_end",
+    "subagentstop": "subagent_end",
+    "precompact": "compaction",
     "sessionend": "session_end",
     "prepush": "push",  # git's own
 }
@@ -74,6 +76,10 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None
     """What was asked for, or said last."""
     turn: str | None = None
+    trigger: str | None = None
+    agent_id: str | None = None
+    """Which of the agents that work for the session's own it is."""
+    agent_type: str | None = None
     tool_name: str = ""
     tool_use_id: str | None = None
     tool_input: Any = None
@@ -84,7 +90,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def said(self) -> tuple[object, ...]:
         """What makes it the same as another of its session."""
-        return self.kind, self.source, self.reason, self.text, self.turn, self.tool_name, self.tool_input, self.result
+        return self.kind, self.source, self.reason, self.trigger, self.agent_id, self.text, self.turn, self.tool_name, self.tool_input, self.result
 
     @property
     def file(self) -> str | None:
@@ -105,6 +111,9 @@ def understood(event: str, payload: Mapping[str, Any], host: str) -> Hook | None
     session_id = _text(payload, "session_id", "conversation_id")
     if kind is None or (session_id is None and kind != "push"):
         return None
+    agent_id = _text(payload, "agent_id", "subagent_id", most=NAME_MAX)
+    if kind == "turn_end" and agent_id is not None:
+        kind = "subagent_end"
     host_name = _host(fired, payload, host)
     result = _first(payload, "tool_response", "tool_output", "tool_result", "result")
     return Hook(
@@ -118,6 +127,9 @@ def understood(event: str, payload: Mapping[str, Any], host: str) -> Hook | None
         reason=_text(payload, "reason", most=NAME_MAX),
         text=_text(payload, "prompt") if kind == "prompt" else _text(payload, "last_assistant_message", "prompt_response", "response"),
         turn=_text(payload, "prompt_id", "turn_id", "generation_id", most=NAME_MAX),
+        trigger=_text(payload, "trigger", most=NAME_MAX),
+        agent_id=agent_id,
+        agent_type=_text(payload, "agent_type", "subagent_type", most=NAME_MAX),
         tool_name=name(_text(payload, "tool_name") or "unknown"),
         tool_use_id=None if (use := _text(payload, "tool_use_id", "tool_call_id")) is None else name(use),
         tool_input=_first(payload, "tool_input", "tool_args"),

@@ -38,7 +38,8 @@ class ListReceipts(Query, frozen=True, kw_only=True, tag="receipts.list"):
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     """One memory shown once, ranks counted from 1.
 
-    `how` is the way that it came to be shown: `query`, or unasked as `briefing`, for a `prompt`, before an `edit`, or after an `error`.
+    `how` is the way that it came to be shown: `query`, or unasked in a `briefing`, in it for `review`, as a
+    `reminder`, for a `prompt`, before an `edit`, or after an `error`.
     """
 
     query_id: str

@@ -11,14 +11,20 @@ VIEWS = ("memories", "audit", "retrievals", "conversations")
 RETRIEVING = ("omega_query", "omega_welcome", "omega_lessons", "omega_resume_task", "omega_reflect")
 """Tools whose results show memories, and are no use of them."""
 
+TO_JUDGE = ("review", "reminder")
+"""Ways of being shown in which a memory is named to be judged, which is no use of it."""
+
 _CALLS = """
 SELECT id, call_index, tool_name, status, coalesce(result_summary, input_summary, ''), file, given, returned FROM coord_audit
 WHERE session_id = ? AND id <= ? ORDER BY call_index
 """
 _STORED = """
-SELECT id, node_id, event_type, source, content FROM memories WHERE session_id = ? AND id <= ? ORDER BY id
+SELECT id, node_id, event_type, source, content, status FROM memories WHERE session_id = ? AND id <= ? ORDER BY id
 """
-_SHOWN = "SELECT memory_id, min(id / 1024) FROM retrievals WHERE session_id = ? AND id / 1024 <= ? GROUP BY memory_id"
+_SHOWN = """
+SELECT memory_id, min(id / 1024) FROM retrievals
+WHERE session_id = ? AND id / 1024 <= ? AND how NOT IN (SELECT value FROM json_each(?)) GROUP BY memory_id
+"""
 _CONTENTS = "SELECT content FROM memories WHERE node_id IN (SELECT value FROM json_each(?)) AND content IS NOT NULL ORDER BY id"
 _SAID = "SELECT id, role, content FROM conversations WHERE session_id = ? AND id <= ? ORDER BY id"
 _IDLE = "SELECT session_id FROM agent_sessions WHERE ended_at IS NULL AND last_us < ? ORDER BY session_id"
@@ -50,10 +56,11 @@ class Stored(msgspec.Struct, frozen=True):
     event_type: str
     source: str | None
     content: str
+    status: str
 
 
 class Said(msgspec.Struct, frozen=True):
-    """What a person (`user`) or an agent (`assistant`) said."""
+    """What a person (`user`) said, an agent (`assistant`), or one that worked for it (`subagent`)."""
 
     position: int
     role: str
@@ -81,9 +88,10 @@ def shown(connection: Connection, session_id: str, position: int) -> list[str]:
     return sorted(_seen(connection, session_id, position, calls(connection, session_id, position)))
 
 
-def _seen(connection: Connection, session_id: str, position: int, made: Iterable[Call]) -> dict[str, int]:
-    """Return the position at which each memory was shown first."""
-    seen: dict[str, int] = dict(connection.execute(_SHOWN, (session_id, position)).fetchall())
+def _seen(connection: Connection, session_id: str, position: int, made: Iterable[Call], but: tuple[str, ...] = ()) -> dict[str, int]:
+    """Return the position at which each memory was shown first, in whatever way *but* these."""
+    left_out = msgspec.json.encode(but).decode()
+    seen: dict[str, int] = dict(connection.execute(_SHOWN, (session_id, position, left_out)).fetchall())
     for call in made:
         if call.shows_memories:
             for memory_id in call.returned:
@@ -102,8 +110,8 @@ def used(connection: Connection, session_id: str, position: int, after: int) -> 
     What one search shows after another is no use of it.
     """
     made = calls(connection, session_id, position)
-    seen = _seen(connection, session_id, position, made)
-    spoken = [one for one in said(connection, session_id, position) if one.role == "assistant"]
+    seen = _seen(connection, session_id, position, made, TO_JUDGE)
+    spoken = [one for one in said(connection, session_id, position) if one.role != "user"]
     found = list[str]()
     for memory_id, since in sorted(seen.items(), key=lambda item: (item[1], item[0])):
         named = [call.position for call in made if memory_id in call.given or (memory_id in call.returned and not call.shows_memories)]

@@ -1,7 +1,7 @@
 """What a session leaves behind: what it used is rated, what it learned by failing is stored, and where it stood is a checkpoint.
 
 All is read as of the session's end, so that it comes to the same however often it is asked. An end that follows another looks at what happened
-between them.
+between them. Before its context is compacted, where it stands is a checkpoint, too, in whose place the next one comes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 from omegad.commands.command import Command
 from omegad.commands.lifecycle import RateMemory
-from omegad.commands.store import StoreMemory
-from omegad.events.session import SessionEnded
+from omegad.commands.store import SUPERSEDES_MAX, StoreMemory
+from omegad.events.session import SessionCompacted, SessionEnded
 from omegad.log.event import RecordedEvent
 from omegad.queries import session
 from omegad.queries.session import Call
 from omegad.reactions.contract import Reader
 
 NAME = "session_end"
-VERSION = 1
-EVENTS = (SessionEnded,)
+VERSION = 2
+EVENTS = (SessionEnded, SessionCompacted)
 VIEWS = session.VIEWS
 
 CAPTURED_MIN, CALLS_MIN = 3, 30
@@ -47,12 +47,13 @@ class Learning(NamedTuple):
 
 def react(recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
     """Rate, learn, and write the checkpoint."""
-    assert isinstance(recorded.event, SessionEnded)
+    assert isinstance(recorded.event, SessionEnded | SessionCompacted)
     session_id, position, after = recorded.session_id or "", recorded.position, recorded.event.after
-    for memory_id in session.used(reader.connection, session_id, position, after):
-        yield RateMemory(memory_id=memory_id, rating="helpful", reason="retrieval_used")
     calls = session.calls(reader.connection, session_id, position)
-    yield from _learned(recorded, calls, after)
+    if isinstance(recorded.event, SessionEnded):
+        for memory_id in session.used(reader.connection, session_id, position, after):
+            yield RateMemory(memory_id=memory_id, rating="helpful", reason="retrieval_used")
+        yield from _learned(recorded, calls, after)
     yield from _checkpoint(recorded, reader, calls, after)
 
 
@@ -113,6 +114,7 @@ def _checkpoint(recorded: RecordedEvent, reader: Reader, calls: Sequence[Call], 
     stored = [one for one in session.stored(reader.connection, session_id, recorded.position) if one.source != LEARNED_BY]
     captured = [one for one in stored if one.position > after and one.event_type not in STATES]
     has_one = any(one.event_type == "checkpoint" and one.position > after and one.source != CHECKPOINTED_BY for one in stored)
+    earlier = tuple(one.memory_id for one in stored if one.source == CHECKPOINTED_BY and one.status == "active")
     made = [call for call in calls if call.position > after]
     if has_one or (len(captured) < CAPTURED_MIN and len(made) < CALLS_MIN):
         return
@@ -133,6 +135,7 @@ def _checkpoint(recorded: RecordedEvent, reader: Reader, calls: Sequence[Call], 
         session_id=recorded.session_id,
         project=recorded.project,
         source=CHECKPOINTED_BY,
+        supersedes=earlier[-SUPERSEDES_MAX:],
         metadata={"source": CHECKPOINTED_BY, "files_touched": files, "next_steps": next_steps and _cut(next_steps), "tool_calls": len(calls)},
     )
 

@@ -100,6 +100,8 @@ CLAUDE_HOOKS = (
     Hook("PreToolUse", GUARD_S, "Bash", (("if", "Bash(*push*)"),)),  # the host itself looks, at no cost
     Hook("PostToolUse", more=(("async", True),)),  # the agent goes on: what there is to say of a success can wait for its next turn
     Hook("PostToolUseFailure"),
+    Hook("PreCompact"),
+    Hook("SubagentStop"),
     Hook("Stop"),
     Hook("SessionEnd", LAST_S),
 )

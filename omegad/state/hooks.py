@@ -5,15 +5,15 @@ from collections.abc import Iterator
 import msgspec
 
 from omegad.events.git import GitPushChecked
-from omegad.events.session import Delivery, MemorySurfaced, PromptSubmitted, SessionEnded, SessionStarted, TurnEnded
+from omegad.events.session import Delivery, MemorySurfaced, PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
 from omegad.events.tool import ToolCalled
 from omegad.log.event import Position, RecordedEvent
 from omegad.projection import Statement
 from omegad.storage.driver import Connection
 
 NAME = "hooks"
-VERSION = 1
-EVENTS = (SessionStarted, PromptSubmitted, TurnEnded, SessionEnded, MemorySurfaced, ToolCalled, GitPushChecked)
+VERSION = 2
+EVENTS = (SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, SessionEnded, MemorySurfaced, ToolCalled, GitPushChecked)
 AGAIN_US = 2_000_000
 """For so long what says the same is the same hook, told twice."""
 
@@ -62,9 +62,9 @@ _FILE = "INSERT OR IGNORE INTO state_surfaced_files VALUES (?, ?)"
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     session_id = recorded.session_id or ""
     match recorded.event:
-        case SessionStarted(host=host, delivery=delivery) | PromptSubmitted(host=host, delivery=delivery) | TurnEnded(host=host, delivery=delivery):
-            yield from _delivered(recorded, delivery)
-            yield Statement(_OPEN, (session_id, host, recorded.project))
+        case SessionStarted() | PromptSubmitted() | TurnEnded() | SubagentEnded() | SessionCompacted() as told:
+            yield from _delivered(recorded, told.delivery)
+            yield Statement(_OPEN, (session_id, told.host, recorded.project))
         case SessionEnded(delivery=delivery):
             yield from _delivered(recorded, delivery)
             yield Statement(_END, (recorded.position, session_id))

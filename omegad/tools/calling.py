@@ -70,12 +70,12 @@ def listed() -> ToolList:
     return ToolList(tools=[_described(tool) for tool in TOOLS.values()])
 
 
-async def call(request: CallTool, ask: Ask, *, client: str, now_us: int) -> ToolAnswer:
+async def call(request: CallTool, ask: Ask, *, client: str) -> ToolAnswer:
     """Call a tool; an error of the catalogue becomes an answer that says what to do. Raises `NotFound` for a tool that there is not."""
     tool = TOOLS.get(request.name)
     if tool is None:
         raise NotFound(f"there is no tool {request.name!r}", hint=f"the tools are {', '.join(TOOLS)}")
-    session = Session(ask, client, request.session_id, request.project, now_us)
+    session = Session(ask, client, request.session_id, request.project)
     try:
         reply = await tool.run(session, _read(tool, request.arguments))
     except OmegadError as error:

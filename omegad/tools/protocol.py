@@ -34,7 +34,7 @@ omega_checkpoint before you begin.""",
 unfamiliar domains.
 - Do not consult for what the code, the documentation or omega_query answers.
 - Give it the goal, what was tried, and the exact error; ask for one recommendation.
-- Store the result as a decision with metadata={{"source": "cross_model_consult"}}, so that a later session finds it.""",
+- Store the consultation result as a decision memory with metadata={{"source": "cross_model_consult"}}, so that a later session finds it.""",
     "context": """\
 - omega_checkpoint after 30 tool calls, at milestones, and before context is compacted: task, progress, next_steps, files_touched.
 - After compaction or in a new session: omega_resume_task.

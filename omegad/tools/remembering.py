@@ -5,11 +5,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from omegad.times import rfc3339
 from omegad.tools.tool import (
-    SEEN_MAX,
+    DAY_CHARACTERS,
     Arguments,
-    Fields,
     Project,
     Reply,
     Session,
@@ -17,18 +15,14 @@ from omegad.tools.tool import (
     Tool,
     brief,
     bullets,
-    latest,
     line,
     required,
     without_empty,
 )
 
-LISTED = 100
-PREFERENCES_MAX = 30
+SEEN_MAX, PREFERENCES_MAX = 500, 30  # of all projects, among which those of none are looked for
 NEAR_CHARACTERS = 120
 RELATED_MAX = 3
-PROFILE = "profile:"
-"""What the entity of a preference that has a key begins with."""
 
 
 class Store(Arguments, frozen=True, kw_only=True):
@@ -59,14 +53,14 @@ class Checkpoint(Arguments, frozen=True, kw_only=True):
 
 
 class Profile(Arguments, frozen=True, kw_only=True):
-    """Read or update what is known of the user, for every project: preferences and working style."""
+    """Read what is known of the user, for every project, or update facts: preferences and working style."""
 
     action: Literal["list", "update"] = "list"
-    update: Annotated[dict[str, str], Meta(max_length=20, description="preferences by short key")] = msgspec.field(default_factory=dict)
+    update: Annotated[dict[str, str | None], Meta(max_length=20, description="by short key; null forgets")] = msgspec.field(default_factory=dict)
 
 
 class Remind(Arguments, frozen=True, kw_only=True):
-    """Add, list or finish reminders; due ones are shown at session start."""
+    """Add, list or finish reminders; each is told once when due."""
 
     action: Literal["add", "list", "done"] = "list"
     content: str | None = None
@@ -124,48 +118,35 @@ async def checkpoint(session: Session, given: Checkpoint) -> Reply:
 
 
 async def profile(session: Session, given: Profile) -> Reply:
-    """List what is preferred everywhere, or set preferences by key: the one that had the key before is superseded."""
+    """Show the facts of the profile and what is preferred everywhere, or set facts by their keys."""
     if given.action == "update":
         required("update", update=given.update or None)
-        ids = [await _prefer(session, key, value) for key, value in given.update.items()]
-        return Reply(f"set {', '.join(given.update)}", {"set": dict(zip(given.update, ids, strict=True))})
+        await session.ask("profile.update", update=given.update, session_id=session.session_id)
+        return Reply(f"set {', '.join(given.update)}", {"set": list(given.update)})
+    facts = (await session.ask("profile.get")).facts
     page = await session.ask("memory.list", event_types=("user_preference",), limit=SEEN_MAX)
     found = [brief(memory) for memory in page.memories if memory.project is None][:PREFERENCES_MAX]
-    return Reply(bullets(found) or "nothing is known of the user yet", {"preferences": found})
-
-
-async def _prefer(session: Session, key: str, value: str) -> str:
-    entity = PROFILE + key
-    before = await session.ask("memory.list", event_types=("user_preference",), entity_id=entity)
-    fields = {"event_type": "user_preference", "entity_id": entity, "session_id": session.session_id}
-    replaced = tuple(memory.memory_id for memory in before.memories if memory.content != f"{key}: {value}")
-    stored = await session.ask("memory.store", content=f"{key}: {value}", supersedes=replaced[:16], **fields)
-    return str(stored.memory_id)
+    text = "\n".join([*(f"{key}: {value}" for key, value in facts.items()), *([bullets(found)] if found else [])])
+    return Reply(text or "nothing is known of the user yet", {"facts": facts, "preferences": found})
 
 
 async def remind(session: Session, given: Remind) -> Reply:
-    """Add a reminder, list them by when they are due, or take one away."""
+    """Set a reminder, list them by when they are due, or end one."""
     project = session.project_of(given.project)
     match given.action:
         case "add":
             required("add", content=given.content, due=given.due)
-            fields: Fields = {"event_type": "reminder", "referenced_date": given.due, "project": project, "session_id": session.session_id}
-            stored = await session.ask("memory.store", content=given.content, **fields)
-            return Reply(f"will remind on {given.due}: {stored.memory_id}", {"memory_id": stored.memory_id, "due": given.due})
+            set_ = await session.ask("reminder.set", content=given.content, due=given.due, project=project, session_id=session.session_id)
+            return Reply(f"will remind on {set_.due}: {set_.memory_id}", {"memory_id": set_.memory_id, "due": set_.due})
         case "done":
             required("done", memory_id=given.memory_id)
-            await session.ask("memory.delete", memory_id=given.memory_id, reason="done")
+            await session.ask("reminder.dismiss", memory_id=given.memory_id)
             return Reply(f"{given.memory_id} is done", {"memory_id": given.memory_id})
         case "list":
-            found = await reminders(session, project)
-            return Reply(bullets(found) or "no reminders", {"reminders": found})
-
-
-async def reminders(session: Session, project: str | None) -> list[Fields]:
-    """Return the reminders of a project by when they are due, None for all; those whose time has come say so."""
-    now = rfc3339(session.now_us)
-    dated = sorted(await latest(session, project, "reminder", LISTED), key=lambda memory: memory.referenced_date or "9")
-    return [brief(memory, project, due=memory.referenced_date, is_due=(memory.referenced_date or "9") <= now) for memory in dated]
+            listed = (await session.ask("reminder.list", project=project)).reminders
+            found = [without_empty({"id": one.memory_id, "due": one.due, "is_due": one.is_due, "text": line(one.content)}) for one in listed]
+            text = "\n".join(f"- {one['id']} {one['due'][:DAY_CHARACTERS]}{' (due)' if 'is_due' in one else ''} {one['text']}" for one in found)
+            return Reply(text or "no reminders", {"reminders": found})
 
 
 TOOLS = (

@@ -11,7 +11,6 @@ from omegad.errors import Invalid
 LINE_CHARACTERS = 400
 DAY_CHARACTERS = len("2026-01-31")
 EVERY_PROJECT = "*"
-SEEN_MAX = 500  # memories of a type, of all projects, among which those of none are looked for
 
 Fields = dict[str, Any]
 Word = Annotated[str, Meta(max_length=256)]
@@ -33,13 +32,12 @@ class Ask(Protocol):
 
 
 class Session(NamedTuple):
-    """Where a tool is called: how to ask, for which client, in which session and project by default, and when, in microseconds since 1970."""
+    """Where a tool is called: how to ask, for which client, and in which session and project by default."""
 
     ask: Ask
     client: str
     session_id: str | None
     project: str | None
-    now_us: int
 
     def project_of(self, named: str | None) -> str | None:
         """Return the project that is meant, None for all of them."""
@@ -63,15 +61,6 @@ class Tool(NamedTuple):
     arguments: type[Arguments]
     run: Run
     is_read_only: bool = False
-
-
-async def latest(session: Session, project: str | None, event_type: str, limit: int) -> list[Any]:
-    """Return the newest memories of a type that are of a project or of none; of any where it is None."""
-    found = (await session.ask("memory.list", event_types=(event_type,), project=project, limit=limit)).memories
-    if project is not None:
-        page = await session.ask("memory.list", event_types=(event_type,), limit=SEEN_MAX)
-        found = [*found, *(memory for memory in page.memories if memory.project is None)]
-    return sorted(found, key=lambda memory: str(memory.created_at), reverse=True)[:limit]
 
 
 def line(content: str, most: int = LINE_CHARACTERS) -> str:

@@ -178,6 +178,9 @@ def test_what_nobody_waits_for_any_more_is_not_shown(served: Home, session: str,
         ),
         ("", "beforeSubmitPrompt", {"conversation_id": "S", "cursor_version": "1.7", "prompt": "hi there"}, "prompt.submitted@1", ""),
         ("gemini", "SessionStart", {"session_id": "S", "cwd": "CWD", "source": "startup"}, "session.started@1", "hookSpecificOutput"),
+        ("", "SubagentStop", {"session_id": "S", "turn_id": "1", "agent_id": "a", "last_assistant_message": "x"}, "subagent.ended@1", ""),
+        ("", "Stop", {"session_id": "S", "agent_id": "a", "last_assistant_message": "x"}, "subagent.ended@1", ""),
+        ("", "preCompact", {"conversation_id": "S", "cursor_version": "1.7", "trigger": "auto"}, "session.compacted@1", ""),
         ("", "AfterAgent", {"session_id": "S", "prompt": "p", "prompt_response": "done"}, "turn.ended@1", ""),
         ("", "sessionStart", {"sessionId": "S", "cwd": "CWD", "source": "new"}, "session.started@1", "additionalContext"),
         ("", "userPromptSubmitted", {"sessionId": "S", "prompt": "hi there"}, "prompt.submitted@1", ""),
@@ -216,9 +219,7 @@ def test_how_a_tool_ended_is_told_in_many_ways(served: Home, session: str, dispa
     assert [event["data"]["status"] for event in events(served, session)] == [status]
 
 
-@pytest.mark.parametrize(
-    ("event", "said"), [("PreCompact", {"trigger": "auto"}), ("Unheard", {}), ("Stop", {"session_id": ""}), ("UserPromptSubmit", {"prompt": None})]
-)
+@pytest.mark.parametrize(("event", "said"), [("Unheard", {}), ("Stop", {"session_id": ""}), ("UserPromptSubmit", {"prompt": None})])
 def test_what_is_of_no_concern_is_passed_over(served: Home, session: str, event: str, said: dict[str, Any]) -> None:
     assert served.call("hook.dispatch", event=event, payload=payload(event, session) | said) == {"exit_code": 0, "stdout": "", "stderr": ""}
     assert tags(served, session) == []

@@ -148,6 +148,15 @@ def test_a_session_that_did_much_and_did_not_say_where_it_stood_gets_a_checkpoin
     assert all(memory["metadata"]["next_steps"] == "then the importer" for memory in found)
 
 
+def test_what_a_session_names_without_having_been_shown_it_is_no_use_of_it(served: Home) -> None:
+    known = served.call("memory.store", content="the queue is durable", project="shop")["memory_id"]
+    told = Told(served, "guessing")
+    told.tell([tool("Bash", {"command": f"git commit -m 'as {known} says'"}, "ok", "commit"), ("Stop", {"last_assistant_message": f"see {known}"})])
+    told.tell([("SessionEnd", {"reason": "other"})])
+    told.settled()
+    assert served.call("memory.get", memory_id=known)["rating"] == 0
+
+
 def test_a_short_session_teaches_nothing(served: Home) -> None:
     told = Told(served, "short")
     told.tell([shell(1, "no"), shell(2), *map(edit, range(17)), ("Stop", {}), ("SessionEnd", {"reason": "other"})])

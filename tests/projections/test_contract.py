@@ -36,6 +36,12 @@ def golden() -> list[RecordedEvent]:
     return [recorded(event, position) for position, event in enumerate(facts, 1)]
 
 
+def every_kind() -> list[RecordedEvent]:
+    """Return those, and a reminder, which a view of its own shows."""
+    events = golden()
+    return [*events, recorded(stored("mem-due", event_type="reminder", referenced_at=1), len(events) + 1)]
+
+
 def _released(path: Path) -> Event:
     event = CODEC.decode(path.stem, path.read_bytes())
     assert isinstance(event, Event)
@@ -99,7 +105,7 @@ def test_a_projection_touches_no_tables_but_its_own(projection: Projection) -> N
 
 @EACH
 def test_a_projection_shows_every_event_that_was_ever_released(projection: Projection) -> None:
-    connection = show(projection, golden())
+    connection = show(projection, every_kind())
     found = digest(connection, projection)
     assert found.rows > 0
     connection.close()
@@ -228,7 +234,7 @@ def test_an_interrupted_batch_leaves_no_trace(steps: list[tuple[int, int, int]],
 
 def test_canonical_rows_tell_views_apart() -> None:
     for projection in projections.ALL:
-        log = [event for event in golden() if isinstance(event.event, projection.EVENTS)]
+        log = [event for event in every_kind() if isinstance(event.event, projection.EVENTS)]
         one, other = show(projection, log), show(projection, [])
         assert digest(one, projection) != digest(other, projection)
         one.close()

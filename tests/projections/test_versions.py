@@ -20,6 +20,7 @@ from tests.builders import (
     expired,
     identity_changed,
     linked,
+    profile_updated,
     promoted,
     prompt_submitted,
     push_checked,
@@ -29,10 +30,12 @@ from tests.builders import (
     related,
     repeated,
     restored,
+    session_compacted,
     session_ended,
     session_started,
     show,
     stored,
+    subagent_ended,
     superseded,
     surfaced,
     thesis_stated,
@@ -86,7 +89,15 @@ LOG: tuple[Event, ...] = (
     ThesisResolved(thesis_id="th-1", version=2, outcome="no", source="seen"),
     MemoryRippled(memory_id="c", origin="s", effects=(Effect(memory_id="a", similarity=0.9, side="for", is_echo=False, theses=(TOUCH,)),)),
     FindingDismissed(rule="orphan", ids=("a", "b")),
+    subagent_ended(),
+    session_compacted(),
+    profile_updated(editor="helix", shell=None),
 )
+ALONE: dict[str, tuple[Event, ...]] = {
+    "reminders": (stored("e", "rotate the keys", event_type="reminder", referenced_at=1_767_225_600_000_000), surfaced("e", how="reminder")),
+}
+"""What only one view tells from the rest."""
+
 
 PINNED: dict[str, tuple[int, str]] = {
     "memories": (3, "c25e26aa371cc3d88bb4afc77d8c39c1"),
@@ -97,19 +108,22 @@ PINNED: dict[str, tuple[int, str]] = {
     "histories": (1, "b557aa8f8112646bc1276b2d89117a0e"),
     "audit": (2, "d226ed0af6a52b527c454422277de2dc"),
     "retrievals": (2, "8449ec9255d8ffabd11b0d43b391d90e"),
-    "conversations": (1, "7271edfc96a2b222f767feead7d24159"),
     "identity": (1, "6c0425d41550e900d17355606cfe9f09"),
     "git_events": (1, "f14c89bc1d73b677575b91b06637bffc"),
     "feedback": (1, "cff63102503931b6c619f3bf2c711d35"),
     "theses": (1, "c1223534eded347b8f42ad32e806f2f8"),
     "dismissals": (1, "11698a39ee87e3eced2b6b420eef4499"),
     "ripples": (1, "a2aa8ce2f2de5865a5e5c14f71ea4510"),
+    "conversations": (2, "d71feee5071ec1172b90f0bbe4a1c17b"),
+    "facts": (1, "89876e84b3e52e70fd8685030b387adc"),
+    "reminders": (1, "24f5a416c7656b08ae1540b60d6029f7"),
 }
 
 
 @pytest.mark.parametrize("projection", projections.ALL, ids=lambda projection: projection.NAME)
 def test_what_a_version_says_of_the_past_it_says_for_ever(projection: Projection) -> None:
-    connection = show(projection, [recorded(event, position) for position, event in enumerate(LOG, 1) if isinstance(event, projection.EVENTS)])
+    log = (*LOG, *ALONE.get(projection.NAME, ()))
+    connection = show(projection, [recorded(event, position) for position, event in enumerate(log, 1) if isinstance(event, projection.EVENTS)])
     said = digest(connection, projection).digest
     connection.close()
     assert (projection.VERSION, said) == PINNED[projection.NAME], "let VERSION go up where this changes on purpose, and pin what it says now"

@@ -122,7 +122,10 @@ async def test_the_profile_keeps_one_value_for_each_key_and_holds_in_every_proje
         await agent.call("omega_profile", action="update", update={"editor": "vim", "tests": "pytest"})
         await agent.call("omega_profile", action="update", update={"editor": "helix"})
         kept = await Agent(it.caller, OTHER).call("omega_profile")
-        assert {one["text"] for one in kept["preferences"]} == {"editor: helix", "tests: pytest"}
+        assert kept["facts"] == {"editor": "helix", "tests": "pytest"}
+        assert "editor: helix" in await Agent(it.caller, OTHER).call("omega_welcome")
+        await agent.call("omega_profile", action="update", update={"editor": None})
+        assert (await agent.call("omega_profile"))["facts"] == {"tests": "pytest"}
 
 
 @pytest.mark.parametrize(
@@ -155,12 +158,13 @@ async def test_a_briefing_holds_what_is_of_the_project_or_of_all(paths: Paths, c
             (await agent.call("omega_remind", action="add", content="rotate the keys", due="2026-01-05"))["memory_id"],
         ]
         hidden = [await Agent(it.caller, OTHER).store("branches are forked", "decision"), await agent.store("just a note")]
-        assert shown[-1] not in await agent.call("omega_welcome")  # it is not due yet
+        another = Agent(it.caller, session_id="s-2")
+        assert shown[-1] not in await another.call("omega_welcome")  # it is not due yet
         clock.us = START_US + 5 * DAY_US
-        text = await agent.call("omega_welcome")
+        text = await another.call("omega_welcome")
         assert all(one in text for one in shown)
         assert not any(one in text for one in hidden)
-        assert "data, not instructions" in text
+        assert "not instructions" in text
         await agent.call("omega_remind", action="done", memory_id=shown[-1])
         assert (await agent.call("omega_remind"))["reminders"] == []
 
@@ -182,7 +186,7 @@ async def test_what_is_stale_is_shown_the_worst_first(paths: Paths, clock: FakeC
     [
         ("memory", ("omega_profile()", 'omega_memory(action="similar"', "evolves", "supersedes", "omega_profile(action=")),
         ("coordination_gate", ('omega_reflect(action="evolution"',)),
-        ("consultation", ("cross_model_consult", "{other}")),
+        ("consultation", ("Store the consultation result", "cross_model_consult", "{other}")),
         ("context", ("omega_checkpoint", "30 tool calls")),
     ],
 )

@@ -1,0 +1,92 @@
+"""What a project's sessions did at which occasion, read off the audit of their tool calls as of a position."""
+
+import re
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import NamedTuple
+
+import msgspec
+
+from omegad.storage.driver import Connection
+
+VIEWS = ("memories", "audit", "conversations")
+
+SESSIONS_MAX = 30
+"""So many of a project's sessions are looked at, those that began last."""
+COMMAND_CHARACTERS_MAX = 120
+EDITS = frozenset(
+    {"edit", "write", "multiedit", "notebookedit", "apply_patch", "replace", "write_file", "edit_file", "create_file", "create", "str_replace"}
+)
+SHELLS = frozenset({"bash", "shell", "exec_command", "run_shell_command", "local_shell"})
+COMMON = frozenset({"cat", "cd", "echo", "find", "git", "grep", "head", "ls", "mkdir", "pwd", "rg", "sed", "sleep", "tail", "wc", "which"})
+"""Programs that say nothing of a person's habits."""
+
+_SESSIONS = """
+SELECT session_id FROM agent_sessions WHERE project = ? AND started_position <= ? ORDER BY started_position DESC LIMIT ?
+"""
+_CALLS = """
+SELECT lower(tool_name), coalesce(input_summary, '') FROM coord_audit
+WHERE session_id = ? AND id <= ? AND status != 'denied' AND lower(tool_name) IN (SELECT value FROM json_each(?)) ORDER BY call_index
+"""
+_KNOWN = "SELECT entity_id FROM memories WHERE project = ? AND id <= ? AND source = ? AND entity_id IS NOT NULL"
+
+_COMMAND = re.compile(r'"(?:command|cmd)":("(?:[^"\\]|\\.){1,400}"|\[(?:"(?:[^"\\]|\\.){0,400}",?){1,8}\])')
+_BEFORE = re.compile(r"cd [^&;|]{1,200}&& ?")
+_AFTER = re.compile(r"(?: ?2>&1)?(?: ?\| ?(?:tail|head)(?: -n)?(?: -?[0-9]{1,5})?)?$")
+
+
+class Habit(NamedTuple):
+    """A command, and the occasion at which it is run."""
+
+    occasion: str
+    command: str
+
+    @property
+    def entity_id(self) -> str:
+        """What the memory of this habit is about, and it alone."""
+        return f"habit:{blake2b(f'{self.occasion}: {self.command}'.encode(), digest_size=8).hexdigest()}"
+
+
+def sessions(connection: Connection, project: str, position: int) -> list[set[Habit]]:
+    """Return what each of a project's latest sessions did, up to a position."""
+    named = [session_id for (session_id,) in connection.execute(_SESSIONS, (project, position, SESSIONS_MAX))]
+    tools = msgspec.json.encode(sorted(EDITS | SHELLS)).decode()
+    return [done(connection.execute(_CALLS, (session_id, position, tools))) for session_id in named]
+
+
+def done(calls: Iterable[tuple[str, str]]) -> set[Habit]:
+    """Return what a session did, given its edits and shell commands: each tool's name in lower case, and its input."""
+    found, was_edited, before = set[Habit](), False, None
+    for tool, given in calls:
+        if tool in EDITS:
+            was_edited, before = True, None
+            continue
+        command = _command(given)
+        if command is None:
+            continue
+        if command.startswith("git commit"):
+            found |= {Habit("before a commit", before)} if before else set()
+        elif command.partition(" ")[0] not in COMMON:
+            found |= {Habit("after edits", command)} if was_edited else set()
+            was_edited, before = False, command
+    return found
+
+
+def known(connection: Connection, project: str, position: int, source: str) -> set[str]:
+    """Return what the habits of a project are about that were stored up to a position, whatever became of them."""
+    return {entity_id for (entity_id,) in connection.execute(_KNOWN, (project, position, source))}
+
+
+def _command(given: str) -> str | None:
+    """Return the command that a shell was given, without what only says where it is run and how much of it is shown; None for a longer one."""
+    found = _COMMAND.search(given)
+    if found is None:
+        return None
+    try:
+        value = msgspec.json.decode(found.group(1), type=str | list[str])
+    except msgspec.DecodeError:
+        return None
+    text = " ".join((value if isinstance(value, str) else value[-1]).split())
+    start = _BEFORE.match(text)
+    text = _AFTER.sub("", text[start.end() :] if start else text).strip()
+    return text if 0 < len(text) <= COMMAND_CHARACTERS_MAX else None

@@ -1,0 +1,39 @@
+"""What is known of the person: a value for each key of the profile."""
+
+from collections.abc import Iterator
+
+from omegad.events.profile import ProfileUpdated
+from omegad.log.event import RecordedEvent
+from omegad.projection import Statement
+from omegad.times import rfc3339
+
+NAME = "facts"
+VERSION = 1
+EVENTS = (ProfileUpdated,)
+
+SCHEMA = """
+CREATE TABLE facts (
+    key        TEXT PRIMARY KEY,
+    value      TEXT NOT NULL,
+    position   INTEGER NOT NULL, -- of the event that set it
+    session_id TEXT,             -- in which it was set
+    updated_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
+CANONICAL = ("SELECT * FROM facts ORDER BY key",)
+
+_SET = "INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?)"
+_FORGET = "DELETE FROM facts WHERE key = ?"
+
+
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
+    match recorded.event:
+        case ProfileUpdated(facts=facts):
+            for key, value in facts.items():
+                if value is None:
+                    yield Statement(_FORGET, (key,))
+                else:
+                    yield Statement(_SET, (key, str(value), recorded.position, recorded.session_id, rfc3339(recorded.occurred_at)))
+        case _:
+            pass
