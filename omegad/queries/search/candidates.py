@@ -4,6 +4,7 @@ A memory that has no vector yet is found by its words alone, and is as good a ca
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -39,7 +40,7 @@ WHERE m.id IN (SELECT value FROM json_each(?1)) AND e.edge_type != 'superseded_b
 class Sought(msgspec.Struct, frozen=True, kw_only=True):
     """What is looked for, and among what.
 
-    `vector` is the question's and `index` holds those of the memories, both None without a model; `words` is what full text is asked, None
+    `vector` is the question's, None as long as it is not there, and `index` holds those of the memories, both None without a model; `words` is what full text is asked, None
     where that is nothing, and `vocabulary` what the memories know of it. `wanted` results are asked for, by their words in a row alone where
     it is a phrase.
     """
@@ -83,11 +84,26 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
         return {"cosine": float(self.cosine[place] * self.is_embedded[place]), "bm25": float(self.bm25[place])}
 
 
-def gathered(connection: Connection, sought: Sought) -> Candidates:
-    """Collect what either index finds, what stands beside that in its session, and both scores of all of it."""
-    count = max(CANDIDATES, sought.wanted)
+class Named(NamedTuple):
+    """What needs no vector to be found: the memories of the time that is named, and the best by their words."""
+
+    of_period: list[int]
+    best: Best
+
+
+def by_words(connection: Connection, sought: Sought) -> Named:
+    """Find the best by their words of all that the filters leave, and of those of the time that is named."""
     of_period = _of_period(connection, sought.period, sought.scope.filtered)
-    best = _by_words(connection, sought, of_period, count)
+    if sought.words is None:
+        return Named(of_period, Best([], {}))
+    count = max(CANDIDATES, sought.wanted)
+    best = words.best(connection, sought.words, sought.vocabulary.counts, count, sought.scope.filtered)
+    return Named(of_period, best.joined(words.best_of_rows(connection, sought.words, of_period, count)) if of_period else best)
+
+
+def gathered(connection: Connection, sought: Sought, named: Named) -> Candidates:
+    """Collect what either index finds, what stands beside that in its session, and both scores of all of it."""
+    count, (of_period, best) = max(CANDIDATES, sought.wanted), named
     cosine: dict[int, float] = {}
     if sought.vector is not None and sought.index is not None:
         cosine = _by_meaning(connection, sought.vector, sought, of_period=of_period, count=count)
@@ -106,14 +122,6 @@ def linked(connection: Connection, rows: Sequence[int], scope: Scope) -> list[tu
     found: list[tuple[int, int, float]] = connection.execute(_LINKED, (str(list(rows)), LINKS_MAX)).fetchall()
     allowed = scope.among({other for _, other, _ in found})
     return [link for link in found if link[1] in allowed]
-
-
-def _by_words(connection: Connection, sought: Sought, of_period: list[int], count: int) -> Best:
-    """Return the best by their words of all that the filters leave, and of those of the time that is named."""
-    if sought.words is None:
-        return Best([], {})
-    best = words.best(connection, sought.words, sought.vocabulary.counts, count, sought.scope.filtered)
-    return best.joined(words.best_of_rows(connection, sought.words, of_period, count)) if of_period else best
 
 
 def _by_meaning(connection: Connection, vector: bytes, sought: Sought, *, of_period: list[int], count: int) -> dict[int, float]:
