@@ -151,17 +151,19 @@ def _candidates(
     rare: Sequence[float],
     beside: tuple[Mapping[int, str], set[tuple[int, int]]],
 ) -> Candidates:
-    cosines, scores = np.array([cosine.get(row, 0.0) for row in rows]), np.array([bm25.get(row, 0.0) for row in rows])
-    embedded = np.array([row in cosine for row in rows], np.bool_)
+    ids, scores = np.array(rows, np.int64), np.array([bm25.get(row, 0.0) for row in rows])
+    cosines, embedded = np.zeros(len(rows)), np.zeros(len(rows), np.bool_)
+    places = ids.searchsorted(list(cosine))
+    cosines[places], embedded[places] = list(cosine.values()), True
     cosines = np.where(embedded, cosines, UNSEEN * cosines.max(initial=0.0) * scores / (scores.max(initial=0.0) or 1.0))
     session, found = beside
     near_bm25 = dict.fromkeys(rows, 0.0)
     for row, other in found:
-        if row in near_bm25 and other in near_bm25:
-            near_bm25[row] += bm25.get(other, 0.0)
+        if other in bm25 and row in near_bm25 and other in near_bm25:
+            near_bm25[row] += bm25[other]
     numbers: dict[str | int, int] = {}
     return Candidates(
-        ids=np.array(rows, np.int64),
+        ids=ids,
         cosine=cosines,
         is_embedded=embedded,
         bm25=scores,

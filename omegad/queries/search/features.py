@@ -43,6 +43,7 @@ READ_CHARACTERS = 4_000  # of a content, when words are looked for in it
 FIRST_LINE_CHARACTERS = 300
 TEXTS_KEPT = 1_024  # whose words in a row are at hand for the next question
 WORDS_KEPT, TEXT_COSTS = 1_000_000, 64  # words that are at hand for the next question, 8 MB beside their texts; a text takes as much as so many
+ACTIVATIONS_KEPT = 4_096  # of so many uses and days: memories of one day are as present
 FULL = 200  # characters, beyond which a memory does not say more by being longer
 PASSAGE = 1_200  # characters, beyond which it is longer than what one vector stands for
 LENGTHS = (90.0, 1_100.0)  # characters: what candidates of short texts, and of long ones, have in the (geometric) mean
@@ -88,7 +89,9 @@ def shown(connection: Connection, rows: Sequence[int], question: Question, types
     found = connection.execute(_ROWS, (str(list(rows)),)).fetchall()
     if not found:
         return {}, 0.0
-    told = [[*_told(row, question), *_prior(row, types.of(row[1]), now_us)] for row in found]
+    kinds = {row[1]: types.of(row[1]) for row in found}
+    weights = {name: math.log2(kind.weight) for name, kind in kinds.items()}
+    told = [[*_told(row, question), weights[row[1]], *_prior(row, kinds[row[1]], now_us)] for row in found]
     features = np.column_stack([_held(question, [row[-1] for row in found]), told])
     known = {
         row[0]: Shown(features=features[place], said_us=row[7], session_id=row[10], is_spoken=row[9] is not None) for place, row in enumerate(found)
@@ -162,7 +165,7 @@ def _told(row: tuple[Any, ...], question: Question) -> list[float]:
         float(period is not None and period.start_us <= said_us < period.end_us),
         float(author in question.names),
         0.0 if author is None else max(0.0, 1 - math.log1p(characters) / math.log1p(FULL)),
-        math.log(max(1.0, characters / PASSAGE)),
+        math.log(characters / PASSAGE) if characters > PASSAGE else 0.0,
     ]
 
 
@@ -171,7 +174,6 @@ def _prior(row: tuple[Any, ...], kind: MemoryType, now_us: int) -> list[float]:
     bounded = max(-RATING_MAX, min(RATING_MAX, rating))
     uses, days = 1 + repeated + max(0, rating), max(0, now_us - created_us) // DAY_US
     return [
-        math.log2(kind.weight),
         priority - 3.0,
         float(2 * bounded if bounded < 0 else bounded),
         activation(uses, days) if kind.decays else 0.0,
@@ -179,6 +181,7 @@ def _prior(row: tuple[Any, ...], kind: MemoryType, now_us: int) -> list[float]:
     ]
 
 
+@lru_cache(maxsize=ACTIVATIONS_KEPT)
 def activation(uses: int, days: int) -> float:
     """Return how present a memory is after so many uses and days, -1 to 1.
 
