@@ -25,7 +25,7 @@ LINKS_MAX = 200  # the heaviest edges
 
 OF_PERIOD = """
 SELECT m.id FROM memories AS m WHERE coalesce(m.referenced_us, m.created_us) >= ? AND coalesce(m.referenced_us, m.created_us) < ? AND {condition}
-ORDER BY coalesce(m.referenced_us, m.created_us) DESC, m.id DESC LIMIT ?
+ORDER BY coalesce(m.referenced_us, m.created_us) DESC, m.id DESC LIMIT +?
 """
 _BESIDE = "SELECT id, session_id, previous_id, next_id FROM session_memories WHERE id IN (SELECT value FROM json_each(?))"
 _LINKED = """
@@ -33,7 +33,7 @@ SELECT m.id, n.id, e.weight FROM memories AS m CROSS JOIN edges AS e ON e.source
 WHERE m.id IN (SELECT value FROM json_each(?1)) AND e.edge_type != 'superseded_by'
 UNION ALL
 SELECT m.id, n.id, e.weight FROM memories AS m CROSS JOIN edges AS e ON e.target_id = m.node_id CROSS JOIN memories AS n ON n.node_id = e.source_id
-WHERE m.id IN (SELECT value FROM json_each(?1)) AND e.edge_type != 'superseded_by' ORDER BY 3 DESC, 1, 2 LIMIT ?2
+WHERE m.id IN (SELECT value FROM json_each(?1)) AND e.edge_type != 'superseded_by' ORDER BY 3 DESC, 1, 2 LIMIT +?2
 """
 
 

@@ -26,7 +26,7 @@ AT_ONCE = 64  # vectors that are picked and multiplied together: larger arrays a
 SIGNS_AT_ONCE = 8_192
 
 _VECTORS = f"SELECT v.id, v.vector, {SOURCE} FROM memory_vectors AS v LEFT JOIN memories AS m ON m.node_id = v.memory_id"
-_NEW_VECTORS = f"{_VECTORS} WHERE v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL ORDER BY v.id LIMIT ?"
+_NEW_VECTORS = f"{_VECTORS} WHERE v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL ORDER BY v.id LIMIT +?"
 _THESE_VECTORS = f"{_VECTORS} WHERE v.id IN (SELECT value FROM json_each(?)) AND m.id IS NOT NULL ORDER BY v.id"
 _CHANGED = """
 SELECT id, node_id, status = 'active', expires_us, changed_position FROM memories WHERE changed_position > ? AND changed_position != id ORDER BY 5
