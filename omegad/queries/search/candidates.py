@@ -40,9 +40,9 @@ WHERE m.id IN (SELECT value FROM json_each(?1)) AND e.edge_type != 'superseded_b
 class Sought(msgspec.Struct, frozen=True, kw_only=True):
     """What is looked for, and among what.
 
-    `vector` is the question's, None as long as it is not there, and `index` holds those of the memories, both None without a model; `words` is what full text is asked, None
-    where that is nothing, and `vocabulary` what the memories know of it. `wanted` results are asked for, by their words in a row alone where
-    it is a phrase.
+    `vector` is the question's, None as long as it is not there, and `index` holds those of the memories, both None without a model; `words`
+    is what full text is asked, None where that is nothing, and `vocabulary` what the memories know of it. `wanted` results are asked for, by
+    their words in a row alone where it is a phrase.
     """
 
     scope: Scope

@@ -43,7 +43,7 @@ class Sources(msgspec.Struct, frozen=True):
     model: Model = msgspec.field(default_factory=fitted)
 
 
-class NotEmbedded(Exception):  # noqa: N818  no error, but what to do without
+class NotEmbedded(Exception):
     """The question's vector did not come: it is to be searched for by its words alone."""
 
 

@@ -128,9 +128,7 @@ class VectorIndex:
                 differing[part] += np.bitwise_count((words[:count][part] if is_all else words[chosen[part]]) ^ asked)
         return differing
 
-    def _rescored(
-        self, connection: Connection, vector: bytes, chosen: npt.NDArray[np.intp]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    def _rescored(self, connection: Connection, vector: bytes, chosen: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the memory row and the exact cosine of each of the chosen vectors."""
         kept, read = chosen[chosen < EXACT_MAX], chosen[chosen >= EXACT_MAX]
         parts = [_products(self._exact[kept[start : start + AT_ONCE]], vector) for start in range(0, len(kept), AT_ONCE)]
