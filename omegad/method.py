@@ -118,6 +118,10 @@ class Services(Protocol):
         """Return the vector of a question, None where the model cannot be used now or takes too long: `query_timeout_s`, or *within_s*."""
         ...
 
+    def begin_question(self, text: str) -> Callable[[], bytes | None] | None:
+        """Begin to embed a question, and return what waits for its vector on another thread, as `embed_question`; None where it could take long."""
+        ...
+
     async def look(self, work: Callable[[Connection, Moment], T], *, at_least: Position, names: Sequence[str], wait_s: float = VIEWS_WAIT_S) -> T:
         """Read the views for a decision, which is made without what they do not show in time."""
         ...

@@ -1,6 +1,7 @@
 """How a text that is about to be stored relates to a memory near to it: says the same, restates it and more, reverts it, or is near. Pure."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -27,6 +28,7 @@ UNDONE_TYPE = "task_completion"
 """Of what happened, the one type that a text which speaks of taking something back may be about."""
 
 EXCERPT_CHARACTERS = 240
+TEXTS_KEPT, KEPT_CHARACTERS = 512, 2_000  # texts, and how long at most, of which what is read is at hand: what is near to one is near to others
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +83,7 @@ def _compared(new: Text, scope: Scope, near: Near, jaccard_min: float) -> Neighb
     base = Neighbour(memory_id=near.memory_id, cosine=near.cosine)
     if near.entity_id != scope.entity_id:
         return base
-    old = Text(near.content)
+    old = _read(near.content) if len(near.content) <= KEPT_CHARACTERS else Text(near.content)
     shared = overlap(new, old)
     is_of_session = scope.event_type not in EPISODIC_TYPES or near.session_id == scope.session_id
     if near.event_type == scope.event_type and is_of_session and new.is_comparable and old.is_comparable:
@@ -92,6 +94,9 @@ def _compared(new: Text, scope: Scope, near: Near, jaccard_min: float) -> Neighb
         return base
     replaceable = _excerpt(near.content) if _may_replace(near.cosine, shared, new) else None
     return msgspec.structs.replace(base, contradiction=contradiction(new.content, near.content), replaceable=replaceable)
+
+
+_read = lru_cache(maxsize=TEXTS_KEPT)(Text)
 
 
 def _duplicate(new: Text, old: Text, near: Near, shared: float, jaccard_min: float) -> tuple[Likeness, float] | None:

@@ -63,14 +63,25 @@ class DaemonServices:
         try:
             with anyio.fail_after(bound_s):
                 return await self.near.embedder.embed_query(text)
-        except TimeoutError:
-            reason = f"the model took longer than {bound_s} s"
-        except (ModelMissing, ModelFailed, Overloaded) as error:
-            reason = str(error)
-        # Without a model every query would say so, for ever; the answer and the status do.
-        tell = _log.warning if self.embedder_id and within_s is None else _log.debug
-        tell("query.degraded", failure="RETRIEVAL", to="keyword", reason=reason)
-        return None
+        except (TimeoutError, ModelMissing, ModelFailed, Overloaded) as error:
+            # Without a model every query would say so, for ever; the answer and the status do.
+            _tell_degraded(error, bound_s, _log.warning if self.embedder_id and within_s is None else _log.debug)
+            return None
+
+    def begin_question(self, text: str) -> Callable[[], bytes | None] | None:
+        """Begin to embed a question, and return what waits for its vector on another thread, as `embed_question`; None where it could take long."""
+        job = self.near.embedder.begin_query(text)
+        if job is None:
+            return None
+
+        def wait() -> bytes | None:
+            try:
+                return job.wait(self.query_timeout_s)
+            except (TimeoutError, ModelMissing, ModelFailed, Overloaded) as error:
+                _tell_degraded(error, self.query_timeout_s, _log.warning)
+                return None
+
+        return wait
 
     def moment(self, snapshot: Snapshot) -> Moment:
         """Return what is known of a moment of the views."""
@@ -115,6 +126,11 @@ class DaemonServices:
             self.log.append_later(Proposal(decide=partial(_as_it_is, new), client=context.client, trace=context.trace))
         except OmegadError as error:
             _log.warning("query.not_logged", error=str(error))
+
+
+def _tell_degraded(error: Exception, bound_s: float, tell: Callable[..., object]) -> None:
+    reason = f"the model took longer than {bound_s} s" if isinstance(error, TimeoutError) else str(error)
+    tell("query.degraded", failure="RETRIEVAL", to="keyword", reason=reason)
 
 
 class _Nothing(msgspec.Struct, frozen=True):

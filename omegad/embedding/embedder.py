@@ -122,6 +122,14 @@ class Embedder:
         manifest = self._require()
         return await self._compute(canonical(manifest.query_prefix + text), Urgency.QUERY)
 
+    def begin_query(self, text: str) -> Job | None:
+        """Begin what `embed_query` does, for a thread to wait for; None where the model is not loaded, or has other texts to embed first."""
+        if self._session is None or self._closed or len(self._queue) or self._breaker.refusal():
+            return None
+        job = Job(canonical(self._require().query_prefix + text))
+        self._queue.put(job, Urgency.QUERY)
+        return job
+
     async def embed_store(self, text: str) -> bytes:
         """Return the vector to store, from the cache where it is known; form and errors as of `embed_query`."""
         return await self._embed_cached(text, Urgency.STORE)
@@ -139,7 +147,7 @@ class Embedder:
                 job = await self._next_job(limiter)
                 with job.certain_to_finish():
                     # Only this task waits for the thread, so that no cancelled request can leave it alone with the session.
-                    job.finish(await anyio.to_thread.run_sync(self._attempt, job.text, limiter=limiter))
+                    job.finish(await anyio.to_thread.run_sync(self._settle, job, limiter=limiter))
         finally:
             self._closed = True
             self._session = None
@@ -172,6 +180,12 @@ class Embedder:
             return await self._queue.next()
         await anyio.to_thread.run_sync(self._unload, limiter=limiter)
         return await self._queue.next()
+
+    def _settle(self, job: Job) -> bytes | OmegadError:
+        """Embed on the worker thread; another thread that waits need not wait for the event loop as well."""
+        outcome = self._attempt(job.text)
+        job.settle(outcome)
+        return outcome
 
     def _attempt(self, text: str) -> bytes | OmegadError:
         """Embed on the worker thread, loading the model if need be.

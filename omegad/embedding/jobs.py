@@ -2,7 +2,8 @@
 
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future, InvalidStateError
+from contextlib import contextmanager, suppress
 from enum import IntEnum
 
 import anyio
@@ -31,19 +32,28 @@ class Job:
         """Take the text exactly as the model shall read it."""
         self.text = text
         self._done = anyio.Event()
-        self._outcome: bytes | OmegadError | None = None
+        self._outcome = Future[bytes]()
 
     async def result(self) -> bytes:
         """Wait for the vector; raises the error where that is the outcome."""
         await self._done.wait()
-        assert self._outcome is not None
-        if isinstance(self._outcome, OmegadError):
-            raise self._outcome
-        return self._outcome
+        return self._outcome.result()
+
+    def wait(self, timeout_s: float) -> bytes:
+        """As `result`, for another thread; raises TimeoutError."""
+        return self._outcome.result(timeout_s)
+
+    def settle(self, outcome: bytes | OmegadError) -> None:
+        """Wake the threads that wait, on whichever thread; the first outcome stays."""
+        with suppress(InvalidStateError):
+            if isinstance(outcome, OmegadError):
+                self._outcome.set_exception(outcome)
+            else:
+                self._outcome.set_result(outcome)
 
     def finish(self, outcome: bytes | OmegadError) -> None:
-        """Wake who waits."""
-        self._outcome = outcome
+        """Wake all who wait, on the event loop."""
+        self.settle(outcome)
         self._done.set()
 
     @contextmanager
@@ -52,8 +62,7 @@ class Job:
         try:
             yield
         finally:
-            if self._outcome is None:
-                self.finish(ShuttingDown())
+            self.finish(ShuttingDown())
 
 
 class JobQueue:
@@ -71,16 +80,20 @@ class JobQueue:
     @contextmanager
     def waiting(self, job: Job, urgency: Urgency) -> Iterator[None]:
         """Queue *job* for the block's duration: who leaves early takes the job along. Raises `Overloaded`."""
+        self.put(job, urgency)
+        try:
+            yield
+        finally:
+            with suppress(ValueError):
+                self._waiting[urgency].remove(job)
+
+    def put(self, job: Job, urgency: Urgency) -> None:
+        """Queue *job*. Raises `Overloaded`."""
         jobs = self._waiting[urgency]
         if len(jobs) >= WAITING_MAX:
             raise Overloaded(f"{WAITING_MAX} texts are waiting for the embedding model already")
         jobs.append(job)
         self._arrival.set()
-        try:
-            yield
-        finally:
-            if job in jobs:
-                jobs.remove(job)
 
     def pop(self) -> Job | None:
         """Take the next job out; None where nothing waits."""

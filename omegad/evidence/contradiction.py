@@ -1,6 +1,7 @@
 """Whether a text takes back what another one says: it reverts it by its title, or its first sentence says just the opposite. In doubt, no."""
 
 import re
+from functools import lru_cache
 
 from omegad.evidence.text import is_opposite, pieces, unturned, words
 
@@ -12,6 +13,7 @@ SHARED_MIN = 3
 """How many words two sentences share at least, in the same order, to be opposites; all but those on which their sense turns."""
 
 _HEAD_CHARACTERS = 400
+_HEADS_KEPT = 2_048  # whose words are at hand: what is near to one text is near to others
 _REVERT = re.compile(r"\W{0,8}(?:[\w()/.-]{1,40}!?:\s)?revert(?:s|ed)?:?\s[\"'](?P<title>[^\n]+)", re.IGNORECASE)
 _NUMBERS = re.compile(r"(?:\s\(#\d+\))+")
 
@@ -32,7 +34,8 @@ def _title(line: str) -> str:
     return _NUMBERS.sub("", line).strip(" \"'.").casefold()
 
 
-def _first_words(text: str) -> list[str]:
+@lru_cache(maxsize=_HEADS_KEPT)
+def _first_words(text: str) -> tuple[str, ...]:
     """Return the words of the first sentence of a text; of code, a question or what lists something, none."""
     sentence, is_code = next(pieces(text), ("", True))
-    return [] if is_code or sentence.endswith(("?", ":")) else words(_NUMBERS.sub("", sentence))
+    return () if is_code or sentence.endswith(("?", ":")) else tuple(words(_NUMBERS.sub("", sentence)))

@@ -215,3 +215,19 @@ async def test_who_waits_when_the_service_stops_is_told_so(tmp_path: Path, nativ
         assert isinstance(outcomes[0], bytes | ShuttingDown)
         with pytest.raises(ShuttingDown):
             await embedder.embed_query("late")
+
+
+async def test_a_query_is_begun_where_it_is_next_and_a_thread_waits_for_its_vector(tmp_path: Path) -> None:
+    put_model(tmp_path / "models")
+    async with bench(tmp_path) as it:
+        assert it.embedder.begin_query("alpha") is None, "the model is not loaded"
+        await it.embedder.embed_query("beta")
+        it.session.may_go_on.clear()
+        job = it.embedder.begin_query("gamma")
+        assert job is not None
+        with pytest.raises(TimeoutError):
+            job.wait(0)
+        assert it.embedder.begin_query("delta") is None, "another is waiting"
+        it.session.may_go_on.set()
+        assert (await anyio.to_thread.run_sync(job.wait, PATIENCE_S)).rstrip(b"\0") == b"g"
+        assert await job.result() == job.wait(0)

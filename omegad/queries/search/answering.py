@@ -1,6 +1,8 @@
 """A search as it is asked and answered: the question embedded, one moment of the views searched, and what was shown recorded."""
 
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from omegad.clock import uuid7
@@ -8,7 +10,7 @@ from omegad.events.retrieval import MemoryQueried, Returned
 from omegad.memory_types import MemoryTypes
 from omegad.method import Moment, QueryMethod, RequestContext, Services
 from omegad.queries.memory import are_there_any
-from omegad.queries.search.pipeline import VIEWS, Answer, Matches, QueryMemory, Sources, search
+from omegad.queries.search.pipeline import VIEWS, Answer, Matches, NotEmbedded, QueryMemory, Sources, search
 from omegad.queries.search.ranking import RANKING_VERSION
 from omegad.storage.driver import Connection
 
@@ -17,9 +19,9 @@ BY_WORDS = frozenset({"keyword", "phrase"})
 
 
 class Asked(NamedTuple):
-    """The question's vector, None without one, the known types, and when it came."""
+    """The question's vector, or what waits for it, None without one; the known types; and when it came."""
 
-    vector: bytes | None
+    vector: bytes | Callable[[], bytes | None] | None
     types: MemoryTypes
     started: float
 
@@ -34,18 +36,23 @@ class Found(NamedTuple):
 
 
 async def prepare(services: Services, query: QueryMemory, context: RequestContext) -> Asked:
-    """Embed the question, unless it is about words alone."""
+    """Embed the question, or begin to where that is quick, unless it is about words alone."""
     del context
     started = time.perf_counter()
-    return Asked(None if query.mode in BY_WORDS else await services.embed_question(query.text), services.types, started)
+    if query.mode in BY_WORDS:
+        return Asked(None, services.types, started)
+    return Asked(services.begin_question(query.text) or await services.embed_question(query.text), services.types, started)
 
 
 def read(connection: Connection, query: QueryMemory, asked: Asked, moment: Moment) -> Found:
     """Search one moment of the views; by words alone where no vector is at hand yet, since the backlog is computing them."""
-    index = moment.index if asked.vector else None
-    matches, is_degraded = search(connection, query, Sources(asked.vector, index, asked.types), moment.now_us), asked.vector is None
-    if index is not None and len(index) == 0 and are_there_any(connection):
-        matches, is_degraded = search(connection, query, Sources(None, None, asked.types), moment.now_us), True
+    index, matches = moment.index if asked.vector else None, None
+    if asked.vector is not None:
+        with suppress(NotEmbedded):
+            matches = search(connection, query, Sources(asked.vector, index, asked.types), moment.now_us)
+    is_degraded = matches is None or (index is not None and len(index) == 0 and are_there_any(connection))
+    if matches is None or is_degraded:
+        matches = search(connection, query, Sources(None, None, asked.types), moment.now_us)
     if not matches.results:
         moment.require_current()
     return Found(matches, moment, is_degraded and query.mode not in BY_WORDS, asked.started)

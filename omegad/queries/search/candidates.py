@@ -4,6 +4,7 @@ A memory that has no vector yet is found by its words alone, and is as good a ca
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,7 +25,7 @@ LINKS_MAX = 200  # the heaviest edges
 
 OF_PERIOD = """
 SELECT m.id FROM memories AS m WHERE coalesce(m.referenced_us, m.created_us) >= ? AND coalesce(m.referenced_us, m.created_us) < ? AND {condition}
-ORDER BY coalesce(m.referenced_us, m.created_us) DESC, m.id DESC LIMIT ?
+ORDER BY coalesce(m.referenced_us, m.created_us) DESC, m.id DESC LIMIT +?
 """
 _BESIDE = "SELECT id, session_id, previous_id, next_id FROM session_memories WHERE id IN (SELECT value FROM json_each(?))"
 _LINKED = """
@@ -32,16 +33,16 @@ SELECT m.id, n.id, e.weight FROM memories AS m CROSS JOIN edges AS e ON e.source
 WHERE m.id IN (SELECT value FROM json_each(?1)) AND e.edge_type != 'superseded_by'
 UNION ALL
 SELECT m.id, n.id, e.weight FROM memories AS m CROSS JOIN edges AS e ON e.target_id = m.node_id CROSS JOIN memories AS n ON n.node_id = e.source_id
-WHERE m.id IN (SELECT value FROM json_each(?1)) AND e.edge_type != 'superseded_by' ORDER BY 3 DESC, 1, 2 LIMIT ?2
+WHERE m.id IN (SELECT value FROM json_each(?1)) AND e.edge_type != 'superseded_by' ORDER BY 3 DESC, 1, 2 LIMIT +?2
 """
 
 
 class Sought(msgspec.Struct, frozen=True, kw_only=True):
     """What is looked for, and among what.
 
-    `vector` is the question's and `index` holds those of the memories, both None without a model; `words` is what full text is asked, None
-    where that is nothing, and `vocabulary` what the memories know of it. `wanted` results are asked for, by their words in a row alone where
-    it is a phrase.
+    `vector` is the question's, None as long as it is not there, and `index` holds those of the memories, both None without a model; `words`
+    is what full text is asked, None where that is nothing, and `vocabulary` what the memories know of it. `wanted` results are asked for, by
+    their words in a row alone where it is a phrase.
     """
 
     scope: Scope
@@ -83,11 +84,26 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
         return {"cosine": float(self.cosine[place] * self.is_embedded[place]), "bm25": float(self.bm25[place])}
 
 
-def gathered(connection: Connection, sought: Sought) -> Candidates:
-    """Collect what either index finds, what stands beside that in its session, and both scores of all of it."""
-    count = max(CANDIDATES, sought.wanted)
+class Named(NamedTuple):
+    """What needs no vector to be found: the memories of the time that is named, and the best by their words."""
+
+    of_period: list[int]
+    best: Best
+
+
+def by_words(connection: Connection, sought: Sought) -> Named:
+    """Find the best by their words of all that the filters leave, and of those of the time that is named."""
     of_period = _of_period(connection, sought.period, sought.scope.filtered)
-    best = _by_words(connection, sought, of_period, count)
+    if sought.words is None:
+        return Named(of_period, Best([], {}))
+    count = max(CANDIDATES, sought.wanted)
+    best = words.best(connection, sought.words, sought.vocabulary.counts, count, sought.scope.filtered)
+    return Named(of_period, best.joined(words.best_of_rows(connection, sought.words, of_period, count)) if of_period else best)
+
+
+def gathered(connection: Connection, sought: Sought, named: Named) -> Candidates:
+    """Collect what either index finds, what stands beside that in its session, and both scores of all of it."""
+    count, (of_period, best) = max(CANDIDATES, sought.wanted), named
     cosine: dict[int, float] = {}
     if sought.vector is not None and sought.index is not None:
         cosine = _by_meaning(connection, sought.vector, sought, of_period=of_period, count=count)
@@ -106,14 +122,6 @@ def linked(connection: Connection, rows: Sequence[int], scope: Scope) -> list[tu
     found: list[tuple[int, int, float]] = connection.execute(_LINKED, (str(list(rows)), LINKS_MAX)).fetchall()
     allowed = scope.among({other for _, other, _ in found})
     return [link for link in found if link[1] in allowed]
-
-
-def _by_words(connection: Connection, sought: Sought, of_period: list[int], count: int) -> Best:
-    """Return the best by their words of all that the filters leave, and of those of the time that is named."""
-    if sought.words is None:
-        return Best([], {})
-    best = words.best(connection, sought.words, sought.vocabulary.counts, count, sought.scope.filtered)
-    return best.joined(words.best_of_rows(connection, sought.words, of_period, count)) if of_period else best
 
 
 def _by_meaning(connection: Connection, vector: bytes, sought: Sought, *, of_period: list[int], count: int) -> dict[int, float]:
@@ -143,17 +151,19 @@ def _candidates(
     rare: Sequence[float],
     beside: tuple[Mapping[int, str], set[tuple[int, int]]],
 ) -> Candidates:
-    cosines, scores = np.array([cosine.get(row, 0.0) for row in rows]), np.array([bm25.get(row, 0.0) for row in rows])
-    embedded = np.array([row in cosine for row in rows], np.bool_)
+    ids, scores = np.array(rows, np.int64), np.array([bm25.get(row, 0.0) for row in rows])
+    cosines, embedded = np.zeros(len(rows)), np.zeros(len(rows), np.bool_)
+    places = ids.searchsorted(list(cosine))
+    cosines[places], embedded[places] = list(cosine.values()), True
     cosines = np.where(embedded, cosines, UNSEEN * cosines.max(initial=0.0) * scores / (scores.max(initial=0.0) or 1.0))
     session, found = beside
     near_bm25 = dict.fromkeys(rows, 0.0)
     for row, other in found:
-        if row in near_bm25 and other in near_bm25:
-            near_bm25[row] += bm25.get(other, 0.0)
+        if other in bm25 and row in near_bm25 and other in near_bm25:
+            near_bm25[row] += bm25[other]
     numbers: dict[str | int, int] = {}
     return Candidates(
-        ids=np.array(rows, np.int64),
+        ids=ids,
         cosine=cosines,
         is_embedded=embedded,
         bm25=scores,

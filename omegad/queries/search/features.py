@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -41,7 +41,9 @@ IDENTIFIERS = SHOWN.index("identifiers")
 
 READ_CHARACTERS = 4_000  # of a content, when words are looked for in it
 FIRST_LINE_CHARACTERS = 300
-TEXTS_KEPT = 1_024  # whose words are at hand for the next question
+TEXTS_KEPT = 1_024  # whose words in a row are at hand for the next question
+WORDS_KEPT, TEXT_COSTS = 1_000_000, 64  # words that are at hand for the next question, 8 MB beside their texts; a text takes as much as so many
+ACTIVATIONS_KEPT = 4_096  # of so many uses and days: memories of one day are as present
 FULL = 200  # characters, beyond which a memory does not say more by being longer
 PASSAGE = 1_200  # characters, beyond which it is longer than what one vector stands for
 LENGTHS = (90.0, 1_100.0)  # characters: what candidates of short texts, and of long ones, have in the (geometric) mean
@@ -87,7 +89,9 @@ def shown(connection: Connection, rows: Sequence[int], question: Question, types
     found = connection.execute(_ROWS, (str(list(rows)),)).fetchall()
     if not found:
         return {}, 0.0
-    told = [[*_told(row, question), *_prior(row, types.of(row[1]), now_us)] for row in found]
+    kinds = {row[1]: types.of(row[1]) for row in found}
+    weights = {name: math.log2(kind.weight) for name, kind in kinds.items()}
+    told = [[*_told(row, question), weights[row[1]], *_prior(row, kinds[row[1]], now_us)] for row in found]
     features = np.column_stack([_held(question, [row[-1] for row in found]), told])
     known = {
         row[0]: Shown(features=features[place], said_us=row[7], session_id=row[10], is_spoken=row[9] is not None) for place, row in enumerate(found)
@@ -98,29 +102,59 @@ def shown(connection: Connection, rows: Sequence[int], question: Question, types
 
 def _held(question: Question, texts: Sequence[str]) -> Array:
     """Return what each text holds of the question: identifiers, words, words in the first line, neighbouring words."""
-    words, first_words = zip(*map(_words, texts), strict=True)
-    asked = tuple(dict.fromkeys(question.words))
-    pairs = frozenset(pairwise(question.words))
-    sets = [frozenset(asked).intersection(each) for each in words]
-    holds = np.array([[word in held for word in asked] for held in sets], np.float64).reshape(len(sets), len(asked))
-    begins = np.array([[word in begun for word in asked] for begun in first_words], np.float64).reshape(len(sets), len(asked))
+    asked = {word: place for place, word in enumerate(dict.fromkeys(question.words))}
+    pairs = {asked[word] * len(asked) + asked[following] for word, following in pairwise(question.words)}
+    known = [_WORDS[text] for text in texts]
+    lengths = np.array([len(each.ids) for each in known])
+    text, ids = np.repeat(np.arange(len(texts)), lengths), np.concatenate([each.ids for each in known])
+    begins_at, holds, begins = lengths.cumsum() - lengths, np.zeros((len(texts), len(asked))), np.zeros((len(texts), len(asked)))
+    in_a_row = np.zeros(len(texts))
+    if asked and len(ids):
+        wanted = np.array([hash(word) for word in asked])
+        order = wanted.argsort()
+        found = order[np.minimum(wanted[order].searchsorted(ids), len(asked) - 1)]
+        places = (wanted[found] == ids).nonzero()[0]
+        found, text = found[places], text[places]
+        is_first = places - begins_at[text] < np.array([each.in_first_line for each in known])[text]
+        holds[text, found] = begins[text[is_first], found[is_first]] = 1.0
+        beside = ((np.diff(places) == 1) & (np.diff(text) == 0)).nonzero()[0]
+        held = {*zip(text[beside].tolist(), (found[beside] * len(asked) + found[beside + 1]).tolist(), strict=True)}
+        for place, pair in held:
+            in_a_row[place] += pair in pairs
     counts = holds.sum(axis=0)
-    rarity = np.log(1 + (len(sets) - counts + 0.5) / (counts + 0.5))
+    rarity = np.log(1 + (len(texts) - counts + 0.5) / (counts + 0.5))
     whole = float(rarity.sum()) or 1.0
-    may_have = [any(map(held.issuperset, pairs)) for held in sets]
-    in_a_row = [len(pairs.intersection(pairwise(each))) / len(pairs) if may else 0.0 for each, may in zip(words, may_have, strict=True)]
     named = _named(question)
-    return np.column_stack([[_identifiers(named, text) for text in texts], holds @ rarity / whole, begins @ rarity / whole, in_a_row])
+    identified = [_identifiers(named, text) for text in texts] if named else np.zeros(len(texts))
+    return np.column_stack([identified, holds @ rarity / whole, begins @ rarity / whole, in_a_row / (len(pairs) or 1)])
 
 
-@lru_cache(maxsize=TEXTS_KEPT)
-def _words(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Return the telling words of a text in order, and those of its first line."""
-    first = text[:FIRST_LINE_CHARACTERS].split("\n", 1)[0]
-    begun = stemmed(first)
-    return (*begun, *stemmed(text[len(first) :])), frozenset(begun)
+class _Words(NamedTuple):
+    """The telling words of a text in order, as hashes, and how many of them are in its first line."""
+
+    ids: npt.NDArray[np.int64]
+    in_first_line: int
 
 
+class _WordsOfTexts(dict[str, _Words]):
+    """The words of each text met so far, at hand for the next question."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __missing__(self, text: str) -> _Words:
+        first = text[:FIRST_LINE_CHARACTERS].split("\n", 1)[0]
+        begun = stemmed(first)
+        ids = np.array([hash(word) for word in (*begun, *stemmed(text[len(first) :]))], np.int64)
+        self._count += len(ids) + TEXT_COSTS
+        if self._count > WORDS_KEPT:
+            self.clear()
+            self._count = len(ids) + TEXT_COSTS
+        found = self[text] = _Words(ids, len(begun))
+        return found
+
+
+_WORDS = _WordsOfTexts()
 _in_a_row = lru_cache(maxsize=TEXTS_KEPT)(words_in_a_row)
 
 
@@ -131,7 +165,7 @@ def _told(row: tuple[Any, ...], question: Question) -> list[float]:
         float(period is not None and period.start_us <= said_us < period.end_us),
         float(author in question.names),
         0.0 if author is None else max(0.0, 1 - math.log1p(characters) / math.log1p(FULL)),
-        math.log(max(1.0, characters / PASSAGE)),
+        math.log(characters / PASSAGE) if characters > PASSAGE else 0.0,
     ]
 
 
@@ -140,7 +174,6 @@ def _prior(row: tuple[Any, ...], kind: MemoryType, now_us: int) -> list[float]:
     bounded = max(-RATING_MAX, min(RATING_MAX, rating))
     uses, days = 1 + repeated + max(0, rating), max(0, now_us - created_us) // DAY_US
     return [
-        math.log2(kind.weight),
         priority - 3.0,
         float(2 * bounded if bounded < 0 else bounded),
         activation(uses, days) if kind.decays else 0.0,
@@ -148,6 +181,7 @@ def _prior(row: tuple[Any, ...], kind: MemoryType, now_us: int) -> list[float]:
     ]
 
 
+@lru_cache(maxsize=ACTIVATIONS_KEPT)
 def activation(uses: int, days: int) -> float:
     """Return how present a memory is after so many uses and days, -1 to 1.
 

@@ -54,9 +54,10 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def contributions(self, features: Array, names: tuple[str, ...], length: float) -> Array:
         """Return what each feature adds to each score; *features* has the shape (candidates, names), *length* goes from 0 for short texts to 1."""
         weights = [self.ranking[name] for name in names]
-        bounds = np.array([(weight.least, weight.most) for weight in weights])
         share = min(self.lengths[1], max(self.lengths[0], length))
-        found: Array = np.clip(features, *bounds.T) * np.array([weight.short + share * (weight.long - weight.short) for weight in weights])
+        least, most = np.array([weight.least for weight in weights]), np.array([weight.most for weight in weights])
+        by = np.array([weight.short + share * (weight.long - weight.short) for weight in weights])
+        found: Array = np.minimum(np.maximum(features, least), most) * by
         return found
 
 

@@ -10,11 +10,14 @@ from calendar import monthrange
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
+from itertools import islice
 
 import msgspec
 from dateutil.relativedelta import MO, SU, relativedelta, weekday
 
 from omegad.times import EPOCH, MICROSECOND
+
+_TRIED_MAX = 64  # of what may be a time, of each kind; who has said as much has asked about none of it
 
 _MONTHS = {name: place for place, name in enumerate(("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1)}
 _THREE_MONTHS = {"spr": 3, "sum": 6, "aut": 9, "fal": 9, "win": 12, "q1": 1, "q2": 4, "q3": 7, "q4": 10}  # the month that each begins in
@@ -83,14 +86,14 @@ def period(text: str, now_us: int) -> Period | None:
     today, text = (EPOCH + now_us * MICROSECOND).date(), " ".join(text.split())
     text = "m" + text[1:] if text.startswith("May ") else text  # the verb, as the first word
     impossible = suppress(ValueError, OverflowError)  # a day that no calendar has
-    for begun in _FROM.finditer(text):
+    for begun in islice(_FROM.finditer(text), _TRIED_MAX):
         with impossible:
             if found := _between(text, begun, today):
                 return found
     for pattern, read, leads in _READERS:
-        for match in pattern.finditer(text):
+        for match in islice(pattern.finditer(text), _TRIED_MAX):
             with impossible:
-                if found := _meant(read(match, today, today), match, leads, today):
+                if found := _meant(match, read, leads, today):
                     return found
     return None
 
@@ -112,15 +115,15 @@ def _at(text: str, place: int, today: date, by: date) -> tuple[tuple[date, date]
     return next(((read(match, today, by), match.end()) for match, read in matches if match), None)
 
 
-def _meant(span: tuple[date, date], match: re.Match[str], leads: frozenset[str] | None, today: date) -> Period | None:
-    """Return the time that a span and the words before it name; None where these do not make it one."""
+def _meant(match: re.Match[str], read: "_Reader", leads: frozenset[str] | None, today: date) -> Period | None:
+    """Return the time that a match and the words before it name; None where these do not make it one."""
     before = match.string[max(0, match.start() - 40) : match.start()]
     said = match.groupdict() | (leading.groupdict() if (leading := _LEAD.search(before)) else {})
     lead = (said["lead"] or "").lower()
     is_led = lead in (_ANY_LEADS if leads is None else leads) or said["part"] or said.get("which") or said.get("year")
     if not is_led and (leads is not None or _ALSO_A_WORD.search(match.group())):
         return None
-    name = f"{lead} {match.group()}" if lead in _OPEN else match.group()
+    span, name = read(match, today, today), f"{lead} {match.group()}" if lead in _OPEN else match.group()
     if beside := _BESIDE.search(before):
         length = _so_long(beside)
         span = (span[0] - length, span[1]) if lead == "before" else (span[0], span[1] + length)

@@ -1,6 +1,6 @@
 """The pipeline of a search: what is asked, step by step what is done about it, and what is answered."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -11,7 +11,7 @@ from omegad.memory_types import MemoryTypes
 from omegad.queries.filters import Filters, One
 from omegad.queries.memory import COLUMNS, fields
 from omegad.queries.search import confidence, features, ranking, words
-from omegad.queries.search.candidates import Candidates, Sought, gathered, linked
+from omegad.queries.search.candidates import Candidates, Sought, by_words, gathered, linked
 from omegad.queries.search.features import FEATURES, IDENTIFIERS, MATCHING, PRIOR, SHOWN, Shown
 from omegad.queries.search.model import Model, fitted
 from omegad.queries.search.question import Question, understood
@@ -33,13 +33,18 @@ Mode = Literal["hybrid", "semantic", "keyword", "phrase"]
 class Sources(msgspec.Struct, frozen=True):
     """What is searched beside the words: the vectors of the question and of the memories, None without a model.
 
-    `types` are the known types, `model` has the weights of all that is found.
+    The question's may be what waits for it, and returns None where it does not come. `types` are the known types, `model` has the weights of
+    all that is found.
     """
 
-    vector: bytes | None
+    vector: bytes | Callable[[], bytes | None] | None
     index: VectorIndex | None
     types: MemoryTypes
     model: Model = msgspec.field(default_factory=fitted)
+
+
+class NotEmbedded(Exception):
+    """The question's vector did not come: it is to be searched for by its words alone."""
 
 
 class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
@@ -122,7 +127,7 @@ class Observed(NamedTuple):
 
 
 def search(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Matches:
-    """Return the best memories for *query*; without vectors by words alone. All reads are of one moment of the views."""
+    """Return the best memories for *query*; without vectors by words alone. All reads are of one moment of the views. Raises `NotEmbedded`."""
     seen = observed(connection, query, sources, now_us)
     unembedded = 0 if sources.vector is None else int(np.count_nonzero(~seen.candidates.is_embedded))
     best = ranking.raised(ordered(connection, seen, sources.model))
@@ -141,7 +146,13 @@ def observed(connection: Connection, query: QueryMemory, sources: Sources, now_u
     """Return all that the ranking of a search is decided on."""
     question = understood(query.text, now_us)
     sought = _sought(connection, query, question, sources, now_us)
-    found = gathered(connection, sought)
+    named = by_words(connection, sought)
+    if sources.vector is not None:  # all that needs no vector is done while it is being computed
+        vector = sources.vector() if callable(sources.vector) else sources.vector
+        if vector is None:
+            raise NotEmbedded
+        sought = msgspec.structs.replace(sought, vector=vector)
+    found = gathered(connection, sought, named)
     matching = features.matching(found)
     scores = sources.model.contributions(matching, MATCHING, 0.0).sum(axis=1)
     places = _shortlist(found, scores, len(found.ids) if question.period else max(SHORTLIST, query.limit))
@@ -179,7 +190,7 @@ def _sought(connection: Connection, query: QueryMemory, question: Question, sour
         vocabulary = words.vocabulary(connection, wanted, scope, named)
     return Sought(
         scope=scope,
-        vector=sources.vector,
+        vector=None,
         index=index,
         words=None if query.mode == "semantic" and index is not None else wanted,
         vocabulary=vocabulary,

@@ -24,7 +24,16 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
 
     id: int
     score: float
-    stages: Mapping[str, float]
+    names: Sequence[str] = ()
+    weighed: Sequence[float] = ()
+    """What each of `names` contributes."""
+    lifted: Mapping[str, float] = {}
+    """What contributes beside these."""
+
+    @property
+    def stages(self) -> dict[str, float]:
+        """The contribution of each stage."""
+        return {**dict(zip(self.names, self.weighed, strict=True)), **self.lifted}
 
 
 class Statements(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +51,7 @@ class Statements(msgspec.Struct, frozen=True, kw_only=True):
 def ranked(ids: Sequence[int], contributions: Array, names: Sequence[str]) -> list[Ranked]:
     """Return candidates best first, equals in order of their ids; *contributions* has the shape (candidates, names)."""
     return ordered(
-        Ranked(id=row, score=score, stages=dict(zip(names, parts, strict=True)))
+        Ranked(id=row, score=score, names=names, weighed=parts)
         for row, score, parts in zip(ids, contributions.sum(axis=1).tolist(), contributions.tolist(), strict=True)
     )
 
@@ -77,7 +86,7 @@ def widened(found: Sequence[Ranked], links: Iterable[tuple[int, int, float]]) ->
     for origin, row, weight in links:
         if given[origin] <= 0:
             continue
-        one = by_id.get(row, Ranked(id=row, score=0.0, stages={}))
+        one = by_id.get(row, Ranked(id=row, score=0.0))
         by_id[row] = with_stage(one, "linked", max(0.0, LINKED * weight * given[origin] - one.score))
     return ordered(by_id.values())
 
@@ -92,8 +101,8 @@ def with_stage(one: Ranked, stage: str, contribution: float) -> Ranked:
     """Return a candidate to whose score a stage contributes so much more."""
     if contribution == 0:
         return one
-    stages = {**one.stages, stage: one.stages.get(stage, 0.0) + contribution}
-    return Ranked(id=one.id, score=one.score + contribution, stages=stages)
+    lifted = {**one.lifted, stage: one.lifted.get(stage, 0.0) + contribution}
+    return msgspec.structs.replace(one, score=one.score + contribution, lifted=lifted)
 
 
 def ordered(found: Iterable[Ranked]) -> list[Ranked]:

@@ -13,7 +13,7 @@ from omegad.storage.driver import Connection
 
 COUNTED_MAX = 1_000  # memories are counted one by one up to here; of more it says much the same that a word is rare
 
-_COUNT = "SELECT count(*) FROM (SELECT 1 FROM memories AS m WHERE {condition} LIMIT ?)"
+_COUNT = "SELECT count(*) FROM (SELECT 1 FROM memories AS m WHERE {condition} LIMIT +?)"
 _AMONG = "SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {condition}"
 
 

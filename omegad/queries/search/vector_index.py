@@ -26,7 +26,7 @@ AT_ONCE = 64  # vectors that are picked and multiplied together: larger arrays a
 SIGNS_AT_ONCE = 8_192
 
 _VECTORS = f"SELECT v.id, v.vector, {SOURCE} FROM memory_vectors AS v LEFT JOIN memories AS m ON m.node_id = v.memory_id"
-_NEW_VECTORS = f"{_VECTORS} WHERE v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL ORDER BY v.id LIMIT ?"
+_NEW_VECTORS = f"{_VECTORS} WHERE v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL ORDER BY v.id LIMIT +?"
 _THESE_VECTORS = f"{_VECTORS} WHERE v.id IN (SELECT value FROM json_each(?)) AND m.id IS NOT NULL ORDER BY v.id"
 _CHANGED = """
 SELECT id, node_id, status = 'active', expires_us, changed_position FROM memories WHERE changed_position > ? AND changed_position != id ORDER BY 5
@@ -68,7 +68,13 @@ class VectorIndex:
             chosen = self._columns.chosen(wanted)
             if len(chosen) > RESCORED:
                 chosen = chosen[np.argpartition(self._differing(vector, chosen), RESCORED)[:RESCORED]]
-            return self._rescored(connection, vector, chosen)[:limit]
+            rows, found = self._rescored(connection, vector, chosen)
+        order, best = np.lexsort((rows, -found)), dict[int, float]()
+        for row, cosine in zip(rows[order].tolist(), found[order].tolist(), strict=True):
+            best.setdefault(row, cosine)
+            if len(best) == limit:
+                break
+        return list(best.items())
 
     def sync(self, connection: Connection) -> None:
         """Bring it up to the connection's moment."""
@@ -91,7 +97,9 @@ class VectorIndex:
             return {}
         with self._lock:
             indices, _ = self._columns.of_rows(np.array(memory_rows, np.int64))
-            best = dict(self._rescored(connection, vector, indices[self._columns.active[indices]]))
+            rows, found = self._rescored(connection, vector, indices[self._columns.active[indices]])
+        order = found.argsort(kind="stable")
+        best = dict(zip(rows[order].tolist(), found[order].tolist(), strict=True))  # the last of a memory is its nearest
         return cosines_of_memories(connection, vector, self.embedder_id, [row for row in memory_rows if row not in best]) | best
 
     def vectors_of(self, connection: Connection, memory_rows: Sequence[int]) -> npt.NDArray[np.float64]:
@@ -120,8 +128,8 @@ class VectorIndex:
                 differing[part] += np.bitwise_count((words[:count][part] if is_all else words[chosen[part]]) ^ asked)
         return differing
 
-    def _rescored(self, connection: Connection, vector: bytes, chosen: npt.NDArray[np.intp]) -> list[tuple[int, float]]:
-        """Return (memory row, exact cosine) of the chosen vectors, nearest first, equals by row, each memory once with its nearest."""
+    def _rescored(self, connection: Connection, vector: bytes, chosen: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Return the memory row and the exact cosine of each of the chosen vectors."""
         kept, read = chosen[chosen < EXACT_MAX], chosen[chosen >= EXACT_MAX]
         parts = [_products(self._exact[kept[start : start + AT_ONCE]], vector) for start in range(0, len(kept), AT_ONCE)]
         rows, found = self._columns.memory[kept], np.concatenate([*parts, np.empty(0)])
@@ -129,10 +137,7 @@ class VectorIndex:
             known = cosines(connection, vector, self._ids[read].tolist())
             read = read[np.isin(self._ids[read], list(known))]
             rows, found = np.append(rows, self._columns.memory[read]), np.append(found, [known[row] for row in self._ids[read].tolist()])
-        order, best = np.lexsort((rows, -found)), dict[int, float]()
-        for row, cosine in zip(rows[order].tolist(), found[order].tolist(), strict=True):
-            best.setdefault(row, cosine)
-        return list(best.items())
+        return rows, found
 
     def _sync(self, connection: Connection) -> None:
         if self._last_change is None:

@@ -21,24 +21,25 @@ RARE = 250  # memories at most hold a rare term
 SMOOTHING = 5  # memories that are taken to hold a word, and as many not to, so that few say little of how rare it is
 ENOUGH = 0.5  # of those wanted; where the rarest terms find fewer, all terms are asked
 
+# LIMIT has a plus wherever a search limits: SQLite looks at the value of a bare parameter there, and prepares the statement anew for the next.
 _SCORED = "SELECT memories_fts.rowid, -bm25(memories_fts, 1.0, 0.5, 0.5, 0.5) AS score FROM memories_fts"
 _MATCHES = f"{_SCORED} WHERE memories_fts MATCH ?"
 
 # The plus keeps the planner from running MATCH once for each of the rows; full text drives, and the rows are a set beside it.
 AMONG_ROWS = f"{_MATCHES} AND +rowid IN (SELECT value FROM json_each(?))"
-AMONG_FILTERED = f"{_MATCHES} AND +rowid IN (SELECT m.id FROM memories AS m WHERE {{condition}}) ORDER BY score DESC, rowid LIMIT ?"
+AMONG_FILTERED = f"{_MATCHES} AND +rowid IN (SELECT m.id FROM memories AS m WHERE {{condition}}) ORDER BY score DESC, rowid LIMIT +?"
 # The same where few match: each is looked up as a memory, and the memories need not be gone through.
 FEW_AMONG_FILTERED = f"""
-{_SCORED} CROSS JOIN memories AS m ON m.id = memories_fts.rowid WHERE memories_fts MATCH ? AND {{condition}} ORDER BY score DESC, m.id LIMIT ?
+{_SCORED} CROSS JOIN memories AS m ON m.id = memories_fts.rowid WHERE memories_fts MATCH ? AND {{condition}} ORDER BY score DESC, m.id LIMIT +?
 """
 # What is hidden has left full text, so that of everything only what is overdue is to be left out.
 AMONG_CURRENT = f"""
-{_MATCHES} AND +rowid NOT IN (SELECT id FROM memories WHERE expires_us <= ? AND status = 'active') ORDER BY score DESC, rowid LIMIT ?
+{_MATCHES} AND +rowid NOT IN (SELECT id FROM memories WHERE expires_us <= ? AND status = 'active') ORDER BY score DESC, rowid LIMIT +?
 """
 _HOLDS = "SELECT 1 FROM memories_fts WHERE memories_fts MATCH ? AND rowid = ?"
 # As one text: the driver lets other threads in, and so waits for them, at each row that it reads.
-_LATEST = "SELECT json_group_array(rowid) FROM (SELECT rowid FROM memories_fts WHERE memories_fts MATCH ? ORDER BY rowid DESC LIMIT ?)"
-_COUNT = "SELECT count(*) FROM (SELECT 1 FROM memories_fts WHERE memories_fts MATCH ? LIMIT ?)"
+_LATEST = "SELECT json_group_array(rowid) FROM (SELECT rowid FROM memories_fts WHERE memories_fts MATCH ? ORDER BY rowid DESC LIMIT +?)"
+_COUNT = "SELECT count(*) FROM (SELECT 1 FROM memories_fts WHERE memories_fts MATCH ? LIMIT +?)"
 
 
 class Words(msgspec.Struct, frozen=True):

@@ -113,3 +113,8 @@ def test_a_part_of_the_name_of_a_time_is_known() -> None:
     found = named("what did Anna say on December 1,2023?")
     parts = ("1,2023", "december", "2023", "anna", "1.5", "December 2")
     assert [found.is_named_by(text) for text in parts] == [True, True, True, False, False, False]
+
+
+def test_a_text_of_nothing_but_days_names_no_time_however_many_it_tries() -> None:
+    assert periods.period("friday " * 1_000 + "last friday", (NOW - EPOCH) // MICROSECOND) is None
+    assert periods.period("friday " * 10 + "last friday", (NOW - EPOCH) // MICROSECOND) is not None

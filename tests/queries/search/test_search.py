@@ -2,13 +2,14 @@
 
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.memory_types import TTL_SECONDS_MAX
 from omegad.queries import search
-from omegad.queries.search import candidates, pipeline
+from omegad.queries.search import QueryMemory, candidates, pipeline
 from tests.builders import START_US, contradicted, deleted, edited, expired, linked, superseded
 from tests.queries.searching import LATER_US, MODES, Searched, day, ids, stages_of
 
@@ -209,3 +210,14 @@ def test_what_has_no_vector_yet_is_found_by_its_words_and_counted(views: Searche
         assert ids(found.results)[0] == f"waiting{number}"
         assert 0 < found.unembedded <= 40
     assert views.matches("report", mode="keyword").unembedded == views.matches("report", mode="semantic").unembedded == 0
+
+
+def test_what_waits_for_the_vector_finds_the_same_and_where_none_comes_it_is_said(views: Searched) -> None:
+    for number in range(5):
+        views.put(f"m{number}", f"alpha beta{number} of the importer", at=day(number))
+    query = QueryMemory(text="alpha beta3, last week", explain=True)
+    sources = views.sources(query)
+    waiting = msgspec.structs.replace(sources, vector=lambda: sources.vector)
+    assert search.search(views.connection, query, waiting, LATER_US) == search.search(views.connection, query, sources, LATER_US)
+    with pytest.raises(pipeline.NotEmbedded):
+        search.search(views.connection, query, msgspec.structs.replace(sources, vector=lambda: None), LATER_US)
