@@ -27,11 +27,11 @@ _recorded: Callable[..., RecordedEvent] = RecordedEvent
 _ENVELOPE = """
 e.position, e.event_id, e.tag, e.recorded_at, e.occurred_at, e.tz_offset, e.origin, e.hlc, e.session_id, e.project, e.client, e.cause, e.trace"""
 _SELECT = f"SELECT {_ENVELOPE}, e.chain, p.body FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position"
-_READ = f"{_SELECT} WHERE e.position > ? ORDER BY e.position LIMIT ?"
+_READ = f"{_SELECT} WHERE e.position > ? ORDER BY e.position LIMIT +?"
 READ_AT = f"{_SELECT} WHERE e.position IN (SELECT value FROM json_each(?)) ORDER BY e.position"
 _RAW = f"""
 SELECT {_ENVELOPE}, e.payload_hash, e.chain, p.salt, CAST(p.body AS BLOB) FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position
-WHERE e.position > ? ORDER BY e.position LIMIT ?
+WHERE e.position > ? ORDER BY e.position LIMIT +?
 """
 
 

@@ -65,7 +65,7 @@ def effects(connection: Connection, new: Said, near: Iterable[tuple[str, float]]
 
 def _effect(connection: Connection, new: Said, memory_id: str, similarity: float) -> Effect | None:
     row = connection.execute(_MEMORY, (memory_id,)).fetchone()
-    if row is None:
+    if row is None or new.origin == memory_id:  # what nobody is known to have said again
         return None
     content, project, entity_id, session_id = row
     if project != new.project and (entity_id is None or entity_id != new.entity_id):

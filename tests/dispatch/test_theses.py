@@ -77,6 +77,8 @@ async def test_three_sessions_raise_a_thesis_and_those_that_repeat_do_not(paths:
     async with served(paths, clock) as it:
         stated = await state(it)
         thesis_id = stated["thesis_id"]
+        await say(it, BELIEF, None, event_type="decision")
+        assert sides(await get(it, thesis_id)) == (0, 0, 0, 0), "the same from nobody in particular is nobody else's"
         await say(it, AGREEING[0], "author")
         assert sides(await get(it, thesis_id)) == (0, 0, 0, 1), "its own session says nothing new"
         await it.caller.call("memory.query", text=BELIEF, project="shop", asked_in="reader")
