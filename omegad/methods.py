@@ -18,6 +18,7 @@ from omegad.queries import (
     memory,
     receipts,
     search,
+    sql,
     stale,
     system,
     theses,
@@ -29,7 +30,7 @@ from omegad.tools import calling
 
 _DECLARING = (
     *(storing, upsert, capturing, lifecycle, edges, compaction, consolidation, embedding, tool, session, identities, hooks, thesis, ripple, lint),
-    *(search, memory, timeline, lessons, stale, history, graph, receipts, log, views, system, identity, context, theses, calibration, findings),
+    *(search, memory, timeline, lessons, stale, history, graph, receipts, log, views, system, identity, context, theses, calibration, findings, sql),
     calling,
 )
 

@@ -43,6 +43,32 @@ INDEXES = """
 CREATE INDEX coord_audit_by_session ON coord_audit (session_id, call_index);
 """
 
+# What happened, whichever table shows it, for people and agents who look after themselves.
+SQL_VIEWS = """
+DROP VIEW IF EXISTS audit_log;
+CREATE VIEW audit_log AS
+SELECT a.id, a.created_at, 'tool' AS kind, a.session_id, a.project, s.model, a.tool_name AS name, a.status, a.duration_ms,
+       coalesce(a.result_summary, a.input_summary) AS summary
+FROM coord_audit AS a LEFT JOIN agent_sessions AS s USING (session_id)
+UNION ALL
+SELECT q.id, q.at, iif(q.took_us IS NULL, 'shown', 'query'), q.session_id, q.project, s.model, q.mode,
+       CASE WHEN q.degraded IS NOT NULL THEN 'degraded' WHEN q.abstained THEN 'abstained' ELSE 'ok' END, q.took_us / 1000.0, q.text
+FROM retrieval_queries AS q LEFT JOIN agent_sessions AS s USING (session_id)
+UNION ALL
+SELECT p.id, p.created_at, 'exchange', p.session_id, p.project, s.model, s.host, iif(r.id IS NULL, 'open', 'ok'),
+       round((julianday(r.created_at) - julianday(p.created_at)) * 86400000), substr(p.content, 1, 200)
+FROM conversations AS p LEFT JOIN agent_sessions AS s USING (session_id) LEFT JOIN conversations AS r ON r.id = (
+    SELECT max(l.id) FROM conversations AS l WHERE l.session_id = p.session_id AND l.role = 'assistant' AND l.id > p.id AND l.id < coalesce(
+        (SELECT min(n.id) FROM conversations AS n WHERE n.session_id = p.session_id AND n.role = 'user' AND n.id > p.id), l.id + 1
+    )
+)
+WHERE p.role = 'user'
+UNION ALL
+SELECT started_position, started_at, 'session', session_id, project, model, source, iif(ended_at IS NULL, 'open', end_reason),
+       round((julianday(ended_at) - julianday(started_at)) * 86400000), folder
+FROM agent_sessions;
+"""
+
 CANONICAL = ("SELECT * FROM coord_audit ORDER BY id",)
 
 

@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.allocator": set(),
     "omegad.__main__": {"omegad.cli"},
     "omegad.events": {"omegad.log.event", "omegad.log.erasure", "omegad.log.codec"},
-    "omegad.storage": {"omegad.errors"},
+    "omegad.storage": {"omegad.allocator", "omegad.errors"},
     "omegad.log": {"omegad.storage", *LEAVES},  # an event store, which knows no noun
     "omegad.redaction": {"omegad.log.event", "omegad.errors"},
     "omegad.projection": {"omegad.log.event"},
@@ -161,6 +161,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.storage",
         "omegad.tools",
         "omegad.views",
+        "omegad.allocator",
         *LEAVES,
     },
     "omegad.embedding": {"omegad.allocator", "omegad.storage", *LEAVES},

@@ -115,6 +115,18 @@ MEMORIES = (
     ),
 )
 
+AUDIT = (
+    Verb(
+        "sql",
+        "looking_back.sql",
+        "audit.sql",
+        examples=(
+            'omegad sql "SELECT kind, status, count(*) FROM audit_log GROUP BY 1, 2"',
+            "omegad sql \"SELECT created_at, name, summary FROM audit_log WHERE status = 'error' ORDER BY id DESC\" --limit 5",
+        ),
+    ),
+)
+
 MEMORY = (
     Verb(
         "memory edit",
@@ -302,7 +314,7 @@ OPERATING = (
     ),
 )
 
-ALL = (*DAEMON, *MCP, *MEMORIES, *MEMORY, *IDENTITY, *OPERATING, *THESES, *LINT)
+ALL = (*DAEMON, *MCP, *MEMORIES, *AUDIT, *MEMORY, *IDENTITY, *OPERATING, *THESES, *LINT)
 
 WITHOUT_VERB = frozenset(
     {"hook.dispatch", "identity.record", "log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"}

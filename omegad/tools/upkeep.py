@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from omegad.errors import Invalid
-from omegad.tools.tool import Arguments, Fields, Limit, Project, Reply, Session, Tool, brief, bullets, required, without_empty
+from omegad.tools.tool import Arguments, Fields, Limit, Project, Reply, Session, Tool, brief, bullets, line, required, without_empty
 
 CLUSTERS_SHOWN = 5
 EARLIER: tuple[str, ...] = ("evolved_from", "superseded_by", "contradicts", "evolves", "supersedes")
@@ -21,9 +21,10 @@ class Maintain(Arguments, frozen=True, kw_only=True):
 
 
 class Stats(Arguments, frozen=True, kw_only=True):
-    """How the service is, or receipts: which memories were shown to a session, or when a memory was."""
+    """How the service is; receipts: what was shown to a session, or when a memory was; sql: check what you did before you claim it."""
 
-    action: Literal["status", "receipts"] = "status"
+    action: Literal["status", "receipts", "sql"] = "status"
+    sql: Annotated[str | None, Meta(description="a SELECT on audit_log, conversations, facts, memories, …")] = None
     memory_id: str | None = None
     session_id: str | None = None
     limit: Limit = 20
@@ -57,7 +58,9 @@ async def maintain(session: Session, given: Maintain) -> Reply:
 
 
 async def stats(session: Session, given: Stats) -> Reply:
-    """Say how the service is, or what was shown to whom."""
+    """Say how the service is, what was shown to whom, or what a SELECT finds."""
+    if given.action == "sql":
+        return await _selected(session, given)
     if given.action == "receipts":
         whose = given.session_id or (None if given.memory_id else session.session_id)
         if not (whose or given.memory_id):
@@ -78,6 +81,15 @@ async def stats(session: Session, given: Stats) -> Reply:
         "degraded": status.degraded,
     }
     return Reply("\n".join(f"{name}: {value or 'no' if name == 'degraded' else value}" for name, value in fields.items()), fields)
+
+
+async def _selected(session: Session, given: Stats) -> Reply:
+    required("sql", sql=given.sql)
+    found = await session.ask("audit.sql", sql=given.sql, limit=given.limit)
+    rows = [[line(value) if isinstance(value, str) else value for value in row] for row in found.rows]
+    lines = [" | ".join(map(str, row)) for row in (found.columns, *rows)]
+    more = ["there are more: narrow it, or raise limit"] if found.truncated else []
+    return Reply("\n".join([*lines, *more]), {"columns": list(found.columns), "rows": rows, "truncated": found.truncated})
 
 
 async def reflect(session: Session, given: Reflect) -> Reply:

@@ -96,7 +96,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "sessions": (1, "0319636312627d141183155f06f7a1a6"),
     "histories": (1, "b557aa8f8112646bc1276b2d89117a0e"),
     "audit": (2, "d226ed0af6a52b527c454422277de2dc"),
-    "retrievals": (2, "8449ec9255d8ffabd11b0d43b391d90e"),
+    "retrievals": (3, "eb2ddaa4950b624957234d904d6e8ab6"),
     "conversations": (1, "7271edfc96a2b222f767feead7d24159"),
     "identity": (1, "6c0425d41550e900d17355606cfe9f09"),
     "git_events": (1, "f14c89bc1d73b677575b91b06637bffc"),
