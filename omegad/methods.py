@@ -3,7 +3,7 @@
 from itertools import chain
 
 from omegad import hooks
-from omegad.commands import capturing, compaction, consolidation, embedding, lifecycle, lint, ripple, session, storing, thesis, tool, upsert
+from omegad.commands import capturing, compaction, consolidation, embedding, lifecycle, lint, prune, ripple, session, storing, thesis, tool, upsert
 from omegad.commands import graph as edges
 from omegad.commands import identity as identities
 from omegad.method import CommandMethod, Method
@@ -13,6 +13,7 @@ from omegad.queries import (
     graph,
     history,
     identity,
+    junk,
     lessons,
     log,
     memory,
@@ -30,7 +31,8 @@ from omegad.tools import calling
 
 _DECLARING = (
     *(storing, upsert, capturing, lifecycle, edges, compaction, consolidation, embedding, tool, session, identities, hooks, thesis, ripple, lint),
-    *(search, memory, timeline, lessons, stale, history, graph, receipts, log, views, system, identity, context, theses, calibration, findings, sql),
+    *(prune, search, memory, timeline, lessons, stale, junk, history, graph, receipts, log, views, system, sql),
+    *(identity, context, theses, calibration, findings),
     calling,
 )
 

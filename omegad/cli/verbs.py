@@ -179,6 +179,14 @@ MEMORY = (
         examples=("omegad memory compact --dry-run", "omegad memory compact --project shop --type session_summary --min-cluster 4"),
     ),
     Verb("memory consolidate", "upkeep.consolidate", "memory.consolidate", examples=("omegad memory consolidate --dry-run",)),
+    Verb(
+        "memory junk",
+        "upkeep.junk",
+        "memory.junk",
+        options=(Option("drop", "delete what is listed, which `omegad memory restore` brings back", "flag"),),
+        examples=("omegad memory junk --days 30", "omegad memory junk --project shop --drop"),
+    ),
+    Verb("memory prune", "upkeep.prune", "memory.prune", given=()),
     Verb("memory upsert", "memories.store", "memory.upsert", given=("content",)),
 )
 

@@ -8,14 +8,15 @@ from omegad.errors import Invalid
 from omegad.tools.tool import Arguments, Fields, Limit, Project, Reply, Session, Tool, brief, bullets, line, required, without_empty
 
 CLUSTERS_SHOWN = 5
+JUNK_SHOWN = 50
 EARLIER: tuple[str, ...] = ("evolved_from", "superseded_by", "contradicts", "evolves", "supersedes")
 """Edges along which understanding has changed."""
 
 
 class Maintain(Arguments, frozen=True, kw_only=True):
-    """Put the store in order: consolidate (expiries, promotions, summaries) or compact (merge near-identical memories). Deletes nothing."""
+    """Put the store in order: consolidate (expiries, promotions, summaries), compact (merge near-identical), junk (drop what never helped)."""
 
-    action: Literal["consolidate", "compact"]
+    action: Literal["consolidate", "compact", "junk"]
     dry_run: Annotated[bool, Meta(description="only say what would be done")] = True
     project: Project = None
 
@@ -40,8 +41,10 @@ class Reflect(Arguments, frozen=True, kw_only=True):
 
 
 async def maintain(session: Session, given: Maintain) -> Reply:
-    """Consolidate or compact, or say what that would do."""
+    """Consolidate, compact or drop, or say what that would do."""
     would = "would be " if given.dry_run else ""
+    if given.action == "junk":
+        return await _junk(session, given)
     if given.action == "compact":
         done = await session.ask("memory.compact", project=session.project_of(given.project), dry_run=given.dry_run)
         clusters = [without_empty({"originals": list(one.originals), "type": one.event_type}) for one in done.clusters[:CLUSTERS_SHOWN]]
@@ -55,6 +58,17 @@ async def maintain(session: Session, given: Maintain) -> Reply:
     flagged = list(done.flagged)
     text = f"{told}; rated badly: {', '.join(flagged) or 'none'}"
     return Reply(text, {"dry_run": given.dry_run, **counts, "flagged": flagged})
+
+
+async def _junk(session: Session, given: Maintain) -> Reply:
+    page = await session.ask("memory.junk", project=session.project_of(given.project), limit=JUNK_SHOWN)
+    found = [brief(one, session.project, why=one.why) for one in page.memories]
+    if not found or given.dry_run:
+        text = f"{bullets(found)}\n{page.total} in all would be deleted" if found else "there is no junk"
+        return Reply(text, {"dry_run": given.dry_run, "junk": found, "total": page.total})
+    done = await session.ask("memory.prune", memory_ids=[one.memory_id for one in page.memories])
+    left = page.total - len(done.deleted)
+    return Reply(f"{len(done.deleted)} deleted, {left} left", {"dry_run": False, "deleted": list(done.deleted), "left": left})
 
 
 async def stats(session: Session, given: Stats) -> Reply:
