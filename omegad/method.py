@@ -7,6 +7,7 @@ answers it.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -82,6 +83,14 @@ class Rules:
     tags: TagRules
 
 
+@dataclass(frozen=True, kw_only=True)
+class Skills:
+    """The folders that hold skills, the first one first, and the language in which people are told of their improvement."""
+
+    folders: tuple[Path, ...]
+    language: str
+
+
 class Services(Protocol):
     """What preparing may ask of the world."""
 
@@ -93,6 +102,11 @@ class Services(Protocol):
     @property
     def rules(self) -> Rules:
         """The rules of ingestion."""
+        ...
+
+    @property
+    def skills(self) -> Skills:
+        """Where skills are."""
         ...
 
     @property

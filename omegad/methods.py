@@ -3,7 +3,22 @@
 from itertools import chain
 
 from omegad import hooks
-from omegad.commands import capturing, compaction, consolidation, embedding, lifecycle, lint, prune, ripple, session, storing, thesis, tool, upsert
+from omegad.commands import (
+    capturing,
+    compaction,
+    consolidation,
+    embedding,
+    lifecycle,
+    lint,
+    prune,
+    ripple,
+    session,
+    skill,
+    storing,
+    thesis,
+    tool,
+    upsert,
+)
 from omegad.commands import graph as edges
 from omegad.commands import identity as identities
 from omegad.method import CommandMethod, Method
@@ -31,7 +46,7 @@ from omegad.tools import calling
 
 _DECLARING = (
     *(storing, upsert, capturing, lifecycle, edges, compaction, consolidation, embedding, tool, session, identities, hooks, thesis, ripple, lint),
-    *(prune, search, memory, timeline, lessons, stale, junk, history, graph, receipts, log, views, system, sql),
+    *(prune, skill, search, memory, timeline, lessons, stale, junk, history, graph, receipts, log, views, system, sql),
     *(identity, context, theses, calibration, findings),
     calling,
 )

@@ -20,6 +20,7 @@ from projections import (
     retrievals,
     ripples,
     sessions,
+    skills,
     theses,
     vectors,
 )
@@ -40,4 +41,5 @@ ALL: tuple[Projection, ...] = (
     theses,
     ripples,
     dismissals,
+    skills,
 )

@@ -66,7 +66,10 @@ WHERE p.role = 'user'
 UNION ALL
 SELECT started_position, started_at, 'session', session_id, project, model, source, iif(ended_at IS NULL, 'open', end_reason),
        round((julianday(ended_at) - julianday(started_at)) * 86400000), folder
-FROM agent_sessions;
+FROM agent_sessions
+UNION ALL
+SELECT k.id, k.created_at, 'skill', k.session_id, k.project, s.model, k.skill, k.status, NULL, k.lesson
+FROM skill_lessons AS k LEFT JOIN agent_sessions AS s USING (session_id);
 """
 
 CANONICAL = ("SELECT * FROM coord_audit ORDER BY id",)

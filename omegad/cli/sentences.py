@@ -27,6 +27,7 @@ SENTENCES = MappingProxyType(
         "thesis.predict": "{thesis_id} is held to be true with a probability of {probability}",
         "thesis.resolve": "{thesis_id} is resolved: {outcome}",
         "lint.dismiss": "dismissed; what was dismissed three times is not shown again",
+        "skill.improve": "{confirmation}",
         "system.ping": "omegad {version} answers: process {pid}",
         "system.metrics": "{text}",
     }

@@ -38,6 +38,7 @@ GROUPS = {
     "context": "Put together what an agent should have before it",
     "identity": "Say who the agent is, and for whom it works, in files that every context begins with",
     "system": "Ask the service about itself",
+    "skill": "Note what was learned about skills",
     "tool": "Record what agents do with their tools",
     "tools": "List and call the tools that agents are given",
     "memory": "Change what is remembered, relate memories, and look back on their lives",

@@ -27,6 +27,7 @@ from omegad.events.memory import (
 )
 from omegad.events.retrieval import MemoryQueried
 from omegad.events.session import MemorySurfaced, PromptSubmitted, SessionEnded, SessionStarted, TurnEnded
+from omegad.events.skill import SkillConfirmed, SkillImproved, SkillImproveFailed
 from omegad.events.thesis import (
     MemoryRippled,
     ThesisEvidenced,
@@ -74,6 +75,9 @@ AnyEvent = (
     | ThesisPredicted
     | ThesisResolved
     | FindingDismissed
+    | SkillImproved
+    | SkillImproveFailed
+    | SkillConfirmed
     | PayloadErased
 )
 

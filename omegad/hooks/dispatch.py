@@ -11,6 +11,7 @@ from omegad.clock import uuid7
 from omegad.commands.command import Command, Name
 from omegad.commands.tool import Excerpts, excerpt_of
 from omegad.events.session import Delivery, MemorySurfaced, PromptSubmitted, SessionEnded, SessionStarted, TurnEnded
+from omegad.events.skill import SkillConfirmed
 from omegad.events.tool import ToolCalled
 from omegad.hooks import hosts, surfacing
 from omegad.hooks.hosts import Hook
@@ -30,6 +31,8 @@ WARM_S = 0.001
 WARMING = "what is asked first"
 """Has the model loaded by the time of the first prompt; nobody waits for its vector."""
 FOLDER_CHARACTERS = 4_096
+BEGINNING = ("session_start", "prompt")
+"""Where an agent is told what became of its lessons about skills."""
 
 
 class DispatchHook(Command, frozen=True, kw_only=True, tag="hook.dispatch"):
@@ -124,10 +127,15 @@ def dispatch(command: DispatchHook, prepared: PreparedHook | None, state: Decisi
     happened = _happened(prepared, state)
     shown = prepared.shown
     is_over = command.answer_within_ms is not None and now_us - (prepared.occurred_at or now_us) > command.answer_within_ms * 1_000
-    told = "" if shown is None or is_over or _is_told(hook, shown, state) else hosts.answer(hook, shown.text)
+    if is_over or (shown and _is_told(hook, shown, state)):
+        shown = None
+    outcomes = state.untold_skills(hook.session_id) if hook.kind in BEGINNING and not (is_over or command.is_spooled) else {}
+    told = hosts.answer(hook, "\n".join([*outcomes.values(), *([shown.text] if shown else [])]))
     events = [*([happened] if happened else []), *checked(command.pushes, hook, prepared.delivery)]
     if told and shown is not None:
         events.append(_surfaced(prepared, shown))
+    if told and outcomes:
+        events.append(SkillConfirmed(outcomes=tuple(outcomes)))
     new = (
         NewEvent(event=event, session_id=hook.session_id or None, project=prepared.project, occurred_at=prepared.occurred_at, follows=place > 0)
         for place, event in enumerate(events)

@@ -18,7 +18,7 @@ MEMORY_BYTES_MAX = 128 * 1024 * 1024
 OWN = frozenset({"checkpoints", "deferred"})
 """Tables of the machinery, which say nothing of what happened."""
 
-VIEWS = ("audit", "conversations", "retrievals", "memories", "edges", "histories", "sessions")
+VIEWS = ("audit", "conversations", "retrievals", "memories", "edges", "histories", "sessions", "skills")
 
 
 class SelectRows(Query, frozen=True, kw_only=True, tag="audit.sql"):
@@ -55,7 +55,8 @@ def find(connection: Connection, query: SelectRows, moment: Moment) -> Place:
     del query
     file = next(path for _, name, path in connection.execute("PRAGMA database_list") if name == "main")
     listed = connection.execute("PRAGMA main.table_list").fetchall()
-    told = {name: kind == "view" for _, name, kind, *_ in listed if kind in {"table", "view"} and not name.startswith("sqlite_")}
+    indexes = tuple(f"{name}_" for _, name, kind, *_ in listed if kind == "virtual")  # whose parts are not all told apart from tables
+    told = {name: kind == "view" for _, name, kind, *_ in listed if kind in {"table", "view"} and not name.startswith(("sqlite_", *indexes))}
     return Place(file=Path(file), tables={name: told[name] for name in sorted(told.keys() - OWN)}, moment=moment)
 
 

@@ -3,7 +3,7 @@
 `runner` carries them out; a rebuild never does. Adding one is its file, its test and its name in `ALL`.
 """
 
-from omegad.reactions import expiry, idle_sessions, lint, ripple, session_end
+from omegad.reactions import expiry, idle_sessions, lint, ripple, session_end, skill_lessons
 from omegad.reactions.contract import Reaction, Schedule
 
-ALL: tuple[Reaction | Schedule, ...] = (expiry, session_end, idle_sessions, ripple, lint)
+ALL: tuple[Reaction | Schedule, ...] = (expiry, session_end, idle_sessions, ripple, lint, skill_lessons)

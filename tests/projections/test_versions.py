@@ -32,6 +32,9 @@ from tests.builders import (
     session_ended,
     session_started,
     show,
+    skill_confirmed,
+    skill_failed,
+    skill_improved,
     stored,
     superseded,
     surfaced,
@@ -86,6 +89,9 @@ LOG: tuple[Event, ...] = (
     ThesisResolved(thesis_id="th-1", version=2, outcome="no", source="seen"),
     MemoryRippled(memory_id="c", origin="s", effects=(Effect(memory_id="a", similarity=0.9, side="for", is_echo=False, theses=(TOUCH,)),)),
     FindingDismissed(rule="orphan", ids=("a", "b")),
+    skill_improved(),
+    skill_failed(),
+    skill_confirmed(44),
 )
 
 PINNED: dict[str, tuple[int, str]] = {
@@ -97,6 +103,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "histories": (1, "b557aa8f8112646bc1276b2d89117a0e"),
     "audit": (2, "d226ed0af6a52b527c454422277de2dc"),
     "retrievals": (3, "eb2ddaa4950b624957234d904d6e8ab6"),
+    "skills": (1, "20ef787184141ba62e239037bbc2a69a"),
     "conversations": (1, "7271edfc96a2b222f767feead7d24159"),
     "identity": (1, "6c0425d41550e900d17355606cfe9f09"),
     "git_events": (1, "f14c89bc1d73b677575b91b06637bffc"),

@@ -75,7 +75,15 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-TABLES = {"audit_log": True, "agent_sessions": False, "conversations": False, "coord_audit": False, "memories": False, "retrieval_queries": False}
+TABLES = {
+    "audit_log": True,
+    "agent_sessions": False,
+    "conversations": False,
+    "coord_audit": False,
+    "memories": False,
+    "retrieval_queries": False,
+    "skill_lessons": False,
+}
 C = "conversations"
 
 
