@@ -18,7 +18,22 @@ MEMORY_BYTES_MAX = 128 * 1024 * 1024
 OWN = frozenset({"checkpoints", "deferred"})
 """Tables of the machinery, which say nothing of what happened."""
 
-VIEWS = ("audit", "conversations", "retrievals", "memories", "edges", "histories", "sessions", "skills")
+VIEWS = (
+    "audit",
+    "conversations",
+    "retrievals",
+    "memories",
+    "edges",
+    "histories",
+    "sessions",
+    "skills",
+    "git_events",
+    "identity",
+    "feedback",
+    "theses",
+    "ripples",
+    "dismissals",
+)
 
 
 class SelectRows(Query, frozen=True, kw_only=True, tag="audit.sql"):

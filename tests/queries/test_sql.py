@@ -14,6 +14,7 @@ import projections
 from omegad.config import Config, Paths
 from omegad.errors import Invalid, Overloaded
 from omegad.projection import schema
+from omegad.queries import sql
 from omegad.storage import selecting
 from omegad.storage.database import open_writer
 from omegad.storage.selecting import Limits, select
@@ -203,3 +204,7 @@ async def test_others_are_answered_meanwhile(paths: Paths, clock: FakeClock) -> 
                 await it.caller.call("memory.list", limit=number + 1)
             order.append("lists")
         assert order == ["lists", "bomb", "bomb"]
+
+
+def test_an_answer_waits_for_every_projection_whose_tables_can_be_asked() -> None:
+    assert {*sql.VIEWS} == {projection.NAME for projection in projections.ALL} - {"vectors", "fulltext"}
