@@ -52,6 +52,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What becomes of a push that lacks what its remote has. Hooks read it themselves, at each push."""
     auto_capture: bool = True
     """Remember decisions, lessons, errors and preferences that are said in agents' sessions, on probation."""
+    skills: str = ""
+    """Folders that hold skills, separated as in PATH; of two that have a skill the first counts. `skills` in the home where nothing is said."""
+    language: Literal["auto", "en", "de", "es", "fr", "pt", "zh"] = "auto"
+    """In which language people are told what became of a skill; `auto` asks the locale."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     event_types: dict[str, MemoryType] = {}
     """Memory types beside the built-in ones, by name; of a built-in one what is to be otherwise."""
@@ -86,6 +90,11 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
     def identity(self) -> Path:
         """Where a person says who the agent is, a git repository."""
         return self.home / "identity"
+
+    @property
+    def skills(self) -> Path:
+        """The folder of skills, unless others are set."""
+        return self.home / "skills"
 
     @property
     def lock(self) -> Path:
@@ -182,6 +191,11 @@ def load(paths: Paths, environ: Mapping[str, str] = os.environ) -> Config:
         return msgspec.convert(values, Config, strict=False)
     except msgspec.ValidationError as error:
         raise BadConfiguration(str(error)) from error
+
+
+def skill_folders(settings: Config, paths: Paths) -> tuple[Path, ...]:
+    """Return the folders that hold skills, the first one first."""
+    return tuple(Path(folder).expanduser().absolute() for folder in settings.skills.split(os.pathsep) if folder) or (paths.skills,)
 
 
 def unknown_variables(environ: Mapping[str, str] = os.environ) -> list[str]:

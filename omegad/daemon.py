@@ -37,7 +37,7 @@ from omegad.log import event_log
 from omegad.log.inline import Inline
 from omegad.log.vocabulary import Vocabulary
 from omegad.memory_types import MemoryTypes
-from omegad.method import RequestContext, Rules
+from omegad.method import RequestContext, Rules, Skills
 from omegad.methods import SERVED
 from omegad.projection import Embedding
 from omegad.queries.query import PAGE_BYTES_MAX
@@ -47,6 +47,7 @@ from omegad.reactions.runner import Runner
 from omegad.redaction.sanitise import sanitise_new
 from omegad.rpc import endpoint
 from omegad.rpc.server import Limits, Server
+from omegad.skills.telling import language_of
 from omegad.state import DecisionState
 from omegad.views import current, log_check
 
@@ -141,6 +142,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             spool=Spool(paths.spool, partial(_is_there, paths.home, paths.home.stat())),
             types=MemoryTypes(settings.event_types),
             rules=_rules(paths),
+            skills=Skills(folders=config.skill_folders(settings, paths), language=language_of(settings.language, os.environ)),
             clock=clock,
             query_timeout_s=settings.query_timeout_s,
         )

@@ -1,5 +1,8 @@
 """The catalogue of what can go wrong: each error's wire code, kind, tag and what to do about it.
 
+The tag says whose failure it is: of the files, the processes and what they run on (RUNTIME_ENV), of what was to be remembered or changed
+(MEMORY), or of finding it (RETRIEVAL). People and agents see it behind the message, programs in the error's data.
+
 Boundary: imports nothing of omegad; anything may import it.
 Foreign exceptions (SQLite's, msgspec's, the operating system's) are translated into these once, where they enter.
 """

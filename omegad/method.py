@@ -7,6 +7,7 @@ answers it.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -21,6 +22,9 @@ from omegad.memory_types import MemoryTypes
 from omegad.storage.driver import Connection
 
 T = TypeVar("T")
+
+EVERY_VIEW = ()
+"""For a query whose asker says what is read."""
 
 VIEWS_WAIT_S = 5.0  # for the views to show what a decision asks about, before it is made without
 
@@ -82,6 +86,14 @@ class Rules:
     tags: TagRules
 
 
+@dataclass(frozen=True, kw_only=True)
+class Skills:
+    """The folders that hold skills, the first one first, and the language in which people are told of their improvement."""
+
+    folders: tuple[Path, ...]
+    language: str
+
+
 class Services(Protocol):
     """What preparing may ask of the world."""
 
@@ -93,6 +105,11 @@ class Services(Protocol):
     @property
     def rules(self) -> Rules:
         """The rules of ingestion."""
+        ...
+
+    @property
+    def skills(self) -> Skills:
+        """Where skills are."""
         ...
 
     @property
@@ -187,7 +204,9 @@ class CommandMethod(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class QueryMethod(Method):
-    """Reads the views named. `read` takes (connection, params, moment), with what `prepare` returned after the params where there is one.
+    """Reads the views named, or `EVERY_VIEW`.
+
+    `read` takes (connection, params, moment), with what `prepare` returned after the params where there is one.
 
     `finish` makes the answer of what was read, where that takes more than the views.
     """

@@ -11,9 +11,11 @@ from omegad.commands import (
     lifecycle,
     lint,
     profile,
+    prune,
     reminder,
     ripple,
     session,
+    skill,
     storing,
     thesis,
     tool,
@@ -29,12 +31,14 @@ from omegad.queries import (
     graph,
     history,
     identity,
+    junk,
     lessons,
     log,
     memory,
     receipts,
     reminders,
     search,
+    sql,
     stale,
     system,
     theses,
@@ -47,8 +51,9 @@ from omegad.tools import calling
 
 _DECLARING = (
     *(storing, upsert, capturing, lifecycle, edges, compaction, consolidation, embedding, tool, session, identities, hooks, thesis, ripple, lint),
-    *(profile, reminder, briefing, facts, reminders),
-    *(search, memory, timeline, lessons, stale, history, graph, receipts, log, views, system, identity, context, theses, calibration, findings),
+    *(profile, reminder, briefing, facts, reminders, prune, skill),
+    *(search, memory, timeline, lessons, stale, junk, history, graph, receipts, log, views, system, sql),
+    *(identity, context, theses, calibration, findings),
     calling,
 )
 

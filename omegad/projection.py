@@ -69,8 +69,9 @@ class Projection(Protocol):
     define what the view says: two views are equal when these are.
 
     A module may also have `INDEXES`, the SQL of indexes that `project` does without, which a rebuild makes when it has shown everything;
-    `INTEGRITY`, statements that fail, or return rows, where an index of its own is damaged; and `APPROXIMATE`, SELECTs of a key and a
-    float32 vector in the order of the keys, whose vectors are equal when they differ by at most 1e-4.
+    `INTEGRITY`, statements that fail, or return rows, where an index of its own is damaged; `APPROXIMATE`, SELECTs of a key and a
+    float32 vector in the order of the keys, whose vectors are equal when they differ by at most 1e-4; and `SQL_VIEWS`, the SQL that drops
+    and makes what reads its tables and others' for people's own SQL, run whenever the file is opened, and no part of the schema.
     """
 
     @property

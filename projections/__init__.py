@@ -22,6 +22,7 @@ from projections import (
     retrievals,
     ripples,
     sessions,
+    skills,
     theses,
     vectors,
 )
@@ -44,4 +45,5 @@ ALL: tuple[Projection, ...] = (
     dismissals,
     facts,
     reminders,
+    skills,
 )

@@ -9,7 +9,7 @@ from omegad.projection import Statement, to_json
 from omegad.times import rfc3339
 
 NAME = "retrievals"
-VERSION = 2
+VERSION = 3
 EVENTS = (MemoryQueried, MemorySurfaced)
 
 SCHEMA = """
@@ -27,7 +27,8 @@ CREATE TABLE retrieval_queries (
     returned        INTEGER NOT NULL,
     abstained       INTEGER NOT NULL,
     degraded        TEXT,
-    at              TEXT NOT NULL
+    at              TEXT NOT NULL,
+    took_us         INTEGER              -- NULL for what was shown unasked
 ) STRICT;
 
 CREATE TABLE retrievals (
@@ -54,7 +55,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case MemoryQueried() as query:
             at = rfc3339(query.at)
             yield Statement(
-                "INSERT INTO retrieval_queries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO retrieval_queries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     recorded.position,
                     query.query_id,
@@ -70,14 +71,15 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                     query.abstained,
                     query.degraded,
                     at,
+                    query.took_us,
                 ),
             )
             yield from _shown(recorded, query.query_id, query.results, at, "query")
         case MemorySurfaced() as surfaced:
             at = rfc3339(surfaced.at)
             known = (recorded.position, surfaced.query_id, recorded.session_id, recorded.project, surfaced.subject, surfaced.how, "{}")
-            rest = (surfaced.read_position, None, surfaced.embedder_id, len(surfaced.results), False, None, at)
-            yield Statement("INSERT INTO retrieval_queries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*known, *rest))
+            rest = (surfaced.read_position, None, surfaced.embedder_id, len(surfaced.results), False, None, at, None)
+            yield Statement("INSERT INTO retrieval_queries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*known, *rest))
             yield from _shown(recorded, surfaced.query_id, surfaced.results, at, surfaced.how)
         case _:
             pass

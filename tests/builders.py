@@ -56,6 +56,7 @@ from omegad.events.session import (
     SubagentEnded,
     TurnEnded,
 )
+from omegad.events.skill import SkillConfirmed, SkillImproved, SkillImproveFailed
 from omegad.events.thesis import Side, ThesisEvidenced, ThesisStated
 from omegad.events.tool import ToolCalled
 from omegad.log import event_log
@@ -275,6 +276,19 @@ def surfaced(*memory_ids: str, how: How = "briefing", **changes: Any) -> MemoryS
         "embedder_id": None,
     }
     return MemorySurfaced(**known | changes)
+
+
+def skill_improved(skill: str = "search", lesson: str = "look by email too", **changes: Any) -> SkillImproved:
+    return SkillImproved(skill=skill, lesson=lesson, **{"confirmation": f"{skill}: {lesson}"} | changes)
+
+
+def skill_failed(skill: str = "gone", lesson: str = "retry", **changes: Any) -> SkillImproveFailed:
+    known: dict[str, Any] = {"reason": "not_found", "confirmation": f"{skill} failed"}
+    return SkillImproveFailed(skill=skill, lesson=lesson, **known | changes)
+
+
+def skill_confirmed(*outcomes: Position) -> SkillConfirmed:
+    return SkillConfirmed(outcomes=outcomes)
 
 
 def erased(*positions: Position, reason: str = "asked for") -> PayloadErased:

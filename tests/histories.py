@@ -24,6 +24,9 @@ from tests.builders import (
     relations,
     repeated,
     restored,
+    skill_confirmed,
+    skill_failed,
+    skill_improved,
     stored,
     superseded,
     thesis_stated,
@@ -180,6 +183,11 @@ class History:
     def _open(self, number: int) -> str | None:
         return list(self._theses)[number % len(self._theses)] if self._theses else None
 
+    def _skill(self, one: int, other: int) -> None:
+        self.events.append(skill_failed(f"skill {one}") if one % 3 else skill_improved(f"skill {one}"))
+        if other % 2:
+            self.events.append(skill_confirmed(len(self.events), other))
+
     def _erase(self, one: int, _other: int) -> None:
         self.events.append(erased(one + 1))
 
@@ -187,7 +195,7 @@ class History:
 _KINDS: tuple[Callable[[History, int, int], None], ...] = (
     *(History._store, History._embed, History._reword, History._repeat, History._relate, History._contradict, History._supersede),
     *(History._delete, History._expire, History._restore, History._rate, History._promote, History._link, History._unlink),
-    *(History._query, History._call, History._erase),
+    *(History._query, History._call, History._skill, History._erase),
     *(History._state, History._weigh, History._weigh, History._retract, History._revise, History._predict, History._resolve),
 )
 

@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.allocator": set(),
     "omegad.__main__": {"omegad.cli"},
     "omegad.events": {"omegad.log.event", "omegad.log.erasure", "omegad.log.codec"},
-    "omegad.storage": {"omegad.errors"},
+    "omegad.storage": {"omegad.allocator", "omegad.errors"},
     "omegad.log": {"omegad.storage", *LEAVES},  # an event store, which knows no noun
     "omegad.redaction": {"omegad.log.event", "omegad.errors"},
     "omegad.projection": {"omegad.log.event"},
@@ -54,10 +54,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.method",
         "omegad.queries",
         "omegad.redaction",
+        "omegad.skills",
         "omegad.state",
         "omegad.storage",
         *LEAVES,
     },
+    "omegad.skills": {"omegad.events", "omegad.log.event"},  # other people's files
     "omegad.ingestion": {"omegad.errors"},  # rules over text, which know nothing of where it goes
     "omegad.method": {
         "omegad.clock",
@@ -110,6 +112,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.log.event",
         "omegad.queries",
         "omegad.reactions.contract",
+        "omegad.skills",
         "omegad.times",
     },  # a reaction is what it makes of an event, and reaches the world through its commands alone
     "omegad.reactions.capture": {  # what is worth remembering is a rule over text
@@ -161,6 +164,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.storage",
         "omegad.tools",
         "omegad.views",
+        "omegad.allocator",
         *LEAVES,
     },
     "omegad.embedding": {"omegad.allocator", "omegad.storage", *LEAVES},
@@ -189,6 +193,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.reactions",
         "omegad.supervisor",
         "omegad.rpc",
+        "omegad.skills",
         "omegad.storage",
         "omegad.telemetry",
         "omegad.projection",
@@ -277,7 +282,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.projection": PURE | {"msgspec"},
     "omegad.evidence": PURE | {"msgspec"},
     "omegad.commands": PURE | {"msgspec"},
-    "omegad.method": PURE | {"msgspec"},
+    "omegad.method": PURE | {"msgspec", "pathlib"},
     "omegad.methods": PURE,
     "omegad.tools": PURE | {"msgspec"},
     "omegad.hook_client": STDLIB,

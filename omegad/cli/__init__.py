@@ -37,7 +37,7 @@ def _explained(argv: Sequence[str] | None) -> int:
         status = _run(argv)
         _flush()
     except OmegadError as error:
-        return _explain(str(error), error.hint, _status_of(error))
+        return _explain(f"{error} ({error.tag})", error.hint, _status_of(error))
     except arguments.WrongUsage as error:
         return _explain(str(error), "`omegad VERB --help` explains it", WRONG_USAGE)
     except UnicodeEncodeError:
@@ -46,7 +46,7 @@ def _explained(argv: Sequence[str] | None) -> int:
         raise
     except OSError as error:
         _give_up_printing()
-        return _explain(str(error), "run `omegad doctor`", REFUSED)
+        return _explain(f"{error} ({OmegadError.tag})", "run `omegad doctor`", REFUSED)
     return status
 
 

@@ -34,7 +34,7 @@ examples:
 The daemon is started when a verb needs it. OMEGAD_HOME or --home says where its files are (~/.omegad).
 """
 
-SINGULAR = {"event_types": "event-type", "edge_types": "edge-type", "tags": "tag"}
+SINGULAR = {"event_types": "event-type", "edge_types": "edge-type", "tags": "tag", "memory_ids": "memory-id"}
 ALIASES = {"event_type": ("--type",), "event_types": ("--type",)}
 FOR_PROGRAMS = frozenset({"progress_token"})
 METAVAR = {"integer": "N", "number": "X", "json": "JSON"}

@@ -1,4 +1,4 @@
-"""The verbs that look back: timeline, history, lessons, reminders, receipts."""
+"""The verbs that look back: timeline, history, lessons, reminders, receipts, SQL."""
 
 from argparse import Namespace
 
@@ -105,3 +105,16 @@ def receipts(arguments: Namespace, place: Place) -> int:
 def _shown(receipt: Answer) -> tuple[object, ...]:
     score = f"{receipt['score']:.3f}"
     return moment(receipt["at"]), receipt["how"], receipt["query_id"], receipt["rank"], score, receipt["session_id"] or "-", receipt["memory_id"]
+
+
+def sql(arguments: Namespace, place: Place) -> int:
+    """Show what a SELECT finds."""
+    answer = asked(arguments, place)
+    if arguments.json:
+        write_json(answer)
+    else:
+        write_table(answer["columns"], [["NULL" if value is None else value for value in row] for row in answer["rows"]])
+    if answer["truncated"]:
+        warn("there are more rows: narrow the SELECT, or raise --limit")
+    warn_if_stale(answer)
+    return 0

@@ -31,6 +31,7 @@ SENTENCES = MappingProxyType(
         "reminder.dismiss": "dismissed {memory_id} at position {position}",
         "profile.update": "updated the profile at position {position}",
         "session.briefing": "{text}",
+        "skill.improve": "{confirmation}",
         "system.ping": "omegad {version} answers: process {pid}",
         "system.metrics": "{text}",
     }

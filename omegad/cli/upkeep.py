@@ -1,11 +1,11 @@
-"""The verbs that keep the store in order: compact, consolidate."""
+"""The verbs that keep the store in order: compact, consolidate, drop what never helped."""
 
 from argparse import Namespace
 
-from omegad.cli.connection import Answer
+from omegad.cli.connection import Answer, ask
 from omegad.cli.parameters import asked
 from omegad.cli.place import Place
-from omegad.cli.printing import safe, write_json, write_table
+from omegad.cli.printing import safe, warn_if_stale, write_json, write_table
 
 
 def compact(arguments: Namespace, place: Place) -> int:
@@ -35,6 +35,37 @@ def consolidate(arguments: Namespace, place: Place) -> int:
         f" {compacted['superseded']} by {len(compacted['clusters'])} summaries; {len(answer['flagged'])} are rated badly and stay as they are"
     )
     return 0
+
+
+def junk(arguments: Namespace, place: Place) -> int:
+    """Show what was captured unasked and never helped, and drop it where asked to."""
+    answer = asked(arguments, place)
+    found = answer["memories"]
+    dropped = ask(place, "memory.prune", memory_ids=[one["memory_id"] for one in found]) if arguments.drop and found else None
+    if arguments.json:
+        write_json(answer if dropped is None else answer | {"dropped": dropped})
+        return 0
+    if found:
+        names = ("memory_id", "why", "source", "event_type", "content")
+        write_table(("ID", "WHY", "SOURCE", "TYPE", "CONTENT"), [[one[name] or "-" for name in names] for one in found])
+    print(f"{answer['total']} in all" if dropped is None else _pruned(dropped))
+    warn_if_stale(answer)
+    return 0
+
+
+def prune(arguments: Namespace, place: Place) -> int:
+    """Drop the memories named."""
+    answer = asked(arguments, place)
+    if arguments.json:
+        write_json(answer)
+    else:
+        print(_pruned(answer))
+    return 0
+
+
+def _pruned(answer: Answer) -> str:
+    kept = f"; kept, since they are hidden or of use: {', '.join(map(safe, answer['kept']))}" if answer["kept"] else ""
+    return f"deleted {len(answer['deleted'])} at position {answer['position']}{kept}"
 
 
 def _show_clusters(answer: Answer) -> None:

@@ -38,6 +38,7 @@ GROUPS = {
     "context": "Put together what an agent should have before it",
     "identity": "Say who the agent is, and for whom it works, in files that every context begins with",
     "system": "Ask the service about itself",
+    "skill": "Note what was learned about skills",
     "tool": "Record what agents do with their tools",
     "tools": "List and call the tools that agents are given",
     "session": "Brief an agent as at the beginning of its session",
@@ -118,6 +119,18 @@ MEMORIES = (
     ),
 )
 
+AUDIT = (
+    Verb(
+        "sql",
+        "looking_back.sql",
+        "audit.sql",
+        examples=(
+            'omegad sql "SELECT kind, status, count(*) FROM audit_log GROUP BY 1, 2"',
+            "omegad sql \"SELECT created_at, name, summary FROM audit_log WHERE status = 'error' ORDER BY id DESC\" --limit 5",
+        ),
+    ),
+)
+
 MEMORY = (
     Verb(
         "memory edit",
@@ -178,6 +191,14 @@ MEMORY = (
         "profile.update",
         examples=("""omegad profile update '{"editor": "helix", "answers": "short", "shell": null}'""",),
     ),
+    Verb(
+        "memory junk",
+        "upkeep.junk",
+        "memory.junk",
+        options=(Option("drop", "delete what is listed, which `omegad memory restore` brings back", "flag"),),
+        examples=("omegad memory junk --days 30", "omegad memory junk --project shop --drop"),
+    ),
+    Verb("memory prune", "upkeep.prune", "memory.prune", given=()),
     Verb("memory upsert", "memories.store", "memory.upsert", given=("content",)),
 )
 
@@ -313,7 +334,7 @@ OPERATING = (
     ),
 )
 
-ALL = (*DAEMON, *MCP, *MEMORIES, *MEMORY, *IDENTITY, *OPERATING, *THESES, *LINT)
+ALL = (*DAEMON, *MCP, *MEMORIES, *AUDIT, *MEMORY, *IDENTITY, *OPERATING, *THESES, *LINT)
 
 WITHOUT_VERB = frozenset(
     {"hook.dispatch", "identity.record", "log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"}

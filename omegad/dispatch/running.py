@@ -67,7 +67,7 @@ class RequestRunner:
                 await self._services.log.settled()
             acknowledged = max(acknowledged, self._services.head)
         barrier = Barrier(
-            names=method.views,
+            names=method.views or self._services.views.names,
             own=context.written,
             min_position=getattr(params, "min_position", None),
             acknowledged=acknowledged,

@@ -18,7 +18,7 @@ from omegad.log.decision import Decision, Proposal
 from omegad.log.event import Event, NewEvent, Position, RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.memory_types import MemoryTypes
-from omegad.method import VIEWS_WAIT_S, Embedded, Moment, RequestContext, Rules
+from omegad.method import VIEWS_WAIT_S, Embedded, Moment, RequestContext, Rules, Skills
 from omegad.state import DecisionState
 from omegad.storage.driver import Connection
 from omegad.views.barrier import Barrier, Snapshot
@@ -31,7 +31,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class DaemonServices:
-    """The log, the views, the embedder with its vectors, the known types, the rules of ingestion and the clock, as `method.Services`."""
+    """The log, the views, the embedder with its vectors, the known types, the rules of ingestion, the skills and the clock, as `method.Services`."""
 
     log: EventLog
     views: Views
@@ -39,6 +39,7 @@ class DaemonServices:
     spool: Spool
     types: MemoryTypes
     rules: Rules
+    skills: Skills
     clock: Clock
     query_timeout_s: float
     """A question is embedded within so long, or not at all."""

@@ -1,10 +1,8 @@
 """Questions about the service: its state, the log itself, and proof that the views equal it."""
 
 import os
-import resource
 import time
 from collections.abc import Awaitable, Callable, Collection
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import anyio
@@ -12,6 +10,7 @@ import msgspec
 import structlog
 
 from omegad import __version__
+from omegad.allocator import resident_bytes
 from omegad.config import Paths
 from omegad.dispatch.services import DaemonServices
 from omegad.dispatch.spool import LOST
@@ -32,7 +31,6 @@ Handler = Callable[[Any, Call], Awaitable[object]]
 
 PROGRESS_EVERY_S = 0.2
 SLICE_EVENTS = 200  # read at once; others are served in between
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 _log = structlog.get_logger(__name__)
 
@@ -264,11 +262,3 @@ class SystemDispatch:
             found.append(f"what changes something waits: the decision state is at position {log.state_position:,} of {log.head:,}")
         found += [f"the reaction {name}: {reaction.trouble}" for name, reaction in reactions.items() if reaction.trouble]
         return found
-
-
-def resident_bytes() -> int:
-    """Return how much memory the process occupies, 0 where the system does not say."""
-    statm = Path("/proc/self/statm")
-    if statm.exists():
-        return int(statm.read_text(encoding="ascii").split()[1]) * PAGE_BYTES
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # macOS: bytes, and the peak

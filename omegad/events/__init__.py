@@ -28,6 +28,7 @@ from omegad.events.memory import (
 from omegad.events.profile import ProfileUpdated
 from omegad.events.retrieval import MemoryQueried
 from omegad.events.session import MemorySurfaced, PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
+from omegad.events.skill import SkillConfirmed, SkillImproved, SkillImproveFailed
 from omegad.events.thesis import (
     MemoryRippled,
     ThesisEvidenced,
@@ -78,6 +79,9 @@ AnyEvent = (
     | ThesisResolved
     | FindingDismissed
     | ProfileUpdated
+    | SkillImproved
+    | SkillImproveFailed
+    | SkillConfirmed
     | PayloadErased
 )
 

@@ -21,6 +21,7 @@ from omegad.events.session import (
     SubagentEnded,
     TurnEnded,
 )
+from omegad.events.skill import SkillConfirmed
 from omegad.events.tool import ToolCalled
 from omegad.hooks import hosts, surfacing
 from omegad.hooks.hosts import Hook
@@ -42,6 +43,8 @@ WARM_S = 0.001
 WARMING = "what is asked first"
 """Has the model loaded by the time of the first prompt; nobody waits for its vector."""
 FOLDER_CHARACTERS = 4_096
+BEGINNING = ("session_start", "prompt")
+"""Where an agent is told what became of its lessons about skills."""
 
 
 class DispatchHook(Command, frozen=True, kw_only=True, tag="hook.dispatch"):
@@ -152,7 +155,7 @@ def dispatch(command: DispatchHook, prepared: PreparedHook | None, state: Decisi
     hook = prepared.hook
     happened = _happened(prepared, state)
     is_over = command.answer_within_ms is not None and now_us - (prepared.occurred_at or now_us) > command.answer_within_ms * 1_000
-    words, surfaced = ("", []) if is_over else _answered(prepared, state)
+    words, surfaced = ("", []) if is_over or command.is_spooled else _answered(prepared, state)
     events = [*([happened] if happened else []), *checked(command.pushes, hook, prepared.delivery), *surfaced]
     new = (
         NewEvent(event=event, session_id=hook.session_id or None, project=prepared.project, occurred_at=prepared.occurred_at, follows=place > 0)
@@ -162,9 +165,12 @@ def dispatch(command: DispatchHook, prepared: PreparedHook | None, state: Decisi
 
 
 def _answered(prepared: PreparedHook, state: DecisionState) -> tuple[str, list[Event]]:
-    """Return what the host reads, and what that shows its agent; reminders that were told meanwhile are not told again."""
+    """Return what the host reads, and the events of what that tells its agent; what was told meanwhile is not told again."""
     hook, (shown, due, moment) = prepared.hook, prepared.told
     words, surfaced = list[str](), list[Event]()
+    if hook.kind in BEGINNING and (outcomes := state.untold_skills(hook.session_id)):
+        words += outcomes.values()
+        surfaced.append(SkillConfirmed(outcomes=tuple(outcomes)))
     untold = [line for line in due if not state.is_told(line.memory_id)]
     if untold and moment is not None:
         words.append(surfacing.reminding(prepared.project, untold))

@@ -79,7 +79,7 @@ async def call(request: CallTool, ask: Ask, *, client: str) -> ToolAnswer:
     try:
         reply = await tool.run(session, _read(tool, request.arguments))
     except OmegadError as error:
-        return ToolAnswer(content=(Text(_for_agents(f"{str(error).removesuffix('.')}. What to do: {error.hint}")),), is_error=True)
+        return ToolAnswer(content=(Text(_for_agents(f"{str(error).removesuffix('.')} ({error.tag}). What to do: {error.hint}")),), is_error=True)
     return _answer(reply)
 
 

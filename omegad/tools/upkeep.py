@@ -5,25 +5,27 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from omegad.errors import Invalid
-from omegad.tools.tool import Arguments, Fields, Limit, Project, Reply, Session, Tool, brief, bullets, required, without_empty
+from omegad.tools.tool import Arguments, Fields, Limit, Project, Reply, Session, Tool, brief, bullets, line, required, without_empty
 
 CLUSTERS_SHOWN = 5
+JUNK_SHOWN = 50
 EARLIER: tuple[str, ...] = ("evolved_from", "superseded_by", "contradicts", "evolves", "supersedes")
 """Edges along which understanding has changed."""
 
 
 class Maintain(Arguments, frozen=True, kw_only=True):
-    """Put the store in order: consolidate (expiries, promotions, summaries) or compact (merge near-identical memories). Deletes nothing."""
+    """Put the store in order: consolidate (expiries, promotions, summaries), compact (merge near-identical), junk (drop what never helped)."""
 
-    action: Literal["consolidate", "compact"]
+    action: Literal["consolidate", "compact", "junk"]
     dry_run: Annotated[bool, Meta(description="only say what would be done")] = True
     project: Project = None
 
 
 class Stats(Arguments, frozen=True, kw_only=True):
-    """How the service is, or receipts: which memories were shown to a session, or when a memory was."""
+    """How the service is; receipts: what was shown to a session, or when a memory was; sql: check what you did before you claim it."""
 
-    action: Literal["status", "receipts"] = "status"
+    action: Literal["status", "receipts", "sql"] = "status"
+    sql: Annotated[str | None, Meta(description="a SELECT on audit_log, conversations, facts, memories, …")] = None
     memory_id: str | None = None
     session_id: str | None = None
     limit: Limit = 20
@@ -39,8 +41,10 @@ class Reflect(Arguments, frozen=True, kw_only=True):
 
 
 async def maintain(session: Session, given: Maintain) -> Reply:
-    """Consolidate or compact, or say what that would do."""
+    """Consolidate, compact or drop, or say what that would do."""
     would = "would be " if given.dry_run else ""
+    if given.action == "junk":
+        return await _junk(session, given)
     if given.action == "compact":
         done = await session.ask("memory.compact", project=session.project_of(given.project), dry_run=given.dry_run)
         clusters = [without_empty({"originals": list(one.originals), "type": one.event_type}) for one in done.clusters[:CLUSTERS_SHOWN]]
@@ -56,8 +60,21 @@ async def maintain(session: Session, given: Maintain) -> Reply:
     return Reply(text, {"dry_run": given.dry_run, **counts, "flagged": flagged})
 
 
+async def _junk(session: Session, given: Maintain) -> Reply:
+    page = await session.ask("memory.junk", project=session.project_of(given.project), limit=JUNK_SHOWN)
+    found = [brief(one, session.project, why=one.why) for one in page.memories]
+    if not found or given.dry_run:
+        text = f"{bullets(found)}\n{page.total} in all would be deleted" if found else "there is no junk"
+        return Reply(text, {"dry_run": given.dry_run, "junk": found, "total": page.total})
+    done = await session.ask("memory.prune", memory_ids=[one.memory_id for one in page.memories])
+    left = page.total - len(done.deleted)
+    return Reply(f"{len(done.deleted)} deleted, {left} left", {"dry_run": False, "deleted": list(done.deleted), "left": left})
+
+
 async def stats(session: Session, given: Stats) -> Reply:
-    """Say how the service is, or what was shown to whom."""
+    """Say how the service is, what was shown to whom, or what a SELECT finds."""
+    if given.action == "sql":
+        return await _selected(session, given)
     if given.action == "receipts":
         whose = given.session_id or (None if given.memory_id else session.session_id)
         if not (whose or given.memory_id):
@@ -78,6 +95,15 @@ async def stats(session: Session, given: Stats) -> Reply:
         "degraded": status.degraded,
     }
     return Reply("\n".join(f"{name}: {value or 'no' if name == 'degraded' else value}" for name, value in fields.items()), fields)
+
+
+async def _selected(session: Session, given: Stats) -> Reply:
+    required("sql", sql=given.sql)
+    found = await session.ask("audit.sql", sql=given.sql, limit=given.limit)
+    rows = [[line(value) if isinstance(value, str) else value for value in row] for row in found.rows]
+    lines = [" | ".join(map(str, row)) for row in (found.columns, *rows)]
+    more = ["there are more: narrow it, or raise limit"] if found.truncated else []
+    return Reply("\n".join([*lines, *more]), {"columns": list(found.columns), "rows": rows, "truncated": found.truncated})
 
 
 async def reflect(session: Session, given: Reflect) -> Reply:

@@ -164,6 +164,8 @@ def _prepare(connection: Connection, projections: Sequence[Projection]) -> dict[
         for projection in projections:
             if projection.NAME not in found:
                 found[projection.NAME] = _create(connection, projection)
+        for projection in projections:
+            run_script(connection, getattr(projection, "SQL_VIEWS", ""))
     return found
 
 

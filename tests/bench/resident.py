@@ -53,7 +53,7 @@ def _figure(name: str, client: Client, pid: int, goal: str, imports: str) -> Fig
 
 
 def _bare(imports: str) -> float:
-    code = f"{imports}; from omegad.dispatch.system import resident_bytes; print(resident_bytes())"
+    code = f"{imports}; from omegad.allocator import resident_bytes; print(resident_bytes())"
     return int(subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True).stdout) / 1e6
 
 

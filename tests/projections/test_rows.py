@@ -340,8 +340,8 @@ def test_a_query_is_a_row_and_so_is_each_of_its_results() -> None:
     connection = show(retrievals, [recorded(asked, 4), recorded(queried(query_id="query-2"), 5)])
     at = "2026-01-01T00:00:00.000000Z"
     assert rows(connection, "SELECT * FROM retrieval_queries ORDER BY id") == [
-        (4, "query-1", "session-1", "/src/omegad", "which Python?", "hybrid", '{"a":2,"b":1}', 3, 1, None, 2, 0, "keyword", at),
-        (5, "query-2", "session-1", "/src/omegad", "which Python?", "hybrid", "{}", 1, 1, "paper-1", 0, 1, None, at),
+        (4, "query-1", "session-1", "/src/omegad", "which Python?", "hybrid", '{"a":2,"b":1}', 3, 1, None, 2, 0, "keyword", at, 900),
+        (5, "query-2", "session-1", "/src/omegad", "which Python?", "hybrid", "{}", 1, 1, "paper-1", 0, 1, None, at, 900),
     ]
     assert rows(connection, "SELECT * FROM retrievals ORDER BY id") == [
         (4097, "query-1", "session-1", "a", 1, 0.9, at, "query"),

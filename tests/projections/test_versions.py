@@ -34,6 +34,9 @@ from tests.builders import (
     session_ended,
     session_started,
     show,
+    skill_confirmed,
+    skill_failed,
+    skill_improved,
     stored,
     subagent_ended,
     superseded,
@@ -92,6 +95,9 @@ LOG: tuple[Event, ...] = (
     subagent_ended(),
     session_compacted(),
     profile_updated(editor="helix", shell=None),
+    skill_improved(),
+    skill_failed(),
+    skill_confirmed(44),
 )
 ALONE: dict[str, tuple[Event, ...]] = {
     "reminders": (stored("e", "rotate the keys", event_type="reminder", referenced_at=1_767_225_600_000_000), surfaced("e", how="reminder")),
@@ -107,7 +113,8 @@ PINNED: dict[str, tuple[int, str]] = {
     "sessions": (1, "0319636312627d141183155f06f7a1a6"),
     "histories": (1, "b557aa8f8112646bc1276b2d89117a0e"),
     "audit": (2, "d226ed0af6a52b527c454422277de2dc"),
-    "retrievals": (2, "8449ec9255d8ffabd11b0d43b391d90e"),
+    "retrievals": (3, "eb2ddaa4950b624957234d904d6e8ab6"),
+    "skills": (1, "04b1114741ff2e2efe47dc3b457ace77"),
     "identity": (1, "6c0425d41550e900d17355606cfe9f09"),
     "git_events": (1, "f14c89bc1d73b677575b91b06637bffc"),
     "feedback": (1, "cff63102503931b6c619f3bf2c711d35"),
@@ -116,7 +123,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "ripples": (1, "a2aa8ce2f2de5865a5e5c14f71ea4510"),
     "conversations": (2, "d71feee5071ec1172b90f0bbe4a1c17b"),
     "facts": (1, "89876e84b3e52e70fd8685030b387adc"),
-    "reminders": (1, "24f5a416c7656b08ae1540b60d6029f7"),
+    "reminders": (1, "98363d5a8b5a4454c98eb8745b273346"),
 }
 
 
