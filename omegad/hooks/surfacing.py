@@ -16,7 +16,7 @@ from omegad.queries.briefing import Brief, Line, wrapped
 from omegad.queries.search import QueryMemory, Sources, search
 from omegad.storage.driver import Connection
 
-VIEWS = ("memories", "vectors", "fulltext", "sessions", "audit", "retrievals", "conversations", "facts", "reminders")
+VIEWS = (*briefing.VIEWS, "vectors", "fulltext", "sessions", "audit", "conversations")
 NO_PROJECT = ""
 """Stands for what belongs to none, where leaving it out would mean all of them."""
 

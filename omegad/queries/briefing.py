@@ -13,18 +13,19 @@ from omegad.clock import uuid7
 from omegad.events.retrieval import Returned
 from omegad.events.session import How, MemorySurfaced
 from omegad.method import Moment, QueryMethod, RequestContext, Services
-from omegad.queries import reminders
+from omegad.queries import identity, reminders, theses
 from omegad.queries.filters import One
 from omegad.queries.query import Query
 from omegad.storage.driver import Connection
 
-VIEWS = ("memories", "retrievals", "facts", "reminders")
+VIEWS = ("memories", "retrievals", "facts", "reminders", "theses", "identity")
 
 HABIT_BY, REFLECTED_BY = "auto_habit", "auto_reflect_stale"
 """The sources of what reactions store for a briefing to show."""
 
 BYTES_OF_A_TOKEN = 4
 LINE_CHARACTERS, STATE_CHARACTERS, REVIEW_CHARACTERS, HABIT_CHARACTERS, FACT_CHARACTERS = 180, 900, 80, 140, 120
+IDENTITY_CHARACTERS = 600
 OF_EACH, FACTS_MAX, REVIEW_MAX = 5, 8, 3
 CONFIRM_FROM = 3
 """From so many habits on that nobody has confirmed, a briefing asks for that."""
@@ -50,6 +51,7 @@ CONFIRM = """\
 - Deny: `omega_memory(action="delete", memory_id="<id>")`"""
 
 _HOLDS = "m.status = 'active' AND (m.expires_us IS NULL OR m.expires_us > :now_us)"
+_NO_THESIS = "NOT EXISTS (SELECT 1 FROM theses AS t WHERE t.memory_id = m.node_id AND t.outcome IS NULL)"
 _UNCONFIRMED = "(m.source = :habit_by AND m.on_probation)"
 _FEW = f"substr(m.content, 1, {4 * LINE_CHARACTERS})"
 # All sections in one pass, which reads the contents of those alone that are shown.
@@ -58,7 +60,7 @@ WITH found AS (
     SELECT m.id, iif({_UNCONFIRMED}, :habits, s.value) AS title, m.on_probation, m.contradicted_by IS NOT NULL AS is_denied,
            m.project IS NULL AND m.event_type NOT IN (SELECT value FROM json_each(:everywhere)) AS is_elsewhere,
            m.priority, m.rating, m.repeated, m.access_count, m.created_us
-    FROM memories AS m JOIN json_each(:sections) AS s ON s.key = m.event_type WHERE {_HOLDS} AND {{here}}
+    FROM memories AS m JOIN json_each(:sections) AS s ON s.key = m.event_type WHERE {_HOLDS} AND {{here}} AND {_NO_THESIS}
 ), ranked AS (
     SELECT id, title, row_number() OVER (
         PARTITION BY title ORDER BY on_probation, is_denied, is_elsewhere, priority DESC, rating DESC, repeated DESC, access_count DESC,
@@ -86,7 +88,7 @@ AND (m.rating < 0 OR m.contradicted_by IS NOT NULL OR m.last_accessed <= i.creat
 """
 _DEAD = f"""
 SELECT m.node_id, {_FEW}, count(*) OVER () FROM memories AS m
-WHERE {_HOLDS} AND {{here}} AND m.access_count = 0 AND m.said_us < :dead_before AND m.event_type != 'reminder'
+WHERE {_HOLDS} AND {{here}} AND m.access_count = 0 AND m.said_us < :dead_before AND m.event_type != 'reminder' AND {_NO_THESIS}
 AND coalesce(m.source, '') NOT IN (:habit_by, :reflected_by) AND m.node_id NOT IN (SELECT value FROM json_each(:shown))
 AND NOT EXISTS (SELECT 1 FROM retrievals AS r WHERE r.memory_id = m.node_id AND r.how != 'review')
 ORDER BY m.said_us, m.id LIMIT :limit
@@ -159,10 +161,14 @@ def read(connection: Connection, query: Brief, moment: Moment, *, is_asked: bool
     here = "1" if query.project is None else "(m.project = :project OR m.project IS NULL)"
     best = _best(connection, values, here)
     habits = best.pop(HABITS, None)
-    main = [*_known(connection, best), *_left_off(connection, values, best.values())]
+    who = [Line("", f"{one.file}: {one.said}") for one in identity.files(connection) if one.said]
+    first, *known = _known(connection, best)
+    news = [Line(one.memory_id, one.line) for one in theses.news(connection, query.project, moment.now_us)]
+    main = [Section("Identity", who, 2, characters=IDENTITY_CHARACTERS), first, *known, Section("Theses", news, 1)]
+    main += _left_off(connection, values, best.values())
     if is_asked:
         due = reminders.due(connection, query.project, moment.now_us, OF_EACH, is_told=True)
-        main.insert(1, Section("Due reminders", [Line(one.memory_id, f"{one.due[:10]} {one.content}") for one in due], 2, "reminder"))
+        main.insert(2, Section("Due reminders", [Line(one.memory_id, f"{one.due[:10]} {one.content}") for one in due], 2, "reminder"))
     review = [*_review(connection, values, here, main), *([habits] if habits else [])]
     room = query.budget_tokens * BYTES_OF_A_TOKEN - len(_wrapped(query, "").encode())
     sections = _fitting([*main, *review], room)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -22,6 +22,7 @@ STALE_US = 60 * 86_400_000_000
 SUPPORTED_MIN, WEAK_MAX = 0.7, 0.3
 ORIGINS_MIN, DISPUTED_MIN = 3, 2
 EVIDENCE_MAX, HISTORY_MAX = 200, 500
+HALF, NEWS_MAX = 0.5, 3
 
 _COLUMNS = """
 t.thesis_id, t.version, t.memory_id, t.statement, t.domain, t.project, t.probability, t.due_us, t.criterion, t.outcome, t.source,
@@ -38,6 +39,22 @@ SELECT * FROM (
     SELECT id, what, version, memory_id, side, is_echo, for_count, against_count, echo_count, before, confidence, probability, at
     FROM thesis_history WHERE thesis_id = ? ORDER BY id DESC LIMIT ?
 ) ORDER BY id
+"""
+_NEWS = """
+WITH changed (thesis_id, position) AS (
+    SELECT thesis_id, max(id) FROM thesis_history WHERE (before >= :half) <> (confidence >= :half) GROUP BY 1
+    UNION ALL
+    SELECT h.thesis_id, min(h.id) FROM thesis_history AS h JOIN theses AS t USING (thesis_id, version)
+    WHERE h.for_count >= :disputed AND h.against_count >= :disputed GROUP BY 1
+)
+SELECT t.thesis_id FROM theses AS t WHERE t.outcome IS NULL AND (
+    EXISTS (SELECT 1 FROM changed AS c WHERE c.thesis_id = t.thesis_id AND NOT EXISTS (
+        SELECT 1 FROM retrievals AS r WHERE r.memory_id = t.memory_id AND r.how = 'briefing' AND r.id > c.position * 1024
+    )) OR (t.due_us <= :now_us AND NOT EXISTS (
+        SELECT 1 FROM retrievals AS r WHERE r.memory_id = t.memory_id AND r.how = 'briefing'
+        AND r.at >= strftime('%Y-%m-%dT%H:%M:%fZ', t.due_us / 1000000.0, 'unixepoch')
+    ))
+) AND (:project IS NULL OR t.project IS NULL OR t.project = :project) ORDER BY t.last_evaluated_us DESC, t.id DESC LIMIT :limit
 """
 
 
@@ -221,6 +238,26 @@ def get_thesis(connection: Connection, query: GetThesis, moment: Moment) -> Thes
 def _read(kind: type[T], row: Sequence[object]) -> T:
     """Return a row, whose columns are the fields in their order."""
     return msgspec.convert(dict(zip(kind.__struct_fields__, row, strict=True)), kind, strict=False)
+
+
+class News(NamedTuple):
+    """A thesis that an agent has not been told of since it changed: its memory, and a line with its counts."""
+
+    memory_id: str
+    line: str
+
+
+def news(connection: Connection, project: str | None, now_us: int) -> list[News]:
+    """Return the theses of a project that crossed one half, came to be disputed or due, and were told to nobody since; three at most."""
+    values = {"now_us": now_us, "disputed": DISPUTED_MIN, "half": HALF, "project": project, "limit": NEWS_MAX}
+    found = [thesis_id for (thesis_id,) in connection.execute(_NEWS, values)]
+    return [_told(one) for thesis_id in found for one in theses(connection, "t.thesis_id = ?", (thesis_id,), now_us)]
+
+
+def _told(one: Thesis) -> News:
+    counts = f"{one.for_count} for, {one.against_count} against, {one.echoes} echoes"
+    due = f", due since {one.due[:10]}" if one.is_due and one.due else ""
+    return News(one.memory_id, f"{one.standing} {one.confidence:.2f} ({counts}{due}) {one.statement} [{one.thesis_id}]")
 
 
 METHODS = (

@@ -240,3 +240,28 @@ async def test_what_a_session_stored_and_where_it_stood_comes_back_after_its_con
         await followed(it, "session_end")
         found = (await it.caller.call("memory.list", session_id="hooked", event_types=["checkpoint"]))["memories"]
         assert len(found) == 1
+
+
+async def test_a_thesis_is_told_with_its_counts_once_when_it_crosses_one_half_or_falls_due(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        stated = await it.caller.call("thesis.state", statement="blue-green deploys stay cheap", project=SHOP, session_id="author", due="2026-06-30")
+        assert "blue-green" not in await welcome(it), "it is no decision, and nothing speaks for it yet"
+        for number in range(2):
+            seen = await store(it, f"the bill of month {number} was small", session_id=f"s-{number}")
+            await it.caller.call("thesis.evidence", thesis_id=stated["thesis_id"], memory_id=seen, side="for")
+        text = await welcome(it, "fourth")
+        assert f"open 0.67 (2 for, 0 against, 0 echoes) blue-green deploys stay cheap [{stated['thesis_id']}]" in text
+        assert stated["memory_id"] in (await receipts(it, "fourth"))["briefing"]
+        assert "blue-green" not in await welcome(it, "fifth")
+        assert "blue-green" not in await hook(it, "SessionStart", source="startup")
+        clock.us = START_US + 200 * DAY_US
+        assert "due since 2026-06-30" in await hook(it, "SessionStart", "sixth", source="startup")
+        assert "blue-green" not in await welcome(it, "seventh")
+
+
+async def test_a_briefing_begins_with_who_the_agent_is(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        await store(it, "never force-push", "constraint")
+        await it.caller.call("identity.record", file="SOUL.md", content="<!-- who -->\nYou are careful.")
+        text = await welcome(it)
+        assert text.index("SOUL.md: You are careful.") < text.index("never force-push")
