@@ -17,6 +17,10 @@ class CaptureMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.capture"
 
     shown: Annotated[tuple[Name, ...], Meta(description="the memories that the session was shown before")] = ()
 
+    def known_before(self) -> frozenset[str]:
+        """Return the memories that the session was shown before it said so."""
+        return frozenset(self.shown)
+
 
 def capture(command: CaptureMemory, prepared: PreparedStore, state: DecisionState, now_us: int) -> Decision:
     """Decide as a store does, and let nothing come of it where a memory that was shown holds the content. Raises as a store does."""

@@ -14,6 +14,7 @@ from omegad.log.event import Position
 from omegad.method import CommandMethod, Embedded, Moment, RequestContext, Services
 from omegad.queries import search
 from omegad.queries.neighbours import neighbours
+from omegad.queries.receipts import shown_among
 from omegad.redaction import redact
 from omegad.redaction.sanitise import TAGS_MAX
 from omegad.storage.driver import Connection
@@ -56,17 +57,19 @@ async def look_around(
     is_whole = embedded is not None and embedded.is_whole
     jaccard_min = services.types.of(command.event_type).jaccard
 
-    def read(connection: Connection, moment: Moment) -> tuple[tuple[Neighbour, ...], Position]:
+    def read(connection: Connection, moment: Moment) -> tuple[tuple[Neighbour, ...], frozenset[str], Position]:
         searched = None if moment.index is None or embedded is None else (moment.index, embedded.vector)
         rows = neighbours(connection, base.content, command.project, searched, now_us=moment.now_us, leave_out=base.memory_id)
         near = [Near(**msgspec.structs.asdict(row), is_comparable=is_whole) for row in rows]
-        return relating.compare(base.content, scope, near, jaccard_min), moment.position
+        known = command.known_before()
+        shown = shown_among(connection, command.session_id, (one.memory_id for one in near)) if known is None else known
+        return relating.compare(base.content, scope, near, jaccard_min), shown, moment.position
 
     try:
-        found, position = await services.look(read, at_least=context.written, names=search.VIEWS)
+        found, shown, position = await services.look(read, at_least=context.written, names=(*search.VIEWS, "retrievals"))
     except Stale:  # the views cannot be read before they are built again; the backlog decides the relations then
         return msgspec.structs.replace(base, pending=True)
-    ready = msgspec.structs.replace(base, neighbours=found, read_position=position, is_last_try=context.is_last_try)
+    ready = msgspec.structs.replace(base, neighbours=found, shown=shown, read_position=position, is_last_try=context.is_last_try)
     if embedded is None:
         return msgspec.structs.replace(ready, pending=True, degraded="embedding")
     services.remember(base.memory_id, command.project, embedded.vector)

@@ -177,3 +177,15 @@ async def test_what_cannot_be_is_refused_and_nothing_is_recorded(paths: Paths, c
             with pytest.raises(error):
                 await it.caller.call(method, **params)
         assert it.daemon.services.log.head == head
+
+
+async def test_a_session_that_repeats_what_it_was_shown_ends_no_probation(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        caught = await say(it, "retries need jitter", "first", source="auto_capture")
+        await it.caller.call("memory.query", text="retries need jitter", project="shop", asked_in="second")
+        await it.daemon.services.log.settled()
+        await it.caught_up()
+        assert await say(it, "retries need jitter", "second") == caught
+        assert (await it.caller.call("memory.get", memory_id=caught))["status"] == "probation"
+        assert await say(it, "retries need jitter", "third") == caught
+        assert (await it.caller.call("memory.get", memory_id=caught))["status"] == "active"
