@@ -271,6 +271,11 @@ def last_report(connection: Connection) -> list[tuple[str, str]]:
     return [(memory_id, metadata) for memory_id, metadata in connection.execute(sql, (SOURCE,))]
 
 
+def is_there_since(connection: Connection, time_us: int) -> bool:
+    """Say whether anything that was stored before a moment, microseconds since 1970, is there."""
+    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM memories WHERE created_us < ?)", (time_us,)).fetchone()[0])
+
+
 def _json(values: tuple[str, ...]) -> str:
     return msgspec.json.encode(values).decode()
 

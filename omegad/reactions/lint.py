@@ -7,13 +7,14 @@ import msgspec
 
 from omegad.commands.store import StoreMemory
 from omegad.queries import lint
-from omegad.queries.lint import Figures, LintReport
+from omegad.queries.lint import Figures, Finding, LintReport
 from omegad.reactions.contract import Reader
 
 NAME = "lint"
 VERSION = 1
 EVERY = 7 * 86_400
 VIEWS = lint.VIEWS
+IDS = ("mem-", "th-")
 
 
 def due(_slot: int, reader: Reader) -> Iterator[StoreMemory]:
@@ -23,9 +24,14 @@ def due(_slot: int, reader: Reader) -> Iterator[StoreMemory]:
     findings = report.findings[: lint.FINDINGS_MAX]
     digest = blake2b(msgspec.json.encode((findings, report.figures)), digest_size=16).hexdigest()
     known = msgspec.json.decode(former[0][1]) if former else {}
-    if not findings or known.get("digest") == digest:
+    if not findings or known.get("digest") == digest or not lint.is_there_since(reader.connection, reader.now_us - EVERY * 1_000_000):
         return
-    metadata: dict[str, object] = {"source": lint.SOURCE, "digest": digest, "figures": msgspec.to_builtins(report.figures)}
+    metadata: dict[str, object] = {
+        "source": lint.SOURCE,
+        "digest": digest,
+        "figures": msgspec.to_builtins(report.figures),
+        "findings": msgspec.to_builtins(findings),
+    }
     yield StoreMemory(
         content=text(msgspec.structs.replace(report, findings=findings), known.get("figures", {})),
         event_type="advisor_insight",
@@ -46,4 +52,10 @@ def text(report: LintReport, former: dict[str, int]) -> str:
 
     head = "Knowledge report: " + ", ".join(map(figure, Figures.__struct_fields__))
     more = [f"and {report.total - len(report.findings)} more: omegad lint --limit 100"] if report.total > len(report.findings) else []
-    return "\n".join([head, *(f"- {one.text} → {one.settle}" for one in report.findings), *more])
+    return "\n".join([head, *(f"- {named(one)}" for one in report.findings), *more])
+
+
+def named(finding: Finding) -> str:
+    """Return a finding in a line without the words that it is about: a report must not be the answer to the question that it says has none."""
+    ids = ", ".join(one for one in finding.ids if one.startswith(IDS))
+    return f"{finding.rule.replace('_', ' ')} ({finding.count}){f': {ids}' if ids else ''}"

@@ -154,7 +154,8 @@ def test_the_weekly_report_takes_the_place_of_the_last_and_is_left_out_where_not
     (first,) = commands(connection)
     connection.close()
     assert (first.event_type, first.source, first.supersedes) == ("advisor_insight", "auto_lint", ())
-    assert "1 memories are related to nothing" in first.content
+    assert "orphan (1)" in first.content
+    assert "related to nothing" in first.metadata["findings"][0]["text"]
     report = stored("report", first.content, event_type="advisor_insight", source=first.source, metadata=first.metadata)
     connection = shown(*planted, report)
     assert commands(connection) == []
@@ -166,4 +167,13 @@ def test_the_weekly_report_takes_the_place_of_the_last_and_is_left_out_where_not
     assert "orphans 2 (+1)" in second.content
     connection = shown(*HEALTHY)
     assert commands(connection) == []
+    connection.close()
+
+
+def test_the_weekly_report_waits_for_a_week_and_repeats_no_question() -> None:
+    connection = shown(*HEALTHY, vain(1), vain(2))
+    (command,) = commands(connection)
+    assert "asked in vain (2)" in command.content
+    assert "deploy" not in command.content
+    assert list(weekly.due(0, Reader(connection, START_US + 3 * DAY_US))) == []
     connection.close()
