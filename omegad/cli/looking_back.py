@@ -5,19 +5,16 @@ from argparse import Namespace
 import msgspec
 
 from omegad.cli.connection import Answer
-from omegad.cli.parameters import asked
-from omegad.cli.place import Place
-from omegad.cli.printing import moment, warn, warn_if_stale, write_json, write_more, write_table
+from omegad.cli.parameters import answered
+from omegad.cli.printing import moment, warn, write_more, write_table
 
 UNTOLD = frozenset({"type", "content_key", "text_hashes"})  # of an event's data: what tells a person nothing
 
 
-def timeline(arguments: Namespace, place: Place) -> int:
+@answered
+def timeline(answer: Answer, _arguments: Namespace) -> None:
     """Show the memories of the last days."""
-    answer = asked(arguments, place)
-    if arguments.json:
-        write_json(answer)
-    elif answer["days"]:
+    if answer["days"]:
         rows = [
             (day["day"], moment(memory["created_at"])[-5:], memory["memory_id"], memory["event_type"], memory["project"] or "-", memory["content"])
             for day in answer["days"]
@@ -28,20 +25,13 @@ def timeline(arguments: Namespace, place: Place) -> int:
         print("no memories")
     if answer["truncated"]:
         warn("there are older ones in these days; --limit shows more of them")
-    warn_if_stale(answer)
-    return 0
 
 
-def history(arguments: Namespace, place: Place) -> int:
+@answered
+def history(answer: Answer, arguments: Namespace) -> None:
     """Show the events of a memory's life."""
-    answer = asked(arguments, place)
-    if arguments.json:
-        write_json(answer)
-    else:
-        write_table(("POSITION", "WHEN", "WHAT", "BY", "DATA"), [_lived(event, arguments.memory_id) for event in answer["events"]])
-        write_more(answer)
-    warn_if_stale(answer)
-    return 0
+    write_table(("POSITION", "WHEN", "WHAT", "BY", "DATA"), [_lived(event, arguments.memory_id) for event in answer["events"]])
+    write_more(answer)
 
 
 def _lived(event: Answer, memory_id: str) -> tuple[object, ...]:
@@ -57,26 +47,20 @@ def _data(data: Answer, memory_id: str) -> str:
     return msgspec.json.encode(told).decode()
 
 
-def lessons(arguments: Namespace, place: Place) -> int:
+@answered
+def lessons(answer: Answer, _arguments: Namespace) -> None:
     """Show what was learned."""
-    answer = asked(arguments, place)
-    if arguments.json:
-        write_json(answer)
-    elif answer["lessons"]:
+    if answer["lessons"]:
         names = ("rating", "repeated", "retrieval_count", "memory_id", "event_type", "content")
         write_table(("RATING", "REPEATED", "FOUND", "ID", "TYPE", "CONTENT"), [[lesson[name] for name in names] for lesson in answer["lessons"]])
     else:
         print("no lessons")
-    warn_if_stale(answer)
-    return 0
 
 
-def reminders(arguments: Namespace, place: Place) -> int:
+@answered
+def reminders(answer: Answer, _arguments: Namespace) -> None:
     """Show the reminders that stand."""
-    answer = asked(arguments, place)
-    if arguments.json:
-        write_json(answer)
-    elif answer["reminders"]:
+    if answer["reminders"]:
         rows = [
             (moment(one["due"]), "due" if one["is_due"] else "", one["memory_id"], one["project"] or "-", one["content"])
             for one in answer["reminders"]
@@ -84,22 +68,16 @@ def reminders(arguments: Namespace, place: Place) -> int:
         write_table(("FROM", "", "ID", "PROJECT", "CONTENT"), rows)
     else:
         print("no reminders")
-    warn_if_stale(answer)
-    return 0
 
 
-def receipts(arguments: Namespace, place: Place) -> int:
+@answered
+def receipts(answer: Answer, _arguments: Namespace) -> None:
     """Show which memories were found by which queries."""
-    answer = asked(arguments, place)
-    if arguments.json:
-        write_json(answer)
-    elif answer["receipts"]:
+    if answer["receipts"]:
         write_table(("WHEN", "HOW", "QUERY", "RANK", "SCORE", "SESSION", "MEMORY"), [_shown(receipt) for receipt in answer["receipts"]])
         write_more(answer)
     else:
         print("no receipts")
-    warn_if_stale(answer)
-    return 0
 
 
 def _shown(receipt: Answer) -> tuple[object, ...]:
@@ -107,14 +85,9 @@ def _shown(receipt: Answer) -> tuple[object, ...]:
     return moment(receipt["at"]), receipt["how"], receipt["query_id"], receipt["rank"], score, receipt["session_id"] or "-", receipt["memory_id"]
 
 
-def sql(arguments: Namespace, place: Place) -> int:
+@answered
+def sql(answer: Answer, _arguments: Namespace) -> None:
     """Show what a SELECT finds."""
-    answer = asked(arguments, place)
-    if arguments.json:
-        write_json(answer)
-    else:
-        write_table(answer["columns"], [["NULL" if value is None else value for value in row] for row in answer["rows"]])
+    write_table(answer["columns"], [["NULL" if value is None else value for value in row] for row in answer["rows"]])
     if answer["truncated"]:
         warn("there are more rows: narrow the SELECT, or raise --limit")
-    warn_if_stale(answer)
-    return 0

@@ -5,7 +5,7 @@ from argparse import Namespace
 import msgspec
 
 from omegad.cli.connection import Answer
-from omegad.cli.parameters import asked
+from omegad.cli.parameters import answered, asked
 from omegad.cli.place import Place
 from omegad.cli.printing import cut, in_words, moment, one_line, painted, safe, warn, warn_if_stale, write_fields, write_json, write_more, write_table
 
@@ -70,12 +70,9 @@ def cells(memory: Answer) -> tuple[object, ...]:
     return memory["memory_id"], memory["event_type"], moment(memory["created_at"]), memory["project"] or "-", memory["content"]
 
 
-def get(arguments: Namespace, place: Place) -> int:
+@answered
+def get(memory: Answer, _arguments: Namespace) -> None:
     """Show one memory."""
-    memory = asked(arguments, place)
-    if arguments.json:
-        write_json(memory)
-        return 0
     unshown = {"content", "edges", "position", "stale_by", "metadata", *LISTS}
     fields = [(name, value) for name, value in memory.items() if name not in unshown and value is not False]
     fields += [(name, ", ".join(memory[name])) for name in LISTS]
@@ -87,19 +84,13 @@ def get(arguments: Namespace, place: Place) -> int:
         print()
         rows = [(edge["direction"], edge["edge_type"], f"{edge['weight']:.2f}", edge["memory_id"]) for edge in memory["edges"]]
         write_table(("EDGE", "TYPE", "WEIGHT", "ID"), rows)
-    warn_if_stale(memory)
-    return 0
 
 
-def list_all(arguments: Namespace, place: Place) -> int:
+@answered
+def list_all(answer: Answer, _arguments: Namespace) -> None:
     """List a page of memories."""
-    answer = asked(arguments, place)
-    if arguments.json:
-        write_json(answer)
-    elif answer["memories"]:
+    if answer["memories"]:
         write_table(("ID", "TYPE", "STORED", "PROJECT", "CONTENT"), [cells(memory) for memory in answer["memories"]])
     else:
         print("no memories")
-    if not arguments.json:
-        write_more(answer)
-    return 0
+    write_more(answer)

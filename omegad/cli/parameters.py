@@ -2,6 +2,8 @@
 
 import sys
 from argparse import Namespace
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import msgspec
@@ -9,6 +11,10 @@ import msgspec
 from omegad.cli.arguments import WrongUsage, methods
 from omegad.cli.connection import Answer, ask
 from omegad.cli.place import Place
+from omegad.cli.printing import warn_if_stale, write_json
+
+Show = Callable[[Answer, Namespace], None]
+Verb = Callable[[Namespace, Place], int]
 
 STDIN_BYTES_MAX = 1024 * 1024  # more than the daemon takes, so that it is the one to refuse it
 
@@ -18,6 +24,23 @@ def asked(arguments: Namespace, place: Place) -> Answer:
     parameters = methods()[arguments.method].get("parameters", ())
     given = {parameter["name"]: _value(parameter, getattr(arguments, parameter["name"], None)) for parameter in parameters}
     return ask(place, arguments.method, **given)
+
+
+def answered(show: Show) -> Verb:
+    """Return the verb that asks its method and shows people the answer, which programs get as it is."""
+
+    @wraps(show)
+    def verb(arguments: Namespace, place: Place) -> int:
+        answer = asked(arguments, place)
+        if arguments.json:
+            write_json(answer)
+        else:
+            show(answer, arguments)
+        if "stale_by" in answer:
+            warn_if_stale(answer)
+        return 0
+
+    return verb
 
 
 def _value(parameter: dict[str, Any], given: object) -> object:

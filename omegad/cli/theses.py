@@ -4,9 +4,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from omegad.cli.connection import Answer
-from omegad.cli.parameters import asked
-from omegad.cli.place import Place
-from omegad.cli.printing import moment, safe, warn, warn_if_stale, write_fields, write_json, write_table
+from omegad.cli.parameters import answered
+from omegad.cli.printing import moment, safe, warn, write_fields, write_table
 
 BARS = "▁▂▃▄▅▆▇█"
 LINE_COLUMNS = 60
@@ -18,12 +17,10 @@ def counts(thesis: Answer) -> str:
     return f"{thesis['for_count']} for, {thesis['against_count']} against, {thesis['echoes']} echoes"
 
 
-def list_all(arguments: Namespace, place: Place) -> int:
+@answered
+def list_all(answer: Answer, _arguments: Namespace) -> None:
     """List theses with how strongly each is believed."""
-    answer = asked(arguments, place)
-    if arguments.json:
-        write_json(answer)
-    elif answer["theses"]:
+    if answer["theses"]:
         rows = [
             (one["thesis_id"], one["standing"], f"{one['confidence']:.2f}", counts(one), one["domain"] or "-", one["statement"])
             for one in answer["theses"]
@@ -31,16 +28,11 @@ def list_all(arguments: Namespace, place: Place) -> int:
         write_table(("ID", "STANDING", "CONFIDENCE", "EVIDENCE", "DOMAIN", "STATEMENT"), rows)
     else:
         print("no theses")
-    warn_if_stale(answer)
-    return 0
 
 
-def get(arguments: Namespace, place: Place) -> int:
+@answered
+def get(thesis: Answer, _arguments: Namespace) -> None:
     """Show one thesis, its evidence, and its confidence over time."""
-    thesis = asked(arguments, place)
-    if arguments.json:
-        write_json(thesis)
-        return 0
     low, high = thesis["band"]
     told = thesis | {"band": f"{low:.2f} to {high:.2f}", "confidence": f"{thesis['confidence']:.2f} ({counts(thesis)})"}
     write_fields([(name, told[name]) for name in SHOWN])
@@ -59,8 +51,6 @@ def get(arguments: Namespace, place: Place) -> int:
             for one in thesis["evidence"]
         ]
         write_table(("EVIDENCE", "SIDE", "WEIGHT", "BY", "MEMORY"), evidence)
-    warn_if_stale(thesis)
-    return 0
 
 
 def _side(one: Answer) -> str:
@@ -74,12 +64,9 @@ def sparkline(shares: Sequence[float]) -> str:
     return "".join(BARS[min(int(share * len(BARS)), len(BARS) - 1)] for share in ends)
 
 
-def lint(arguments: Namespace, place: Place) -> int:
+@answered
+def lint(answer: Answer, _arguments: Namespace) -> None:
     """Show what should be looked at, and what settles it."""
-    answer = asked(arguments, place)
-    if arguments.json:
-        write_json(answer)
-        return 0
     if answer["findings"]:
         write_table(("RULE", "FINDING", "SETTLE IT BY"), [(one["rule"], one["text"], one["settle"]) for one in answer["findings"]])
     else:
@@ -88,19 +75,14 @@ def lint(arguments: Namespace, place: Place) -> int:
     write_fields([(name.replace("_", " "), str(value)) for name, value in answer["figures"].items()])
     if answer["total"] > len(answer["findings"]):
         warn(f"{answer['total'] - len(answer['findings'])} more: --limit shows them")
-    warn_if_stale(answer)
-    return 0
 
 
-def calibration(arguments: Namespace, place: Place) -> int:
+@answered
+def calibration(answer: Answer, _arguments: Namespace) -> None:
     """Show how what was held probable came out, and the curve."""
-    answer = asked(arguments, place)
-    if arguments.json:
-        write_json(answer)
-        return 0
     if answer["overall"] is None:
         print("nothing has come out yet")
-        return 0
+        return
     scores = [*answer["domains"], answer["overall"] | {"domain": "all"}]
     rows = [
         (one["domain"] or "-", one["n"], f"{one['brier']:.3f}", f"{one['brier_of_base_rate']:.3f}", f"{one['base_rate']:.0%}", verdict(one))
@@ -119,8 +101,6 @@ def calibration(arguments: Namespace, place: Place) -> int:
         for one in answer["overall"]["curve"]
     ]
     write_table(("HELD", "N", "SAID", "CAME TRUE", ""), curve)
-    warn_if_stale(answer)
-    return 0
 
 
 def verdict(score: Answer) -> str:

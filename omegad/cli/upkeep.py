@@ -3,28 +3,21 @@
 from argparse import Namespace
 
 from omegad.cli.connection import Answer, ask
-from omegad.cli.parameters import asked
+from omegad.cli.parameters import answered, asked
 from omegad.cli.place import Place
 from omegad.cli.printing import safe, warn_if_stale, write_json, write_table
 
 
-def compact(arguments: Namespace, place: Place) -> int:
+@answered
+def compact(answer: Answer, _arguments: Namespace) -> None:
     """Let a summary stand for each cluster of like memories."""
-    answer = asked(arguments, place)
-    if arguments.json:
-        write_json(answer)
-    else:
-        _show_clusters(answer)
-        print(f"{_would(answer)}supersede {answer['superseded']} memories by {len(answer['clusters'])} summaries")
-    return 0
+    _show_clusters(answer)
+    print(f"{_would(answer)}supersede {answer['superseded']} memories by {len(answer['clusters'])} summaries")
 
 
-def consolidate(arguments: Namespace, place: Place) -> int:
+@answered
+def consolidate(answer: Answer, _arguments: Namespace) -> None:
     """Record what has expired, promote what has proved itself, compact what accumulates."""
-    answer = asked(arguments, place)
-    if arguments.json:
-        write_json(answer)
-        return 0
     _show_clusters(answer["compacted"])
     rows = [(kind, safe(memory_id)) for kind in ("expired", "promoted", "flagged") for memory_id in answer[kind]]
     if rows:
@@ -34,7 +27,6 @@ def consolidate(arguments: Namespace, place: Place) -> int:
         f"{_would(answer)}record {len(answer['expired'])} expiries, promote {len(answer['promoted'])} memories and supersede"
         f" {compacted['superseded']} by {len(compacted['clusters'])} summaries; {len(answer['flagged'])} are rated badly and stay as they are"
     )
-    return 0
 
 
 def junk(arguments: Namespace, place: Place) -> int:
@@ -53,14 +45,10 @@ def junk(arguments: Namespace, place: Place) -> int:
     return 0
 
 
-def prune(arguments: Namespace, place: Place) -> int:
+@answered
+def prune(answer: Answer, _arguments: Namespace) -> None:
     """Drop the memories named."""
-    answer = asked(arguments, place)
-    if arguments.json:
-        write_json(answer)
-    else:
-        print(_pruned(answer))
-    return 0
+    print(_pruned(answer))
 
 
 def _pruned(answer: Answer) -> str:
