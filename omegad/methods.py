@@ -10,6 +10,7 @@ from omegad.commands import (
     embedding,
     lifecycle,
     lint,
+    message,
     profile,
     prune,
     reminder,
@@ -17,6 +18,7 @@ from omegad.commands import (
     session,
     skill,
     storing,
+    task,
     thesis,
     tool,
     upsert,
@@ -31,19 +33,23 @@ from omegad.queries import (
     graph,
     history,
     identity,
+    intents,
     junk,
     lessons,
     log,
     memory,
+    messages,
     receipts,
     reminders,
     search,
     sql,
     stale,
     system,
+    tasks,
     theses,
     timeline,
     views,
+    who,
 )
 from omegad.queries import lint as findings
 from omegad.queries import profile as facts
@@ -54,6 +60,7 @@ _DECLARING = (
     *(profile, reminder, briefing, facts, reminders, prune, skill),
     *(search, memory, timeline, lessons, stale, junk, history, graph, receipts, log, views, system, sql),
     *(identity, context, theses, calibration, findings),
+    *(task, tasks, message, messages, intents, who),
     calling,
 )
 

@@ -9,6 +9,10 @@ from omegad.projection import Projection
 from projections import (
     audit,
     conversations,
+    coord_intents,
+    coord_messages,
+    coord_snapshots,
+    coord_tasks,
     dismissals,
     edges,
     facts,
@@ -46,4 +50,8 @@ ALL: tuple[Projection, ...] = (
     facts,
     reminders,
     skills,
+    coord_tasks,
+    coord_messages,
+    coord_intents,
+    coord_snapshots,
 )

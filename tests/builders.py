@@ -43,6 +43,7 @@ from omegad.events.memory import (
     MemoryUnlinked,
     Relation,
 )
+from omegad.events.message import IntentAnnounced, MessageDelivered, MessagePosted
 from omegad.events.profile import ProfileUpdated
 from omegad.events.retrieval import MemoryQueried, Returned
 from omegad.events.session import (
@@ -57,6 +58,7 @@ from omegad.events.session import (
     TurnEnded,
 )
 from omegad.events.skill import SkillConfirmed, SkillImproved, SkillImproveFailed
+from omegad.events.task import TaskCreated
 from omegad.events.thesis import Side, ThesisEvidenced, ThesisStated
 from omegad.events.tool import ToolCalled
 from omegad.log import event_log
@@ -289,6 +291,25 @@ def skill_failed(skill: str = "gone", lesson: str = "retry", **changes: Any) -> 
 
 def skill_confirmed(*outcomes: Position) -> SkillConfirmed:
     return SkillConfirmed(outcomes=outcomes)
+
+
+def task_created(task_id: str = "task-1", title: str = "move billing", **changes: Any) -> TaskCreated:
+    known: dict[str, Any] = {"description": None, "priority": 3, "capability": None, "depends_on": ()}
+    return TaskCreated(task_id=task_id, title=title, **known | changes)
+
+
+def message_posted(message_id: str = "msg-1", text: str = "rebase first", **changes: Any) -> MessagePosted:
+    known: dict[str, Any] = {"to_session": None, "to_project": "/src/omegad", "memory_id": None, "expires_at": START_US + 86_400_000_000}
+    return MessagePosted(message_id=message_id, text=text, **known | changes)
+
+
+def message_delivered(*message_ids: str, intents_of: tuple[str, ...] = ()) -> MessageDelivered:
+    return MessageDelivered(message_ids=message_ids, intents_of=intents_of)
+
+
+def intent_announced(text: str = "split the ledger", *paths: str, **changes: Any) -> IntentAnnounced:
+    known: dict[str, Any] = {"paths": paths or ("src/ledger/*.py",), "expires_at": START_US + 3_600_000_000}
+    return IntentAnnounced(text=text, **known | changes)
 
 
 def erased(*positions: Position, reason: str = "asked for") -> PayloadErased:

@@ -4,6 +4,15 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
+from omegad.events.task import (
+    TaskCancelled,
+    TaskClaimed,
+    TaskCompleted,
+    TaskDependencyChanged,
+    TaskFailed,
+    TaskProgressed,
+    TaskReopened,
+)
 from omegad.events.thesis import Outcome, Side, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised
 from omegad.log.event import Event
 from tests.builders import (
@@ -16,7 +25,10 @@ from tests.builders import (
     evolved,
     excerpt,
     expired,
+    intent_announced,
     linked,
+    message_delivered,
+    message_posted,
     promoted,
     queried,
     rated,
@@ -24,17 +36,30 @@ from tests.builders import (
     relations,
     repeated,
     restored,
+    session_ended,
     skill_confirmed,
     skill_failed,
     skill_improved,
     stored,
     superseded,
+    task_created,
     thesis_stated,
     tool_called,
     unlinked,
 )
 
 Step = tuple[int, int, int]
+TASK_CHANGES: tuple[Callable[[str, str], Event], ...] = (
+    lambda task_id, other: TaskClaimed(task_id=task_id, owner=other, taken_from=None, reason=None),
+    lambda task_id, _: TaskProgressed(task_id=task_id, progress="half"),
+    lambda task_id, _: TaskCompleted(task_id=task_id, result="done"),
+    lambda task_id, _: TaskFailed(task_id=task_id, reason="no"),
+    lambda task_id, _: TaskCancelled(task_id=task_id, reason="not wanted"),
+    lambda task_id, other: TaskReopened(task_id=task_id, reason="session ended", owner=other, checkpoint_id="mem-0"),
+    lambda task_id, other: TaskDependencyChanged(task_id=task_id, depends_on=other, is_dropped=False),
+    lambda task_id, other: TaskDependencyChanged(task_id=task_id, depends_on=other, is_dropped=True),
+)
+DEPENDING = 6
 
 
 class History:
@@ -47,6 +72,7 @@ class History:
         self._text: dict[str, str] = {}
         self._theses: dict[str, int] = {}
         self._evidence: list[tuple[str, str]] = []
+        self._tasks = 0
 
     def step(self, step: Step) -> None:
         """Let something happen, where it can: which of the kinds, and to what, is for the numbers to say."""
@@ -188,6 +214,23 @@ class History:
         if other % 2:
             self.events.append(skill_confirmed(len(self.events), other))
 
+    def _task(self, one: int, _other: int) -> None:
+        waits_for = (f"task-{one % self._tasks}",) if self._tasks else ()
+        self.events.append(task_created(f"task-{self._tasks}", priority=one % 5 + 1, depends_on=waits_for))
+        self._tasks += 1
+
+    def _work(self, one: int, other: int) -> None:
+        if self._tasks:
+            change = TASK_CHANGES[other % len(TASK_CHANGES)]
+            self.events.append(change(f"task-{one % self._tasks}", f"{'task' if other >= DEPENDING else 'session'}-{one // 2 % self._tasks}"))
+
+    def _say(self, one: int, other: int) -> None:
+        said = (message_posted(f"msg-{len(self.events)}", expires_at=one * 10**15), message_delivered(f"msg-{one}"), intent_announced(f"do {one}"))
+        self.events.append(said[other % 3])
+
+    def _end(self, _one: int, _other: int) -> None:
+        self.events.append(session_ended())
+
     def _erase(self, one: int, _other: int) -> None:
         self.events.append(erased(one + 1))
 
@@ -197,6 +240,7 @@ _KINDS: tuple[Callable[[History, int, int], None], ...] = (
     *(History._delete, History._expire, History._restore, History._rate, History._promote, History._link, History._unlink),
     *(History._query, History._call, History._skill, History._erase),
     *(History._state, History._weigh, History._weigh, History._retract, History._revise, History._predict, History._resolve),
+    *(History._task, History._work, History._say, History._end),
 )
 
 STEPS = st.lists(st.tuples(st.integers(0, len(_KINDS) - 1), st.integers(0, 9), st.integers(0, 9)), max_size=40)

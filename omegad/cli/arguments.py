@@ -12,7 +12,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from omegad import __version__
-from omegad.cli.verbs import ALL, GROUPS, WITHOUT_VERB, Option, Verb
+from omegad.cli.verb import Option, Verb
+from omegad.cli.verbs import ALL, GROUPS, WITHOUT_VERB
 
 if TYPE_CHECKING:
     Verbs = SubParsers[ArgumentParser]
@@ -35,6 +36,7 @@ The daemon is started when a verb needs it. OMEGAD_HOME or --home says where its
 """
 
 SINGULAR = {"event_types": "event-type", "edge_types": "edge-type", "tags": "tag", "memory_ids": "memory-id"}
+SINGULAR |= {"statuses": "status", "paths": "path", "capabilities": "capability"}
 ALIASES = {"event_type": ("--type",), "event_types": ("--type",)}
 FOR_PROGRAMS = frozenset({"progress_token"})
 METAVAR = {"integer": "N", "number": "X", "json": "JSON"}

@@ -1,25 +1,19 @@
 """The verbs about the daemon itself: serve, start, stop, status; and what is said where no verb is given."""
 
-import sys
-import time
 from argparse import Namespace
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, NoReturn
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from omegad import __version__, config
 from omegad.cli import starting
-from omegad.cli.arguments import WrongUsage
-from omegad.cli.connection import Answer, ask, connected
+from omegad.cli.connection import Answer, ask
 from omegad.cli.place import Place
-from omegad.cli.printing import console, duration, grid, is_terminal, safe, size, table, warn, write_fields, write_json, write_table
+from omegad.cli.printing import duration, grid, safe, size, table, warn, write_fields, write_json, write_table
+from omegad.cli.watching import watch
 from omegad.errors import OmegadError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-WATCH_S = 1.0
 VIEW_HEADER = ("VIEW", "STATE", "POSITION", "LAG")
 BEGINNING = """
 To begin with:
@@ -84,7 +78,7 @@ def status(arguments: Namespace, place: Place) -> int:
     """Show how the daemon is."""
     answer = ask(place, "system.status")
     if arguments.watch:
-        return _watch(arguments, place)
+        watch(arguments, place, {}, _drawn)
     if arguments.json:
         write_json(answer)
         return 0
@@ -94,25 +88,6 @@ def status(arguments: Namespace, place: Place) -> int:
     for trouble in answer["degraded"]:
         warn(trouble)
     return 0
-
-
-def _watch(arguments: Namespace, place: Place) -> NoReturn:
-    """Show how the daemon is every second, until interrupted; the daemon's end raises `NoDaemon`."""
-    with connected(place) as client, ExitStack() as stack:
-        live = None
-        if not arguments.json:
-            if not is_terminal(sys.stdout):
-                raise WrongUsage("--watch draws on a terminal; --json prints a line each second")
-            from rich.live import Live  # noqa: PLC0415  no other verb needs it
-
-            live = stack.enter_context(Live(console=console(), auto_refresh=False))
-        while True:
-            answer = client.call("system.status")
-            if live:
-                live.update(_drawn(answer), refresh=True)
-            else:
-                print(msgspec.json.encode(answer).decode(), flush=True)
-            time.sleep(WATCH_S)
 
 
 def _drawn(answer: Answer) -> "RenderableType":

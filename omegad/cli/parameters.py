@@ -21,9 +21,13 @@ STDIN_BYTES_MAX = 1024 * 1024  # more than the daemon takes, so that it is the o
 
 def asked(arguments: Namespace, place: Place) -> Answer:
     """Return what the verb's method answers to all that was given. Raises `WrongUsage` for what is not of its kind."""
-    parameters = methods()[arguments.method].get("parameters", ())
-    given = {parameter["name"]: _value(parameter, getattr(arguments, parameter["name"], None)) for parameter in parameters}
-    return ask(place, arguments.method, **given)
+    return ask(place, arguments.method, **parameters(arguments))
+
+
+def parameters(arguments: Namespace) -> dict[str, object]:
+    """Return all that was given to the verb's method, None for what was left out. Raises `WrongUsage` for what is not of its kind."""
+    known = methods()[arguments.method].get("parameters", ())
+    return {parameter["name"]: _value(parameter, getattr(arguments, parameter["name"], None)) for parameter in known}
 
 
 def answered(show: Show) -> Verb:

@@ -4,44 +4,21 @@ What a verb of a method takes, and how it is explained, comes from the method. O
 becoming `omegad tool record`, and its answer is printed field by field.
 """
 
-from typing import Literal, NamedTuple
+from omegad.cli.verb import Option, Verb
 
-
-class Option(NamedTuple):
-    """What a verb takes that is no parameter of a method."""
-
-    name: str
-    about: str
-    kind: Literal["text", "integer", "flag"] = "text"
-    is_given: bool = False
-    """Whether it stands for itself, without a dash."""
-    is_many: bool = False
-    """Whether it may be given any number of times."""
-    default: str | None = None
-    into: str = ""
-
-
-class Verb(NamedTuple):
-    """A verb: its words, the function that does it, the method it asks, if it does, and what goes beyond that method."""
-
-    words: str
-    by: str
-    method: str = ""
-    about: str = ""
-    given: tuple[str, ...] | None = None
-    """The parameters that stand for themselves; those that are required, where nothing is said."""
-    options: tuple[Option, ...] = ()
-    examples: tuple[str, ...] = ()
-
+WATCH = Option("watch", "go on showing it, every second, until interrupted", "flag")
 
 GROUPS = {
     "context": "Put together what an agent should have before it",
     "identity": "Say who the agent is, and for whom it works, in files that every context begins with",
+    "intent": "Say what a session is about to do, and see what others are",
+    "message": "Leave messages for agents, and list them",
     "system": "Ask the service about itself",
     "skill": "Note what was learned about skills",
+    "task": "Put down, take and settle the tasks that agents share",
     "tool": "Record what agents do with their tools",
     "tools": "List and call the tools that agents are given",
-    "session": "Brief an agent as at the beginning of its session",
+    "session": "Brief an agent as at the beginning of its session, and show which are open",
     "profile": "Show and set what is known of the person",
     "reminder": "Set, list and dismiss reminders",
     "memory": "Change what is remembered, relate memories, and look back on their lives",
@@ -63,7 +40,7 @@ DAEMON = (
         "daemon.status",
         "system.status",
         about="Show how the daemon is: log, views, model, and whatever is not as it should be",
-        options=(Option("watch", "go on showing it, every second, until interrupted", "flag"),),
+        options=(WATCH,),
         examples=("omegad status --watch", "omegad status --no-spawn --json"),
     ),
 )
@@ -251,6 +228,18 @@ LINT = (
     ),
 )
 
+COORDINATION = (
+    Verb("who", "coordination.who", "session.who", options=(WATCH,), examples=("omegad who --watch", "omegad who --project shop --json")),
+    Verb("tasks", "coordination.tasks", "task.list", options=(WATCH,), examples=("omegad tasks", "omegad tasks --status failed --project shop")),
+    Verb("task create", "sentences.say", "task.create", examples=('omegad task create "Move billing to PostgreSQL 17" --project shop --priority 4',)),
+    Verb("task next", "coordination.take", "task.next"),
+    Verb("task complete", "sentences.say", "task.complete", examples=("omegad task complete task-0f2c7f4e9a0b --result 'runs on 17'",)),
+    Verb("task reopen", "sentences.say", "task.reopen", examples=('omegad task reopen task-0f2c7f4e9a0b "its agent is gone"',)),
+    Verb("task depend", "sentences.say", "task.depend", examples=("omegad task depend task-0f2c7f4e9a0b task-4d1e8c6d5a4b",)),
+    Verb("message send", "sentences.say", "message.send", examples=('omegad message send "Stop at the migration" --to-project shop',)),
+    Verb("message list", "coordination.messages", "message.list"),
+)
+
 OPERATING = (
     Verb(
         "log",
@@ -334,7 +323,7 @@ OPERATING = (
     ),
 )
 
-ALL = (*DAEMON, *MCP, *MEMORIES, *AUDIT, *MEMORY, *IDENTITY, *OPERATING, *THESES, *LINT)
+ALL = (*DAEMON, *MCP, *MEMORIES, *AUDIT, *MEMORY, *IDENTITY, *COORDINATION, *OPERATING, *THESES, *LINT)
 
 WITHOUT_VERB = frozenset(
     {"hook.dispatch", "identity.record", "log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"}

@@ -25,10 +25,21 @@ from omegad.events.memory import (
     MemorySuperseded,
     MemoryUnlinked,
 )
+from omegad.events.message import IntentAnnounced, MessageDelivered, MessagePosted
 from omegad.events.profile import ProfileUpdated
 from omegad.events.retrieval import MemoryQueried
 from omegad.events.session import MemorySurfaced, PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
 from omegad.events.skill import SkillConfirmed, SkillImproved, SkillImproveFailed
+from omegad.events.task import (
+    TaskCancelled,
+    TaskClaimed,
+    TaskCompleted,
+    TaskCreated,
+    TaskDependencyChanged,
+    TaskFailed,
+    TaskProgressed,
+    TaskReopened,
+)
 from omegad.events.thesis import (
     MemoryRippled,
     ThesisEvidenced,
@@ -82,6 +93,17 @@ AnyEvent = (
     | SkillImproved
     | SkillImproveFailed
     | SkillConfirmed
+    | TaskCreated
+    | TaskClaimed
+    | TaskProgressed
+    | TaskCompleted
+    | TaskFailed
+    | TaskCancelled
+    | TaskReopened
+    | TaskDependencyChanged
+    | MessagePosted
+    | MessageDelivered
+    | IntentAnnounced
     | PayloadErased
 )
 

@@ -25,6 +25,7 @@ from omegad.events.skill import SkillConfirmed
 from omegad.events.tool import ToolCalled
 from omegad.hooks import hosts, surfacing
 from omegad.hooks.hosts import Hook
+from omegad.hooks.messages import news
 from omegad.hooks.pushes import CheckedPush, checked
 from omegad.hooks.surfacing import Shown
 from omegad.log.decision import Decision
@@ -155,7 +156,7 @@ def dispatch(command: DispatchHook, prepared: PreparedHook | None, state: Decisi
     hook = prepared.hook
     happened = _happened(prepared, state)
     is_over = command.answer_within_ms is not None and now_us - (prepared.occurred_at or now_us) > command.answer_within_ms * 1_000
-    words, surfaced = ("", []) if is_over or command.is_spooled else _answered(prepared, state)
+    words, surfaced = ("", []) if is_over or command.is_spooled else _answered(prepared, state, now_us)
     events = [*([happened] if happened else []), *checked(command.pushes, hook, prepared.delivery), *surfaced]
     new = (
         NewEvent(event=event, session_id=hook.session_id or None, project=prepared.project, occurred_at=prepared.occurred_at, follows=place > 0)
@@ -164,7 +165,7 @@ def dispatch(command: DispatchHook, prepared: PreparedHook | None, state: Decisi
     return Decision(events=tuple(new), answer=HookAnswer(stdout=words))
 
 
-def _answered(prepared: PreparedHook, state: DecisionState) -> tuple[str, list[Event]]:
+def _answered(prepared: PreparedHook, state: DecisionState, now_us: int) -> tuple[str, list[Event]]:
     """Return what the host reads, and the events of what that tells its agent; what was told meanwhile is not told again."""
     hook, (shown, due, moment) = prepared.hook, prepared.told
     words, surfaced = list[str](), list[Event]()
@@ -178,6 +179,9 @@ def _answered(prepared: PreparedHook, state: DecisionState) -> tuple[str, list[E
     if shown is not None and not _is_told(hook, shown, state):
         words.append(shown.text)
         surfaced += _surfaced(prepared.query_id, shown)
+    if heard := news(hook, prepared.project, state, now_us):
+        words.append(heard.text)
+        surfaced.append(heard.event)
     answer = hosts.answer(hook, "\n".join(words))
     return answer, surfaced if answer else []
 

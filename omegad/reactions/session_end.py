@@ -1,4 +1,4 @@
-"""What a session leaves behind: what it used is rated, what it learned by failing is stored, and where it stood is a checkpoint.
+"""What a session leaves behind: what it used is rated, what it learned by failing is stored, where it stood is a checkpoint, its tasks are open.
 
 All is read as of the session's end, so that it comes to the same however often it is asked. An end that follows another looks at what happened
 between them. Before its context is compacted, where it stands is a checkpoint, too, in whose place the next one comes.
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from omegad.commands.command import Command
 from omegad.commands.lifecycle import RateMemory
 from omegad.commands.store import SUPERSEDES_MAX, StoreMemory
+from omegad.commands.task import ReleaseTasks
 from omegad.events.session import SessionCompacted, SessionEnded
 from omegad.log.event import RecordedEvent
 from omegad.queries import session
@@ -46,7 +47,7 @@ class Learning(NamedTuple):
 
 
 def react(recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
-    """Rate, learn, and write the checkpoint."""
+    """Rate, learn, write the checkpoint, and open the session's tasks again."""
     assert isinstance(recorded.event, SessionEnded | SessionCompacted)
     session_id, position, after = recorded.session_id or "", recorded.position, recorded.event.after
     calls = session.calls(reader.connection, session_id, position)
@@ -55,6 +56,9 @@ def react(recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
             yield RateMemory(memory_id=memory_id, rating="helpful", reason="retrieval_used")
         yield from _learned(recorded, calls, after)
     yield from _checkpoint(recorded, reader, calls, after)
+    if isinstance(recorded.event, SessionEnded):
+        # Last, so that whoever takes a task up is told of the checkpoint just written.
+        yield ReleaseTasks(session_id=session_id, before=position, reason=f"session ended: {recorded.event.reason or 'it did not say why'}")
 
 
 def _learned(recorded: RecordedEvent, calls: Sequence[Call], after: int) -> Iterator[StoreMemory]:

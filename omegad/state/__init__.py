@@ -5,18 +5,20 @@ To add one: write its file, its test, its name in `ALL`, and its reader in `Deci
 """
 
 from omegad.projection import Projection
-from omegad.state import hooks, memories, reminders, skills, theses, tool_calls
+from omegad.state import hooks, memories, messages, reminders, skills, tasks, theses, tool_calls
 from omegad.state.hooks import AgentSessionState, Hooks
 from omegad.state.memories import Memories, MemoryState
+from omegad.state.messages import Messages
 from omegad.state.reminders import Reminders
 from omegad.state.skills import Skills
+from omegad.state.tasks import Tasks, TaskState
 from omegad.state.theses import Theses, ThesisState
 from omegad.state.tool_calls import ToolCalls, ToolCallState
 from omegad.storage.driver import Connection
 
-__all__ = ["ALL", "AgentSessionState", "DecisionState", "MemoryState", "ThesisState", "ToolCallState"]
+__all__ = ["ALL", "AgentSessionState", "DecisionState", "MemoryState", "TaskState", "ThesisState", "ToolCallState"]
 
-ALL: tuple[Projection, ...] = (memories, tool_calls, hooks, theses, reminders, skills)
+ALL: tuple[Projection, ...] = (memories, tool_calls, hooks, theses, reminders, skills, tasks, messages)
 
 
 class DecisionState:
@@ -42,3 +44,5 @@ class DecisionState:
         self.has_counted = theses.has_counted
         self.is_told = Reminders(connection).is_told
         self.untold_skills = Skills(connection).untold
+        self.tasks = Tasks(connection)
+        self.messages = Messages(connection)

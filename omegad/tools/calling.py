@@ -9,14 +9,15 @@ from msgspec import Meta
 from omegad.errors import Invalid, NotFound, OmegadError
 from omegad.method import ServiceMethod
 from omegad.queries.query import Request
-from omegad.tools import finding, memory, protocol, remembering, thesis, upkeep
+from omegad.tools import coordinating, finding, memory, protocol, remembering, thesis, upkeep
 from omegad.tools.tool import Arguments, Ask, Fields, Reply, Session, Tool, Word
 
-_DECLARING = (remembering, finding, memory, upkeep, protocol, thesis)
+_DECLARING = (remembering, finding, memory, upkeep, protocol, thesis, coordinating)
 TOOLS: dict[str, Tool] = {tool.name: tool for module in _DECLARING for tool in module.TOOLS}
 """Every tool by its name."""
 
 _OF_A_MEMORY = re.compile(r"\bmemory\.(edit|delete|supersede|restore|rate|promote|link|unlink|similar|traverse|history|get)\b")
+_OF_A_TASK = re.compile(r"\btask\.(list|claim)\b")
 _NULL = {"type": "null"}
 _UNTOLD = frozenset({"title", "additionalProperties", "maxItems", "maxLength", "maxProperties", "minLength"})
 """Words of JSON Schema that cost more than they say."""
@@ -98,6 +99,7 @@ def _read(tool: Tool, arguments: Fields) -> Arguments:
 def _for_agents(text: str) -> str:
     """Name the tools where methods are named."""
     text = _OF_A_MEMORY.sub(r'omega_memory(action="\1")', text)
+    text = _OF_A_TASK.sub(r'omega_coord(action="task_\1")', text).replace("`omegad who`", 'omega_coord(action="who")')
     for name, tool in (("`omegad query`", "omega_query"), ("memory.query", "omega_query"), ("memory.store", "omega_store")):
         text = text.replace(name, tool)
     return text

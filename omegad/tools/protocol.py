@@ -28,7 +28,9 @@ topics) or supersedes (takes the place of what is outdated). Not for session_sum
 - Medium risk (shared modules, dependencies): omega_query for constraints and decisions first.
 - High risk (architecture, migrations, deletions, releases): omega_query(event_types=["constraint", "decision"]), then for architecture and design \
 decisions omega_reflect(action="evolution", topic=<domain>) to see how understanding has changed and which approaches were abandoned; \
-omega_checkpoint before you begin.""",
+omega_checkpoint before you begin.
+- Beside other agents: omega_coord(action="who"); announce larger changes with action="intent" and their paths; take shared work with \
+action="task_next", and end it with task_done or task_fail.""",
     "consultation": """\
 - Consult {other} when stuck for ten minutes, after three approaches that failed, for architecture decisions, debugging dead ends and \
 unfamiliar domains.

@@ -38,6 +38,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("omega_stats", {}),
     ("omega_reflect", {"action": "evolution", "topic": "deploys"}),
     ("omega_thesis", {"action": "state", "statement": "blue-green deploys stay cheap enough", "domain": "operations", "probability": 0.8}),
+    ("omega_coord", {"action": "task_create", "text": "move billing"}),
 )
 
 

@@ -5,6 +5,15 @@ import pytest
 import projections
 from omegad.events.git import CheckedRef
 from omegad.events.lint import FindingDismissed
+from omegad.events.task import (
+    TaskCancelled,
+    TaskClaimed,
+    TaskCompleted,
+    TaskDependencyChanged,
+    TaskFailed,
+    TaskProgressed,
+    TaskReopened,
+)
 from omegad.events.thesis import Effect, MemoryRippled, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised, Touch
 from omegad.log.event import Event
 from omegad.projection import Projection
@@ -19,7 +28,10 @@ from tests.builders import (
     excerpt,
     expired,
     identity_changed,
+    intent_announced,
     linked,
+    message_delivered,
+    message_posted,
     profile_updated,
     promoted,
     prompt_submitted,
@@ -41,6 +53,7 @@ from tests.builders import (
     subagent_ended,
     superseded,
     surfaced,
+    task_created,
     thesis_stated,
     tool_called,
     turn_ended,
@@ -98,9 +111,24 @@ LOG: tuple[Event, ...] = (
     skill_improved(),
     skill_failed(),
     skill_confirmed(44),
+    task_created("task-1", description="dump, restore", priority=4, capability="database"),
+    task_created("task-2", depends_on=("task-1",)),
+    TaskDependencyChanged(task_id="task-1", depends_on="task-3", is_dropped=False),
+    TaskDependencyChanged(task_id="task-1", depends_on="task-3", is_dropped=True),
+    TaskClaimed(task_id="task-1", owner="s-2", taken_from="s-1", reason="silent"),
+    TaskProgressed(task_id="task-1", progress="half"),
+    TaskReopened(task_id="task-1", reason="session ended", owner="s-2", checkpoint_id="c"),
+    TaskCompleted(task_id="task-1", result="done"),
+    TaskFailed(task_id="task-2", reason="no disk"),
+    TaskCancelled(task_id="task-2", reason="not wanted"),
+    message_posted(memory_id="a"),
+    message_delivered("msg-1", intents_of=("s-2",)),
+    intent_announced(),
+    intent_announced("and the exporter", "src/export.py"),
 )
 ALONE: dict[str, tuple[Event, ...]] = {
     "reminders": (stored("e", "rotate the keys", event_type="reminder", referenced_at=1_767_225_600_000_000), surfaced("e", how="reminder")),
+    "coord_snapshots": (stored("e", "half of it is done", event_type="checkpoint"),),
 }
 """What only one view tells from the rest."""
 
@@ -123,7 +151,11 @@ PINNED: dict[str, tuple[int, str]] = {
     "ripples": (1, "a2aa8ce2f2de5865a5e5c14f71ea4510"),
     "conversations": (2, "d71feee5071ec1172b90f0bbe4a1c17b"),
     "facts": (1, "89876e84b3e52e70fd8685030b387adc"),
-    "reminders": (1, "98363d5a8b5a4454c98eb8745b273346"),
+    "reminders": (1, "1df2b2d086ca54055bcb37a97fa803d2"),
+    "coord_tasks": (1, "5b251780a32791f63769ff3d7ec616da"),
+    "coord_messages": (1, "fd81641f595558a0c26710ca37c11e43"),
+    "coord_intents": (1, "fe023a26700df999b0f85a736ba9dd47"),
+    "coord_snapshots": (1, "d1dbed6b73e26f35ef78bbe36a345de5"),
 }
 
 

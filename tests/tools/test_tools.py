@@ -11,8 +11,9 @@ from omegad.config import Config, Paths
 from tests.builders import START_US, Caller, FakeClock, Served, served
 
 SHOP, OTHER = "/src/shop", "/src/other"
-MORE = {"omega_thesis"}  # beside the thirteen
+MORE = {"omega_thesis", "omega_coord"}  # beside the thirteen
 LIST_BYTES_MAX = 8_000  # about 2,100 tokens of every session
+COORD_BYTES_MAX = 1_000
 DAY_US = 86_400_000_000
 
 
@@ -54,6 +55,8 @@ async def test_the_list_of_tools_is_short_and_every_tool_is_an_object_of_describ
         core = [tool for tool in tools if tool["name"] not in MORE]
         assert len(msgspec.json.encode(core)) <= LIST_BYTES_MAX
         assert (len(core), len(tools)) == (13, 13 + len(MORE))
+        (coord,) = (tool for tool in tools if tool["name"] == "omega_coord")
+        assert len(msgspec.json.encode(coord)) <= COORD_BYTES_MAX
         for tool in tools:
             assert tool["description"]
             assert tool["input_schema"]["type"] == "object"
@@ -126,6 +129,44 @@ async def test_the_profile_keeps_one_value_for_each_key_and_holds_in_every_proje
         assert "editor: helix" in await Agent(it.caller, OTHER).call("omega_welcome")
         await agent.call("omega_profile", action="update", update={"editor": None})
         assert (await agent.call("omega_profile"))["facts"] == {"tests": "pytest"}
+
+
+async def test_agents_share_tasks_messages_and_intents(paths: Paths, clock: FakeClock) -> None:
+    async with agents(paths, clock) as (it, _):
+        one, two = Agent(it.caller, "shop", "s-1"), Agent(it.caller, "shop", "s-2")
+
+        async def coord(agent: Agent, action: str, **more: Any) -> Any:
+            return await agent.call("omega_coord", action=action, **more)
+
+        for session_id in ("s-1", "s-2"):
+            said = {"session_id": session_id, "cwd": SHOP, "hook_event_name": "SessionStart"}
+            await it.caller.call("hook.dispatch", event="SessionStart", payload=said)
+        first = (await coord(one, "task_create", text="dump", details="all of it", priority=5))["id"]
+        second = (await coord(one, "task_create", text="restore", depends_on=[first]))["id"]
+        assert await coord(two, "task_next") == {"id": first, "title": "dump", "description": "all of it"}
+        assert (await coord(one, "task_next")) == {"id": None}
+        assert "s-2" in (await one.answer("omega_coord", action="task_done", id=first))["content"][0]["text"]
+        await coord(two, "task_progress", id=first, text="half")
+        listed = (await coord(one, "task_list"))["tasks"]
+        assert [(task["id"], task.get("owner"), task.get("waits_for"), task.get("progress")) for task in listed] == [
+            (first, "s-2", None, "half"),
+            (second, None, [first], None),
+        ]
+        assert (await coord(one, "task_claim", id=first, text="it is stuck"))["progress"] == "half"
+        await coord(one, "task_done", id=first)
+        assert (await coord(two, "task_claim", id=second))["id"] == second
+        assert (await coord(two, "task_fail", id=second, text="no disk"))["status"] == "failed"
+        handed = (await one.call("omega_checkpoint", task="dump", handoff=True))["memory_id"]
+        await coord(one, "send", text="yours now", to="s-2", id=handed)
+        await coord(one, "send", text="for all")
+        assert [(m["text"], m.get("memory_id")) for m in (await coord(two, "inbox"))["messages"]] == [("for all", None), ("yours now", handed)]
+        await coord(one, "intent", text="split it", paths=["src"])
+        assert [(met["session"], met["text"]) for met in (await coord(two, "intent", text="join it", paths=["src/a.py"]))["meets"]] == [
+            ("s-1", "split it")
+        ]
+        await it.caught_up()
+        who = {one["session"]: one for one in (await coord(two, "who"))["sessions"]}
+        assert (who["s-1"]["on"], who["s-2"]["is_you"]) == (["split it"], True)
 
 
 @pytest.mark.parametrize(
@@ -232,6 +273,8 @@ async def test_a_long_memory_is_one_line_until_it_is_asked_for(paths: Paths, clo
         ("omega_remind", {"action": "add", "content": "x", "due": "soon"}, "2026-01-31"),
         ("omega_reflect", {"action": "evolution"}, "topic"),
         ("omega_profile", {"action": "update"}, "update"),
+        ("omega_coord", {"action": "send"}, "text"),
+        ("omega_coord", {"action": "task_claim", "id": "task-0"}, "task-0"),
     ],
 )
 async def test_what_goes_wrong_is_an_answer_that_says_what_to_do(

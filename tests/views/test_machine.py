@@ -49,6 +49,14 @@ class Told(NamedTuple):
     ends_us: float = float("inf")
 
 
+class Shared(NamedTuple):
+    """What clients know of a task."""
+
+    status: str
+    owner: str | None
+    waits_for: tuple[str, ...]
+
+
 class Home(RuleBasedStateMachine):
     """A home with a paper model, and what its clients were told."""
 
@@ -62,6 +70,7 @@ class Home(RuleBasedStateMachine):
         self.active: dict[str, Told] = {}
         self.hidden: dict[str, Told] = {}
         self.requests: set[str] = set()
+        self.tasks: dict[str, Shared] = {}
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.runner.run(work)
@@ -251,6 +260,35 @@ class Home(RuleBasedStateMachine):
     def call_a_tool(self, tool_use_id: str) -> None:
         first = self.call("tool.record", session_id="s", tool_name="Bash", tool_use_id=tool_use_id)
         assert self.call("tool.record", session_id="s", tool_name="Bash", tool_use_id=tool_use_id) == first
+
+    @rule(data=st.data())
+    def put_down_a_task(self, data: st.DataObject) -> None:
+        waits_for = data.draw(st.lists(st.sampled_from(sorted(self.tasks)), max_size=2)) if self.tasks else []
+        task_id = self.call("task.create", title="do it", depends_on=waits_for)["task_id"]
+        self.tasks[task_id] = Shared("open", None, tuple(waits_for))
+
+    @rule(session_id=st.sampled_from(["s", "other"]))
+    def take_the_next_task(self, session_id: str) -> None:
+        done = {task_id for task_id, known in self.tasks.items() if known.status == "completed"}
+        ready = (task_id for task_id, known in self.tasks.items() if known.status == "open" and done.issuperset(known.waits_for))
+        taken = self.call("task.next", session_id=session_id)["task_id"]
+        assert taken == next(ready, None)
+        if taken:
+            self.tasks[taken] = self.tasks[taken]._replace(status="claimed", owner=session_id)
+
+    @rule(data=st.data(), session_id=st.sampled_from(["s", "other"]), settled=st.sampled_from(["completed", "failed"]))
+    def settle_a_task(self, data: st.DataObject, session_id: str, settled: str) -> None:
+        if self.tasks:
+            task_id = data.draw(st.sampled_from(sorted(self.tasks)))
+            known = self.tasks[task_id]
+            method, more = ("task.complete", {}) if settled == "completed" else ("task.fail", {"reason": "no"})
+            try:
+                self.call(method, task_id=task_id, session_id=session_id, **more)
+            except Refused:
+                assert (known.status, known.owner) != ("claimed", session_id)
+            else:
+                assert (known.status, known.owner) == ("claimed", session_id)
+                self.tasks[task_id] = known._replace(status=settled)
 
     @rule(text=st.sampled_from(QUESTIONS), mode=st.sampled_from(["hybrid", "semantic", "keyword", "phrase"]))
     def ask(self, text: str, mode: str) -> None:

@@ -1,0 +1,47 @@
+"""What sessions said that they would do."""
+
+from collections.abc import Iterator
+
+from omegad.events.message import IntentAnnounced
+from omegad.events.session import SessionEnded
+from omegad.log.event import RecordedEvent
+from omegad.projection import Statement, to_json
+from omegad.times import rfc3339
+
+NAME = "coord_intents"
+VERSION = 1
+EVENTS = (IntentAnnounced, SessionEnded)
+
+SCHEMA = """
+CREATE TABLE coord_intents (
+    id         INTEGER PRIMARY KEY, -- position of intent.announced
+    session_id TEXT NOT NULL,
+    project    TEXT,
+    text       TEXT NOT NULL,
+    paths      TEXT NOT NULL,       -- JSON array
+    status     TEXT NOT NULL,       -- current (until expires_us), replaced by a later one, or ended with the session
+    created_at TEXT NOT NULL,
+    expires_us INTEGER NOT NULL     -- microseconds since 1970
+) STRICT;
+CREATE INDEX coord_intents_current ON coord_intents (session_id) WHERE status = 'current';
+"""
+INDEXES = """
+CREATE INDEX coord_intents_by_project ON coord_intents (project, id) WHERE status = 'current';
+"""
+CANONICAL = ("SELECT * FROM coord_intents ORDER BY id",)
+
+_OVER = "UPDATE coord_intents SET status = ? WHERE session_id = ? AND status = 'current'"
+_ANNOUNCED = "INSERT INTO coord_intents VALUES (?, ?, ?, ?, ?, 'current', ?, ?)"
+
+
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
+    session_id = recorded.session_id or ""
+    match recorded.event:
+        case IntentAnnounced(text=text, paths=paths, expires_at=expires_at):
+            yield Statement(_OVER, ("replaced", session_id))
+            values = (recorded.position, session_id, recorded.project, text, to_json(paths), rfc3339(recorded.occurred_at), expires_at)
+            yield Statement(_ANNOUNCED, values)
+        case SessionEnded():
+            yield Statement(_OVER, ("ended", session_id))
+        case _:
+            pass

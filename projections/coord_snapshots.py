@@ -1,0 +1,47 @@
+"""Where each session stood, and when: the checkpoints and handoffs that it stored or that were written at its end, and its ends."""
+
+from collections.abc import Iterator
+
+from omegad.events.memory import MemoryStored
+from omegad.events.session import SessionEnded
+from omegad.log.event import RecordedEvent
+from omegad.projection import Statement
+from omegad.times import rfc3339
+
+NAME = "coord_snapshots"
+VERSION = 1
+EVENTS = (MemoryStored, SessionEnded)
+STATES = ("checkpoint", "handoff")
+
+SCHEMA = """
+CREATE TABLE coord_snapshots (
+    id         INTEGER PRIMARY KEY, -- position of the event
+    session_id TEXT NOT NULL,
+    project    TEXT,
+    kind       TEXT NOT NULL,       -- checkpoint, handoff or end
+    memory_id  TEXT,                -- that says where it stood, NULL at an end
+    reason     TEXT,                -- of an end
+    created_at TEXT NOT NULL
+) STRICT;
+"""
+INDEXES = """
+CREATE INDEX coord_snapshots_by_session ON coord_snapshots (session_id, id);
+"""
+CANONICAL = ("SELECT * FROM coord_snapshots ORDER BY id",)
+
+_INSERT = "INSERT INTO coord_snapshots VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
+    match recorded.event:
+        case MemoryStored(memory_id=memory_id, event_type=kind) if kind in STATES and recorded.session_id:
+            yield _row(recorded, kind, memory_id, None)
+        case SessionEnded(reason=reason):
+            yield _row(recorded, "end", None, reason)
+        case _:
+            pass
+
+
+def _row(recorded: RecordedEvent, kind: str, memory_id: str | None, reason: str | None) -> Statement:
+    at = rfc3339(recorded.occurred_at)
+    return Statement(_INSERT, (recorded.position, recorded.session_id or "", recorded.project, kind, memory_id, reason, at))
