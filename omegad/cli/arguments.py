@@ -118,7 +118,7 @@ def _add(verbs: "Verbs", name: str, verb: Verb) -> None:
 
 def _add_option(target: ArgumentParser, option: Option) -> None:
     if option.is_given:
-        about = option.about if option.default is None else f"{option.about} ({option.default})"
+        about = option.about if option.default in (None, "") else f"{option.about} ({option.default})"
         nargs = "*" if option.is_many else "?"
         target.add_argument(option.name, metavar=option.name.upper(), nargs=nargs, default=option.default, help=about)
     elif option.kind == "flag":

@@ -68,4 +68,4 @@ def _json(name: str, text: str) -> object:
     try:
         return msgspec.json.decode(text, type=wanted)
     except msgspec.DecodeError as error:
-        raise WrongUsage(f"--{name.replace('_', '-')} is not {kind}: {error}") from error
+        raise WrongUsage(f"{name} is not {kind}: {error}") from error

@@ -44,7 +44,7 @@ SENTENCES = MappingProxyType(
 
 
 def say(arguments: Namespace, place: Place) -> int:
-    """Ask the method, and say what came of it."""
+    """Ask the method, and say what came of it. Exit with status 1 where the answer is that it failed."""
     answer = asked(arguments, place)
     if arguments.json:
         write_json(answer)
@@ -52,4 +52,4 @@ def say(arguments: Namespace, place: Place) -> int:
         print(safe(sentence.format_map(vars(arguments) | answer)).rstrip("\n"))
     else:
         write_fields([(name, value if isinstance(value, str) else msgspec.json.encode(value).decode()) for name, value in answer.items()])
-    return 0
+    return int(answer.get("outcome") == "failed")

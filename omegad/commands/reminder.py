@@ -47,6 +47,7 @@ class ReminderSet(msgspec.Struct, frozen=True, kw_only=True):
 
 async def prepare(services: Services, command: SetReminder, context: RequestContext) -> PreparedStore:
     """Check and clean a reminder; its vectors follow. Raises `Invalid`, and `Refused` for the noise of a system."""
+    parse_time(command.due, "due")  # refused by the name that it was given under
     return msgspec.structs.replace(storing.begun(services, _as_store(command), context), pending=True)
 
 

@@ -196,8 +196,10 @@ def surfaced(query_id: str, how: How, subject: str, memory_ids: Iterable[str], m
 
 
 async def finish(services: Services, query: Brief, found: Text, context: RequestContext) -> Briefing:
-    """Record what is shown without waiting for the disk."""
+    """Record what is shown without waiting for the disk. A reminder counts as told only where a session was, and not where a person looked."""
     for how, memory_ids in found.shown.items():
+        if how == "reminder" and query.session_id is None:
+            continue
         event = surfaced(uuid7(services.clock), how, query.project or "", memory_ids, found.moment)
         services.record(event, context, session_id=query.session_id, project=query.project)
     return Briefing(

@@ -119,7 +119,7 @@ async def checkpoint(session: Session, given: Checkpoint) -> Reply:
 
 async def profile(session: Session, given: Profile) -> Reply:
     """Show the facts of the profile and what is preferred everywhere, or set facts by their keys."""
-    if given.action == "update":
+    if given.action == "update" or given.update:
         required("update", update=given.update or None)
         await session.ask("profile.update", update=given.update, session_id=session.session_id)
         return Reply(f"set {', '.join(given.update)}", {"set": list(given.update)})
@@ -133,7 +133,7 @@ async def profile(session: Session, given: Profile) -> Reply:
 async def remind(session: Session, given: Remind) -> Reply:
     """Set a reminder, list them by when they are due, or end one."""
     project = session.project_of(given.project)
-    match given.action:
+    match "add" if given.action == "list" and given.content else given.action:
         case "add":
             required("add", content=given.content, due=given.due)
             set_ = await session.ask("reminder.set", content=given.content, due=given.due, project=project, session_id=session.session_id)

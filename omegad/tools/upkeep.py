@@ -73,7 +73,7 @@ async def _junk(session: Session, given: Maintain) -> Reply:
 
 async def stats(session: Session, given: Stats) -> Reply:
     """Say how the service is, what was shown to whom, or what a SELECT finds."""
-    if given.action == "sql":
+    if given.action == "sql" or given.sql:
         return await _selected(session, given)
     if given.action == "receipts":
         whose = given.session_id or (None if given.memory_id else session.session_id)

@@ -13,4 +13,4 @@ def test_junk_is_listed_then_dropped_and_sql_shows_what_became_of_it(served: Com
     refused = served("sql", "DROP TABLE memories", status=2)
     assert "not authorized (MEMORY)" in refused.stderr
     assert "audit_log" in refused.stderr
-    assert served("skill", "improve", "gone", "retry").stdout.startswith("✗ ")
+    assert served("skill", "improve", "gone", "retry", status=1).stdout.startswith("✗ ")

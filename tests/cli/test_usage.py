@@ -10,14 +10,16 @@ from tests.cli.conftest import PATIENCE_S, ROOT, Command
 
 VERBS = (
     *("serve", "start", "stop", "status", "store", "query", "get", "list", "delete", "timeline", "memory", "log", "rebuild", "verify", "model"),
-    "doctor",
+    *("doctor", "hook"),
 )
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([verb, "--help"]) == 0
-    assert f"usage: omegad {verb}" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert f"usage: omegad {verb}" in told
+    assert "()" not in told  # a default that is nothing
 
 
 def test_the_verbs_and_examples_are_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:

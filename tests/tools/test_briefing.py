@@ -180,6 +180,14 @@ async def test_habits_are_asked_about_from_three_on_confirmed_or_denied_for_good
         assert len([one for one in stored if one.source == "auto_habit"]) == 3
 
 
+async def test_a_reminder_that_a_person_has_seen_is_told_to_the_next_session(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        due = await it.caller.call("reminder.set", content="rotate the keys", due="2025-12-01", project=SHOP)
+        assert (await it.caller.call("session.briefing", project=SHOP))["due"] == [due["memory_id"]]
+        await it.caught_up()
+        assert "rotate" in await hook(it, "SessionStart", source="startup")
+
+
 async def test_a_reminder_is_told_once_when_it_is_due_and_again_at_a_new_time(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
         content, due = "rotate the keys", "2026-01-03"

@@ -189,6 +189,21 @@ async def test_a_call_that_is_sent_again_changes_nothing_and_answers_the_same(
         assert other["structured"]["outcome"] == "stored"  # another call, whatever its id
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "field"),
+    [
+        ("omega_profile", {"update": {"editor": "helix"}}, "set"),
+        ("omega_remind", {"content": "rotate the keys", "due": "2026-01-05"}, "due"),
+        ("omega_stats", {"sql": "SELECT 1"}, "rows"),
+    ],
+)
+async def test_what_only_one_action_takes_asks_for_that_action(
+    paths: Paths, clock: FakeClock, name: str, arguments: dict[str, Any], field: str
+) -> None:
+    async with agents(paths, clock) as (_, agent):
+        assert field in await agent.call(name, **arguments)
+
+
 async def test_a_briefing_holds_what_is_of_the_project_or_of_all(paths: Paths, clock: FakeClock) -> None:
     async with agents(paths, clock) as (it, agent):
         shown = [
@@ -270,7 +285,7 @@ async def test_a_long_memory_is_one_line_until_it_is_asked_for(paths: Paths, clo
         ("omega_query", {"query": "x", "since": "soon"}, "since"),
         ("omega_memory", {"action": "get", "memory_id": "mem-0"}, "mem-0"),
         ("omega_memory", {"action": "edit", "memory_id": "mem-0"}, "content"),
-        ("omega_remind", {"action": "add", "content": "x", "due": "soon"}, "2026-01-31"),
+        ("omega_remind", {"action": "add", "content": "x", "due": "soon"}, "due is not a time"),
         ("omega_reflect", {"action": "evolution"}, "topic"),
         ("omega_profile", {"action": "update"}, "update"),
         ("omega_coord", {"action": "send"}, "text"),
