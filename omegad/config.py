@@ -56,6 +56,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Folders that hold skills, separated as in PATH; of two that have a skill the first counts. `skills` in the home where nothing is said."""
     language: Literal["auto", "en", "de", "es", "fr", "pt", "zh"] = "auto"
     """In which language people are told what became of a skill; `auto` asks the locale."""
+    claims: Literal["deny", "ask", "warn", "off"] = "deny"
+    """What becomes of an edit of a file that another session holds in the same work tree."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     event_types: dict[str, MemoryType] = {}
     """Memory types beside the built-in ones, by name; of a built-in one what is to be otherwise."""

@@ -33,6 +33,7 @@ from omegad.embedding.lookup import VectorLookup
 from omegad.errors import BadConfiguration
 from omegad.events import CODEC
 from omegad.ingestion import noise, tagging
+from omegad.liveness import Liveness
 from omegad.log import event_log
 from omegad.log.inline import Inline
 from omegad.log.vocabulary import Vocabulary
@@ -145,6 +146,8 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             skills=Skills(folders=config.skill_folders(settings, paths), language=language_of(settings.language, os.environ)),
             clock=clock,
             query_timeout_s=settings.query_timeout_s,
+            liveness=Liveness(clock),
+            claims=settings.claims,
         )
         yield _put_together(services, paths, settings)
 

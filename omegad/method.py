@@ -16,6 +16,7 @@ from omegad.clock import Clock
 from omegad.errors import Refused, Stale
 from omegad.ingestion.noise import NoiseRules
 from omegad.ingestion.tagging import TagRules
+from omegad.liveness import Liveness
 from omegad.log.decision import Decision, RequestKey
 from omegad.log.event import Position, RecordedEvent
 from omegad.memory_types import MemoryTypes
@@ -115,6 +116,16 @@ class Services(Protocol):
     @property
     def clock(self) -> Clock:
         """The time, and randomness for ids."""
+        ...
+
+    @property
+    def liveness(self) -> Liveness:
+        """When each session was heard of last."""
+        ...
+
+    @property
+    def claims(self) -> str:
+        """What becomes of an edit of what another session holds: deny, ask, warn or off."""
         ...
 
     @property

@@ -5,6 +5,7 @@ from itertools import chain
 from omegad import hooks
 from omegad.commands import (
     capturing,
+    claims,
     compaction,
     consolidation,
     embedding,
@@ -51,13 +52,14 @@ from omegad.queries import (
     views,
     who,
 )
+from omegad.queries import claims as holders
 from omegad.queries import lint as findings
 from omegad.queries import profile as facts
 from omegad.tools import calling
 
 _DECLARING = (
     *(storing, upsert, capturing, lifecycle, edges, compaction, consolidation, embedding, tool, session, identities, hooks, thesis, ripple, lint),
-    *(profile, reminder, briefing, facts, reminders, prune, skill),
+    *(profile, reminder, briefing, facts, reminders, prune, skill, claims, holders),
     *(search, memory, timeline, lessons, stale, junk, history, graph, receipts, log, views, system, sql),
     *(identity, context, theses, calibration, findings),
     *(task, tasks, message, messages, intents, who),

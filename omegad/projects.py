@@ -1,10 +1,21 @@
-"""Which project a folder belongs to."""
+"""Which project a folder belongs to, and where in which repository a file is."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 GITDIR = "gitdir: "
 LEVELS_MAX = 64
 LINE_MAX = 4_096
+PATH_CHARACTERS = 4_096
+
+
+class Place(NamedTuple):
+    """Where a file is: the common folder of its repository, its work tree, and its path there; both are "" outside git, and the path whole."""
+
+    repository: str
+    worktree: str
+    path: str
 
 
 def project_of(folder: str | None) -> str | None:
@@ -23,9 +34,67 @@ def project_of(folder: str | None) -> str | None:
     return path.name or None
 
 
+def places_of(paths: Iterable[str], folder: str | None) -> list[Place | None]:
+    """Return where files are, links followed, whether or not they exist; None for what cannot be a file's path. Relative ones are *folder*'s."""
+    known: dict[Path, Found] = {}
+    return [_place(Path(folder or "", path), known) for path in paths]
+
+
+def repository_of(folder: str) -> str:
+    """Return the common folder of the repository that holds *folder*, "" outside git."""
+    place = _place(Path(folder, "file"), {})
+    return place.repository if place else ""
+
+
+class Found(NamedTuple):
+    """Where a folder is: the common folder of git and the work tree, both "" outside git, and its path there."""
+
+    repository: str
+    worktree: str
+    path: Path
+
+
+def _place(path: Path, known: dict[Path, Found]) -> Place | None:
+    whole = str(path)
+    if not path.is_absolute() or "\0" in whole or len(whole) > PATH_CHARACTERS:
+        return None
+    try:
+        if path.name == ".." or path.is_symlink():
+            path = path.resolve()
+        if path.parent not in known:
+            known[path.parent] = _found(path.parent.resolve())
+    except (OSError, RuntimeError):  # links that lead to each other are a RuntimeError before Python 3.13
+        return None
+    repository, worktree, within = known[path.parent]
+    return Place(repository, worktree, str(within / path.name))
+
+
+def _found(folder: Path) -> Found:
+    for root in (folder, *folder.parents)[:LEVELS_MAX]:
+        git = root / ".git"
+        if git.is_dir():
+            return Found(str(git), str(root), folder.relative_to(root))
+        if git.is_file():
+            return Found(str(_common(git)), str(root), folder.relative_to(root))
+    return Found("", "", folder)
+
+
+def _common(git: Path) -> Path:
+    """Return the common folder of git, given the file that stands for it in a work tree; see gitrepository-layout(5)."""
+    own = git.parent / _line(git).removeprefix(GITDIR)
+    try:
+        return (own / _line(own / "commondir")).resolve()
+    except FileNotFoundError:
+        return own.resolve()  # a submodule's
+
+
 def _main(root: Path) -> Path:
     """Return the folder of the repository's main work tree, given another one's."""
-    with (root / ".git").open(encoding="utf-8", errors="replace") as file:
-        line = file.readline(LINE_MAX).strip()
+    line = _line(root / ".git")
     parts = (root / line.removeprefix(GITDIR)).resolve().parts
     return Path(*parts[: parts.index(".git")]) if line.startswith(GITDIR) and ".git" in parts and "worktrees" in parts else root
+
+
+def _line(path: Path) -> str:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.readline(LINE_MAX).strip()

@@ -9,6 +9,7 @@ from omegad.projection import Projection
 from projections import (
     audit,
     conversations,
+    coord_claims,
     coord_intents,
     coord_messages,
     coord_snapshots,
@@ -54,4 +55,5 @@ ALL: tuple[Projection, ...] = (
     coord_messages,
     coord_intents,
     coord_snapshots,
+    coord_claims,
 )

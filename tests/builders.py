@@ -22,6 +22,7 @@ from omegad.daemon import VOCABULARY, Daemon
 from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, FileRecord, Manifest
+from omegad.events.claims import BranchClaimed, ClaimsReleased, ClaimsReported, FilesClaimed
 from omegad.events.git import CheckedRef, GitPushChecked
 from omegad.events.identity import IdentityChanged
 from omegad.events.memory import (
@@ -264,6 +265,24 @@ def session_compacted(after: Position = 0, **changes: Any) -> SessionCompacted:
 
 def profile_updated(**facts: str | None) -> ProfileUpdated:
     return ProfileUpdated(facts={**facts})
+
+
+def files_claimed(*paths: str, worktree: str = "/src/shop", **changes: Any) -> FilesClaimed:
+    known: dict[str, Any] = {"repository": "/src/shop/.git", "worktree": worktree, "paths": paths or ("a.py",), "how": "edit"}
+    return FilesClaimed(**known | changes)
+
+
+def branch_claimed(ref: str = "refs/heads/main", **changes: Any) -> BranchClaimed:
+    return BranchClaimed(**{"repository": "/src/shop/.git", "ref": ref} | changes)
+
+
+def claims_released(*paths: str, how: str = "released", **changes: Any) -> ClaimsReleased:
+    where = {"repository": "/src/shop/.git", "worktree": "/src/shop"} if paths or "refs" in changes else {"is_all": True}
+    return ClaimsReleased(**{"how": how, "reason": how, "paths": paths, **where} | changes)  # type: ignore[arg-type]
+
+
+def claims_reported(count: int = 1) -> ClaimsReported:
+    return ClaimsReported(count=count)
 
 
 def surfaced(*memory_ids: str, how: How = "briefing", **changes: Any) -> MemorySurfaced:

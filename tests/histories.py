@@ -16,6 +16,9 @@ from omegad.events.task import (
 from omegad.events.thesis import Outcome, Side, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised
 from omegad.log.event import Event
 from tests.builders import (
+    branch_claimed,
+    claims_released,
+    claims_reported,
     contradicted,
     deleted,
     edited,
@@ -25,6 +28,7 @@ from tests.builders import (
     evolved,
     excerpt,
     expired,
+    files_claimed,
     intent_announced,
     linked,
     message_delivered,
@@ -231,6 +235,16 @@ class History:
     def _end(self, _one: int, _other: int) -> None:
         self.events.append(session_ended())
 
+    def _claim(self, one: int, other: int) -> None:
+        self.events.append(branch_claimed(f"refs/heads/{one}") if other % 4 == 0 else files_claimed(f"{one}.py", f"{other}.py"))
+
+    def _release(self, one: int, other: int) -> None:
+        how = ("released", "expired", "taken_over")[one % 3]
+        self.events.append(claims_released(*([f"{one}.py", f"{other}.py"] if other % 2 else []), how=how, by="session-2" if one % 2 else None))
+
+    def _report(self, _one: int, other: int) -> None:
+        self.events.append(claims_reported(other) if other % 2 else session_ended())
+
     def _erase(self, one: int, _other: int) -> None:
         self.events.append(erased(one + 1))
 
@@ -238,7 +252,7 @@ class History:
 _KINDS: tuple[Callable[[History, int, int], None], ...] = (
     *(History._store, History._embed, History._reword, History._repeat, History._relate, History._contradict, History._supersede),
     *(History._delete, History._expire, History._restore, History._rate, History._promote, History._link, History._unlink),
-    *(History._query, History._call, History._skill, History._erase),
+    *(History._query, History._call, History._skill, History._erase, History._claim, History._release, History._report),
     *(History._state, History._weigh, History._weigh, History._retract, History._revise, History._predict, History._resolve),
     *(History._task, History._work, History._say, History._end),
 )

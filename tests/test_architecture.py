@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad": set(),
     "omegad.errors": set(),
     "omegad.clock": {"omegad.errors"},
+    "omegad.liveness": {"omegad.clock"},  # hooks hear of sessions, and whatever a session holds goes by it
     "omegad.times": {"omegad.errors"},
     "omegad.memory_types": {"omegad.errors"},
     "omegad.lexemes": set(),  # a view is built with it and a question is taken apart with it, so it belongs to neither
@@ -50,8 +51,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.ingestion",
         "omegad.log.decision",
         "omegad.log.event",
+        "omegad.liveness",
         "omegad.memory_types",
         "omegad.method",
+        "omegad.projects",
         "omegad.queries",
         "omegad.redaction",
         "omegad.skills",
@@ -65,6 +68,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.clock",
         "omegad.errors",
         "omegad.ingestion",
+        "omegad.liveness",
         "omegad.log.decision",
         "omegad.log.event",
         "omegad.memory_types",
@@ -77,7 +81,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.hook_delivery": {"omegad.push_guard"},  # every import is paid for at every hook, and this one at a push alone
     "omegad.push_guard": {"omegad"},
     "omegad.hooks": {
+        "omegad.liveness",
         "omegad.projects",
+        "omegad.push_guard",  # knows each host's form of a verdict
         "omegad.commands",
         "omegad.events",
         "omegad.log.decision",
@@ -94,10 +100,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.events",
         "omegad.evidence",
         "omegad.lexemes",
+        "omegad.liveness",
         "omegad.log.event",
         "omegad.log.verifying",  # the shape of its report
         "omegad.memory_types",
         "omegad.method",
+        "omegad.projects",
         "omegad.redaction",
         "omegad.stems",
         "omegad.storage",
@@ -145,6 +153,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *LEAVES,
     },
     "omegad.dispatch": {
+        "omegad.liveness",
         "omegad.redaction",
         "omegad.state",
         "omegad",
@@ -175,6 +184,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.rpc.answers": {"omegad.errors", "omegad.rpc.protocol"},
     "omegad.rpc.client": {"omegad.errors", "omegad.rpc.answers", "omegad.rpc.endpoint", "omegad.rpc.protocol"},
     "omegad.daemon": {
+        "omegad.liveness",
         "omegad.method",
         "omegad.methods",
         "omegad.log.event",
@@ -272,6 +282,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.errors": STDLIB,
     "omegad.clock": STDLIB | {"msgspec"},
     "omegad.times": PURE | {"msgspec"},
+    "omegad.liveness": PURE | {"msgspec", "time"},  # what the clock shows is compared with the time that went by
     "omegad.memory_types": PURE | {"msgspec"},
     "omegad.lexemes": PURE,
     "omegad.stems": PURE | {"Stemmer", "threading"},
@@ -291,7 +302,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.hooks": PURE | {"msgspec"},
     "omegad.hooks.hosts": PURE | {"msgspec"},
     "omegad.hooks.surfacing": PURE | {"msgspec", "pathlib"},
-    "omegad.projects": {"pathlib"},  # looks for the repository that a folder is in
+    "omegad.projects": PURE | {"pathlib"},  # looks for the repository that a folder is in
     "omegad.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
     "omegad.reactions": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.reactions.*": PURE | {"msgspec"},

@@ -36,7 +36,7 @@ The daemon is started when a verb needs it. OMEGAD_HOME or --home says where its
 """
 
 SINGULAR = {"event_types": "event-type", "edge_types": "edge-type", "tags": "tag", "memory_ids": "memory-id"}
-SINGULAR |= {"statuses": "status", "paths": "path", "capabilities": "capability"}
+SINGULAR |= {"statuses": "status", "paths": "path", "refs": "ref", "capabilities": "capability"}
 ALIASES = {"event_type": ("--type",), "event_types": ("--type",)}
 FOR_PROGRAMS = frozenset({"progress_token"})
 METAVAR = {"integer": "N", "number": "X", "json": "JSON"}

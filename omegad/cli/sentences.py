@@ -36,6 +36,9 @@ SENTENCES = MappingProxyType(
         "profile.update": "updated the profile at position {position}",
         "session.briefing": "{text}",
         "skill.improve": "{confirmation}",
+        "claim.files": "claimed at position {position}",
+        "claim.branch": "claimed {ref} at position {position}",
+        "claim.release": "let go of {count}",
         "system.ping": "omegad {version} answers: process {pid}",
         "system.metrics": "{text}",
     }

@@ -9,6 +9,7 @@ from omegad.cli.verb import Option, Verb
 WATCH = Option("watch", "go on showing it, every second, until interrupted", "flag")
 
 GROUPS = {
+    "claim": "Claim files and branches for a session, so that others keep off them, and let go of them",
     "context": "Put together what an agent should have before it",
     "identity": "Say who the agent is, and for whom it works, in files that every context begins with",
     "intent": "Say what a session is about to do, and see what others are",
@@ -241,6 +242,12 @@ COORDINATION = (
 )
 
 OPERATING = (
+    Verb(
+        "claims",
+        "claims.held",
+        "claim.list",
+        options=(Option("watch", "go on showing them, every two seconds, until interrupted", "flag"),),
+    ),
     Verb(
         "log",
         "log.show",

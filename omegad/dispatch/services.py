@@ -14,6 +14,7 @@ from omegad.clock import Clock
 from omegad.dispatch.neighbourhood import Neighbourhood
 from omegad.dispatch.spool import Spool
 from omegad.errors import ModelFailed, ModelMissing, OmegadError, Overloaded
+from omegad.liveness import Liveness
 from omegad.log.decision import Decision, Proposal
 from omegad.log.event import Event, NewEvent, Position, RecordedEvent
 from omegad.log.event_log import EventLog
@@ -43,6 +44,9 @@ class DaemonServices:
     clock: Clock
     query_timeout_s: float
     """A question is embedded within so long, or not at all."""
+    liveness: Liveness
+    claims: str
+    """What becomes of an edit of what another session holds."""
 
     @property
     def head(self) -> Position:

@@ -3,6 +3,7 @@
 Boundary: the socket's `hook.dispatch`. Everything that follows from a session's events later is a reaction's.
 """
 
-from omegad.hooks.dispatch import METHODS, DispatchHook
+from omegad.hooks.claims import METHODS
+from omegad.hooks.dispatch import DispatchHook
 
 __all__ = ["METHODS", "DispatchHook"]

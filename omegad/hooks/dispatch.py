@@ -30,7 +30,7 @@ from omegad.hooks.pushes import CheckedPush, checked
 from omegad.hooks.surfacing import Shown
 from omegad.log.decision import Decision
 from omegad.log.event import Event, Excerpt, NewEvent
-from omegad.method import CommandMethod, Moment, RequestContext, Services
+from omegad.method import Moment, RequestContext, Services
 from omegad.projects import project_of
 from omegad.queries import briefing
 from omegad.queries.briefing import Line
@@ -245,6 +245,3 @@ def _surfaced(query_id: str, shown: Shown) -> Iterator[MemorySurfaced]:
         yield msgspec.structs.replace(event, results=shown.results, embedder_id=shown.embedder_id)
     if shown.review:
         yield briefing.surfaced(f"{query_id}-review", "review", shown.subject, shown.review, shown.moment)
-
-
-METHODS = (CommandMethod(params=DispatchHook, answer=HookAnswer, prepare=prepare, decide=dispatch),)

@@ -13,6 +13,7 @@ from omegad.redaction import redact_name
 Kind = Literal["session_start", "prompt", "before_tool", "after_tool", "turn_end", "subagent_end", "compaction", "session_end", "push"]
 
 NAME_MAX = 256
+FILES_MAX = 64
 PRE_PUSH = "pre-push"
 
 KINDS: dict[str, Kind] = {
@@ -49,7 +50,7 @@ EDITS = frozenset(
 )
 """The tools that change files, in lower case."""
 
-_PATCHED = re.compile(r"^\*\*\* (?:Update|Add) File: (.{1,1024})$", re.MULTILINE)
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.{1,1024})$", re.MULTILINE)
 _ENDED_WITH = re.compile(r"(?:exited with code|[Ee]xit code:?) ([0-9]{1,3})\b")
 _LOOKS_FAILED = re.compile(
     r"(?:[\w.]{1,80}(?:Error|Exception): |(?:ba|z|da)?sh: .{0,200}: (?:command )?not found|fatal: |npm ERR! |error(?:\[\w{1,9}\])?: )"
@@ -94,14 +95,20 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def file(self) -> str | None:
-        """The file that a tool is to change, None where it changes none."""
+        """The first file that a tool is to change, None where it changes none."""
+        return next(iter(self.files), None)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that a tool is to change."""
         if self.tool_name.lower() not in EDITS:
-            return None
+            return ()
         given = self.tool_input if isinstance(self.tool_input, Mapping) else {}
         named = _text(given, "file_path", "notebook_path", "path", "target_file")
         patch = self.tool_input if isinstance(self.tool_input, str) else _text(given, "patch", "input", "command")
-        found = None if named or patch is None else _PATCHED.search(patch)
-        return named or (found.group(1).strip() if found else None)
+        if named or patch is None:
+            return (named,) if named else ()
+        return tuple(dict.fromkeys(found.strip() for found in _PATCHED.findall(patch)))[:FILES_MAX]
 
 
 def understood(event: str, payload: Mapping[str, Any], host: str) -> Hook | None:

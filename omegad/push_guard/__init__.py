@@ -101,9 +101,13 @@ def pre_push(arguments: list[str], home: str) -> Guarded:
 
 def answer(host: str, fired: str, mode: str, reasons: list[str]) -> dict[str, Any]:
     """Return what a host takes for a verdict on what its agent is about to do, in its own words."""
+    return verdict(host, fired, mode, "\n".join([WARNING if mode == "warn" else HEAD, *reasons]))
+
+
+def verdict(host: str, fired: str, mode: str, text: str) -> dict[str, Any]:
+    """Return what a host takes for the verdict `deny`, `ask` or `warn`; one that cannot ask denies."""
     if mode == "ask" and host in CANNOT_ASK:
         mode = "deny"
-    text = "\n".join([WARNING if mode == "warn" else HEAD, *reasons])
     if mode == "warn":
         plain: dict[str, dict[str, Any]] = {
             "cursor": {"additional_context": text},

@@ -5,7 +5,8 @@ To add one: write its file, its test, its name in `ALL`, and its reader in `Deci
 """
 
 from omegad.projection import Projection
-from omegad.state import hooks, memories, messages, reminders, skills, tasks, theses, tool_calls
+from omegad.state import claims, hooks, memories, messages, reminders, skills, tasks, theses, tool_calls
+from omegad.state.claims import Claims, ClaimState
 from omegad.state.hooks import AgentSessionState, Hooks
 from omegad.state.memories import Memories, MemoryState
 from omegad.state.messages import Messages
@@ -16,9 +17,9 @@ from omegad.state.theses import Theses, ThesisState
 from omegad.state.tool_calls import ToolCalls, ToolCallState
 from omegad.storage.driver import Connection
 
-__all__ = ["ALL", "AgentSessionState", "DecisionState", "MemoryState", "TaskState", "ThesisState", "ToolCallState"]
+__all__ = ["ALL", "AgentSessionState", "ClaimState", "DecisionState", "MemoryState", "TaskState", "ThesisState", "ToolCallState"]
 
-ALL: tuple[Projection, ...] = (memories, tool_calls, hooks, theses, reminders, skills, tasks, messages)
+ALL: tuple[Projection, ...] = (memories, tool_calls, hooks, theses, reminders, skills, tasks, messages, claims)
 
 
 class DecisionState:
@@ -46,3 +47,4 @@ class DecisionState:
         self.untold_skills = Skills(connection).untold
         self.tasks = Tasks(connection)
         self.messages = Messages(connection)
+        self.claims = Claims(connection)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.bench import appends, memories, rebuilds, resident, sockets, starts
+from tests.bench import appends, claims, memories, rebuilds, resident, sockets, starts
 from tests.bench.figures import Effort, Figure, Machine, machine, table_row
 
 BENCHMARKS = {
@@ -18,6 +18,7 @@ BENCHMARKS = {
     "rebuild": rebuilds.run,
     "start": starts.run,
     "rss": resident.run,
+    "claims": claims.run,
 }
 
 

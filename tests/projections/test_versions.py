@@ -19,6 +19,9 @@ from omegad.log.event import Event
 from omegad.projection import Projection
 from omegad.storage.digest import digest
 from tests.builders import (
+    branch_claimed,
+    claims_released,
+    claims_reported,
     contradicted,
     deleted,
     edited,
@@ -27,6 +30,7 @@ from tests.builders import (
     evolved,
     excerpt,
     expired,
+    files_claimed,
     identity_changed,
     intent_announced,
     linked,
@@ -127,6 +131,14 @@ LOG: tuple[Event, ...] = (
     intent_announced("and the exporter", "src/export.py"),
 )
 ALONE: dict[str, tuple[Event, ...]] = {
+    "coord_claims": (
+        files_claimed("a.py", "b.py", intent="faster"),
+        branch_claimed(),
+        claims_released("a.py", how="taken_over", by="session-2"),
+        claims_reported(),
+        claims_released(how="expired"),
+        files_claimed("c.py"),
+    ),
     "reminders": (stored("e", "rotate the keys", event_type="reminder", referenced_at=1_767_225_600_000_000), surfaced("e", how="reminder")),
     "coord_snapshots": (stored("e", "half of it is done", event_type="checkpoint"),),
 }
@@ -144,6 +156,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "retrievals": (3, "eb2ddaa4950b624957234d904d6e8ab6"),
     "skills": (1, "04b1114741ff2e2efe47dc3b457ace77"),
     "identity": (1, "6c0425d41550e900d17355606cfe9f09"),
+    "coord_claims": (1, "bac0b37cb446b31f92fc358aecca7771"),
     "git_events": (1, "f14c89bc1d73b677575b91b06637bffc"),
     "feedback": (1, "cff63102503931b6c619f3bf2c711d35"),
     "theses": (1, "c1223534eded347b8f42ad32e806f2f8"),
@@ -169,4 +182,6 @@ def test_what_a_version_says_of_the_past_it_says_for_ever(projection: Projection
 
 
 def test_the_log_has_every_event_that_a_view_shows() -> None:
-    assert {kind for projection in projections.ALL for kind in projection.EVENTS} <= {type(event) for event in LOG}
+    assert {kind for projection in projections.ALL for kind in projection.EVENTS} <= {
+        type(event) for part in (LOG, *ALONE.values()) for event in part
+    }

@@ -62,6 +62,10 @@ PLAIN = {
     "skill.improved@1": set(),
     "skill.improve_failed@1": {"reason"},
     "skill.confirmed@1": set(),
+    "files.claimed@1": {"repository", "worktree", "paths", "how"},
+    "branch.claimed@1": {"repository", "ref"},
+    "claims.released@1": {"how", "repository", "worktree", "paths", "refs", "by"},
+    "claims.reported@1": set(),
     "payload.erased@1": set(),
 }
 

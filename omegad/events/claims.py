@@ -1,0 +1,56 @@
+"""Who holds which files and branches, so that sessions do not get in each other's way."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from omegad.log.event import Event, FreeText
+
+PATHS_MAX = 64
+
+Ended = Literal["released", "expired", "taken_over"]
+Paths = Annotated[tuple[str, ...], Meta(max_length=PATHS_MAX)]
+"""Names, by which claims are found again, and so without credentials before they are decided on."""
+
+
+class FilesClaimed(Event, frozen=True, kw_only=True, tag="files.claimed@1"):
+    """A session claimed files of one work tree for itself, by editing them or because it asked to.
+
+    `repository` is the common folder of git, and paths are relative to `worktree`; outside git both are empty, and paths are whole.
+    """
+
+    repository: str
+    worktree: str
+    paths: Paths
+    how: Literal["edit", "asked"]
+    intent: FreeText | None = None
+
+
+class BranchClaimed(Event, frozen=True, kw_only=True, tag="branch.claimed@1"):
+    """A session claimed a branch of a repository for itself."""
+
+    repository: str
+    ref: str
+    intent: FreeText | None = None
+
+
+class ClaimsReleased(Event, frozen=True, kw_only=True, tag="claims.released@1"):
+    """Claims of the envelope's session ended, and why: all that it had, or those on some files of one work tree and branches of its repository.
+
+    `by` is who ended them, where that was not the session or the time.
+    """
+
+    how: Ended
+    reason: FreeText
+    is_all: bool = False
+    repository: str = ""
+    worktree: str = ""
+    paths: Paths = ()
+    refs: Paths = ()
+    by: str | None = None
+
+
+class ClaimsReported(Event, frozen=True, kw_only=True, tag="claims.reported@1"):
+    """A session was told of those of its claims that had ended without it; `count` is how many."""
+
+    count: int
