@@ -20,7 +20,20 @@ class Coord(Arguments, frozen=True, kw_only=True):
     """Work beside other agents: see who is active, announce changes, share tasks and messages."""
 
     action: Literal[
-        "who", "intent", "task_create", "task_list", "task_next", "task_claim", "task_progress", "task_done", "task_fail", "send", "inbox"
+        "who",
+        "intent",
+        "claims",
+        "claim",
+        "release",
+        "task_create",
+        "task_list",
+        "task_next",
+        "task_claim",
+        "task_progress",
+        "task_done",
+        "task_fail",
+        "send",
+        "inbox",
     ]
     id: Annotated[str | None, Meta(description="task; send: memory handed over")] = None
     text: Annotated[str | None, Meta(description="title, progress, result, reason, message or intent")] = None
@@ -59,6 +72,27 @@ async def _intent(session: Session, given: Coord) -> Reply:
     meets = [{"session": one.session_id, "text": line(one.text, TEXT_CHARACTERS), "paths": one.paths} for one in met]
     lines = [f"- {one['session']} is about to: {one['text']} ({', '.join(one['paths'])})" for one in meets]
     return Reply("\n".join(["announced", *(["the same files:", *lines] if lines else [])]), without_empty({"announced": True, "meets": meets}))
+
+
+async def _claims(session: Session, given: Coord) -> Reply:
+    del given
+    page = await session.ask("claim.list", project=session.project, limit=SHOWN_MAX)
+    found = [without_empty({"name": one.name, "session": one.session_id, "for": line(one.intent or "", TEXT_CHARACTERS)}) for one in page.claims]
+    lines = [f"- {one['name']} {one['session']}{': ' + one['for'] if 'for' in one else ''}" for one in found]
+    return Reply("\n".join(lines) or "nothing is claimed", {"claims": found})
+
+
+async def _claim_files(session: Session, given: Coord) -> Reply:
+    required("claim", paths=given.paths or None)
+    # A reason says that whoever holds them is to lose them.
+    reason = {"force": True, "reason": given.details} if given.details else {}
+    done = await session.ask("claim.files", session_id=_self(session), paths=given.paths, intent=given.text, **reason)
+    return Reply(f"yours: {', '.join(given.paths)}", {"token": done.position})
+
+
+async def _release(session: Session, given: Coord) -> Reply:
+    await session.ask("claim.release", session_id=_self(session), paths=given.paths)
+    return Reply("released", {"released": True})
 
 
 async def _create(session: Session, given: Coord) -> Reply:
@@ -154,6 +188,9 @@ def _self(session: Session) -> str:
 ACTIONS: dict[str, Callable[[Session, Any], Awaitable[Reply]]] = {
     "who": _who,
     "intent": _intent,
+    "claims": _claims,
+    "claim": _claim_files,
+    "release": _release,
     "task_create": _create,
     "task_list": _list,
     "task_next": _next,

@@ -66,6 +66,17 @@ PLAIN = {
     "branch.claimed@1": {"repository", "ref"},
     "claims.released@1": {"how", "repository", "worktree", "paths", "refs", "by"},
     "claims.reported@1": set(),
+    "task.created@1": {"task_id", "depends_on"},
+    "task.claimed@1": {"task_id", "owner", "taken_from"},
+    "task.progressed@1": {"task_id"},
+    "task.completed@1": {"task_id"},
+    "task.failed@1": {"task_id"},
+    "task.cancelled@1": {"task_id"},
+    "task.reopened@1": {"task_id", "owner", "checkpoint_id"},
+    "task.dependency_changed@1": {"task_id", "depends_on"},
+    "message.posted@1": {"message_id", "to_session", "to_project", "memory_id"},
+    "message.delivered@1": {"message_ids", "intents_of"},
+    "intent.announced@1": set(),
     "payload.erased@1": set(),
 }
 
