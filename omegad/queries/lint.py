@@ -283,10 +283,10 @@ def _is_dismissed(connection: Connection, rule: Rule, subject: str) -> bool:
     return connection.execute(sql, (rule, subject, DISMISSALS_MAX)).fetchone() is not None
 
 
-def last_report(connection: Connection) -> list[tuple[str, str]]:
+def last_report(connection: Connection, now_us: int) -> list[tuple[str, str]]:
     """Return the reports that stand, newest first: memory id and metadata."""
-    sql = "SELECT node_id, metadata FROM memories WHERE source = ? AND event_type = 'advisor_insight' AND status = 'active' ORDER BY id DESC"
-    return [(memory_id, metadata) for memory_id, metadata in connection.execute(sql, (SOURCE,))]
+    sql = f"SELECT node_id, metadata FROM memories AS m WHERE source = :source AND event_type = 'advisor_insight' AND {_holds('m')} ORDER BY id DESC"
+    return [(memory_id, metadata) for memory_id, metadata in connection.execute(sql, {"source": SOURCE, "now_us": now_us})]
 
 
 def is_there_since(connection: Connection, time_us: int) -> bool:

@@ -203,3 +203,13 @@ def test_a_long_question_is_known_by_what_a_dismissal_can_name() -> None:
     (one,) = findings(*HEALTHY, vain(1, "why? " * 100), vain(2, "why? " * 100))
     assert [len(name) for name in one.ids] == [256]
     assert findings(*HEALTHY, vain(1, "why? " * 100), vain(2, "why? " * 100), *[FindingDismissed(rule=one.rule, ids=one.ids)] * 3) == []
+
+
+@pytest.mark.parametrize("figures", [7, ["orphans"], {"orphans": "x"}, {"orphans": None}])
+def test_what_only_looks_like_a_report_or_has_expired_is_in_the_way_of_none(figures: object) -> None:
+    looks_so = {"event_type": "advisor_insight", "source": "auto_lint", "metadata": {"figures": figures}}
+    expired, forged = stored("over", "a report", ttl_seconds=60, **looks_so), stored("forged", "another", **looks_so)
+    connection = shown(*HEALTHY, stored("o", "alone"), expired, forged)
+    (command,) = commands(connection)
+    connection.close()
+    assert (command.supersedes, "orphans 1," in command.content) == (("forged",), True)
