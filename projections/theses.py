@@ -18,7 +18,7 @@ from omegad.projection import Statement
 from omegad.times import rfc3339
 
 NAME = "theses"
-VERSION = 1
+VERSION = 2
 EVENTS = (ThesisStated, ThesisEvidenced, ThesisEvidenceRetracted, ThesisRevised, ThesisPredicted, ThesisResolved)
 
 SCHEMA = """
@@ -30,7 +30,7 @@ CREATE TABLE theses (
     statement      TEXT NOT NULL,
     domain         TEXT,
     project        TEXT,
-    session_id     TEXT,
+    session_id     TEXT,                -- that says it
     probability    REAL,                -- as it was given last
     due_us         INTEGER,             -- microseconds since 1970
     criterion      TEXT,
@@ -104,7 +104,7 @@ VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _EVIDENCED = "REPLACE INTO thesis_evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?)"
 _RETRACTED = "UPDATE thesis_evidence SET retracted = ? WHERE evidence_id = ?"
-_REVISED = "UPDATE theses SET version = ?, memory_id = ?, statement = ?, probability = NULL WHERE thesis_id = ?"
+_REVISED = "UPDATE theses SET version = ?, memory_id = ?, statement = ?, session_id = ?, probability = NULL WHERE thesis_id = ?"
 _PREDICTED = "UPDATE theses SET probability = ?, due_us = coalesce(?, due_us), criterion = coalesce(?, criterion) WHERE thesis_id = ?"
 _RESOLVED = "UPDATE theses SET outcome = ?, source = ?, resolved_at = ? WHERE thesis_id = ?"
 _WEIGHED = """
@@ -162,7 +162,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_WEIGHED, (now_us, retracted.thesis_id))
             yield _told(recorded, retracted.thesis_id, "retracted")
         case ThesisRevised() as revised:
-            yield Statement(_REVISED, (revised.version, revised.memory_id, revised.statement, revised.thesis_id))
+            yield Statement(_REVISED, (revised.version, revised.memory_id, revised.statement, recorded.session_id, revised.thesis_id))
             yield Statement(_WEIGHED, (now_us, revised.thesis_id))
             yield _told(recorded, revised.thesis_id, "revised", revised.memory_id)
         case ThesisPredicted() as predicted:

@@ -12,17 +12,12 @@ LINE_COLUMNS = 60
 SHOWN = ("thesis_id", "memory_id", "version", "standing", "confidence", "band", "domain", "project", "probability", "due", "criterion", "outcome")
 
 
-def counts(thesis: Answer) -> str:
-    """Return the counts without which a confidence is not shown."""
-    return f"{thesis['for_count']} for, {thesis['against_count']} against, {thesis['echoes']} echoes"
-
-
 @answered
 def list_all(answer: Answer, _arguments: Namespace) -> None:
     """List theses with how strongly each is believed."""
     if answer["theses"]:
         rows = [
-            (one["thesis_id"], one["standing"], f"{one['confidence']:.2f}", counts(one), one["domain"] or "-", one["statement"])
+            (one["thesis_id"], one["standing"], f"{one['confidence']:.2f}", one["counts"], one["domain"] or "-", one["statement"])
             for one in answer["theses"]
         ]
         write_table(("ID", "STANDING", "CONFIDENCE", "EVIDENCE", "DOMAIN", "STATEMENT"), rows)
@@ -34,7 +29,7 @@ def list_all(answer: Answer, _arguments: Namespace) -> None:
 def get(thesis: Answer, _arguments: Namespace) -> None:
     """Show one thesis, its evidence, and its confidence over time."""
     low, high = thesis["band"]
-    told = thesis | {"band": f"{low:.2f} to {high:.2f}", "confidence": f"{thesis['confidence']:.2f} ({counts(thesis)})"}
+    told = thesis | {"band": f"{low:.2f} to {high:.2f}", "confidence": f"{thesis['confidence']:.2f} ({thesis['counts']})"}
     write_fields([(name, told[name]) for name in SHOWN])
     print(f"\n{safe(thesis['statement'])}\n")
     history = thesis["history"]

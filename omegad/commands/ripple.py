@@ -20,6 +20,9 @@ class RippleMemory(Command, frozen=True, kw_only=True, tag="memory.ripple"):
     memory_id: Name
     origin: Name
     effects: tuple[Effect, ...]
+    versions: dict[str, int]
+    """Which version of each thesis was compared: what is revised since says something else."""
+
     by: GivenBy = "rule"
 
 
@@ -48,10 +51,10 @@ def ripple(command: RippleMemory, state: DecisionState, now_us: int) -> Decision
 
 def _evidence(command: RippleMemory, effect: Effect, touch: Touch, state: DecisionState) -> ThesisEvidenced | None:
     thesis = state.thesis(touch.thesis_id)
-    if thesis is None or thesis.outcome is not None:
+    if thesis is None or thesis.outcome is not None or thesis.version != command.versions.get(thesis.thesis_id):
         return None
     given_id = evidence_id(thesis.thesis_id, thesis.version, command.memory_id, command.origin)
-    if state.has_evidence(thesis.thesis_id, given_id):
+    if command.by == "rule" and state.has_evidence(thesis.thesis_id, given_id):
         return None
     says_something = touch.side != "mentions"
     has_said = says_something and command.by == "rule" and state.has_counted(thesis.thesis_id, thesis.version, command.origin)

@@ -109,9 +109,9 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
     """What deciding a store needs from the world: a fresh id, the clean content, its vectors' names, and its neighbours.
 
-    `neighbours` are as of `read_position`, and `shown` are those that the session had been shown, which it echoes rather than corroborates;
-    `arrived` returns the ids of memories like this one that were stored lately, by a ring of
-    late vectors, and is asked at the moment of the append. `embedder_id` is None when nothing could be embedded.
+    `neighbours` are as of `read_position`, and `shown` are those that the session had been shown, which it echoes rather than corroborates, None
+    where nobody looked. `arrived` returns the ids of memories like this one that were stored lately, by a ring of late vectors, and is asked
+    at the moment of the append. `embedder_id` is None when nothing could be embedded.
     """
 
     memory_id: str
@@ -122,7 +122,7 @@ class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
     auto_tags: tuple[str, ...] = ()
     client: str | None = None
     neighbours: tuple[Neighbour, ...] = ()
-    shown: frozenset[str] = frozenset()
+    shown: frozenset[str] | None = None
     embedder_id: str | None = None
     text_hashes: tuple[str, ...] = ()
     degraded: str | None = None
@@ -268,7 +268,7 @@ def _strengthened(
     outcome: Literal["duplicate", "evolved"],
 ) -> Decision:
     """End a store whose content an older memory holds: that one may be corroborated."""
-    is_echo = survivor.memory_id in prepared.shown
+    is_echo = command.session_id is not None and (prepared.shown is None or survivor.memory_id in prepared.shown)
     is_corroborated = survivor.probation and not is_echo and (not command.is_automatic() or command.session_id != survivor.session_id)
     if is_corroborated:
         facts.append(MemoryPromoted(memory_id=survivor.memory_id, evidence="corroboration"))

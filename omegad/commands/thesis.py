@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.commands import store, storing
-from omegad.commands.command import Acknowledged, Command, MemoryId, Name, Reason, known
+from omegad.commands.command import Acknowledged, Command, MemoryId, Name, Reason, findable, known
 from omegad.commands.replacing import Replaceable
 from omegad.commands.store import PreparedStore, Stored, StoreMemory
 from omegad.errors import Conflict, Invalid, NotFound, Refused
@@ -30,7 +30,8 @@ EVENT_TYPE = "decision"
 KEY, KEY_ID = "thesis", "thesis_id"
 """What in a decision's metadata makes it a thesis, and names it."""
 
-Statement = Annotated[str, Meta(min_length=1, max_length=4_096, description="what is believed, in one sentence that can turn out false")]
+STATEMENT_MAX = 4_096
+Statement = Annotated[str, Meta(min_length=1, max_length=STATEMENT_MAX, description="what is believed, in one sentence that can turn out false")]
 Domain = Annotated[str, Meta(min_length=1, max_length=256, description="the field it is from, by which predictions are scored together")]
 Due = Annotated[str, Meta(description="when it is to be resolved, like 2026-12-31")]
 Criterion = Annotated[str, Meta(min_length=1, max_length=4_096, description="by what it will be known whether it came out true")]
@@ -166,29 +167,27 @@ def state_thesis(command: StateThesis, prepared: PreparedThesis, state: Decision
 
 
 def open_thesis(command: OpenThesis, state: DecisionState, now_us: int) -> Decision:
-    """Decide the thesis that a stored decision asks for, with the evidence it names; none where its memory states one already."""
-    del now_us
-    memory = known(state, command.memory_id)
-    if state.thesis_of(memory.memory_id) is not None:
+    """Decide the thesis that a stored decision asks for, with its evidence; none where its memory has stated one. Raises `NotFound`, `Refused`."""
+    memory = findable(state, command.memory_id, now_us)
+    first = _first_id(memory.memory_id)
+    if state.thesis_of(memory.memory_id) is not None or state.thesis(first) is not None:
         return Decision(answer=Acknowledged())
-    named, domain = command.metadata.get(KEY_ID), command.metadata.get("domain")
-    prior, due = command.metadata.get("prior"), command.metadata.get("due")
-    is_free = isinstance(named, str) and 0 < len(named) <= 256 and state.thesis(named) is None  # noqa: PLR2004  as long as any name may be
+    named = _valid(command.metadata.get(KEY_ID), Name)
     stated = ThesisStated(
-        thesis_id=str(named) if is_free else _id_of(memory.memory_id, state),
+        thesis_id=named if named is not None and state.thesis(named) is None else first,
         memory_id=memory.memory_id,
-        statement=command.statement,
-        domain=domain if isinstance(domain, str) and domain else None,
-        prior=float(prior) if isinstance(prior, int | float) and not isinstance(prior, bool) and 0 <= prior <= 1 else None,
-        due_at=_moment(due),
-        criterion=criterion if isinstance(criterion := command.metadata.get("criterion"), str) and criterion else None,
+        statement=command.statement[:STATEMENT_MAX],
+        domain=_valid(command.metadata.get("domain"), Domain),
+        prior=_valid(command.metadata.get("prior"), Probability),
+        due_at=_moment(command.metadata.get("due")),
+        criterion=_valid(command.metadata.get("criterion"), Criterion),
     )
     thesis = ThesisState(stated.thesis_id, memory.memory_id, 1, memory.project, None)
     events: list[Event] = [stated]
     for side in ("for", "against"):
         named_ids = command.metadata.get(f"evidence_{side}")
-        for memory_id in dict.fromkeys(named_ids if isinstance(named_ids, list) else ()):
-            if isinstance(memory_id, str) and (given := state.memory(memory_id)) is not None and given.memory_id != memory.memory_id:
+        for memory_id in dict.fromkeys(one for one in (named_ids if isinstance(named_ids, list) else ()) if isinstance(one, str)):
+            if (given := state.memory(memory_id)) is not None and given.memory_id != memory.memory_id:
                 evidence = GiveEvidence(thesis_id=thesis.thesis_id, memory_id=memory_id, side="for" if side == "for" else "against")
                 events.append(_evidence(evidence, thesis, given))
     new = tuple(NewEvent(event=event, session_id=memory.session_id, project=memory.project, follows=place > 0) for place, event in enumerate(events))
@@ -257,7 +256,8 @@ def revise(command: ReviseThesis, prepared: PreparedThesis, state: DecisionState
     thesis = open_of(command.thesis_id, state)
     former = state.memory(thesis.memory_id)
     is_shown = former is not None and former.is_active(now_us)
-    stored = msgspec.structs.replace(prepared.command, supersedes=(thesis.memory_id,) if is_shown else ())
+    # A memory that says a later version opens no thesis of its own.
+    stored = msgspec.structs.replace(prepared.command, metadata={}, supersedes=(thesis.memory_id,) if is_shown else ())
     kept = store.store(stored, prepared.store, state, now_us)
     memory_id, may_replace = _kept(kept)
     if memory_id == thesis.memory_id:
@@ -317,8 +317,19 @@ def _kept(decision: Decision) -> tuple[str, tuple[Replaceable, ...]]:
 
 def _id_of(memory_id: str, state: DecisionState) -> str:
     """Return an id for the thesis that a memory states; the same memory may state another one when the first is resolved."""
-    first = f"th-{memory_id.removeprefix('mem-')[:64]}"
+    first = _first_id(memory_id)
     return first if state.thesis(first) is None else next(one for n in range(2, 1 << 30) if state.thesis(one := f"{first}-{n}") is None)
+
+
+def _first_id(memory_id: str) -> str:
+    return f"th-{memory_id.removeprefix('mem-')[:64]}"
+
+
+def _valid(value: object, kind: Any) -> Any:  # noqa: ANN401  what is given, where it is of the kind, else None
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return None
 
 
 def _moment(value: object) -> int | None:

@@ -25,7 +25,7 @@ HABIT_BY, REFLECTED_BY = "auto_habit", "auto_reflect_stale"
 
 BYTES_OF_A_TOKEN = 4
 LINE_CHARACTERS, STATE_CHARACTERS, REVIEW_CHARACTERS, HABIT_CHARACTERS, FACT_CHARACTERS = 180, 900, 80, 140, 120
-IDENTITY_CHARACTERS = 600
+IDENTITY_CHARACTERS, THESIS_CHARACTERS = 600, 560
 OF_EACH, FACTS_MAX, REVIEW_MAX = 5, 8, 3
 CONFIRM_FROM = 3
 """From so many habits on that nobody has confirmed, a briefing asks for that."""
@@ -164,7 +164,7 @@ def read(connection: Connection, query: Brief, moment: Moment, *, is_asked: bool
     who = [Line("", f"{one.file}: {one.said}") for one in identity.files(connection) if one.said]
     first, *known = _known(connection, best)
     news = [Line(one.memory_id, one.line) for one in theses.news(connection, query.project, moment.now_us)]
-    main = [Section("Identity", who, 2, characters=IDENTITY_CHARACTERS), first, *known, Section("Theses", news, 1)]
+    main = [Section("Identity", who, 2, characters=IDENTITY_CHARACTERS), first, *known, Section("Theses", news, 1, characters=THESIS_CHARACTERS)]
     main += _left_off(connection, values, best.values())
     if is_asked:
         due = reminders.due(connection, query.project, moment.now_us, OF_EACH, is_told=True)

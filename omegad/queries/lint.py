@@ -26,6 +26,7 @@ ORPHAN_US, STALE_US, RECENT_US = 30 * DAY_US, 60 * DAY_US, 30 * DAY_US
 FINDINGS_MAX = 5
 IDS_MAX = 10
 DISMISSALS_MAX = 3
+NAME_CHARACTERS_MAX = 256
 VAIN_MIN = 2
 KNOWN_MIN = 3
 WEAK_BELOW, WEAK_SHARE = 0.1, 0.5
@@ -77,16 +78,26 @@ WHERE t.outcome IS NULL AND e.retracted IS NULL AND e.weight > 0 AND b.node_id <
 AND {_HAS_CHANGED.format(since="e.at")} AND {_undismissed("rests_on", "t.memory_id")}
 ORDER BY 1, 2
 """
+_UNSAID = f"""
+SELECT t.thesis_id, {_WHY} FROM theses AS t JOIN memories AS b ON b.node_id = t.memory_id
+WHERE t.outcome IS NULL AND (b.status <> 'active' OR b.expires_us <= :now_us) AND {_OF_PROJECT.format("t")}
+"""
 _CONTRADICTIONS = f"""
 SELECT e.source_id, e.target_id FROM edges AS e JOIN memories AS m ON m.node_id = e.source_id JOIN memories AS b ON b.node_id = e.target_id
 WHERE e.edge_type = 'contradicts' AND {_holds("m")} AND {_holds("b")} AND {_OF_PROJECT.format("m")}
 AND {_undismissed("contradiction", "m.node_id")} ORDER BY e.id
 """
+# A question is known by what a dismissal can name of it.
+_ASKED = f"SELECT id, substr(lower(trim(text)), 1, {NAME_CHARACTERS_MAX}) AS asked, abstained, mode, at, project FROM retrieval_queries"
 _VAIN = f"""
-SELECT lower(trim(text)) AS asked, count(*), max(id) FROM retrieval_queries AS q
-WHERE abstained = 1 AND mode IN ('hybrid', 'semantic', 'keyword', 'phrase') AND at > :recent_at AND (:project IS NULL OR project = :project)
-AND NOT EXISTS (SELECT 1 FROM retrieval_queries AS r WHERE lower(trim(r.text)) = lower(trim(q.text)) AND r.abstained = 0 AND r.id > q.id)
-AND {_undismissed("asked_in_vain", "lower(trim(text))")}
+WITH vain AS (
+    SELECT * FROM ({_ASKED} WHERE abstained = 1)
+    WHERE mode IN ('hybrid', 'semantic', 'keyword', 'phrase') AND at > :recent_at AND (:project IS NULL OR project = :project)
+), answered AS (
+    SELECT asked, max(id) AS latest FROM ({_ASKED} WHERE abstained = 0) WHERE asked IN (SELECT asked FROM vain) GROUP BY 1
+)
+SELECT v.asked, count(*), max(v.id) FROM vain AS v LEFT JOIN answered AS a USING (asked)
+WHERE v.id > coalesce(a.latest, 0) AND {_undismissed("asked_in_vain", "v.asked")}
 GROUP BY 1 HAVING count(*) >= {VAIN_MIN} ORDER BY 2 DESC, 3
 """
 _SPARSE = f"""
@@ -173,11 +184,16 @@ def examine(connection: Connection, now_us: int, project: str | None = None) -> 
     clusters = list(components((str(one), str(other)) for one, other in rows(_CONTRADICTIONS)))
     vain, orphans, stale = rows(_VAIN), rows(_ORPHANS), rows(_STALE)
     (memories, weak), *_ = connection.execute(_STRENGTHS, values).fetchall()
+    unsaid = {str(thesis_id): str(why) for thesis_id, why in rows(_UNSAID)}
     held = theses.theses(connection, "t.outcome IS NULL AND (? IS NULL OR t.project = ?)", (project, project), now_us)
     findings = [
         *map(_contradiction, clusters),
         *(_rests(str(memory), str(basis), str(why)) for memory, basis, why in rows(_RESTS_ON)),
-        *(_thesis(one) for one in held if (one.is_due or one.standing == "stale") and not _is_dismissed(connection, "thesis", one.thesis_id)),
+        *(
+            _thesis(one, unsaid.get(one.thesis_id))
+            for one in held
+            if (one.is_due or one.standing == "stale" or one.thesis_id in unsaid) and not _is_dismissed(connection, "thesis", one.thesis_id)
+        ),
         *(_vain(str(asked), int(str(count))) for asked, count, _ in vain),
         *_calibration(connection, now_us),
         *(_sparse(str(entity), int(str(count))) for entity, count in rows(_SPARSE)),
@@ -220,9 +236,10 @@ def _rests(memory: str, basis: str, why: str) -> Finding:
     return Finding(rule="rests_on", ids=(memory, basis), count=1, text=text, settle=f"omegad memory edit {memory}, or omegad thesis get its thesis")
 
 
-def _thesis(one: theses.Thesis) -> Finding:
+def _thesis(one: theses.Thesis, unsaid: str | None) -> Finding:
     how = f"was due on {one.due[:10]}" if one.is_due and one.due else "had no evidence for 60 days"
-    text = f'thesis "{one.statement[:120]}" {how}: {one.confidence:.2f} ({one.for_count} for, {one.against_count} against)'
+    how = how if unsaid is None else f"is said by a memory that is {unsaid}"
+    text = f'thesis "{one.statement[:120]}" {how}: {one.confidence:.2f} ({one.counts})'
     settle = f"omegad thesis resolve {one.thesis_id} yes|no|n/a SOURCE"
     return Finding(rule="thesis", ids=(one.thesis_id, one.memory_id), count=1, text=text, settle=settle)
 
@@ -236,10 +253,11 @@ def _vain(asked: str, count: int) -> Finding:
 def _calibration(connection: Connection, now_us: int) -> Iterator[Finding]:
     moment = Moment(position=0, stale_by=0, now_us=now_us)
     for score in calibration.calibration(connection, calibration.Calibration(), moment).domains:
-        if score.is_enough and score.brier > score.brier_of_base_rate and not _is_dismissed(connection, "calibration", score.domain):
+        domain = score.domain or "no domain"
+        if score.is_enough and score.brier > score.brier_of_base_rate and not _is_dismissed(connection, "calibration", domain):
             worse = f"Brier {score.brier:.3f}, not {score.brier_of_base_rate:.3f}"
-            text = f"predictions about {score.domain or 'no domain'} are worse than always saying the base rate: {worse}"
-            yield Finding(rule="calibration", ids=(score.domain,), count=score.n, text=text, settle="omegad thesis calibration")
+            text = f"predictions about {domain} are worse than always saying the base rate: {worse}"
+            yield Finding(rule="calibration", ids=(domain,), count=score.n, text=text, settle="omegad thesis calibration")
 
 
 def _sparse(entity: str, count: int) -> Finding:
@@ -265,10 +283,10 @@ def _is_dismissed(connection: Connection, rule: Rule, subject: str) -> bool:
     return connection.execute(sql, (rule, subject, DISMISSALS_MAX)).fetchone() is not None
 
 
-def last_report(connection: Connection) -> list[tuple[str, str]]:
+def last_report(connection: Connection, now_us: int) -> list[tuple[str, str]]:
     """Return the reports that stand, newest first: memory id and metadata."""
-    sql = "SELECT node_id, metadata FROM memories WHERE source = ? AND event_type = 'advisor_insight' AND status = 'active' ORDER BY id DESC"
-    return [(memory_id, metadata) for memory_id, metadata in connection.execute(sql, (SOURCE,))]
+    sql = f"SELECT node_id, metadata FROM memories AS m WHERE source = :source AND event_type = 'advisor_insight' AND {_holds('m')} ORDER BY id DESC"
+    return [(memory_id, metadata) for memory_id, metadata in connection.execute(sql, {"source": SOURCE, "now_us": now_us})]
 
 
 def is_there_since(connection: Connection, time_us: int) -> bool:

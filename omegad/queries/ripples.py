@@ -16,12 +16,16 @@ SIMILARITY_MIN = 0.80
 """Above which two memories may speak for each other, a cosine."""
 
 _MEMORY = "SELECT content, project, entity_id, session_id FROM memories WHERE node_id = ?"
-_THESES = """
-SELECT t.thesis_id, t.session_id, t.memory_id, NULL FROM theses AS t WHERE t.memory_id = ?1 AND t.outcome IS NULL
-UNION ALL
+THESES_MAX = 16
+"""How many theses one effect touches at most, those that the memory states first."""
+
+_THESES = f"""
+SELECT * FROM (
+SELECT t.thesis_id, t.session_id, t.memory_id, NULL AS side FROM theses AS t WHERE t.memory_id = ?1 AND t.outcome IS NULL
+UNION
 SELECT t.thesis_id, t.session_id, t.memory_id, e.side FROM thesis_evidence AS e JOIN theses AS t USING (thesis_id, version)
 WHERE e.memory_id = ?1 AND e.memory_id <> t.memory_id AND e.side <> 'mentions' AND e.retracted IS NULL AND t.outcome IS NULL
-ORDER BY 1
+) ORDER BY side IS NOT NULL, thesis_id LIMIT {THESES_MAX}
 """
 _SHOWN = """
 SELECT EXISTS (
@@ -96,6 +100,19 @@ def _was_shown(connection: Connection, new: Said, memory_ids: Sequence[str]) -> 
         return False
     values = (new.session_id, new.position, msgspec.json.encode(memory_ids).decode())
     return bool(connection.execute(_SHOWN, values).fetchone()[0])
+
+
+def origin(connection: Connection, memory_id: str) -> str | None:
+    """Return the session that a memory is from, or the memory where none said it; None where there is no such memory."""
+    row = connection.execute("SELECT coalesce(session_id, node_id) FROM memories WHERE node_id = ?", (memory_id,)).fetchone()
+    return str(row[0]) if row else None
+
+
+def versions(connection: Connection, found: Iterable[Effect]) -> dict[str, int]:
+    """Return which version each thesis has that effects touch."""
+    names = msgspec.json.encode([touch.thesis_id for effect in found for touch in effect.theses]).decode()
+    sql = "SELECT thesis_id, version FROM theses WHERE thesis_id IN (SELECT value FROM json_each(?))"
+    return dict(connection.execute(sql, (names,)).fetchall())
 
 
 def theses_of(connection: Connection, memory_id: str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ STALE_US = 60 * 86_400_000_000
 SUPPORTED_MIN, WEAK_MAX = 0.7, 0.3
 ORIGINS_MIN, DISPUTED_MIN = 3, 2
 EVIDENCE_MAX, HISTORY_MAX = 200, 500
-HALF, NEWS_MAX = 0.5, 3
+HALF, NEWS_MAX, NEWS_CHARACTERS = 0.5, 3, 160
 
 _COLUMNS = """
 t.thesis_id, t.version, t.memory_id, t.statement, t.domain, t.project, t.probability, t.due_us, t.criterion, t.outcome, t.source,
@@ -42,12 +42,14 @@ SELECT * FROM (
 """
 _NEWS = """
 WITH changed (thesis_id, position) AS (
-    SELECT thesis_id, max(id) FROM thesis_history WHERE (before >= :half) <> (confidence >= :half) GROUP BY 1
+    SELECT h.thesis_id, max(h.id) FROM thesis_history AS h JOIN theses AS t USING (thesis_id, version)
+    WHERE (h.before >= :half) <> (h.confidence >= :half) GROUP BY 1
     UNION ALL
     SELECT h.thesis_id, min(h.id) FROM thesis_history AS h JOIN theses AS t USING (thesis_id, version)
     WHERE h.for_count >= :disputed AND h.against_count >= :disputed GROUP BY 1
 )
-SELECT t.thesis_id FROM theses AS t WHERE t.outcome IS NULL AND (
+SELECT t.thesis_id FROM theses AS t JOIN memories AS m ON m.node_id = t.memory_id
+WHERE t.outcome IS NULL AND m.status = 'active' AND (m.expires_us IS NULL OR m.expires_us > :now_us) AND (
     EXISTS (SELECT 1 FROM changed AS c WHERE c.thesis_id = t.thesis_id AND NOT EXISTS (
         SELECT 1 FROM retrievals AS r WHERE r.memory_id = t.memory_id AND r.how = 'briefing' AND r.id > c.position * 1024
     )) OR (t.due_us <= :now_us AND NOT EXISTS (
@@ -77,7 +79,8 @@ class Thesis(msgspec.Struct, frozen=True, kw_only=True):
     """A thesis as it stands.
 
     `confidence` is for / (for + against + 1), by weight; `band` the mean of Beta(1 + for, 1 + against) less and plus its standard deviation.
-    The counts are of pieces of evidence; `for_origins` and `against_origins` of the sessions, or memories without one, that these come from.
+    The counts are of pieces of evidence, `counts` says them in words for where a confidence is shown;
+    `for_origins` and `against_origins` of the sessions, or memories without one, that these come from.
     """
 
     thesis_id: str
@@ -89,6 +92,7 @@ class Thesis(msgspec.Struct, frozen=True, kw_only=True):
     standing: Standing
     confidence: float
     band: tuple[float, float]
+    counts: str
     for_count: int
     against_count: int
     mentions: int
@@ -195,6 +199,7 @@ def _fields(row: dict[str, Any], now_us: int) -> dict[str, Any]:
         "standing": how,
         "confidence": round(row["confidence"], 4),
         "band": band(told["for_weight"], told["against_weight"]),
+        "counts": f"{row['for_count']} for, {row['against_count']} against, {told['echo_count']} echoes",
         "mentions": told["mention_count"],
         "echoes": told["echo_count"],
         "due": None if due_us is None else rfc3339(due_us),
@@ -255,9 +260,9 @@ def news(connection: Connection, project: str | None, now_us: int) -> list[News]
 
 
 def _told(one: Thesis) -> News:
-    counts = f"{one.for_count} for, {one.against_count} against, {one.echoes} echoes"
     due = f", due since {one.due[:10]}" if one.is_due and one.due else ""
-    return News(one.memory_id, f"{one.standing} {one.confidence:.2f} ({counts}{due}) {one.statement} [{one.thesis_id}]")
+    statement = one.statement if len(one.statement) <= NEWS_CHARACTERS else f"{one.statement[: NEWS_CHARACTERS - 1].rstrip()}…"
+    return News(one.memory_id, f"{one.standing} {one.confidence:.2f} ({one.counts}{due}) {statement} [{one.thesis_id}]")
 
 
 METHODS = (

@@ -20,7 +20,7 @@ IDS = ("mem-", "th-")
 def due(_slot: int, reader: Reader) -> Iterator[StoreMemory]:
     """Store the report, unless it says what the last one said, or there is nothing to say."""
     report = lint.examine(reader.connection, reader.now_us)
-    former = lint.last_report(reader.connection)
+    former = lint.last_report(reader.connection, reader.now_us)
     findings = report.findings[: lint.FINDINGS_MAX]
     digest = blake2b(msgspec.json.encode((findings, report.figures)), digest_size=16).hexdigest()
     known = msgspec.json.decode(former[0][1]) if former else {}
@@ -33,13 +33,20 @@ def due(_slot: int, reader: Reader) -> Iterator[StoreMemory]:
         "findings": msgspec.to_builtins(findings),
     }
     yield StoreMemory(
-        content=text(msgspec.structs.replace(report, findings=findings), known.get("figures", {})),
+        content=text(msgspec.structs.replace(report, findings=findings), _figures(known)),
         event_type="advisor_insight",
         source=lint.SOURCE,
         probation=False,
         metadata=metadata,
         supersedes=tuple(memory_id for memory_id, _ in former[:16]),
     )
+
+
+def _figures(known: dict[str, object]) -> dict[str, int]:
+    try:
+        return msgspec.convert(known.get("figures", {}), dict[str, int])
+    except msgspec.ValidationError:  # anybody may store what looks like a report
+        return {}
 
 
 def text(report: LintReport, former: dict[str, int]) -> str:

@@ -4,7 +4,7 @@ It follows what was decided when the memory was stored: its nearest neighbours, 
 has drawn it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from omegad.commands.command import Command
 from omegad.commands.ripple import RippleMemory
@@ -35,12 +35,13 @@ def react(recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
             yield from _near(recorded, reader, memory_id, related)
         case MemoryRepeated(memory_id=memory_id, content=content) | MemoryEvolved(memory_id=memory_id, wording=content):
             if said := ripples.said(reader.connection, memory_id, recorded.session_id, recorded.position, content):
-                yield from _rippled(said, ripples.effects(reader.connection, said, [(memory_id, SAME)]))
+                yield from _rippled(reader, said, [(memory_id, SAME)])
         case MemoryLinked(memory_id=memory_id, target_id=target_id, edge_type=edge_type, weight=weight) if edge_type == CONTRADICTS:
             theses = tuple(Touch(thesis_id=one, side="against", is_echo=False) for one in ripples.theses_of(reader.connection, target_id))
             effect = Effect(memory_id=target_id, similarity=weight, side="against", is_echo=False, theses=theses)
-            if said := ripples.said(reader.connection, memory_id, None, recorded.position):
-                yield RippleMemory(memory_id=memory_id, origin=said.origin, effects=(effect,), by="hand")
+            if origin := ripples.origin(reader.connection, memory_id):
+                versions = ripples.versions(reader.connection, (effect,))
+                yield RippleMemory(memory_id=memory_id, origin=origin, effects=(effect,), versions=versions, by="hand")
         case MemoryUnlinked(memory_id=memory_id, target_id=target_id, edge_types=edge_types) if CONTRADICTS in edge_types:
             for thesis_id, evidence_id in ripples.denials(reader.connection, memory_id, target_id):
                 yield RetractEvidence(thesis_id=thesis_id, evidence_id=evidence_id, why="the contradiction was taken away")
@@ -51,9 +52,10 @@ def react(recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
 def _near(recorded: RecordedEvent, reader: Reader, memory_id: str, related: tuple[Relation, ...]) -> Iterator[RippleMemory]:
     near = [(edge.memory_id, edge.similarity) for edge in related if edge.similarity > ripples.SIMILARITY_MIN]
     if near and (said := ripples.said(reader.connection, memory_id, recorded.session_id, recorded.position)):
-        yield from _rippled(said, ripples.effects(reader.connection, said, near))
+        yield from _rippled(reader, said, near)
 
 
-def _rippled(said: ripples.Said, effects: tuple[Effect, ...]) -> Iterator[RippleMemory]:
-    if effects:
-        yield RippleMemory(memory_id=said.memory_id, origin=said.origin, effects=effects)
+def _rippled(reader: Reader, said: ripples.Said, near: Iterable[tuple[str, float]]) -> Iterator[RippleMemory]:
+    if effects := ripples.effects(reader.connection, said, near):
+        versions = ripples.versions(reader.connection, effects)
+        yield RippleMemory(memory_id=said.memory_id, origin=said.origin, effects=effects, versions=versions)

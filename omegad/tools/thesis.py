@@ -84,12 +84,11 @@ async def thesis(session: Session, given: Thesis) -> Reply:
 
 def told(one: Any) -> Fields:  # noqa: ANN401  a thesis as a query answers it
     """Return a thesis in one line, the confidence never without its counts."""
-    counts = f"{one.for_count} for, {one.against_count} against, {one.echoes} echoes"
     due = f", due {one.due[:10]}" if one.due and one.outcome is None else ""
     outcome = f", came out {one.outcome}" if one.outcome else ""
     return {
         "thesis_id": one.thesis_id,
-        "line": f"{one.standing}: {one.confidence:.2f} ({counts}) {line(one.statement)} [{one.thesis_id}{due}{outcome}]",
+        "line": f"{one.standing}: {one.confidence:.2f} ({one.counts}) {line(one.statement)} [{one.thesis_id}{due}{outcome}]",
     }
 
 

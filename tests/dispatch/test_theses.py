@@ -1,11 +1,16 @@
 """Theses through the service: stated, weighed by what is said and by hand, revised, predicted, resolved; and the same again after a replay."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
+from omegad.commands.ripple import RippleMemory, ripple
+from omegad.commands.thesis import OpenThesis, open_thesis
 from omegad.config import Paths
 from omegad.errors import Conflict, Invalid, NotFound, Refused
+from omegad.events.thesis import Effect, Touch
+from omegad.log.decision import Proposal
 from omegad.queries.theses import STALE_US
 from tests.builders import FakeClock, Served, served, until
 
@@ -189,3 +194,116 @@ async def test_a_session_that_repeats_what_it_was_shown_ends_no_probation(paths:
         assert (await it.caller.call("memory.get", memory_id=caught))["status"] == "probation"
         assert await say(it, "retries need jitter", "third") == caught
         assert (await it.caller.call("memory.get", memory_id=caught))["status"] == "active"
+
+
+async def test_metadata_of_any_shape_opens_a_thesis_of_what_is_sound_in_it(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        seen = await say(it, "a load test went well", "a")
+        metadata = {
+            "thesis": True,
+            "thesis_id": "x" * 257,
+            "domain": "",
+            "prior": True,
+            "due": 7,
+            "criterion": ["none"],
+            "evidence_for": [[1], {"a": 1}, None, 7, seen, seen],
+            "evidence_against": {"a": 1},
+        }
+        memory_id = await say(it, "it holds for now. " * 1_000, "author", event_type="decision", metadata=metadata)
+        await until(lambda: it.daemon.reactions.standings["ripple"].position >= it.daemon.services.log.head)
+        (thesis,) = (await it.caller.call("thesis.list"))["theses"]
+        assert (thesis["thesis_id"], thesis["memory_id"]) == (f"th-{memory_id.removeprefix('mem-')}", memory_id)
+        assert {thesis[name] for name in ("domain", "probability", "due", "criterion")} == {None}
+        assert (len(thesis["statement"]), sides(thesis)) == (4_096, (1, 0, 0, 0))
+        assert it.daemon.reactions.standings["ripple"].trouble is None
+
+
+async def test_a_memory_whose_thesis_was_revised_or_resolved_meanwhile_opens_no_other(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        stated = await state(it)
+        revised = await it.caller.call("thesis.revise", thesis_id=stated["thesis_id"], statement="a search engine of its own pays off")
+        await it.caller.call("thesis.resolve", thesis_id=stated["thesis_id"], outcome="yes", source="seen")
+        head = it.daemon.services.log.head
+        late = OpenThesis(memory_id=stated["memory_id"], statement=BELIEF, metadata={"thesis": True})
+        with pytest.raises(Refused, match="superseded"):
+            await it.daemon.services.log.append(Proposal(decide=partial(open_thesis, late)))
+        await it.caller.call("memory.restore", memory_id=stated["memory_id"])
+        await it.daemon.services.log.append(Proposal(decide=partial(open_thesis, late)))
+        assert (await it.caller.call("memory.get", memory_id=revised["memory_id"]))["metadata"] == {}
+        assert [one["thesis_id"] for one in (await it.caller.call("thesis.list"))["theses"]] == [stated["thesis_id"]]
+        assert it.daemon.services.log.head == head + 1, "of the restored memory alone"
+
+
+async def test_evidence_for_a_former_version_does_not_reach_the_one_that_follows(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        thesis_id = (stated := await state(it))["thesis_id"]
+        seen = await say(it, "a load test went well", "a")
+        await it.caller.call("thesis.revise", thesis_id=thesis_id, statement="a search engine of its own pays off")
+        touch = Touch(thesis_id=thesis_id, side="for", is_echo=False)
+        effect = Effect(memory_id=stated["memory_id"], similarity=0.9, side="for", is_echo=False, theses=(touch,))
+        late = RippleMemory(memory_id=seen, origin="a", effects=(effect,), versions={thesis_id: 1})
+        await it.daemon.services.log.append(Proposal(decide=partial(ripple, late)))
+        assert (await get(it, thesis_id))["evidence"] == []
+
+
+async def test_who_revised_a_thesis_gives_no_evidence_for_it(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        thesis_id = (await state(it, "our search needs nothing at all"))["thesis_id"]
+        await it.caller.call("thesis.revise", thesis_id=thesis_id, statement=BELIEF, session_id="reviser")
+        await say(it, AGREEING[0], "reviser")
+        assert sides(await get(it, thesis_id)) == (0, 0, 0, 1)
+        await say(it, AGREEING[1], "author")
+        assert sides(await get(it, thesis_id)) == (1, 0, 0, 1), "who stated another version said nothing of this one"
+        assert (await it.caller.call("views.verify"))["ok"]
+
+
+async def test_evidence_that_somebody_took_back_is_not_given_again_by_rule(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        thesis_id = (await state(it))["thesis_id"]
+        agreeing = await say(it, AGREEING[0], "a")
+        (given,) = (await get(it, thesis_id))["evidence"]
+        await it.caller.call("thesis.retract", thesis_id=thesis_id, evidence_id=given["evidence_id"])
+        assert await say(it, AGREEING[0], "a") == agreeing
+        assert sides(await get(it, thesis_id)) == (0, 0, 0, 0)
+        with pytest.raises(NotFound):
+            await it.caller.call("thesis.retract", thesis_id=thesis_id, evidence_id=given["evidence_id"])
+        await it.caller.call("thesis.evidence", thesis_id=thesis_id, memory_id=agreeing, side="for")
+        assert (await get(it, thesis_id))["confidence"] == 0.5, "by hand it is"
+
+
+@pytest.mark.parametrize("session_id", [None, "a"])
+async def test_a_mention_counts_against_when_somebody_says_that_it_contradicts(paths: Paths, clock: FakeClock, session_id: str | None) -> None:
+    async with served(paths, clock) as it:
+        thesis_id = (stated := await state(it))["thesis_id"]
+        denial = await say(it, DENYING, session_id)
+        assert sides(await get(it, thesis_id)) == (0, 0, 1, 0)
+        ends = {"memory_id": denial, "target_id": stated["memory_id"]}
+        for _ in range(2):
+            await it.caller.call("memory.link", **ends, edge_type="contradicts")
+            assert sides(await get(it, thesis_id)) == (0, 1, 0, 0)
+            await it.caller.call("memory.unlink", **ends)
+            assert sides(await get(it, thesis_id)) == (0, 0, 0, 0)
+
+
+async def test_what_was_shown_and_is_stored_without_a_look_around_ends_no_probation(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        caught = await say(it, "retries need jitter", "first", source="auto_capture")
+        await it.caller.call("memory.query", text="retries need jitter", project="shop", asked_in="second")
+        await it.daemon.services.log.settled()
+        await it.caught_up()
+        assert await say(it, "retries need jitter", "second", ack="durable") == caught
+        assert (await it.caller.call("memory.get", memory_id=caught))["status"] == "probation"
+
+
+async def test_a_briefing_names_a_thesis_with_its_id_however_long_it_is(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        kept, dropped = await state(it, f"{BELIEF}, {'and so on, ' * 40}"), await state(it, "nobody reads the logs")
+        seen = await say(it, "a load test went well", "a")
+        for one in (kept, dropped):
+            await it.caller.call("thesis.evidence", thesis_id=one["thesis_id"], memory_id=seen, side="for")
+        await it.caller.call("memory.delete", memory_id=dropped["memory_id"])
+        await get(it, kept["thesis_id"])
+        text = (await it.caller.call("session.briefing", project="shop", session_id="reader"))["text"]
+        assert f"open 0.50 (1 for, 0 against, 0 echoes) {BELIEF}" in text
+        assert f"[{kept['thesis_id']}]" in text
+        assert dropped["thesis_id"] not in text

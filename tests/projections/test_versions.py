@@ -159,7 +159,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "coord_claims": (1, "bac0b37cb446b31f92fc358aecca7771"),
     "git_events": (1, "f14c89bc1d73b677575b91b06637bffc"),
     "feedback": (1, "cff63102503931b6c619f3bf2c711d35"),
-    "theses": (1, "c1223534eded347b8f42ad32e806f2f8"),
+    "theses": (2, "c1223534eded347b8f42ad32e806f2f8"),
     "dismissals": (1, "11698a39ee87e3eced2b6b420eef4499"),
     "ripples": (1, "a2aa8ce2f2de5865a5e5c14f71ea4510"),
     "conversations": (2, "d71feee5071ec1172b90f0bbe4a1c17b"),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from omegad.events.lint import FindingDismissed
-from omegad.events.thesis import ThesisPredicted, ThesisResolved
+from omegad.events.thesis import Outcome, ThesisPredicted, ThesisResolved
 from omegad.log.event import Event
 from omegad.method import Moment
 from omegad.queries.lint import DAY_US, Finding, Lint, components, examine, lint
@@ -177,3 +177,39 @@ def test_the_weekly_report_waits_for_a_week_and_repeats_no_question() -> None:
     assert "deploy" not in command.content
     assert list(weekly.due(0, Reader(connection, START_US + 3 * DAY_US))) == []
     connection.close()
+
+
+def test_a_thesis_whose_memory_holds_no_longer_is_a_finding() -> None:
+    (one,) = findings(*HEALTHY, thesis_stated("th-1", memory_id="b"), evidenced("th-1", "ev-1", memory_id="a"), superseded("b", "a"), now_us=START_US)
+    assert (one.rule, one.ids) == ("thesis", ("th-1", "b"))
+    assert "said by a memory that is superseded: 0.50 (1 for, 0 against, 0 echoes)" in one.text
+
+
+def test_predictions_of_no_domain_can_be_dismissed_like_any_other() -> None:
+    log = list[Event]()
+    for number in range(30):
+        thesis_id = f"th-{number}"
+        outcome: Outcome = "no" if number % 2 else "yes"
+        log += [
+            thesis_stated(thesis_id, memory_id="b", domain=None, prior=0.9),
+            ThesisResolved(thesis_id=thesis_id, version=1, outcome=outcome, source="seen"),
+        ]
+    (one,) = findings(*HEALTHY, *log)
+    assert (one.rule, one.ids) == ("calibration", ("no domain",))
+    assert findings(*HEALTHY, *log, *[FindingDismissed(rule=one.rule, ids=one.ids)] * 3) == []
+
+
+def test_a_long_question_is_known_by_what_a_dismissal_can_name() -> None:
+    (one,) = findings(*HEALTHY, vain(1, "why? " * 100), vain(2, "why? " * 100))
+    assert [len(name) for name in one.ids] == [256]
+    assert findings(*HEALTHY, vain(1, "why? " * 100), vain(2, "why? " * 100), *[FindingDismissed(rule=one.rule, ids=one.ids)] * 3) == []
+
+
+@pytest.mark.parametrize("figures", [7, ["orphans"], {"orphans": "x"}, {"orphans": None}])
+def test_what_only_looks_like_a_report_or_has_expired_is_in_the_way_of_none(figures: object) -> None:
+    looks_so = {"event_type": "advisor_insight", "source": "auto_lint", "metadata": {"figures": figures}}
+    expired, forged = stored("over", "a report", ttl_seconds=60, **looks_so), stored("forged", "another", **looks_so)
+    connection = shown(*HEALTHY, stored("o", "alone"), expired, forged)
+    (command,) = commands(connection)
+    connection.close()
+    assert (command.supersedes, "orphans 1," in command.content) == (("forged",), True)

@@ -247,6 +247,44 @@ class Home(RuleBasedStateMachine):
             drawn = [edge["weight"] for edge in edges if (edge["memory_id"], edge["direction"]) == (ends["target_id"], "out")]
             assert (weight in drawn) if link else drawn == []
 
+    @rule(data=st.data(), probability=st.sampled_from([0.1, 0.9]), form=st.booleans())
+    def state_a_thesis(self, data: st.DataObject, probability: float, *, form: bool) -> None:
+        content = data.draw(TEXTS)
+        try:
+            if form:
+                answer = self.call("memory.store", content=content, event_type="decision", metadata={"thesis": True, "prior": probability})
+            else:
+                answer = self.call("thesis.state", statement=content, prior=probability)
+        except Conflict:
+            return
+        memory_id = answer["memory_id"]
+        kept = self.call("memory.get", memory_id=memory_id)["content"]
+        assert memory_id not in self.hidden
+        self.active.setdefault(memory_id, Told(content, "decision"))
+        self._said(memory_id, kept)
+        self._lasts(memory_id, None)
+
+    @rule(data=st.data(), side=st.sampled_from(["for", "against", "mentions"]))
+    def give_or_retract_evidence(self, data: st.DataObject, side: str) -> None:
+        if thesis_id := self._open_thesis(data):
+            try:
+                given = self.call("thesis.evidence", thesis_id=thesis_id, memory_id=self._some(data), side=side)
+                if data.draw(st.booleans()):
+                    self.call("thesis.retract", thesis_id=thesis_id, evidence_id=given["evidence_id"])
+            except (NotFound, Refused):
+                pass
+
+    @rule(data=st.data(), outcome=st.sampled_from(["yes", "no", "n/a"]))
+    def resolve_a_thesis(self, data: st.DataObject, outcome: str) -> None:
+        if thesis_id := self._open_thesis(data):
+            self.call("thesis.resolve", thesis_id=thesis_id, outcome=outcome, source="seen")
+            with pytest.raises(Refused):
+                self.call("thesis.predict", thesis_id=thesis_id, probability=0.5)
+
+    def _open_thesis(self, data: st.DataObject) -> str | None:
+        names = sorted(one["thesis_id"] for one in self.call("thesis.list")["theses"] if one["outcome"] is None)
+        return data.draw(st.sampled_from(names)) if names else None
+
     @rule(are_recorded=st.booleans())
     def time_passes(self, *, are_recorded: bool) -> None:
         self.clock.us += HOUR_US * 2 // 5
