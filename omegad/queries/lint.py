@@ -93,6 +93,7 @@ _VAIN = f"""
 WITH vain AS (
     SELECT * FROM ({_ASKED} WHERE abstained = 1)
     WHERE mode IN ('hybrid', 'semantic', 'keyword', 'phrase') AND at > :recent_at AND (:project IS NULL OR project = :project)
+    AND (project IS NULL OR project IN (SELECT project FROM memories)) -- where nothing was ever kept, nothing is missing
 ), answered AS (
     SELECT asked, max(id) AS latest FROM ({_ASKED} WHERE abstained = 0) WHERE asked IN (SELECT asked FROM vain) GROUP BY 1
 )

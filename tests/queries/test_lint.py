@@ -95,6 +95,13 @@ def test_what_was_answered_since_was_not_asked_in_vain() -> None:
     assert findings(*HEALTHY, vain(1), vain(2, "where do we deploy?")) == []
 
 
+def test_where_nothing_was_ever_kept_nothing_is_asked_in_vain() -> None:
+    connection = shown(*HEALTHY, vain(1), vain(2))
+    connection.execute("UPDATE retrieval_queries SET project = 'nowhere'")
+    assert examine(connection, LATE_US).findings == []
+    connection.close()
+
+
 def test_a_project_that_is_worked_on_without_decisions_is_a_gap() -> None:
     old_decision = stored("d", "we use x", event_type="decision")
     log = (old_decision, seen_by_query("d", at=START_US + 50 * DAY_US), session_started(), tool_called())
