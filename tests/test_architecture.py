@@ -241,6 +241,18 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.rpc.protocol",
         *LEAVES,
     },
+    "omegad.transfer": {
+        "omegad.events",  # of which one says what was erased
+        "omegad.ingestion.statements",
+        "omegad.log",
+        "omegad.memory_types",
+        "omegad.projects",
+        "omegad.storage",
+        "omegad.views.log_check",
+        *LEAVES,
+    },
+    "omegad.cli.transfer": {"omegad.cli", "omegad.rpc.endpoint", "omegad.transfer"},  # they work on files that no daemon need serve
+    "omegad.cli.importing": {"omegad.cli", "omegad.rpc.client", "omegad.transfer", *LEAVES},
     "omegad.cli.salvage": {"omegad.cli", "omegad.rpc.endpoint", "omegad.storage", "omegad.views", *LEAVES},  # it reads views that no daemon serves
     "projections": {"omegad.projection"},
     "projections.*": {

@@ -4,6 +4,7 @@ What a verb of a method takes, and how it is explained, comes from the method. O
 becoming `omegad tool record`, and its answer is printed field by field.
 """
 
+from omegad.cli.transfer_verbs import TRANSFER
 from omegad.cli.verb import Option, Verb
 
 WATCH = Option("watch", "go on showing it, every second, until interrupted", "flag")
@@ -330,7 +331,7 @@ OPERATING = (
     ),
 )
 
-ALL = (*DAEMON, *MCP, *MEMORIES, *AUDIT, *MEMORY, *IDENTITY, *COORDINATION, *OPERATING, *THESES, *LINT)
+ALL = (*DAEMON, *MCP, *MEMORIES, *AUDIT, *MEMORY, *IDENTITY, *COORDINATION, *OPERATING, *TRANSFER, *THESES, *LINT)
 
 WITHOUT_VERB = frozenset(
     {"hook.dispatch", "identity.record", "log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"}

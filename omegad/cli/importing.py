@@ -1,0 +1,139 @@
+"""The verb that takes in what was exported, or what another memory system wrote.
+
+Each memory is a request of its own that is the same whenever it is sent: an import that was interrupted goes on when it is run again, and one
+that was not changes nothing.
+"""
+
+import asyncio
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from omegad.cli import transfer
+from omegad.cli.arguments import WrongUsage
+from omegad.cli.connection import NAME, ask, ensure
+from omegad.cli.place import Place
+from omegad.cli.printing import one_line, warn, write_fields, write_json
+from omegad.errors import OmegadError
+from omegad.rpc.client import AsyncClient
+from omegad.times import EPOCH, MICROSECOND
+from omegad.transfer import lines, sources
+from omegad.transfer.found import Found, Source, expires_at, request
+from omegad.transfer.log_file import Progress
+
+METHOD = "memory.upsert"  # it has the time at which something was learned
+AT_ONCE = 32  # which share the waits for the disk
+PROBLEMS_SHOWN = 10
+REFUSALS = frozenset({"refused", "invalid", "conflict"})
+COUNT = "SELECT count(*) FROM memories WHERE status = 'active'"
+
+Request = dict[str, Any]
+
+
+def run(arguments: Namespace, place: Place) -> int:
+    """Take in a file, whatever it is."""
+    if not arguments.file:
+        raise WrongUsage("name a file")
+    path = Path(arguments.file).expanduser()
+    if arguments.format is None and path.is_file() and lines.is_export(path):
+        return transfer.import_log(arguments, place, path)
+    source = sources.source_of(path, arguments.format)
+    tally = Tally()
+    requests = list(_requests(path, source, tally))
+    report: dict[str, Any] = {"format": source.name, "found": tally.found, "dry_run": arguments.dry_run}
+    if not arguments.dry_run:
+        before = _count(place)
+        try:
+            with transfer.drawn("importing") as progress:
+                ensure(place)
+                asyncio.run(_store(place, requests, tally, progress))
+        except OmegadError:
+            warn(f"{tally.done} of {len(requests)} memories were imported before this: run it again to go on")
+            raise
+        report |= {"memories_before": before, "memories_after": _count(place)}
+    report |= {"to_store": len(requests), **tally.outcomes, "left_out": dict(tally.left_out), "by_type": dict(tally.types)}
+    _tell(arguments, report, tally.problems)
+    return 1 if tally.outcomes["refused"] else 0
+
+
+class Tally:
+    """What has come of the memories of a file so far."""
+
+    def __init__(self) -> None:
+        self.found = 0
+        self.left_out = Counter[str]()
+        self.types = Counter[str]()
+        self.outcomes = dict.fromkeys(("stored", "duplicate", "already_imported", "refused"), 0)
+        self.problems: list[str] = []
+
+    @property
+    def done(self) -> int:
+        """How many were sent and answered."""
+        return sum(self.outcomes.values())
+
+
+def _requests(path: Path, source: Source, tally: Tally) -> Iterator[Request]:
+    """Yield the request of each memory that the other system finds itself."""
+    now_us = (datetime.now(UTC) - EPOCH) // MICROSECOND
+    for one in sources.read(path, source):
+        tally.found += 1
+        if not isinstance(one, Found):
+            tally.left_out[one.why] += 1
+        elif (until := expires_at(one)) is not None and until <= now_us:
+            tally.left_out["expired"] += 1
+        else:
+            asked = request(one, source)
+            tally.types[str(asked["event_type"])] += 1
+            yield asked
+
+
+async def _store(place: Place, requests: Sequence[Request], tally: Tally, progress: Progress) -> None:
+    async with AsyncClient(place.paths.socket, name=NAME) as client:
+        head = (await client.call("system.status"))["log"]["head"]
+        waiting = iter(requests)
+
+        async def work() -> None:
+            for asked in waiting:
+                await _send(client, asked, tally, head)
+                progress(tally.done, len(requests), "memories")
+
+        await asyncio.gather(*(work() for _ in range(AT_ONCE)))
+
+
+async def _send(client: AsyncClient, asked: Request, tally: Tally, head: int) -> None:
+    try:
+        answer = await client.call(METHOD, **asked)
+    except OmegadError as error:
+        if error.kind not in REFUSALS:
+            raise
+        tally.outcomes["refused"] += 1
+        tally.problems.append(f"{asked['metadata']['imported']['id']}: {error}")
+    else:
+        outcome = "already_imported" if answer["position"] <= head else "stored" if answer["outcome"] == "stored" else "duplicate"
+        tally.outcomes[outcome] += 1
+
+
+def _count(place: Place) -> int:
+    """Return how many memories are active once the views show the whole log."""
+    head = ask(place, "system.status")["log"]["head"]
+    return int(ask(place, "audit.sql", sql=COUNT, min_position=head)["rows"][0][0])
+
+
+def _tell(arguments: Namespace, report: dict[str, Any], problems: list[str]) -> None:
+    if arguments.json:
+        write_json(report | {"problems": problems})
+        return
+    for problem in problems[:PROBLEMS_SHOWN]:
+        warn(f"not imported: {one_line(problem)}")
+    if len(problems) > PROBLEMS_SHOWN:
+        warn(f"and {len(problems) - PROBLEMS_SHOWN} more; --json names all")
+    write_fields((name.replace("_", " "), _shown(value)) for name, value in report.items())
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {count:,}" for name, count in value.items()) or "-"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

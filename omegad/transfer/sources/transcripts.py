@@ -1,0 +1,58 @@
+"""Transcripts of Claude Code: `~/.claude/projects/*/*.jsonl`, or a folder of them. What states something worth remembering is found, on probation."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from omegad.ingestion.statements import Role, statements
+from omegad.transfer.found import Beginning, Finding, Found, Source, json_lines, modified_at, moment, text_of
+
+MESSAGE_CHARACTERS_MAX = 64 * 1024
+ROLES: tuple[Role, ...] = ("user", "assistant")
+
+
+def recognises(path: Path, beginning: Beginning) -> bool:
+    """Say whether it is one, or a folder of them."""
+    if path.is_dir():
+        return next(_files(path), None) is not None
+    return path.suffix == ".jsonl" and b'"sessionId"' in beginning.head
+
+
+def read(path: Path) -> Iterator[Finding]:
+    """Yield what people and the agent stated, session after session."""
+    for file in _files(path) if path.is_dir() else (path,):
+        for _, line in json_lines(file):
+            if isinstance(line, dict) and not (line.get("isMeta") or line.get("isSidechain")):
+                yield from _stated(file, line)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return iter(sorted(folder.rglob("*.jsonl")))
+
+
+def _stated(file: Path, line: dict[str, Any]) -> Iterator[Found]:
+    message = line.get("message")
+    for role in ROLES:
+        if line.get("type") == role and isinstance(message, dict):
+            for number, statement in enumerate(statements(_said(message.get("content"))[:MESSAGE_CHARACTERS_MAX], role)):
+                yield Found(
+                    source_id=f"{line.get('uuid')}#{number}",
+                    content=statement.text,
+                    created_at=moment(line.get("timestamp"), modified_at(file)),
+                    event_type=statement.event_type,
+                    project=text_of(line.get("cwd")),
+                    session_id=text_of(line.get("sessionId")),
+                    confidence=statement.probability,
+                    on_probation=True,
+                    metadata={"role": role},
+                )
+
+
+def _said(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(part["text"] for part in parts if isinstance(part, dict) and part.get("type") == "text" and text_of(part.get("text")))
+
+
+SOURCE = Source("claude-code", "a transcript of Claude Code, or a folder of them: ~/.claude/projects", recognises, read)

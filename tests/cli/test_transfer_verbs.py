@@ -1,0 +1,127 @@
+import json
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from omegad.client import Client
+from omegad.errors import LogBroken
+from omegad.transfer import log_file
+from tests.cli.conftest import PATIENCE_S, Command
+
+
+def _quiet(_done: int, _total: int, _what: str) -> None:
+    pass
+
+
+def _filled(omegad: Command) -> None:
+    omegad("start")
+    with Client(omegad.paths.socket, timeout_s=PATIENCE_S) as client:
+        for number in range(20):
+            client.call("memory.store", content=f"Fact {number}: “the café's port” is {5000 + number}\n", request_id=f"r-{number}", tags=["ops"])
+
+
+def _views(omegad: Command) -> dict[str, str]:
+    report = omegad.json("verify")
+    assert report["ok"]
+    return {name: view["live_digest"] for name, view in report["views"]["views"].items()} | {"log": report["log"]["head_hash"]}
+
+
+def test_a_backup_that_is_made_while_memories_are_stored_is_whole_and_rotates(omegad: Command, tmp_path: Path) -> None:
+    _filled(omegad)
+    target, is_over = tmp_path / "b.db", threading.Event()
+
+    def write() -> None:
+        while not is_over.is_set():
+            omegad.store("Something to write meanwhile", ack="durable")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    made = [omegad.json("backup", str(target), "--keep", "2") for _ in range(3)]
+    is_over.set()
+    writer.join()
+    assert sorted(path.name for path in tmp_path.iterdir() if path != omegad.home) == ["b.db", "b.db.1"]
+    kept = [log_file.verify(tmp_path / name, _quiet).events for name in ("b.db.1", "b.db")]
+    assert kept == [one["events"] for one in made[1:]]
+    assert kept[0] < kept[-1]
+    assert "is there already" in omegad("backup", str(target), status=1).stderr
+
+
+def test_a_backup_takes_the_place_of_a_log_only_when_it_is_asked_to(omegad: Command, tmp_path: Path) -> None:
+    _filled(omegad)
+    before, target = _views(omegad), str(tmp_path / "b.db")
+    omegad("backup", target)
+    omegad.store("Learned after the backup")
+    assert "has events already" in omegad("restore", target, status=1).stderr
+    assert "serves this home" in omegad("restore", target, "--replace", status=1).stderr
+    omegad("stop")
+    moved = omegad.json("restore", target, "--replace")["moved"]
+    assert [Path(path).name.split("-")[0] for path in moved] == ["log.db.replaced", "views"]
+    omegad("start")
+    assert _views(omegad) == before
+    assert log_file.verify(Path(moved[0]), _quiet).events > omegad.json("status")["log"]["head"]
+    other = Command(tmp_path / "other")
+    assert other.json("restore", target)["head_hash"] == before["log"]
+
+
+def test_an_export_makes_the_same_home_again(omegad: Command, tmp_path: Path) -> None:
+    _filled(omegad)
+    before, exported = _views(omegad), tmp_path / "e.jsonl"
+    omegad("export", str(exported))
+    assert "has events already" in omegad("import", str(exported), status=1).stderr
+    other = Command(tmp_path / "other")
+    try:
+        assert other.json("import", str(exported), "--dry-run")["head_hash"] == before["log"]
+        assert not other.paths.log.exists()
+        other("import", str(exported))
+        assert other("export", "-").stdout == exported.read_text()
+        other("start")
+        assert _views(other) == before
+        with Client(other.paths.socket, timeout_s=PATIENCE_S, name="") as client:
+            again = client.call("memory.store", content="Fact 3: “the café's port” is 5003\n", request_id="r-3", tags=["ops"])
+        assert (again["outcome"], other.json("status")["log"]["head"]) == ("stored", omegad.json("status")["log"]["head"])
+    finally:
+        other.end()
+
+
+def test_a_copy_that_does_not_verify_is_no_backup(omegad: Command, tmp_path: Path) -> None:
+    _filled(omegad)
+    omegad("backup", str(tmp_path / "good.db"))
+    broken = tmp_path / "broken.db"
+    broken.write_bytes((tmp_path / "good.db").read_bytes())
+    with closing(sqlite3.connect(broken)) as connection, connection:
+        connection.execute("DROP TRIGGER events_are_not_updated")
+        connection.execute("UPDATE events SET project = 'elsewhere' WHERE position = 7")
+    with pytest.raises(LogBroken, match="breaks at position 7"):
+        log_file.verify(broken, _quiet)
+    other = Command(tmp_path / "other")
+    assert "breaks at position 7" in other("restore", str(broken), status=1).stderr
+    assert "is no log of omegad" in other("restore", str(omegad.home / "omegad.log"), status=2).stderr
+    assert "there is no log" in other("backup", str(tmp_path / "none.db"), status=2).stderr
+    assert [path.name for path in other.home.iterdir()] == ["omegad.lock"]
+    assert sorted(path.name for path in tmp_path.glob("*.db*")) == ["broken.db", "good.db"]
+
+
+def test_memories_of_others_are_imported_once_however_often_it_is_asked(omegad: Command, tmp_path: Path) -> None:
+    memories = [
+        {"id": f"m-{number}", "memory": f"The port of service {number} is {5000 + number}", "created_at": "2026-01-02"} for number in range(50)
+    ]
+    memories += [memories[0] | {"id": "again"}, {"id": "large", "memory": "x" * 300_000}, {"id": "nothing"}]
+    path = tmp_path / "mem0.json"
+    path.write_text(json.dumps(memories))
+    planned = omegad.json("import", str(path), "--dry-run")
+    assert (planned["found"], planned["to_store"], planned["left_out"]) == (53, 52, {"empty": 1})
+    assert not omegad.home.exists()
+    first = omegad.json("import", str(path), status=1)
+    told = ("stored", "duplicate", "already_imported", "refused", "memories_before", "memories_after")
+    assert [first[name] for name in told] == [50, 1, 0, 1, 0, 50]
+    assert "large" in first["problems"][0]
+    head = omegad.json("status")["log"]["head"]
+    again = omegad.json("import", str(path), status=1)
+    assert [again[name] for name in told] == [0, 0, 51, 1, 50, 50]
+    assert omegad.json("status")["log"]["head"] == head
+    found = omegad.json("query", "port of service 17")["results"][0]
+    assert (found["content"], found["created_at"][:10]) == ("The port of service 17 is 5017", "2026-01-02")
+    assert "of no known format" in omegad("import", str(omegad.home / "omegad.log"), status=2).stderr
