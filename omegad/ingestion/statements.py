@@ -28,8 +28,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A multinomial logistic regression, and in `provenance` what it was fitted to.
 
     `cues` are patterns by name; `pairs` are two of them that count once more where both are found. `weights` have for each feature what a unit
-    of it adds to the log-odds of each of `types`, against being none. `floors` are how probable a type must be. What is of a type shows one
-    at least of the cues that the type `needs`, if it needs any, and none that `spoils` it, whatever its probability.
+    of it adds to the log-odds of each of `types`, against being none. `floors` are how probable a type must be, above 1 for one that is
+    only told from the others and never taken. What is of a type shows one at least of the cues that the type `needs`, if it needs any,
+    and none that `spoils` it, whatever its probability.
     """
 
     provenance: str
