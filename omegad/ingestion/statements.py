@@ -28,12 +28,16 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A multinomial logistic regression, and in `provenance` what it was fitted to.
 
     `cues` are patterns by name; `pairs` are two of them that count once more where both are found. `weights` have for each feature what a unit
-    of it adds to the log-odds of each of `types`, against being none. `floors` are how probable a type must be.
+    of it adds to the log-odds of each of `types`, against being none. `floors` are how probable a type must be, above 1 for one that is
+    only told from the others and never taken. What is of a type shows one at least of the cues that the type `needs`, if it needs any,
+    and none that `spoils` it, whatever its probability.
     """
 
     provenance: str
     types: tuple[str, ...]
     floors: tuple[float, ...]
+    needs: Mapping[str, frozenset[str]]
+    spoils: Mapping[str, frozenset[str]]
     cues: Mapping[str, str]
     pairs: tuple[tuple[str, str], ...]
     weights: Mapping[str, tuple[float, ...]]
@@ -73,7 +77,13 @@ def statements(text: str, role: Role) -> Iterator[Statement]:
     """Yield what a message of a person or an agent states that is worth remembering, in its order."""
     model, said = fitted(), list(dict.fromkeys(sentences(text)))
     for sentence in said:
-        likely = judged(features(sentence, role, len(said)), model)
+        found = features(sentence, role, len(said))
+        likely = judged(found, model)
         best = max(range(len(likely)), key=likely.__getitem__)
-        if likely[best] >= model.floors[best]:
+        if likely[best] >= model.floors[best] and _is_clear(found, model, model.types[best]):
             yield Statement(text=sentence, event_type=model.types[best], probability=round(likely[best], 3))
+
+
+def _is_clear(found: Mapping[str, float], model: Model, event_type: str) -> bool:
+    needed = model.needs.get(event_type)
+    return (not needed or not needed.isdisjoint(found)) and model.spoils.get(event_type, frozenset()).isdisjoint(found)

@@ -6,7 +6,7 @@ from omegad.ingestion.statements import Role, statements
 
 PREFERENCE = "From now on always use uv instead of pip in this project."
 DECISION = "We decided to use Postgres instead of SQLite because several workers write at once."
-ERROR = "The root cause was that `parse_rows` swallowed the exception and returned an empty list."
+ERROR = "The root cause was that `parse_rows` swallowed the exception and returned an empty list."  # holds until it is fixed
 LESSON = "It turns out that the emulator only works when the region is set to us-east-1."
 
 
@@ -23,8 +23,7 @@ def found(text: str, role: Role = "user") -> list[tuple[str, str]]:
         ("user", DECISION, "decision"),
         ("assistant", "We chose SSE over WebSockets because the traffic is one way.", "decision"),
         ("assistant", "It turns out that Vite does not read `.env` files outside the root directory.", "lesson_learned"),
-        ("assistant", ERROR, "error_pattern"),
-        ("assistant", "The root cause is that Prisma caches the connection string at build time.", "error_pattern"),
+        ("assistant", LESSON, "lesson_learned"),
     ],
 )
 def test_what_is_said_outright_is_found_and_typed(role: Role, text: str, event_type: str) -> None:
@@ -39,8 +38,12 @@ def test_what_is_said_outright_is_found_and_typed(role: Role, text: str, event_t
         ("user", "Let's go on with the next step of the plan."),
         ("user", "The button never appears when I click on the menu."),
         ("user", "I like the second design better than the first one."),
+        ("user", "Let's go with the second layout, what you selected is perfect."),
+        ("user", "The point was to NEVER see the same row twice."),
+        ("assistant", "Caveat: this reflects the branch as of the fetch just now."),
         ("assistant", "I've fixed the bug, and all tests pass."),
         ("assistant", "The problem is probably in the cache, which might return stale rows."),
+        ("assistant", ERROR),
         ("assistant", "Let me know if you would rather keep the old behaviour."),
     ],
 )
@@ -78,7 +81,7 @@ def test_what_holds_for_this_task_alone_asks_or_guesses_is_not(role: Role, text:
         '<details class="x">\n\n{}\n</details>',
     ],
 )
-@pytest.mark.parametrize(("role", "text"), [("user", PREFERENCE), ("assistant", ERROR)])
+@pytest.mark.parametrize(("role", "text"), [("user", PREFERENCE), ("assistant", LESSON)])
 def test_what_is_quoted_pasted_or_injected_is_not_said(wrapped: str, role: Role, text: str) -> None:
     assert found(wrapped.format(text), role) == []
 

@@ -10,7 +10,7 @@ from tests.hooks.conftest import payload
 
 PREFERENCE = "From now on always use uv instead of pip in this project."
 DECISION = "We decided to use Postgres instead of SQLite because several workers write at once."
-ERROR = "The root cause was that `parse_rows` swallowed the exception and returned an empty list."
+LESSON = "It turns out that the emulator only works when the region is set to us-east-1."
 
 
 @pytest.fixture
@@ -44,20 +44,20 @@ def memories(home: Home, project: Path) -> list[dict[str, Any]]:
 def test_what_is_said_is_stored_once_on_probation_and_a_second_session_promotes_it(home: Home, project: Path) -> None:
     home.start()
     tell(home, "UserPromptSubmit", "one", project, prompt=f"Please fix the import.\n{PREFERENCE}")
-    tell(home, "Stop", "one", project, last_assistant_message=f"Fixed.\n\n**{ERROR}**\n")
-    tell(home, "Stop", "one", project, last_assistant_message=f"As I said. {ERROR}")
+    tell(home, "Stop", "one", project, last_assistant_message=f"Fixed.\n\n**{LESSON}**\n")
+    tell(home, "Stop", "one", project, last_assistant_message=f"As I said. {LESSON}")
     settled(home)
     home.kill()
     home.start()
     settled(home)
     found = {one["content"]: one for one in memories(home, project)}
-    assert {content: one["event_type"] for content, one in found.items()} == {PREFERENCE: "user_preference", ERROR: "error_pattern"}
-    for content, role in ((PREFERENCE, "user"), (ERROR, "assistant")):
+    assert {content: one["event_type"] for content, one in found.items()} == {PREFERENCE: "user_preference", LESSON: "lesson_learned"}
+    for content, role in ((PREFERENCE, "user"), (LESSON, "assistant")):
         one = found[content]
         assert (one["status"], one["source"], one["session_id"], one["metadata"]["said_by"]) == ("probation", "auto_capture", "one", role)
     tell(home, "UserPromptSubmit", "two", project, prompt=f"Remember what I told you. {PREFERENCE}")
     settled(home)
-    assert {one["content"]: one["status"] for one in memories(home, project)} == {PREFERENCE: "active", ERROR: "probation"}
+    assert {one["content"]: one["status"] for one in memories(home, project)} == {PREFERENCE: "active", LESSON: "probation"}
     home.check()
 
 
