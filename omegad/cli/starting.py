@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import indent
 from typing import IO
@@ -97,12 +98,19 @@ def launch(place: Place, output: IO[bytes]) -> subprocess.Popen[bytes]:
     """Run `omegad serve` for a place, in a session of its own and away from the working directory, whose files it must not import."""
     environ = dict(place.environ)
     environ.pop("NOTIFY_SOCKET", None)  # its service manager waits for somebody else
-    if PACKAGE_ROOT.name not in {"site-packages", "dist-packages"}:
-        environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE_ROOT), environ.get("PYTHONPATH")]))
+    if path := package_path(environ):
+        environ["PYTHONPATH"] = path
     command = [sys.executable, "-P", "-m", "omegad", "serve"]
     return subprocess.Popen(  # noqa: S603  our own module
         command, env=environ, cwd=place.paths.home, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
     )
+
+
+def package_path(environ: Mapping[str, str]) -> str:
+    """Return the PYTHONPATH with which another process finds this package; the environment's own where it is installed."""
+    own = environ.get("PYTHONPATH", "")
+    is_installed = PACKAGE_ROOT.name in {"site-packages", "dist-packages"}
+    return own if is_installed else os.pathsep.join(filter(None, [str(PACKAGE_ROOT), own]))
 
 
 def last_lines(path: Path, offset: int = 0) -> str:
