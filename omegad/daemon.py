@@ -44,6 +44,7 @@ from omegad.queries.query import PAGE_BYTES_MAX
 from omegad.reactions.capture import Capture
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.reactions.runner import Runner
+from omegad.reactions.self_check import SelfCheck
 from omegad.redaction.sanitise import sanitise_new
 from omegad.rpc import activation, endpoint
 from omegad.rpc.server import Limits, Server
@@ -156,9 +157,17 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> D
     backlog = EmbeddingBacklog(services, requests.execute)
     services.views.on_deferred = backlog.look_again
     services.spool.execute = partial(requests.execute, context=RequestContext(client="spool"))
-    reacting = (*reactions.ALL, Capture(is_on=settings.auto_capture), backlog)
+    check = SelfCheck(paths.self_check, lambda: system.problems(), services.clock.now_us)  # noqa: PLW0108  made below
+    reacting = (*reactions.ALL, Capture(is_on=settings.auto_capture), backlog, check)
     runner = Runner(services.log, services.views, services.clock, requests.execute, reacting)
-    system = SystemDispatch(services, paths, counts=lambda: (server.connections, server.requests), reactions=runner.status, backlog=backlog)
+    system = SystemDispatch(
+        services,
+        paths,
+        counts=lambda: (server.connections, server.requests),
+        reactions=runner.status,
+        backlog=backlog,
+        beside=lambda: (check.last, endpoint.holder(paths.gateway_lock)),
+    )
     service = Service(requests, system.handlers(), stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,

@@ -12,11 +12,13 @@ from pathlib import Path
 from textwrap import indent
 from typing import IO
 
+from omegad import __version__
 from omegad.cli.place import Place
 from omegad.config import Paths
 from omegad.errors import NoDaemon, OmegadError, ShuttingDown, Unavailable
 from omegad.rpc import endpoint
 from omegad.rpc.client import Client
+from omegad.versions import is_older
 
 START_S = 60.0
 STOP_S = 60.0
@@ -37,6 +39,15 @@ def answering(paths: Paths) -> int | None:
             return int(client.call("system.ping")["pid"])
     except (NoDaemon, ShuttingDown):
         return None
+
+
+def is_outdated(paths: Paths) -> bool:
+    """Say whether the daemon that answers is older than this omegad."""
+    try:
+        with Client(paths.socket, timeout_s=PING_S) as client:
+            return is_older(client.call("system.ping")["version"], __version__)
+    except OmegadError:
+        return False
 
 
 def start(place: Place) -> int:
