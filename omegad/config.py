@@ -129,6 +129,11 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
         return self.home / "omegad.log"
 
     @property
+    def self_check(self) -> Path:
+        """What the weekly check found."""
+        return self.home / "self-check.json"
+
+    @property
     def config(self) -> Path:
         """The configuration file."""
         return self.home / "config.toml"

@@ -6,7 +6,7 @@ The only module that knows the projections by name.
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -45,8 +45,9 @@ from omegad.queries.query import PAGE_BYTES_MAX
 from omegad.reactions.capture import Capture
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.reactions.runner import Runner
+from omegad.reactions.self_check import SelfCheck
 from omegad.redaction.sanitise import sanitise_new
-from omegad.rpc import endpoint
+from omegad.rpc import activation, endpoint
 from omegad.rpc.server import Limits, Server
 from omegad.skills.telling import language_of
 from omegad.state import DecisionState
@@ -92,9 +93,10 @@ def serve(paths: Paths, settings: Config) -> None:
     for warning in config.unknown_variables():
         _log.warning("config.unknown_variable", warning=warning)
     os.umask(0o077)
+    passed = activation.passed()
     endpoint.private_directory(paths.home, "OMEGAD_HOME")
     with endpoint.lock(paths.lock):
-        run(partial(_serve, paths, settings, SystemClock()))
+        run(partial(_serve, paths, settings, SystemClock(), passed))
 
 
 def run(main: Callable[[], Awaitable[T]]) -> T:
@@ -104,21 +106,21 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
     return anyio.run(main, backend_options={"use_uvloop": True})
 
 
-async def _serve(paths: Paths, settings: Config, clock: Clock) -> None:
+async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[int]) -> None:
     async with composed(paths, settings, clock) as daemon, anyio.create_task_group() as tasks:
         tasks.start_soon(daemon.services.log.run, name="log")
         tasks.start_soon(daemon.services.views.run, name="views")
         tasks.start_soon(daemon.services.near.embedder.run, name="embedder")
         tasks.start_soon(daemon.reactions.run, name="reactions")
         tasks.start_soon(_signals, daemon, paths, name="signals")
-        tasks.start_soon(supervisor.keep_alive, name="watchdog")
+        tasks.start_soon(supervisor.keep_alive, daemon.services.log.writer_answers, name="watchdog")
         tasks.start_soon(_leave_with_home, daemon, name="home")
         await daemon.services.spool.drain()
         tasks.start_soon(daemon.services.spool.run, name="spool")
-        with endpoint.listening(paths.socket) as sock:
+        with endpoint.listening(paths.socket, passed) as sock:
             await tasks.start(daemon.server.serve, sock)
             _log.info("daemon.ready", version=__version__, home=str(paths.home), socket=str(paths.socket), head=daemon.services.log.head)
-            supervisor.notify("READY=1")
+            supervisor.notify(f"READY=1\nSTATUS=Serves {paths.home}, {daemon.services.log.head} events")
             await daemon.run(tasks, settings.shutdown_s)
     _log.info("daemon.stopped")
 
@@ -158,9 +160,17 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> D
     backlog = EmbeddingBacklog(services, requests.execute)
     services.views.on_deferred = backlog.look_again
     services.spool.execute = partial(requests.execute, context=RequestContext(client="spool"))
-    reacting = (*reactions.ALL, Capture(is_on=settings.auto_capture), backlog)
+    check = SelfCheck(paths.self_check, lambda: system.problems(), services.clock.now_us)  # noqa: PLW0108  made below
+    reacting = (*reactions.ALL, Capture(is_on=settings.auto_capture), backlog, check)
     runner = Runner(services.log, services.views, services.clock, requests.execute, reacting)
-    system = SystemDispatch(services, paths, counts=lambda: (server.connections, server.requests), reactions=runner.status, backlog=backlog)
+    system = SystemDispatch(
+        services,
+        paths,
+        counts=lambda: (server.connections, server.requests),
+        reactions=runner.status,
+        backlog=backlog,
+        beside=lambda: (check.last, endpoint.holder(paths.gateway_lock)),
+    )
     service = Service(requests, system.handlers(), stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,

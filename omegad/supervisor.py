@@ -2,10 +2,12 @@
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 import anyio
+
+SEND_S = 1.0  # a manager that does not read must not hold up those that ask for memories
 
 
 def notify(state: str, environ: Mapping[str, str] = os.environ) -> None:
@@ -17,19 +19,22 @@ def notify(state: str, environ: Mapping[str, str] = os.environ) -> None:
     if not address:
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
+        sock.settimeout(SEND_S)
         sock.connect("\0" + address[1:] if address.startswith("@") else address)
         sock.sendall(state.encode())
 
 
-async def keep_alive(environ: Mapping[str, str] = os.environ) -> None:
-    """Say for ever that the event loop runs, twice in each interval of a manager that watches this process; return where none does.
+async def keep_alive(answers: Callable[[], Awaitable[object]], environ: Mapping[str, str] = os.environ) -> None:
+    """Say for ever that this process works, twice in each interval of a manager that watches it; return where none does.
 
-    See sd_watchdog_enabled(3): WATCHDOG_USEC is the interval in microseconds, WATCHDOG_PID whom it is for.
+    It works while its event loop runs and *answers* returns. See sd_watchdog_enabled(3): WATCHDOG_USEC is the interval in microseconds,
+    WATCHDOG_PID whom it is for.
     """
     interval_us = environ.get("WATCHDOG_USEC", "")
     if not interval_us.isdecimal() or int(interval_us) == 0 or environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return
     while True:
+        await answers()
         with suppress(OSError):  # a manager that is being restarted listens again soon
             notify("WATCHDOG=1", environ)
         await anyio.sleep(int(interval_us) / 2e6)

@@ -322,6 +322,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.reactions.contract": PURE | {"msgspec"},
     "omegad.reactions.runner": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.reactions.embedding_backlog": STDLIB | {"anyio", "msgspec", "structlog"},
+    "omegad.reactions.self_check": STDLIB | {"msgspec"},  # what it found is in a file beside the log
     "omegad.queries.search.model": PURE | {"importlib", "msgspec", "numpy"},  # reads its weights from a file beside it
     "omegad.queries.search.ranking": PURE | {"msgspec", "numpy"},
     "omegad.setup": STDLIB,

@@ -21,6 +21,10 @@ def manager() -> Iterator[socket.socket]:
         yield listening
 
 
+async def at_once() -> None:
+    """Answer."""
+
+
 def heard(manager: socket.socket) -> list[str]:
     found = []
     try:
@@ -33,8 +37,14 @@ def heard(manager: socket.socket) -> list[str]:
 async def test_a_watched_loop_says_twice_in_each_interval_that_it_runs(manager: socket.socket) -> None:
     environ = {"NOTIFY_SOCKET": manager.getsockname(), "WATCHDOG_USEC": "100000", "WATCHDOG_PID": str(os.getpid())}
     with anyio.move_on_after(0.28):
-        await supervisor.keep_alive(environ)
+        await supervisor.keep_alive(at_once, environ)
     assert 4 <= len(heard(manager)) <= 6
+
+
+async def test_one_whose_writer_does_not_answer_says_nothing(manager: socket.socket) -> None:
+    with anyio.move_on_after(0.1):
+        await supervisor.keep_alive(anyio.sleep_forever, {"NOTIFY_SOCKET": manager.getsockname(), "WATCHDOG_USEC": "10000"})
+    assert heard(manager) == []
 
 
 @pytest.mark.parametrize(
@@ -44,14 +54,14 @@ async def test_a_watched_loop_says_twice_in_each_interval_that_it_runs(manager: 
 )
 async def test_one_that_is_not_watched_says_nothing(manager: socket.socket, watch: dict[str, str]) -> None:
     with anyio.fail_after(1):
-        await supervisor.keep_alive({"NOTIFY_SOCKET": manager.getsockname(), **watch})
+        await supervisor.keep_alive(at_once, {"NOTIFY_SOCKET": manager.getsockname(), **watch})
     assert heard(manager) == []
 
 
 async def test_a_manager_that_is_away_for_a_while_harms_nobody(tmp_path: Path) -> None:
     environ = {"NOTIFY_SOCKET": str(tmp_path / "nobody"), "WATCHDOG_USEC": "10000"}
     with anyio.move_on_after(0.05) as waiting:
-        await supervisor.keep_alive(environ)
+        await supervisor.keep_alive(at_once, environ)
     assert waiting.cancelled_caught
 
 

@@ -9,13 +9,15 @@ from typing import Any, NoReturn, TypeAlias
 
 import msgspec
 
+from omegad import __version__
 from omegad.cli import starting
 from omegad.cli.arguments import methods
 from omegad.cli.place import Place
-from omegad.cli.printing import is_terminal, painted, safe
+from omegad.cli.printing import is_terminal, painted, safe, warn
 from omegad.cli.progress import Bar
 from omegad.errors import NoDaemon, ShuttingDown, Stale
 from omegad.rpc.client import AsyncClient, Client
+from omegad.versions import is_older
 
 NAME = "omegad-cli"
 ANSWER_S = 60.0  # the first text waits for the model to be loaded
@@ -80,7 +82,21 @@ def connected(place: Place, timeout_s: float | None = ANSWER_S) -> Iterator[Clie
         except (NoDaemon, ShuttingDown):
             ensure(place)
             stack.enter_context(client)
+        if is_older(client.call("system.ping")["version"], __version__) and _is_renewed(place):
+            client = stack.enter_context(Client(place.paths.socket, name=NAME, timeout_s=timeout_s))
         yield client
+
+
+def _is_renewed(place: Place) -> bool:
+    """Put a daemon of this version in the place of an older one; say so where that may not be, or the service runs another omegad."""
+    from omegad.cli import units  # noqa: PLC0415  needed after an upgrade alone
+
+    if not place.may_spawn or units.runs_another(place):
+        warn(f"the daemon is older than this omegad, {__version__}: run `omegad service install` if it is a service, else `omegad stop`")
+        return False
+    starting.stop(place.paths)
+    ensure(place)
+    return True
 
 
 def ensure(place: Place) -> None:

@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from omegad.cli import service, setup, surroundings, trial
+from omegad.cli import service, setup, surroundings, trial, units
 from omegad.cli.findings import Finding, examined
 from omegad.cli.place import Place
 from omegad.cli.printing import painted, safe, write_json
@@ -61,6 +61,7 @@ def _checks_around(place: Place) -> list[Check]:
         ("home", partial(surroundings.home, place)),
         ("socket", partial(surroundings.socket, place)),
         ("agents", partial(setup.agents, place)),
+        ("service", partial(units.examine, place)),
     ]
 
 

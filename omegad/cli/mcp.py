@@ -16,13 +16,11 @@ from pathlib import Path
 
 import anyio
 
-from omegad import __version__, config
+from omegad import config
 from omegad.cli import printing, starting
 from omegad.cli.place import Place
 from omegad.errors import OmegadError, Unavailable
 from omegad.rpc import endpoint
-from omegad.rpc.client import Client
-from omegad.versions import is_older
 
 BRIDGE = Path(__file__).parents[1] / "mcp_bridge.py"
 LEAVING_S = 5.0
@@ -115,18 +113,10 @@ def _loopback(asked: int | None, configured: int) -> socket.socket | None:
 def _ensure(place: Place, starts: threading.Lock) -> None:
     """Start the daemon unless it answers, and in the place of an older one; of the sessions that need it at once, one does."""
     with starts:
-        if _is_outdated(place.paths):
+        if starting.is_outdated(place.paths):
             starting.stop(place.paths)
         if starting.answering(place.paths) is None:
             starting.start(place)
-
-
-def _is_outdated(paths: config.Paths) -> bool:
-    try:
-        with Client(paths.socket, timeout_s=starting.PING_S) as client:
-            return is_older(client.call("system.ping")["version"], __version__)
-    except OmegadError:
-        return False
 
 
 def _try(ensure: "partial[None]") -> None:

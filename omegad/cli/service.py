@@ -91,7 +91,7 @@ def embedding(place: Place) -> Iterator[Finding]:
 def troubles(place: Place) -> Iterator[Finding]:
     """Pass on what the daemon itself complains about, but for what other checks look at."""
     status = asked(place, "system.status")
-    known = ["embedding model", "the view "]
+    known = ["embedding model", "the view ", "hooks were let go"]
     if status["embedding"]["state"] == "absent":
         known.append("wait for their vectors")  # which follows from having no model
     for trouble in status["degraded"]:

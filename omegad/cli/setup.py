@@ -42,7 +42,7 @@ def _set_up_agents(arguments: Namespace, place: Place) -> int:
     if arguments.check:
         return _check(arguments, hosts, changes)
     if not arguments.json:
-        _show(changes)
+        show(changes)
         for change in kept:
             print(f"{change.path}: kept for {', '.join(needed[change.path])}")
     is_to_do = _is_agreed(arguments, changes)
@@ -106,7 +106,8 @@ def _check(arguments: Namespace, hosts: list[Host], changes: list[Change]) -> in
     return 0 if is_right else 1
 
 
-def _show(changes: Iterable[Change]) -> None:
+def show(changes: Iterable[Change]) -> None:
+    """Print what is to become of files, as `diff -u` does."""
     for change in changes:
         if change.problem:
             warn(f"{change.path} is left alone: {change.problem}")
@@ -141,7 +142,7 @@ def _carried_out(change: Change, world: World, arguments: Namespace) -> Change:
         hint = error.hint if isinstance(error, OmegadError) else "see what the system's error says"
         failed = Change(path=change.path, parts=change.parts, problem=str(error), hint=hint)
         if not arguments.json:
-            _show([failed])
+            show([failed])
         return failed
     if not arguments.json and change.state in DONE:
         print(f"{DONE[change.state]} {change.path}")
@@ -197,7 +198,7 @@ def _set_up_git_hook(arguments: Namespace, place: Place) -> int:
     if arguments.check:
         return _check(arguments, [], [change])
     if not arguments.json:
-        _show([change])
+        show([change])
     is_to_do = _is_agreed(arguments, [change])
     if is_to_do:
         git_hook.carry_out(change, world.originals, removing=arguments.remove)

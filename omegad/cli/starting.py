@@ -7,15 +7,18 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import indent
 from typing import IO
 
+from omegad import __version__
 from omegad.cli.place import Place
 from omegad.config import Paths
 from omegad.errors import NoDaemon, OmegadError, ShuttingDown, Unavailable
 from omegad.rpc import endpoint
 from omegad.rpc.client import Client
+from omegad.versions import is_older
 
 START_S = 60.0
 STOP_S = 60.0
@@ -36,6 +39,15 @@ def answering(paths: Paths) -> int | None:
             return int(client.call("system.ping")["pid"])
     except (NoDaemon, ShuttingDown):
         return None
+
+
+def is_outdated(paths: Paths) -> bool:
+    """Say whether the daemon that answers is older than this omegad."""
+    try:
+        with Client(paths.socket, timeout_s=PING_S) as client:
+            return is_older(client.call("system.ping")["version"], __version__)
+    except OmegadError:
+        return False
 
 
 def start(place: Place) -> int:
@@ -97,12 +109,19 @@ def launch(place: Place, output: IO[bytes]) -> subprocess.Popen[bytes]:
     """Run `omegad serve` for a place, in a session of its own and away from the working directory, whose files it must not import."""
     environ = dict(place.environ)
     environ.pop("NOTIFY_SOCKET", None)  # its service manager waits for somebody else
-    if PACKAGE_ROOT.name not in {"site-packages", "dist-packages"}:
-        environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE_ROOT), environ.get("PYTHONPATH")]))
+    if path := package_path(environ):
+        environ["PYTHONPATH"] = path
     command = [sys.executable, "-P", "-m", "omegad", "serve"]
     return subprocess.Popen(  # noqa: S603  our own module
         command, env=environ, cwd=place.paths.home, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
     )
+
+
+def package_path(environ: Mapping[str, str]) -> str:
+    """Return the PYTHONPATH with which another process finds this package; the environment's own where it is installed."""
+    own = environ.get("PYTHONPATH", "")
+    is_installed = PACKAGE_ROOT.name in {"site-packages", "dist-packages"}
+    return own if is_installed else os.pathsep.join(filter(None, [str(PACKAGE_ROOT), own]))
 
 
 def last_lines(path: Path, offset: int = 0) -> str:

@@ -73,7 +73,23 @@ def home(place: Place) -> Iterator[Finding]:
         yield ok("home", f"{path} will be made when the daemon starts")
     else:
         yield from _private("home", path)
+        yield from _files(place)
     yield _room(path)
+
+
+def _files(place: Place) -> Iterator[Finding]:
+    """Check that nobody else can read what is remembered, and what hooks have left."""
+    paths = place.paths
+    inside = (paths.log, paths.embeddings, paths.daemon_log, paths.gateway_token, *paths.home.glob("views-*.db*"), *paths.home.glob("log.db-*"))
+    for file in inside:
+        if file.exists() and file.stat().st_mode & 0o077:
+            yield doubtful("home", f"{file} has mode {stat.S_IMODE(file.stat().st_mode):04o}: others could read it", f"chmod 600 {file}")
+    waiting = len(list(paths.spool.glob("*.json"))) if paths.spool.exists() else 0
+    if waiting:
+        yield doubtful("spool", f"{waiting} hooks wait to be taken in", "start the daemon; if they stay, `omegad status` says why")
+    lost = paths.spool / "lost"
+    if lost.exists() and lost.stat().st_size:
+        yield doubtful("spool", f"{lost.stat().st_size} hooks were let go, too large or too many", f"remove {lost} when you have seen it")
 
 
 def _private(part: str, path: Path) -> Iterator[Finding]:

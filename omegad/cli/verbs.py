@@ -25,9 +25,11 @@ GROUPS = {
     "reminder": "Set, list and dismiss reminders",
     "memory": "Change what is remembered, relate memories, and look back on their lives",
     "thesis": "State theses, weigh evidence for and against them, and see how predictions came out",
+    "service": "Have the operating system run the daemon",
     "model": "Install and list the models that search by meaning",
 }
 
+DRY_RUN = Option("dry-run", "show what would be written or taken away, and do nothing", "flag")
 DAEMON = (
     Verb("serve", "daemon.serve", about="Run the daemon in the foreground", examples=("omegad serve", "omegad --home /tmp/trial serve")),
     Verb(
@@ -323,6 +325,9 @@ OPERATING = (
             "omegad setup git-hook",
         ),
     ),
+    Verb("service install", "units.install", about="Have systemd or launchd run the daemon; shows what it writes", options=(DRY_RUN,)),
+    Verb("service uninstall", "units.uninstall", about="End the service and take its files away; the memories stay", options=(DRY_RUN,)),
+    Verb("service status", "units.status", about="Say whether the service is installed as it should be, and active"),
     Verb(
         "doctor",
         "doctor.diagnose",

@@ -45,6 +45,11 @@ class Spool:
         except OSError:
             return 0
 
+    @property
+    def waiting(self) -> int:
+        """How many hooks wait to be taken in."""
+        return len(self._names())
+
     async def run(self) -> None:
         """Take in what comes, for ever."""
         while True:

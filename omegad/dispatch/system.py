@@ -1,8 +1,10 @@
 """Questions about the service: its state, the log itself, and proof that the views equal it."""
 
 import os
+import shutil
 import time
 from collections.abc import Awaitable, Callable, Collection
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import anyio
@@ -19,8 +21,20 @@ from omegad.errors import Invalid, OmegadError, Unavailable
 from omegad.log.event import Position
 from omegad.log.verifying import LogReport
 from omegad.queries.log import Ended, FollowLog, LogPage, ReadLog, VerifyLog, told
+from omegad.queries.metrics import exposition
 from omegad.queries.query import PAGE_BYTES_MAX
-from omegad.queries.system import EmbeddingStatus, Exposition, LogStatus, Metrics, ReactionStatus, ServiceStatus, Status, ViewStatus, exposition
+from omegad.queries.system import (
+    EmbeddingStatus,
+    Exposition,
+    LogStatus,
+    Metrics,
+    ReactionStatus,
+    SelfCheckStatus,
+    ServiceStatus,
+    SpoolStatus,
+    Status,
+    ViewStatus,
+)
 from omegad.queries.views import ProgressToken, RebuildViews, VerifyViews, ViewsReport
 from omegad.rpc.peer import Call
 
@@ -33,6 +47,24 @@ PROGRESS_EVERY_S = 0.2
 SLICE_EVENTS = 200  # read at once; others are served in between
 
 _log = structlog.get_logger(__name__)
+
+
+def sizes(files: dict[str, Path]) -> dict[str, int]:
+    """Return how many bytes each file has with its write-ahead log."""
+    both = {part: (file, file.with_name(f"{file.name}-wal")) for part, file in files.items()}
+    return {part: sum(file.stat().st_size for file in pair if file.exists()) for part, pair in both.items()}
+
+
+def free_bytes(folder: Path) -> int:
+    """Return what is free where *folder* is, 0 where nobody can say."""
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return 0
+
+
+def _nobody(done: int, total: int) -> None:
+    """Tell nobody of progress."""
 
 
 class Progress:
@@ -94,14 +126,25 @@ class SystemDispatch:
     """Answers for the service as a whole."""
 
     def __init__(
-        self, services: DaemonServices, paths: Paths, *, counts: Callable[[], tuple[int, int]], reactions: ReactionStates, backlog: Backlog
+        self,
+        services: DaemonServices,
+        paths: Paths,
+        *,
+        counts: Callable[[], tuple[int, int]],
+        reactions: ReactionStates,
+        backlog: Backlog,
+        beside: Callable[[], tuple[SelfCheckStatus | None, int | None]] = lambda: (None, None),
     ) -> None:
-        """Take *counts* (connections now, requests so far), how the *reactions* are, and the *backlog* of vectors from who knows them."""
+        """Take *counts* (connections now, requests so far), how the *reactions* are, and the *backlog* of vectors from who knows them.
+
+        *beside* tells of the last self-check and of the gateway's process.
+        """
         self._services = services
         self._paths = paths
         self._counts = counts
         self._reactions = reactions
         self._backlog = backlog
+        self._beside = beside
         self._started = time.monotonic()
         self._followers: set[anyio.CancelScope] = set()
 
@@ -131,6 +174,7 @@ class SystemDispatch:
         embedding = embedder.status()
         index_vectors, index_bytes = self._services.near.size
         connections, requests = self._counts()
+        checked, gateway_pid = self._beside()
         states, reactions = self._view_states(), self._reactions()
         return ServiceStatus(
             version=__version__,
@@ -150,6 +194,11 @@ class SystemDispatch:
                 backlog=self._backlog.size,
             ),
             degraded=self._troubles(embedding, states, reactions),
+            spool=SpoolStatus(waiting=self._services.spool.waiting, lost=self._services.spool.lost),
+            self_check=checked,
+            files=sizes({"log": self._paths.log, "views": self._services.views.file, "embeddings": self._paths.embeddings}),
+            gateway_pid=gateway_pid,
+            disk_free_bytes=free_bytes(self._paths.home),
             rss_bytes=resident_bytes(),
             connections=connections,
             requests=requests,
@@ -213,6 +262,18 @@ class SystemDispatch:
         """Compare views with a replay."""
         views = await self._on_views(self._services.views.verify, query.name, Progress(call, query.progress_token))
         return ViewsReport(ok=all(report.equal for report in views.values()), views=dict(views))
+
+    async def problems(self) -> list[str] | None:
+        """Prove the log and the views; return what is wrong, in words, None where that cannot be said now."""
+        try:
+            log = await self._services.log.verify(_nobody)
+            views = await self._services.views.verify((), _nobody)
+        except OmegadError as error:
+            _log.info("self_check.put_off", error=str(error))
+            return None
+        unequal = {name: view.problem or "does not equal the log" for name, view in views.items() if not view.equal}
+        broken = [] if log.first_bad is None else [f"the log does not verify at position {log.first_bad}"]
+        return [*broken, *log.problems, *(f"the view {name}: {problem}" for name, problem in unequal.items())]
 
     async def _on_views(
         self,

@@ -88,6 +88,11 @@ class EventLog(LogReader):
         """How many proposals wait to be appended."""
         return len(self._waiting)
 
+    async def writer_answers(self) -> None:
+        """Return when the thread that writes has come to it, or is gone: one that hangs in the disk never does."""
+        with suppress(Unavailable):
+            await self._writer.run(lambda _: None)
+
     def bytes_on_disk(self) -> int:
         """Size of the log and its write-ahead log."""
         return self.path.stat().st_size + self._checkpointer.wal_bytes()

@@ -99,8 +99,23 @@ class EmbeddingStatus(msgspec.Struct, frozen=True, kw_only=True):
     backlog: int
 
 
+class SpoolStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How many hooks wait to be taken in, and how many were let go."""
+
+    waiting: int
+    lost: int
+
+
+class SelfCheckStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """When log and views were proved last, in microseconds since 1970, how long that took, and what was wrong, in words."""
+
+    at_us: int
+    took_s: float
+    problems: tuple[str, ...]
+
+
 class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How the service is. `degraded` names, in words, whatever is not as it should be."""
+    """How the service is. `degraded` names, in words, whatever is not as it should be; `files` has the bytes of each part."""
 
     version: str
     pid: int
@@ -112,31 +127,14 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     reactions: dict[str, ReactionStatus]
     embedding: EmbeddingStatus
     degraded: list[str]
+    spool: SpoolStatus
+    self_check: SelfCheckStatus | None
+    files: dict[str, int]
+    gateway_pid: int | None
+    disk_free_bytes: int
     rss_bytes: int
     connections: int
     requests: int
-
-
-def exposition(status: ServiceStatus) -> str:
-    """Write the figures of a status as Prometheus' text format."""
-    lines = [
-        f"omegad_log_head {status.log.head}",
-        f"omegad_log_bytes {status.log.bytes}",
-        f"omegad_log_waiting {status.log.waiting}",
-        f"omegad_uptime_seconds {status.uptime_s}",
-        f"omegad_rss_bytes {status.rss_bytes}",
-        f"omegad_connections {status.connections}",
-        f"omegad_requests_total {status.requests}",
-        f"omegad_degraded {len(status.degraded)}",
-        f"omegad_index_vectors {status.embedding.index_vectors}",
-        f"omegad_index_bytes {status.embedding.index_bytes}",
-        f"omegad_embedding_backlog {status.embedding.backlog}",
-    ]
-    for name, view in status.views.items():
-        lines += [f'omegad_view_position{{view="{name}"}} {view.position}', f'omegad_view_lag{{view="{name}"}} {view.lag}']
-        lines.append(f'omegad_view_failed{{view="{name}"}} {int(view.state == "failed")}')
-    lines += [f'omegad_reaction_lag{{reaction="{name}"}} {reaction.lag}' for name, reaction in status.reactions.items()]
-    return "\n".join(lines) + "\n"
 
 
 METHODS = (

@@ -11,8 +11,8 @@ import stat
 import struct
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from omegad.errors import AlreadyRunning, NoDaemon, Unavailable
@@ -97,12 +97,17 @@ def _named(descriptor: int) -> int:
 
 
 @contextmanager
-def listening(path: Path) -> Iterator[socket.socket]:
+def listening(path: Path, passed: Sequence[int] = ()) -> Iterator[socket.socket]:
     """Listen at *path* for this user alone, for the length of the block. The caller holds the home's lock.
 
-    A socket that nobody listens on is replaced; anything else there is left alone, and refused.
+    A socket that nobody listens on is replaced; anything else there is left alone, and refused. Where a service manager has *passed*
+    descriptors, one of them has to listen there, and its socket stays when the block ends: the manager still listens on it.
     """
     private_directory(path.parent)
+    if passed:
+        with inherited(path, passed) as listener:
+            yield listener
+        return
     _refuse_unless_stale(path)
     # A short name, because it has to fit where the socket's own name fits.
     temporary = path.with_name(f".{os.getpid():x}.s")
@@ -123,6 +128,28 @@ def listening(path: Path) -> Iterator[socket.socket]:
             yield listener
         finally:
             _unlink_if(path, ours)
+
+
+def inherited(path: Path, passed: Sequence[int]) -> socket.socket:
+    """Return the socket among descriptors that listens at *path*, and close the others; raise `Unavailable` where none does."""
+    listener, elsewhere = None, []
+    for descriptor in passed:
+        with suppress(OSError):  # no socket
+            candidate = socket.socket(fileno=descriptor)
+            name = candidate.getsockname() if candidate.family == socket.AF_UNIX else ""
+            is_listening = candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+            if listener is None and is_listening and isinstance(name, str) and name and os.path.realpath(name) == os.path.realpath(path):
+                listener = candidate
+            else:
+                elsewhere.append(str(name or descriptor))
+                candidate.close()
+    if listener is None:
+        found = f" but at {', '.join(elsewhere)}" if elsewhere else ""
+        raise Unavailable(f"the service manager does not listen at {path}{found}", hint="run `omegad service install` again")
+    if path.lstat().st_mode & 0o077:
+        listener.close()
+        raise Unavailable(f"{path} is open to other users", hint="run `omegad service install` again")
+    return listener
 
 
 def _refuse_unless_stale(path: Path) -> None:

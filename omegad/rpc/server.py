@@ -6,8 +6,10 @@ Invariant: what goes wrong in a request is answered to its caller and goes no fu
 import asyncio
 import os
 import socket
+import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 import anyio
 import structlog
@@ -24,6 +26,8 @@ __all__ = ["Call", "Handler", "Limits", "Peer", "Server"]
 
 LAST_WORDS_S = 1.0  # for cancelled requests to end, and again for clients to read their last answers
 LINGERING_MAX = 32  # refused connections that are given time to read why; they cost file descriptors too
+KEEPING: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+"""The socket's name is for `endpoint` to take away, or for a service manager, which goes on listening there."""
 LOGGED_METHOD_LENGTH = 64
 
 log = structlog.get_logger()
@@ -84,7 +88,7 @@ class Server:
         # asyncio's own task group, and a scope of the running backend made directly: together a third of a small request's cost less.
         self._scope_type = type(anyio.CancelScope())
         async with asyncio.TaskGroup() as self._tasks:
-            self._listener = await loop.create_unix_server(self._connection, sock=sock, backlog=endpoint.BACKLOG)
+            self._listener = await loop.create_unix_server(self._connection, sock=sock, backlog=endpoint.BACKLOG, **KEEPING)
             try:
                 task_status.started()
                 await self._stopped.wait()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from omegad import config
-from omegad.cli import service, setup
+from omegad.cli import service, setup, surroundings
 from omegad.cli.place import at
 from omegad.embedding import catalogue
 from tests.cli.conftest import Command
@@ -22,7 +22,22 @@ def test_a_healthy_home_passes_and_is_left_as_it_was(omegad: Command, tmp_path: 
     report = omegad.json("doctor", TMPDIR=str(tmp_path), HOME=str(tmp_path))
     assert report["ok"]
     assert {part for part, state in states(report).items() if state == "warn"} == {"model", "embedding"}
-    assert set(states(report)) >= {"python", "sqlite", "config", "home", "disk", "socket", "agents", "daemon", "log", "views", "trial"}
+    assert set(states(report)) >= {
+        "python",
+        "sqlite",
+        "config",
+        "home",
+        "disk",
+        "socket",
+        "agents",
+        "service",
+        "daemon",
+        "log",
+        "views",
+        "trial",
+        "hooks",
+        "gateway",
+    }
     assert len(omegad.json("list")["memories"]) == 1
     assert list(tmp_path.glob("omegad-doctor-*")) == []
 
@@ -41,6 +56,18 @@ def test_a_home_that_is_open_to_others_fails_with_what_to_do(omegad: Command) ->
     failing = {finding["part"]: finding for finding in omegad.json("doctor", status=1)["findings"] if finding["state"] == "FAIL"}
     assert set(failing) == {"home", "daemon"}
     assert failing["home"]["remedy"] == f"chmod 700 {omegad.home}"
+
+
+def test_what_others_could_read_and_what_hooks_have_left_is_told_of(omegad: Command) -> None:
+    omegad("start")
+    omegad("stop")
+    omegad.paths.log.chmod(0o644)
+    omegad.paths.spool.mkdir()
+    (omegad.paths.spool / "1.json").touch()
+    (omegad.paths.spool / "lost").write_text("..")
+    told = list(surroundings.home(at(omegad.environ, may_spawn=False)))
+    assert [finding.part for finding in told if finding.state == "warn"] == ["home", "spool", "spool"]
+    assert f"chmod 600 {omegad.paths.log}" in {finding.remedy for finding in told}
 
 
 def test_a_view_that_does_not_equal_the_log_fails_with_what_to_do(omegad: Command) -> None:
