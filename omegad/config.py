@@ -51,7 +51,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     push_guard: Literal["deny", "ask", "warn", "off"] = "deny"
     """What becomes of a push that lacks what its remote has. Hooks read it themselves, at each push."""
     auto_capture: bool = True
-    """Remember decisions, lessons, errors and preferences that are said in agents' sessions, on probation."""
+    """Remember decisions, lessons and lasting preferences that are said in agents' sessions, on probation."""
     skills: str = ""
     """Folders that hold skills, separated as in PATH; of two that have a skill the first counts. `skills` in the home where nothing is said."""
     language: Literal["auto", "en", "de", "es", "fr", "pt", "zh"] = "auto"
