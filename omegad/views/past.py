@@ -28,7 +28,8 @@ from omegad.views.generation import Generation
 FOLDER = "asof"
 FILES_MAX = 4
 BYTES_MAX = 1024**3  # of all of them together, but for the one that was asked for last
-WAIT_S = 10.0
+WAIT_S = 10.0  # for another to be made
+MAKING_S = 10.0  # then it is answered how far it is
 IDLE_S = 3_600.0
 TIDY_EVERY_S = 60.0
 ROOM = 3  # times the size of the log, that has to be free before another is made
@@ -84,7 +85,7 @@ class PastViews:
     async def at(self, position: Position) -> AsyncIterator[PastFile]:
         """Give the views as of a position of the log; they stay as they are until the end of the block.
 
-        Raises `Stale`, saying how far they are, where they are not made within `WAIT_S`; `StorageFull` where there is no room for them.
+        Raises `Stale`, saying how far they are, where they are not made within `MAKING_S`; `StorageFull` where there is no room for them.
         """
         with anyio.move_on_after(WAIT_S) as patience:
             await self._making.acquire()
@@ -152,13 +153,15 @@ class PastViews:
         return begun
 
     async def _carry_on(self, one: PastFile, position: Position) -> None:
-        """Show *one* the log up to a position, as far as it comes in time."""
-        until = time.monotonic() + WAIT_S
-        while (reached := one.position) < position and time.monotonic() < until:
+        """Show *one* the log up to a position, as far as it comes in time, but something."""
+        until = time.monotonic() + MAKING_S
+        while (reached := one.position) < position:
             through = min(reached + CATCH_UP_EVENTS, position)
             await one.driver.catch_up(_nobody, {projection.NAME: through for projection in self._projections})
             if one.position == reached and (failed := one.driver.failure(list(one.driver.checkpoints))):
                 raise ViewFailed(f"no view can be shown position {position}: {failed.name!r} fails at {failed.failed_position}: {failed.error}")
+            if time.monotonic() > until:
+                break
         if not one.is_whole and one.position == position:
             await one.generation.writer.run(partial(_finish, projections=() if one.is_indexed else self._projections))
             one.is_whole = one.is_indexed = True
