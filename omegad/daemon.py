@@ -41,6 +41,7 @@ from omegad.memory_types import MemoryTypes
 from omegad.method import RequestContext, Rules, Skills
 from omegad.methods import SERVED
 from omegad.projection import Embedding
+from omegad.queries.diff import DiffLog
 from omegad.queries.query import PAGE_BYTES_MAX
 from omegad.reactions.capture import Capture
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
@@ -172,7 +173,7 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> D
         backlog=backlog,
         beside=lambda: (check.last, endpoint.holder(paths.gateway_lock)),
     )
-    service = Service(requests, system.handlers(), stop=stopping.set)
+    service = Service(requests, system.handlers() | {DiffLog: requests.back.diff}, stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,
         connections_max=settings.connections_max,

@@ -252,6 +252,13 @@ OPERATING = (
         options=(Option("watch", "go on showing them, every two seconds, until interrupted", "flag"),),
     ),
     Verb(
+        "diff",
+        "looking_back.diff",
+        "log.diff",
+        given=(),
+        examples=("omegad diff --from 2026-01-31", "omegad diff --from 1200 --to 1300 --json"),
+    ),
+    Verb(
         "log",
         "log.show",
         about="Show what has happened: the latest events of the log, or those after a position",

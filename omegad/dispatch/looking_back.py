@@ -19,9 +19,11 @@ from omegad.log.event import Position
 from omegad.method import Moment, QueryMethod, RequestContext
 from omegad.queries import asof
 from omegad.queries.asof import Then
+from omegad.queries.diff import EVENTS_MAX, Changes, Diff, DiffLog
 from omegad.queries.search.answering import BY_WORDS
 from omegad.queries.search.ranking import RANKING_VERSION
 from omegad.queries.search.vector_index import VectorIndex
+from omegad.rpc.peer import Call
 from omegad.storage.driver import Connection
 from omegad.times import parse_time, rfc3339
 from omegad.views.barrier import Barrier, taken
@@ -29,6 +31,7 @@ from omegad.views.generation import Generation
 
 WAIT_S = 5.0  # for the views to show the answer that is named
 POSITION_DIGITS = 18
+SLICE_EVENTS = 500  # read at once; others are served in between
 
 _YEAR = re.compile(r"[0-9]{4}-")
 
@@ -81,6 +84,24 @@ class LookingBack:
             answer = await method.finish(self._services, params, found, context) if method.finish else found
         then = await self._then(wanted, versions)
         return msgspec.Raw(msgspec.json.encode(answer)[:-1] + b',"as_of":' + msgspec.json.encode(then) + b"}")
+
+    async def diff(self, request: DiffLog, call: Call) -> Diff:
+        """Put together what happened between two moments; raises as `resolved` does, and `Invalid` where the second is before the first."""
+        del call
+        log = self._services.log
+        since = (await self.resolved(request.since)).position
+        until = log.head if request.until is None else (await self.resolved(request.until)).position
+        if until < since:
+            raise Invalid(f"log.diff: position {until} is before {since}", hint="let from be the earlier moment")
+        changes, after, last = Changes(request.limit), since, min(until, since + EVENTS_MAX)
+        while after < last:
+            for recorded in await log.read(after, min(SLICE_EVENTS, last - after)):
+                if not changes.add(recorded):
+                    last = after
+                    break
+                after = recorded.position
+        next_from = after if after < until else None
+        return Diff(since=since, until=after, tags=dict(sorted(changes.tags.items())), changes=list(changes.by_id.values()), next=next_from)
 
     async def resolved(self, as_of: str | int) -> Wanted:
         """Find the moment that is named by a position, a time, or the id of an earlier answer."""

@@ -26,7 +26,7 @@ class RequestRunner:
         """A query waits *fresh_wait_s* for what other clients wrote."""
         self._services = services
         self._fresh_wait_s = fresh_wait_s
-        self._back = LookingBack(services)
+        self.back = LookingBack(services)
         self.acknowledged = services.log.head
         """The highest position that any client's command was acknowledged at."""
 
@@ -63,7 +63,7 @@ class RequestRunner:
         """Answer a query from one moment of the views. Raises what reading raises, and `Stale` where they lag behind what is asked for."""
         self._check_types(params)
         if (as_of := getattr(params, "as_of", None)) is not None:
-            return await self._back.query(method, params, context, as_of)
+            return await self.back.query(method, params, context, as_of)
         acknowledged = max(context.acknowledged, self.acknowledged)
         prepared = await method.prepare(self._services, params, context) if method.prepare else None
         if method.shows_queries:
