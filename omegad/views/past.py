@@ -91,12 +91,7 @@ class PastViews:
             await self._making.acquire()
         if patience.cancelled_caught:
             raise Stale("another moment of the past is being put together", hint="ask again in a moment")
-        try:
-            with anyio.CancelScope(shield=True):  # a step goes on in its thread, whoever is cancelled
-                found = await self._made(position)
-            found.reads += 1
-        finally:
-            self._making.release()
+        found = await self._held(position)
         try:
             yield found
         finally:
@@ -111,6 +106,16 @@ class PastViews:
                     await self._tidy()
             except OmegadError as error:
                 _log.warning("asof.not_tidied", error=str(error))
+
+    async def _held(self, position: Position) -> PastFile:
+        try:
+            with anyio.CancelScope(shield=True):  # a step goes on in its thread, whoever is cancelled
+                found = await self._made(position)
+                found.reads += 1
+                return found
+        finally:
+            self._making.release()
+        raise AssertionError
 
     async def _made(self, position: Position) -> PastFile:
         erased = await self._tidy()

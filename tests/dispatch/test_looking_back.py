@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from omegad.config import Config, Paths
@@ -18,7 +18,27 @@ from omegad.method import QueryMethod
 from omegad.methods import SERVED
 from omegad.times import rfc3339
 from omegad.views import past
-from tests.builders import FakeClock, FakeModel, Served, append, erased, everything, paths_in, put_model, queried, served, stored, until
+from tests.builders import (
+    FakeClock,
+    FakeModel,
+    Served,
+    append,
+    deleted,
+    edited,
+    embedded,
+    erased,
+    everything,
+    linked,
+    paths_in,
+    put_model,
+    queried,
+    rated,
+    served,
+    skill_improved,
+    stored,
+    thesis_stated,
+    until,
+)
 
 KEYWORDS = Config(model="none")
 WORDS = ("alpha", "beta", "gamma", "delta")
@@ -85,7 +105,7 @@ class Life:
         self.asked.append((answer["query_id"], params, {name: value for name, value in answer.items() if name not in ASIDE}))
 
 
-@settings(max_examples=HISTORIES)
+@settings(max_examples=HISTORIES, phases=[Phase.generate])  # a history of fewer steps is no clearer, and takes minutes to find
 @given(steps=st.lists(st.tuples(st.integers(0, len(KINDS) - 1), st.integers(0, 9), st.integers(0, 9)), min_size=STEPS, max_size=STEPS))
 def test_an_earlier_query_is_answered_as_it_was_then(steps: list[Step]) -> None:
     async def scenario(folder: Path) -> None:
@@ -243,3 +263,29 @@ async def test_what_takes_long_says_how_far_it_is_and_goes_on(paths: Paths, cloc
         assert len(found["memories"]) == 20
         assert [message.rpartition(": ")[2] for message in done] == ["25 %", "50 %", "75 %"]
         assert len(kept(paths)) == 1
+
+
+async def test_what_changed_between_two_moments_is_told_by_what_it_is_about(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        log = it.daemon.services.log
+        await append(log, stored("mem-1", "alpha"), stored("mem-2", "beta"), thesis_stated("th-1", statement="beta is slow"))
+        await append(log, edited("mem-1", "gamma"), rated("mem-1"), rated("mem-1"), embedded("mem-2", "beta"), queried(("mem-1", 0.5)))
+        await append(log, skill_improved("search"), deleted("mem-1"), linked("mem-2", "mem-1"))
+
+        async def diff(**params: object) -> tuple[list[tuple[object, ...]], Any]:
+            answer = await it.caller.call("log.diff", **params)
+            return [(one["noun"], one["id"], *one["what"], one["text"], one["first"], one["last"]) for one in answer["changes"]], answer
+
+        changes, answer = await diff(**{"from": 3, "to": 10})
+        assert changes == [("memory", "mem-1", "edited", "rated", "deleted", "gamma", 4, 10), ("skill", "search", "improved", None, 9, 9)]
+        assert answer["tags"]["memory.rated"] == 2
+        assert answer["tags"].keys() >= {"memory.queried", "memory.embedded"}
+        assert answer["next"] is None
+        parts, answer = await diff(**{"from": 0, "limit": 2, "to": 11})
+        assert [part[1] for part in parts] == ["mem-1", "mem-2"]
+        assert answer["next"] == answer["to"] == 2
+        rest, answer = await diff(**{"from": 2, "to": 11, "limit": 4})
+        assert [part[:2] for part in rest] == [("thesis", "th-1"), ("memory", "mem-1"), ("skill", "search"), ("memory", "mem-2")]
+        assert answer["to"] == 11
+        with pytest.raises(Invalid, match="before"):
+            await diff(**{"from": 3, "to": 2})
