@@ -7,8 +7,8 @@ service, an hour without questions, or an erasure in the log.
 
 import shutil
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -140,7 +140,10 @@ class PastViews:
         base = max(kept, key=lambda one: one.position, default=None)
         if base is not None and not base.is_whole:
             return base
-        if shutil.disk_usage(self._folder).free < ROOM * self._log.bytes_on_disk():
+        with _translated():
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            has_room = shutil.disk_usage(self._folder).free >= ROOM * self._log.bytes_on_disk()
+        if not has_room:
             raise StorageFull("there is no room to put the past together", hint="free some space on the disk of the home")
         self._count += 1
         path = self._folder / f"{self._count}.db"
@@ -198,18 +201,23 @@ class PastViews:
 async def opened(home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup) -> AsyncIterator[PastViews]:
     """Have the past of a home's views put together where it is asked for. Nothing is kept from an earlier run, and nothing after the block."""
     folder = home / FOLDER
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
+    with _translated():
         for left in folder.glob("*.db*"):
             left.unlink()
-    except OSError as error:
-        raise StorageFailed(f"{error.filename}: {error.strerror}", hint="move away what has its name") from error
     past = PastViews(folder, log, projections, lookup)
     try:
         yield past
     finally:
         with anyio.CancelScope(shield=True):
             await past._close()  # noqa: SLF001
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageFailed(f"{error.filename}: {error.strerror}", hint="move away what has its name; `omegad doctor` checks the disk") from error
 
 
 def _finish(connection: Connection, projections: Sequence[Projection]) -> None:

@@ -11,7 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from omegad.config import Config, Paths
-from omegad.errors import Invalid, NotFound, Refused, Stale
+from omegad.errors import Invalid, NotFound, Refused, Stale, StorageFull
 from omegad.events.memory import MemoryStored
 from omegad.events.retrieval import MemoryQueried
 from omegad.method import QueryMethod
@@ -237,6 +237,10 @@ async def test_few_moments_are_kept_and_none_beyond_the_service(paths: Paths, cl
         monkeypatch.setattr(past, "BYTES_MAX", 1)
         await ask(5)
         assert len(kept(paths)) == 1
+        with monkeypatch.context() as full:
+            full.setattr(past, "ROOM", 2**62)
+            with pytest.raises(StorageFull):
+                await ask(4)
         monkeypatch.setattr(past, "IDLE_S", 0.0)
         monkeypatch.setattr(past, "TIDY_EVERY_S", 0.01)
         async with anyio.create_task_group() as tasks:
