@@ -16,12 +16,12 @@ TEXT_CHARACTERS = 200
 UNTOLD = frozenset({"embedded", "rippled"})  # of a memory: what omegad works out by itself
 NAMED = {"skill": "skill", "identity": "file"}
 """What an event of a noun without ids of its own is about."""
-TEXTS = ("content", "statement", "reason", "why")
+TEXTS = ("content", "statement", "title", "text", "reason", "why")
 """Fields that say what somebody said, the most telling first."""
 
 
 class DiffLog(Request, frozen=True, kw_only=True, tag="log.diff"):
-    """Show what was stored, edited, deleted, rated and so on between two moments, by memory, thesis, skill and file."""
+    """Show what was stored, edited, deleted, rated and so on between two moments, by memory, thesis, task and so on."""
 
     since: Annotated[AsOf, Meta(description="after this moment: a position, a time, or the query_id of an answer")] = msgspec.field(name="from")
     until: Annotated[AsOf, Meta(description="up to this moment; the end of the log when left out")] | None = msgspec.field(name="to", default=None)

@@ -162,7 +162,8 @@ async def test_every_query_looks_back_and_leaves_no_trace(paths: Paths, clock: F
     async with served(paths, clock, KEYWORDS) as it:
         memory_id = (await it.caller.call("memory.store", content="alpha is slow", event_type="lesson_learned"))["memory_id"]
         thesis_id = (await it.caller.call("thesis.state", statement="alpha is slow because of beta"))["thesis_id"]
-        known = {"memory_id": memory_id, "thesis_id": thesis_id, "days": 0, "query": "alpha", **GIVEN}
+        task_id = (await it.caller.call("task.create", title="make alpha quick"))["task_id"]
+        known = {"memory_id": memory_id, "thesis_id": thesis_id, "task_id": task_id, "days": 0, "query": "alpha", **GIVEN}
         asked = {
             name: {key: known[key] for key in (*required(method.params), *BESIDE.get(name, ()))}
             for name, method in SERVED.items()
