@@ -258,7 +258,7 @@ async def test_what_takes_long_says_how_far_it_is_and_goes_on(paths: Paths, cloc
     async with served(paths, clock, KEYWORDS) as it:
         await append(it.daemon.services.log, *(stored(f"mem-{number}", f"alpha {number}") for number in range(20)))
         position = await it.caught_up()
-        done = list[str]()
+        done, found = list[str](), dict[str, Any]()
         for _ in range(position):
             try:
                 found = await it.caller.call("memory.list", as_of=position, limit=100)
