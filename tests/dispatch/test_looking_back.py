@@ -148,7 +148,7 @@ async def test_a_moment_is_a_position_a_time_or_a_query(paths: Paths, clock: Fak
             await it.caller.call("memory.list", as_of="01890a5d-ac96-774b-bcce-b302099a8057")
 
 
-GIVEN = {"text": "alpha", "sql": "SELECT content, status FROM memories"}
+GIVEN = {"paths": ["/nowhere/alpha.py"], "text": "alpha", "sql": "SELECT content, status FROM memories"}
 """What queries cannot do without, beside the ids of what is there."""
 BESIDE = {"receipts.list": ("memory_id",), "memory.stale": ("days",), "context.assemble": ("query",)}
 """What more they are asked with, so that they have something to say."""
