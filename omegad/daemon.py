@@ -41,6 +41,7 @@ from omegad.memory_types import MemoryTypes
 from omegad.method import RequestContext, Rules, Skills
 from omegad.methods import SERVED
 from omegad.projection import Embedding
+from omegad.queries.diff import DiffLog
 from omegad.queries.query import PAGE_BYTES_MAX
 from omegad.reactions.capture import Capture
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
@@ -51,7 +52,7 @@ from omegad.rpc import activation, endpoint
 from omegad.rpc.server import Limits, Server
 from omegad.skills.telling import language_of
 from omegad.state import DecisionState
-from omegad.views import current, log_check
+from omegad.views import current, log_check, past
 
 SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
 
@@ -110,6 +111,7 @@ async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[
     async with composed(paths, settings, clock) as daemon, anyio.create_task_group() as tasks:
         tasks.start_soon(daemon.services.log.run, name="log")
         tasks.start_soon(daemon.services.views.run, name="views")
+        tasks.start_soon(daemon.services.past.run, name="asof")
         tasks.start_soon(daemon.services.near.embedder.run, name="embedder")
         tasks.start_soon(daemon.reactions.run, name="reactions")
         tasks.start_soon(_signals, daemon, paths, name="signals")
@@ -134,13 +136,13 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
         stack.callback(lookup.close)
         log_check.check_there(paths.home, paths.log)
         log = await stack.enter_async_context(event_log.opened(paths.log, clock, VOCABULARY))
-        views = await stack.enter_async_context(
-            current.opened(paths.home, log, projections.ALL, lambda wanted: _find(lookup, wanted), settings.readers)
-        )
+        look_up = partial(_find, lookup)
+        views = await stack.enter_async_context(current.opened(paths.home, log, projections.ALL, look_up, settings.readers))
         embedder = Embedder(vectors, models_dir=paths.models, choice=settings.model, idle_unload_s=settings.model_idle_unload_s)
         services = DaemonServices(
             log=log,
             views=views,
+            past=await stack.enter_async_context(past.opened(paths.home, log, projections.ALL, look_up)),
             near=Neighbourhood(embedder),
             spool=Spool(paths.spool, partial(_is_there, paths.home, paths.home.stat())),
             types=MemoryTypes(settings.event_types),
@@ -171,7 +173,7 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> D
         backlog=backlog,
         beside=lambda: (check.last, endpoint.holder(paths.gateway_lock)),
     )
-    service = Service(requests, system.handlers(), stop=stopping.set)
+    service = Service(requests, system.handlers() | {DiffLog: requests.back.diff}, stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,
         connections_max=settings.connections_max,

@@ -26,7 +26,7 @@ MCP_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The revisions of MCP that begin with a handshake; the last one is offered to who asks for another."""
 README = ROOT / "README.md"
 README_TABLE = re.compile(r"(?<=<!-- methods -->\n).*?(?=\n\n)", re.DOTALL)
-IN_EVERY = ("request_id", "ack", "min_position")
+IN_EVERY = ("request_id", "ack", "min_position", "as_of")
 
 Kind = Literal["text", "integer", "number", "flag", "yes_or_no", "json"]
 _KINDS: dict[type[inspect.Type], Kind] = {inspect.StrType: "text", inspect.IntType: "integer", inspect.FloatType: "number", inspect.BoolType: "flag"}

@@ -31,6 +31,7 @@ from omegad.queries import (
     briefing,
     calibration,
     context,
+    diff,
     graph,
     history,
     identity,
@@ -60,7 +61,7 @@ from omegad.tools import calling
 _DECLARING = (
     *(storing, upsert, capturing, lifecycle, edges, compaction, consolidation, embedding, tool, session, identities, hooks, thesis, ripple, lint),
     *(profile, reminder, briefing, facts, reminders, prune, skill, claims, holders),
-    *(search, memory, timeline, lessons, stale, junk, history, graph, receipts, log, views, system, sql),
+    *(search, memory, timeline, lessons, stale, junk, history, graph, receipts, log, diff, views, system, sql),
     *(identity, context, theses, calibration, findings),
     *(task, tasks, message, messages, intents, who),
     calling,

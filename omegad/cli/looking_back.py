@@ -91,3 +91,14 @@ def sql(answer: Answer, _arguments: Namespace) -> None:
     write_table(answer["columns"], [["NULL" if value is None else value for value in row] for row in answer["rows"]])
     if answer["truncated"]:
         warn("there are more rows: narrow the SELECT, or raise --limit")
+
+
+@answered
+def diff(answer: Answer, _arguments: Namespace) -> None:
+    """Show what changed between two moments."""
+    print(f"positions {answer['from'] + 1} to {answer['to']}: {', '.join(f'{count} {tag}' for tag, count in answer['tags'].items()) or 'nothing'}")
+    if answer["changes"]:
+        rows = [(moment(one["at"]), one["noun"], one["id"], ", ".join(one["what"]), one["text"] or "") for one in answer["changes"]]
+        write_table(("LAST", "KIND", "ID", "WHAT", "TEXT"), rows)
+    if answer["next"] is not None:
+        warn(f"there is more: --from {answer['next']} goes on")

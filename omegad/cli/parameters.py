@@ -11,7 +11,7 @@ import msgspec
 from omegad.cli.arguments import WrongUsage, methods
 from omegad.cli.connection import Answer, ask
 from omegad.cli.place import Place
-from omegad.cli.printing import warn_if_stale, write_json
+from omegad.cli.printing import moment, warn, warn_if_stale, write_json
 
 Show = Callable[[Answer, Namespace], None]
 Verb = Callable[[Namespace, Place], int]
@@ -20,8 +20,22 @@ STDIN_BYTES_MAX = 1024 * 1024  # more than the daemon takes, so that it is the o
 
 
 def asked(arguments: Namespace, place: Place) -> Answer:
-    """Return what the verb's method answers to all that was given. Raises `WrongUsage` for what is not of its kind."""
-    return ask(place, arguments.method, **parameters(arguments))
+    """Return what the verb's method answers to all that was given, and warn where it is of the past. Raises `WrongUsage` as `parameters` does."""
+    answer = ask(place, arguments.method, **parameters(arguments))
+    if not arguments.json and (then := answer.pop("as_of", None)):
+        _warn_of_the_past(then)
+    return answer
+
+
+def _warn_of_the_past(then: Answer) -> None:
+    """Say which moment an answer is as of, and why it may not be the one that was given then."""
+    warn(f"as of position {then['position']:,}, {moment(then['at'])}")
+    for name, (before, present) in then["changed"].items():
+        warn(f"{name} was {before} then and is {present}: this may not be what was answered")
+    if then["query_id"] and not then["is_comparable"]:
+        warn("with which versions it was answered then is not recorded")
+    if then["erased"]:
+        warn(f"{then['erased']} events up to there were erased since, and are not shown")
 
 
 def parameters(arguments: Namespace) -> dict[str, object]:

@@ -251,6 +251,7 @@ OPERATING = (
         "claim.list",
         options=(Option("watch", "go on showing them, every two seconds, until interrupted", "flag"),),
     ),
+    Verb("diff", "looking_back.diff", "log.diff", given=(), examples=("omegad diff --from 2026-01-31", "omegad diff --from 1200 --to 1300")),
     Verb(
         "log",
         "log.show",

@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import msgspec
 
+from omegad.dispatch.looking_back import LookingBack
 from omegad.dispatch.services import DaemonServices
 from omegad.errors import OmegadError
 from omegad.log.decision import Cursor, Outcome, Proposal
@@ -25,6 +26,7 @@ class RequestRunner:
         """A query waits *fresh_wait_s* for what other clients wrote."""
         self._services = services
         self._fresh_wait_s = fresh_wait_s
+        self.back = LookingBack(services)
         self.acknowledged = services.log.head
         """The highest position that any client's command was acknowledged at."""
 
@@ -57,9 +59,11 @@ class RequestRunner:
         assert isinstance(method, CommandMethod)
         return await self.command(method, command, context, cursor)
 
-    async def query(self, method: QueryMethod, params: msgspec.Struct, context: RequestContext) -> msgspec.Struct:
+    async def query(self, method: QueryMethod, params: msgspec.Struct, context: RequestContext) -> msgspec.Struct | msgspec.Raw:
         """Answer a query from one moment of the views. Raises what reading raises, and `Stale` where they lag behind what is asked for."""
         self._check_types(params)
+        if (as_of := getattr(params, "as_of", None)) is not None:
+            return await self.back.query(method, params, context, as_of)
         acknowledged = max(context.acknowledged, self.acknowledged)
         prepared = await method.prepare(self._services, params, context) if method.prepare else None
         if method.shows_queries:

@@ -24,6 +24,7 @@ from omegad.state import DecisionState
 from omegad.storage.driver import Connection
 from omegad.views.barrier import Barrier, Snapshot
 from omegad.views.current import Views
+from omegad.views.past import PastViews
 
 T = TypeVar("T")
 
@@ -36,6 +37,7 @@ class DaemonServices:
 
     log: EventLog
     views: Views
+    past: PastViews
     near: Neighbourhood
     spool: Spool
     types: MemoryTypes

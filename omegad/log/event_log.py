@@ -21,6 +21,7 @@ from omegad.log import appending, chain, schema, verifying
 from omegad.log.appending import Appender, Committed, Head
 from omegad.log.catching_up import CatchingUp
 from omegad.log.decision import Cursor, Outcome, Proposal, decide_nothing
+from omegad.log.erasure import PayloadErased
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.inline import ProjectionFailed
 from omegad.log.reading import LogReader
@@ -276,6 +277,8 @@ class EventLog(LogReader):
         has_grown = committed.head.position > self.head
         self._head = committed.head
         self._tail.extend(committed.events)
+        if any(isinstance(recorded.event, PayloadErased) for recorded, _ in committed.events):
+            self._tail.clear()  # it may hold what they name
         if has_grown:
             self._grown.set()
             self._grown = asyncio.Event()

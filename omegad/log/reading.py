@@ -78,6 +78,22 @@ def chain_at(connection: Connection, position: Position) -> bytes | None:
     return row[0] if row else None
 
 
+def position_at(connection: Connection, at_us: int) -> Position:
+    """Return the position of the latest event that was recorded by *at_us*, 0 where none was; times in the log never decrease."""
+    low, high = 0, head(connection)
+    while low < high:
+        middle = (low + high + 1) // 2
+        recorded_at = connection.execute("SELECT recorded_at FROM events WHERE position = ?", (middle,)).fetchone()[0]
+        low, high = (middle, high) if recorded_at <= at_us else (low, middle - 1)
+    return low
+
+
+def erased(connection: Connection, through: Position) -> int:
+    """Return how many payloads up to a position are erased."""
+    found: int = connection.execute("SELECT count(*) FROM erasures WHERE position <= ?", (through,)).fetchone()[0]
+    return found
+
+
 def check_format(connection: Connection) -> None:
     """Raise `LogBroken` where a newer version has written the file."""
     found = connection.execute("SELECT format FROM identity").fetchone()[0]
@@ -133,6 +149,14 @@ class LogReader:
         if position == 0:
             return chain.GENESIS
         return await self._readers.read(lambda connection: chain_at(connection, position))
+
+    async def position_at(self, at_us: int) -> Position:
+        """Return the position of the latest event that was recorded by *at_us*, microseconds since 1970; 0 where none was."""
+        return await self._readers.read(lambda connection: position_at(connection, at_us))
+
+    async def erased(self, through: Position) -> int:
+        """Return how many payloads up to a position are erased."""
+        return await self._readers.read(lambda connection: erased(connection, through))
 
     async def cursors(self) -> dict[str, Cursor]:
         """Return, by name, how far those have come who act on events; a cursor moves with `Proposal.cursor`."""

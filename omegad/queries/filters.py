@@ -28,7 +28,7 @@ class Filters(Query, frozen=True, kw_only=True):
 
     def named(self) -> dict[str, object]:
         """Return the conditions that are set."""
-        found = {name: getattr(self, name) for name in Filters.__struct_fields__ if name != "min_position"}
+        found = {name: getattr(self, name) for name in Filters.__struct_fields__ if name not in Query.__struct_fields__}
         return {name: value for name, value in found.items() if value is not None and value != ()}
 
     def before(self, cursor: str | None) -> int:

@@ -7,6 +7,14 @@ from msgspec import Meta
 
 PAGE_BYTES_MAX = 1024 * 1024  # of the events or contents on a page, which ends earlier where they are large
 
+POSITION_MAX = 2**62
+
+AsOf = Annotated[
+    Annotated[str, Meta(min_length=1, max_length=256)] | Annotated[int, Meta(ge=0, le=POSITION_MAX)],
+    Meta(description="answer as things stood then: a position, a time like 2026-01-31T09:30:00Z, or the query_id of an answer"),
+]
+"""A moment of the past."""
+
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", forbid_unknown_fields=True):
     """Base of what is asked of the service itself; its tag is the method's name."""
@@ -16,3 +24,4 @@ class Query(Request, frozen=True, kw_only=True):
     """Base of what is read from the views."""
 
     min_position: Annotated[int, Meta(ge=0, description="answer only from views that show the log up to here")] | None = None
+    as_of: AsOf | None = None

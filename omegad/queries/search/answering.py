@@ -67,7 +67,7 @@ async def finish(services: Services, query: QueryMemory, found: Found, context: 
         confidence=matches.confidence,
         degraded="keyword" if found.is_degraded else None,
         unembedded=matches.unembedded,
-        query_id=uuid7(services.clock),
+        query_id=uuid7(services.clock) if query.as_of is None else "",
         position=moment.position,
         stale_by=moment.stale_by,
         took_ms=round((time.perf_counter() - found.started) * 1e3, 3),
