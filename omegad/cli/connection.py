@@ -82,7 +82,7 @@ def connected(place: Place, timeout_s: float | None = ANSWER_S) -> Iterator[Clie
         except (NoDaemon, ShuttingDown):
             ensure(place)
             stack.enter_context(client)
-        if is_older(client.call("system.ping")["version"], __version__) and _is_renewed(place):
+        if client.server_version and is_older(client.server_version, __version__) and _is_renewed(place):
             client = stack.enter_context(Client(place.paths.socket, name=NAME, timeout_s=timeout_s))
         yield client
 

@@ -202,12 +202,14 @@ class Client:
         self._lines = Lines(ANSWER_BYTES_MAX)
         self._inbox = Inbox()
         self._socket: socket.socket
+        self.server_version: str | None = None
+        """Which version answers; None to those who say no name."""
 
     def __enter__(self) -> Self:
         self._socket = endpoint.connect(self._path, self._timeout_s)
         if self._name:
             try:
-                self.call("system.hello", protocol=PROTOCOL, client=self._name)
+                self.server_version = str(self.call("system.hello", protocol=PROTOCOL, client=self._name)["version"])
             except BaseException:
                 self.close()
                 raise

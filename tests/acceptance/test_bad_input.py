@@ -556,7 +556,7 @@ def test_whatever_any_method_is_given_it_answers_with_a_result_or_a_known_error(
                 seen.add(request[0])
 
         ask()
-    assert len(seen) > len(METHODS) / 4, f"only {seen} were ever done"
+    assert len(seen) > len(METHODS) / 8, f"only {seen} were ever done"
     _nothing_is_spoilt(home)
 
 

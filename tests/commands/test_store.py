@@ -36,7 +36,7 @@ KEY = content_key("c", "memory", None, None)
 
 
 def prepared(content: str = "c", *neighbours: Neighbour, **changes: Any) -> PreparedStore:
-    fields: dict[str, Any] = {"memory_id": "mem-new", "read_position": 10, "embedder_id": "paper-1", "text_hashes": ("hash",)}
+    fields: dict[str, Any] = {"memory_id": "mem-new", "read_position": 10, "embedder_id": "paper-1", "text_hashes": ("hash",), "shown": frozenset()}
     return PreparedStore(content=content, neighbours=neighbours, **fields | changes)
 
 

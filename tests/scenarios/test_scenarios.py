@@ -28,7 +28,7 @@ NAMED = (
     ("hash", re.compile(r"\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b")),
 )
 """What is replaced by a kind and a number, the same one each time: `<memory-1>`."""
-VIEWS = re.compile(r"the views are [a-z_, ]+")
+VIEWS = re.compile(r"the (views|methods) are [a-z_., ]+")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 VOLATILE = {"pid", "took_ms", "took_us", "at", "version", "build"}
 """Names of numbers and words that differ from run to run."""
@@ -92,7 +92,7 @@ class Conversation:
                     known = sum(name.startswith(f"<{kind}-") for name in self._names.values())
                     self._names[value] = f"<{kind}-{known + 1}>"
                 text = text.replace(value, self._names[value])
-        return VIEWS.sub("the views are <views>", TIME.sub("<time>", text)).replace(str(self._home.path), "<home>")
+        return VIEWS.sub(r"the \1 are <\1>", TIME.sub("<time>", text)).replace(str(self._home.path), "<home>")
 
     def _with_values(self, text: str) -> str:
         for value, name in self._names.items():
