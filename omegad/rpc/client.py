@@ -209,7 +209,7 @@ class Client:
         self._socket = endpoint.connect(self._path, self._timeout_s)
         if self._name:
             try:
-                self.server_version = str(self.call("system.hello", protocol=PROTOCOL, client=self._name)["version"])
+                self.server_version = self.call("system.hello", protocol=PROTOCOL, client=self._name).get("version")
             except BaseException:
                 self.close()
                 raise
