@@ -28,13 +28,16 @@ class Agent:
         self._requests = count(1)
 
     async def run(self, claims: int) -> None:
-        answered = 0
-        while answered < claims:
+        answered, is_done = 0, False
+        while not is_done:
             try:
                 async with AsyncClient(self._socket, name=self._session_id) as client:
                     while answered < claims:
                         await self._turn(client)
                         answered += 1
+                    # A claim may have been granted whose answer was lost with the daemon.
+                    await client.call("claim.release", session_id=self._session_id)
+                    is_done = True
             except (NoDaemon, ShuttingDown):
                 await asyncio.sleep(0.05)
 

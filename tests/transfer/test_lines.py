@@ -80,7 +80,7 @@ def _altered(change: Callable[[list[dict[str, Any]]], None]) -> Callable[[bytes]
         (lambda exported: b"\n".join(exported.splitlines()[:4]) + b"\n", "ends at event 3 of 5"),
         (lambda exported: exported.partition(b"\n")[2], "does not begin with the header"),
         (lambda exported: exported[:0], "does not begin with the header"),
-        (lambda exported: exported.replace(b"5003", b"6003", 1), "line 2 .* breaks at position 1"),
+        (lambda exported: exported.replace(b"is 5003", b"is 6003", 1), "line 2 .* breaks at position 1"),
         (_altered(lambda told: told[0].update(version=99)), "has version 99"),
         (_altered(lambda told: told[3].update(project="elsewhere")), "line 4 .* breaks at position 3"),
         (_altered(lambda told: told[3].update(chain="zz")), "line 4"),
