@@ -42,7 +42,7 @@ def _set_up_agents(arguments: Namespace, place: Place) -> int:
     if arguments.check:
         return _check(arguments, hosts, changes)
     if not arguments.json:
-        show(changes)
+        show(changes, with_new_files=arguments.diff)
         for change in kept:
             print(f"{change.path}: kept for {', '.join(needed[change.path])}")
     is_to_do = _is_agreed(arguments, changes)
@@ -106,14 +106,16 @@ def _check(arguments: Namespace, hosts: list[Host], changes: list[Change]) -> in
     return 0 if is_right else 1
 
 
-def show(changes: Iterable[Change]) -> None:
-    """Print what is to become of files, as `diff -u` does."""
+def show(changes: Iterable[Change], *, with_new_files: bool = True) -> None:
+    """Print what is to become of files, as `diff -u` does; of those that are not there yet, on demand only how long they will be."""
     for change in changes:
         if change.problem:
             warn(f"{change.path} is left alone: {change.problem}")
             print(f"  hint: {change.hint}", file=sys.stderr)
         elif change.state == "right":
             print(painted(f"{change.path} is as it should be", "dim"))
+        elif change.state == "create" and not with_new_files:
+            print(painted(f"{change.path} is new: {len((change.after or '').splitlines())} lines, for {' and '.join(change.what)}", "green"))
         else:
             for line in change.diff().splitlines():
                 print(painted(safe(line), COLOURS[line[0]]) if line[:1] in COLOURS else safe(line))
@@ -128,7 +130,7 @@ def _is_agreed(arguments: Namespace, changes: Iterable[Change]) -> bool:
     if arguments.json:
         return False
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
-        print("nothing was written: run it with --yes to write this")
+        print("nothing was written: --yes writes this, --diff shows every line of it")
         return False
     print("write this? [y/N] ", end="", flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -314,6 +314,7 @@ OPERATING = (
                 is_many=True,
             ),
             Option("yes", "write without asking", "flag"),
+            Option("diff", "show every line, also of files that are not there yet", "flag"),
             Option("remove", "take out again what setup wrote", "flag"),
             Option("check", "say whether what is written is as it should be, and write nothing", "flag"),
             Option("project", "use the files of the project in this folder, where an agent has some", "flag"),

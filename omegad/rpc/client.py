@@ -194,25 +194,19 @@ class Client:
     """One connection, for one call at a time: `with Client(path) as client: client.call("system.ping")`."""
 
     def __init__(self, path: Path, *, name: str = "", timeout_s: float | None = 30.0) -> None:
-        """Connect to *path* on entering; no call takes longer than *timeout_s*. Say hello as *name* if there is one."""
+        """Connect to *path* on entering, or with the first call; no call takes longer than *timeout_s*. Say hello as *name* if there is one."""
         self._path = path
         self._name = name
         self._timeout_s = timeout_s
         self._ids = count(1)
         self._lines = Lines(ANSWER_BYTES_MAX)
         self._inbox = Inbox()
-        self._socket: socket.socket
+        self._socket: socket.socket | None = None
         self.server_version: str | None = None
         """Which version answers; None to those who say no name."""
 
     def __enter__(self) -> Self:
-        self._socket = endpoint.connect(self._path, self._timeout_s)
-        if self._name:
-            try:
-                self.server_version = self.call("system.hello", protocol=PROTOCOL, client=self._name).get("version")
-            except BaseException:
-                self.close()
-                raise
+        self._connected()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -245,21 +239,35 @@ class Client:
 
     def close(self) -> None:
         """Close the connection."""
-        self._socket.close()
+        if self._socket:
+            self._socket.close()
+
+    def _connected(self) -> "socket.socket":
+        if self._socket is None:
+            self._socket = endpoint.connect(self._path, self._timeout_s)
+            if self._name:
+                try:
+                    self.server_version = self.call("system.hello", protocol=PROTOCOL, client=self._name).get("version")
+                except BaseException:
+                    self.close()
+                    raise
+        return self._socket
 
     def _deadline(self) -> float | None:
         return None if self._timeout_s is None else time.monotonic() + self._timeout_s
 
-    def _wait_until(self, deadline: float | None) -> None:
+    def _until(self, deadline: float | None) -> "socket.socket":
+        """Return the connection, which waits no longer than that."""
+        connection = self._connected()
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
             raise TimeoutError
-        self._socket.settimeout(left)
+        connection.settimeout(left)
+        return connection
 
     def _send(self, line: bytes, deadline: float | None) -> None:
         try:
-            self._wait_until(deadline)
-            self._socket.sendall(line + b"\n")
+            self._until(deadline).sendall(line + b"\n")
         except TimeoutError:
             self.close()  # half a line may have been sent
             raise Unavailable(f"omegad did not read for {self._timeout_s} s") from None
@@ -273,8 +281,7 @@ class Client:
     def _receive(self, deadline: float | None) -> Incoming:
         try:
             while (line := self._lines.next()) is None:
-                self._wait_until(deadline)
-                data = self._socket.recv(READ_BYTES)
+                data = self._until(deadline).recv(READ_BYTES)
                 if not data:
                     raise NoDaemon("the connection was closed")
                 self._lines.feed(data)

@@ -123,7 +123,6 @@ CURSOR_HOOKS = (
     Hook("postToolUseFailure"),
     Hook("preCompact"),
     Hook("subagentStop"),
-    Hook("afterAgentResponse"),
     Hook("stop"),
     Hook("sessionEnd", LAST_S),
 )

@@ -159,12 +159,16 @@ async def test_a_name_is_introduced_with_hello() -> None:
     def blocking(path: Path) -> None:
         with Client(path, name="cli"):
             pass
+        client = Client(path, name="script")
+        client.call("echo")
+        client.close()
 
     async with serving(listen) as house:
         async with AsyncClient(house.path, name="bridge"):
             pass
         await in_thread(lambda: blocking(house.path))
-    assert heard == [("system.hello", b'{"protocol":1,"client":"bridge"}'), ("system.hello", b'{"protocol":1,"client":"cli"}')]
+    assert [method for method, _ in heard] == ["system.hello"] * 3 + ["echo"]
+    assert [params for _, params in heard] == [b'{"protocol":1,"client":"%s"}' % name for name in (b"bridge", b"cli", b"script")] + [b"{}"]
 
 
 async def test_a_client_whose_hello_is_refused_closes_its_connection() -> None:

@@ -353,7 +353,8 @@ def test_the_command_shows_then_writes_then_undoes(tmp_path: Path, monkeypatch: 
     assert run(capsys)[0] == 1, "no agent is there"
     (tmp_path / ".codex").mkdir()
     status, out, _ = run(capsys)
-    assert (status, "+# omegad:begin" in out, "--yes" in out) == (0, True, True)
+    assert (status, "AGENTS.md is new: 14 lines" in out, "--yes" in out) == (0, True, True)
+    assert "+# omegad:begin" in run(capsys, "--diff")[1]
     assert tree(tmp_path) == {".codex": None}
     assert run(capsys, "--check", "codex")[0] == 1
     status, out, _ = run(capsys, "--yes")
