@@ -12,7 +12,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from omegad.tools.calling import TOOLS
-from tests.acceptance.conftest import until
+from tests.acceptance.conftest import PATIENCE_S, until
 from tests.mcp.conftest import Host, end_daemon
 from tests.mcp.test_sessions import CALLS
 
@@ -34,7 +34,7 @@ class Web:
         """Ask to be introduced, with other headers than usual, and return the status of the answer."""
         usual = {"accept": "application/json, text/event-stream", **self.headers}
         sent = {name: value for name, value in (usual | headers).items() if value is not None}
-        return httpx2.post(self.url, json=INITIALIZE, headers=sent).status_code
+        return httpx2.post(self.url, json=INITIALIZE, headers=sent, timeout=PATIENCE_S).status_code
 
 
 def listens(port: int) -> bool:
@@ -52,7 +52,7 @@ def web(host: Host) -> Iterator[Web]:
         until(lambda: listens(port))
         yield web
         gateway.terminate()
-        assert gateway.wait(10) == 0
+        assert gateway.wait(PATIENCE_S) == 0
         until(host.home.paths.lock.exists)
     end_daemon(host.home)
 
@@ -61,7 +61,7 @@ def web(host: Host) -> Iterator[Web]:
 async def test_the_official_client_lists_and_calls_every_tool_in_both_eras(web: Web, mode: Any, version: str) -> None:
     headers = {**web.headers, "Omegad-Project": "/src/shop", "Omegad-Session": "s-1"}
     async with (
-        httpx2.AsyncClient(headers=headers) as asking,
+        httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as asking,
         Client(streamable_http_client(web.url, http_client=asking), mode=mode) as client,
     ):
         assert client.protocol_version == version
