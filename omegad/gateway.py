@@ -205,6 +205,7 @@ class Session:
         self._opening = opening
         self._link = link
         self._project: str | None = project_of(opening.project)
+        self._folder = opening.project if opening.project and opening.project.startswith("/") else None  # or it is a name
         self._is_placed = self._project is not None
 
     async def list_tools(self, context: Context) -> mcp.ListToolsResult:
@@ -218,8 +219,9 @@ class Session:
     async def call_tool(self, context: Context, params: mcp.CallToolRequestParams) -> mcp.CallToolResult:
         """Have the daemon call a tool; where it cannot, the answer says what to do."""
         try:
-            project = await self._placed(context)
-            fields = {"session_id": self._session_id(context), "project": project, "request_id": self._request_id(context)}
+            await self._place(context)
+            where = {"session_id": self._session_id(context), "project": self._project, "folder": self._folder}
+            fields = {**where, "request_id": self._request_id(context)}
             answer = await self._link.ask(name_of(context), "tools.call", name=params.name, arguments=params.arguments or {}, **fields)
         except NotFound as error:
             raise MCPError(mcp.INVALID_PARAMS, _told(error)) from error
@@ -242,12 +244,12 @@ class Session:
             return said[:SESSION_ID_CHARACTERS]
         return f"{self._opening.bridge}/{context.request_id}"[:SESSION_ID_CHARACTERS] if self._opening.bridge else uuid4().hex
 
-    async def _placed(self, context: Context) -> str | None:
-        """Return the project: the one that the host names, else its first root, else where it was started."""
+    async def _place(self, context: Context) -> None:
+        """Find the project and its folder: the one that the host names, else its first root, else where it was started."""
         if not self._is_placed:
-            self._project = project_of(await _first_root(context) or _project_directory(self._opening.directory))
+            self._folder = await _first_root(context) or _project_directory(self._opening.directory)
+            self._project = project_of(self._folder)
             self._is_placed = True
-        return self._project
 
 
 async def _first_root(context: Context) -> str | None:

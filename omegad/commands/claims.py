@@ -20,13 +20,14 @@ from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent, Position
 from omegad.method import CommandMethod, RequestContext, Services
 from omegad.projects import Place, places_of, project_of, repository_of
+from omegad.queries.claims import folder_of
 from omegad.redaction import redact_name
 from omegad.state import ClaimState, DecisionState
 from omegad.times import rfc3339
 
 Path = Annotated[str, Meta(min_length=1, max_length=4_096)]
 PathList = Annotated[tuple[Path, ...], Meta(max_length=PATHS_MAX, description="files; relative ones are the folder's")]
-Folder = Annotated[str, Meta(max_length=4_096, description="where it is asked from")]
+Folder = Annotated[str, Meta(max_length=4_096, description="where it is asked from; for files, that of the session where left out")]
 Ref = Annotated[str, Meta(min_length=1, max_length=1_024, description="a branch, like main or refs/heads/main")]
 Intent = Annotated[str, Meta(max_length=1_000, description="what for, in a few words that others are told")]
 Asking = Annotated[Name, Meta(description="which session asks")]
@@ -195,9 +196,10 @@ def _let_go(claims: Iterable[ClaimState], reason: str, *, by: str | None, how: L
 async def prepare_files(services: Services, command: ClaimFiles, context: RequestContext) -> Wanted:
     """Find where the files are. Raises `Invalid`."""
     del context
+    folder = await folder_for(services, command.session_id, command.paths, command.folder)
 
     def find() -> tuple[list[Target], str | None]:
-        return files(command.paths, command.folder), project_of(command.folder)
+        return files(command.paths, folder), project_of(folder)
 
     targets, project = await services.compute(find)
     return _wanted(services, command, targets, None if project is None else redact_name(project))
@@ -213,6 +215,13 @@ def _wanted(services: Services, command: ClaimFiles | ClaimBranch, targets: Sequ
     _check_reason(command)
     services.liveness.hear(command.session_id)
     return Wanted(command.session_id, targets, services.liveness.signs(), project, "asked", command.intent)
+
+
+async def folder_for(services: Services, session_id: str | None, paths: Sequence[str], told: str | None) -> str | None:
+    """Return where relative paths begin: in the folder that is told, else in that of the session which names them."""
+    if told is not None or session_id is None or all(path.startswith("/") for path in paths):
+        return told
+    return await services.look(lambda connection, _: folder_of(connection, session_id), at_least=services.head, names=("coord_claims",))
 
 
 def files(paths: Sequence[str], folder: str | None) -> list[Target]:
@@ -281,7 +290,8 @@ async def prepare_release(services: Services, command: ReleaseClaims, context: R
     _check_reason(command)
     if command.session_id is None and not (command.force and (command.paths or command.refs)):
         raise Invalid("whose claims?", hint="name the session_id, or with force the paths or refs")
-    found = await services.compute(partial(files, command.paths, command.folder))
+    folder = await folder_for(services, command.session_id, command.paths, command.folder)
+    found = await services.compute(partial(files, command.paths, folder))
     return found + (await services.compute(partial(branches, command.refs, command.folder)) if command.refs else [])
 
 

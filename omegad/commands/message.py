@@ -1,13 +1,16 @@
 """Commands by which agents talk: messages, which wait for their reader's next hook, and intents, which others may meet."""
 
-from typing import Annotated
+from functools import partial
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
+from omegad.commands.claims import Folder, Path, Target, files, folder_for
 from omegad.commands.command import Acknowledged, Command, Name, known
 from omegad.errors import Invalid, NotFound, Refused
 from omegad.events.message import IntentAnnounced, MessageDelivered, MessagePosted
+from omegad.liveness import Signs
 from omegad.log.decision import Decision
 from omegad.log.event import NewEvent, Position
 from omegad.method import CommandMethod, RequestContext, Services
@@ -20,11 +23,13 @@ PREFIX_MIN = 4
 
 
 class SendMessage(Command, frozen=True, kw_only=True, tag="message.send"):
-    """Leave a message for a session or a project, shown once at the reader's next hook."""
+    """Leave a message for a session, a project or whoever holds a file, shown once at the reader's next hook."""
 
     text: Annotated[str, Meta(min_length=1, max_length=2_000, description="what to say; its first 240 characters are shown unasked")]
     to_session: Annotated[Name | None, Meta(description="the session that is to read it, or the beginning of its id")] = None
     to_project: Annotated[Name | None, Meta(description="the project whose every other session is to read it")] = None
+    to_file: Annotated[Path | None, Meta(description="the file whose holder is to read it")] = None
+    folder: Folder | None = None
     memory_id: Annotated[Name | None, Meta(description="the memory that it hands over: a handoff or checkpoint")] = None
     ttl_minutes: Annotated[int, Meta(ge=1, le=10_080, description="how long it waits for its reader")] = 1_440
     session_id: Annotated[Name | None, Meta(description="the session that says it; a person where left out")] = None
@@ -62,19 +67,37 @@ class AnnounceIntent(Command, frozen=True, kw_only=True, tag="intent.announce"):
     ttl_minutes: Annotated[int, Meta(ge=1, le=1_440, description="how long it holds, unless another takes its place or the session ends")] = 60
 
 
-async def prepare(services: Services, command: SendMessage, context: RequestContext) -> str:
-    """Return the id of a new message."""
-    del command, context
-    return f"msg-{services.clock.random_bits(48):012x}"
+class Posting(NamedTuple):
+    """The id of a new message, and of the file whose holder is to read it where it is, with what is known beside the log of those who may hold it."""
+
+    message_id: str
+    file: Target | None
+    signs: Signs
 
 
-def send(command: SendMessage, message_id: str, state: DecisionState, now_us: int) -> Decision:
-    """Decide a message. Raises `Invalid` without an address, `NotFound` for a session or memory that there is not, `Refused` for one that is over."""
-    if (command.to_session is None) == (command.to_project is None):
-        raise Invalid("a message is for a session or for a project", hint="give to_session or to_project")
+async def prepare(services: Services, command: SendMessage, context: RequestContext) -> Posting:
+    """Make an id, and find where the file is. Raises `Invalid`."""
+    del context
+    file = None
+    if command.to_file is not None:
+        folder = await folder_for(services, command.session_id, (command.to_file,), command.folder)
+        (file,) = await services.compute(partial(files, (command.to_file,), folder))
+    return Posting(f"msg-{services.clock.random_bits(48):012x}", file, services.liveness.signs())
+
+
+def send(command: SendMessage, posting: Posting, state: DecisionState, now_us: int) -> Decision:
+    """Decide a message.
+
+    Raises `Invalid` without an address, `NotFound` for a session, holder or memory that there is not, `Refused` for a session that is over.
+    """
+    if sum(to is not None for to in (command.to_session, command.to_project, command.to_file)) != 1:
+        raise Invalid("a message is for a session, a project or a file's holder", hint="give one of to_session, to_project and to_file")
     if command.memory_id is not None:
         known(state, command.memory_id)
+    message_id = posting.message_id
     to_session = None if command.to_session is None else _reader(command.to_session, state)
+    if posting.file is not None:
+        to_session = _holder(posting.file, command.session_id, posting.signs, state, now_us)
     event = MessagePosted(
         message_id=message_id,
         text=command.text,
@@ -100,6 +123,21 @@ def _reader(named: str, state: DecisionState) -> str:
             raise NotFound(f"no session is known as {named[:80]!r}", hint="`omegad who` shows those there are")
         case _:
             raise Refused(f"several sessions begin with {named!r}", hint="give more of the id")
+
+
+def _holder(file: Target, sender: str | None, signs: Signs, state: DecisionState, now_us: int) -> str:
+    """Return the session that holds a file: in its work tree, or else in the one of the others where it is held."""
+    held = [one for one in state.claims.on_file(file.repository, file.name) if signs.standing(one.session_id, one.seen_us, now_us) != "gone"]
+    held = [one for one in held if one.worktree == file.worktree] or held
+    match list({one.session_id for one in held}):
+        case [session_id] if session_id == sender:
+            raise Refused(f"{file.name} is held by the session that writes", hint="write to a session, or to its project")
+        case [session_id]:
+            return session_id
+        case []:
+            raise NotFound(f"nobody holds {file.name}", hint="`omegad claims` shows what is held; leave it for the project: to_project")
+        case several:
+            raise Refused(f"{file.name} is held in {len(several)} other work trees", hint=f"write to one of them: {', '.join(sorted(several)[:3])}")
 
 
 def receive(command: ReceiveMessages, state: DecisionState, now_us: int) -> Decision:

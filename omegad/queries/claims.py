@@ -119,6 +119,12 @@ def on_file(connection: Connection, repository: str, path: str) -> list[Claim]:
     return [_claim(row) for row in connection.execute(_ON_FILE, (repository, path))]
 
 
+def folder_of(connection: Connection, session_id: str) -> str | None:
+    """Return the folder that a session was started in, None where no host told of it."""
+    row = connection.execute("SELECT folder FROM coord_sessions WHERE session_id = ?", (session_id,)).fetchone()
+    return row[0] if row else None
+
+
 def gone(connection: Connection, now_us: int) -> list[str]:
     """Return the sessions that hold something, and of which the log has shown nothing for as long as a lease lasts."""
     return [session_id for (session_id,) in connection.execute(_GONE, (now_us - LEASE_US,))]

@@ -10,7 +10,7 @@ from omegad.errors import Invalid, NotFound, OmegadError
 from omegad.method import ServiceMethod
 from omegad.queries.query import Request
 from omegad.tools import coordinating, finding, memory, protocol, remembering, thesis, upkeep
-from omegad.tools.tool import Arguments, Ask, Fields, Reply, Session, Tool, Word
+from omegad.tools.tool import Arguments, Ask, Fields, Folder, Reply, Session, Tool, Word
 
 _DECLARING = (remembering, finding, memory, upkeep, protocol, thesis, coordinating)
 TOOLS: dict[str, Tool] = {tool.name: tool for module in _DECLARING for tool in module.TOOLS}
@@ -34,6 +34,7 @@ class CallTool(Request, frozen=True, kw_only=True, tag="tools.call"):
     arguments: Annotated[dict[str, object], Meta(description="what it takes, as a JSON object")] = msgspec.field(default_factory=dict)
     session_id: Annotated[Word | None, Meta(description="the session that calls")] = None
     project: Annotated[Word | None, Meta(description="the project where the arguments name none")] = None
+    folder: Annotated[Folder | None, Meta(description="where relative paths begin")] = None
     request_id: Annotated[Word | None, Meta(description="makes it safe to send again: the same call of the same id changes nothing twice")] = None
 
 
@@ -76,7 +77,7 @@ async def call(request: CallTool, ask: Ask, *, client: str) -> ToolAnswer:
     tool = TOOLS.get(request.name)
     if tool is None:
         raise NotFound(f"there is no tool {request.name!r}", hint=f"the tools are {', '.join(TOOLS)}")
-    session = Session(ask, client, request.session_id, request.project)
+    session = Session(ask, client, request.session_id, request.project, request.folder)
     try:
         reply = await tool.run(session, _read(tool, request.arguments))
     except OmegadError as error:
@@ -99,7 +100,8 @@ def _read(tool: Tool, arguments: Fields) -> Arguments:
 def _for_agents(text: str) -> str:
     """Name the tools where methods are named."""
     text = _OF_A_MEMORY.sub(r'omega_memory(action="\1")', text)
-    text = _OF_A_TASK.sub(r'omega_coord(action="task_\1")', text).replace("`omegad who`", 'omega_coord(action="who")')
+    text = _OF_A_TASK.sub(r'omega_coord(action="task_\1")', text)
+    text = re.sub(r"`omegad (who|claims)`", r'omega_coord(action="\1")', text)
     for name, tool in (("`omegad query`", "omega_query"), ("memory.query", "omega_query"), ("memory.store", "omega_store")):
         text = text.replace(name, tool)
     return text

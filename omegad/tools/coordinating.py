@@ -35,10 +35,10 @@ class Coord(Arguments, frozen=True, kw_only=True):
         "send",
         "inbox",
     ]
-    id: Annotated[str | None, Meta(description="task; send: memory handed over")] = None
+    id: Annotated[str | None, Meta(description="task; send: a memory")] = None
     text: Annotated[str | None, Meta(description="title, progress, result, reason, message or intent")] = None
     details: str | None = None
-    to: Annotated[str | None, Meta(description="session; left out: the project")] = None
+    to: Annotated[str | None, Meta(description="session; else holder of paths, or project")] = None
     paths: Annotated[Strings, Meta(description="files you will change")] = ()
     priority: Annotated[int, Meta(ge=1, le=5)] = 3
     depends_on: Strings = ()
@@ -86,12 +86,12 @@ async def _claim_files(session: Session, given: Coord) -> Reply:
     required("claim", paths=given.paths or None)
     # A reason says that whoever holds them is to lose them.
     reason = {"force": True, "reason": given.details} if given.details else {}
-    done = await session.ask("claim.files", session_id=_self(session), paths=given.paths, intent=given.text, **reason)
+    done = await session.ask("claim.files", session_id=_self(session), paths=given.paths, folder=session.folder, intent=given.text, **reason)
     return Reply(f"yours: {', '.join(given.paths)}", {"token": done.position})
 
 
 async def _release(session: Session, given: Coord) -> Reply:
-    await session.ask("claim.release", session_id=_self(session), paths=given.paths)
+    await session.ask("claim.release", session_id=_self(session), paths=given.paths, folder=session.folder)
     return Reply("released", {"released": True})
 
 
@@ -160,9 +160,10 @@ async def _settle(session: Session, given: Coord) -> Reply:
 
 async def _send(session: Session, given: Coord) -> Reply:
     required("send", text=given.text)
-    to: Fields = {"to_session": given.to} if given.to else {"to_project": session.project}
+    of_file: Fields = {"to_file": given.paths[0], "folder": session.folder} if given.paths else {"to_project": session.project}
+    to = {"to_session": given.to} if given.to else of_file
     if not any(to.values()):
-        raise Invalid("this session has no project", hint="call it again with to, a session's id")
+        raise Invalid("this session has no project", hint="call it again with to, a session's id, or paths, a file that another holds")
     sent = await session.ask("message.send", text=given.text, memory_id=given.id, session_id=session.session_id, **to)
     return Reply(f"sent to {sent.to_session or session.project}", {"id": sent.message_id})
 

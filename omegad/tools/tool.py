@@ -14,6 +14,7 @@ EVERY_PROJECT = "*"
 
 Fields = dict[str, Any]
 Word = Annotated[str, Meta(max_length=256)]
+Folder = Annotated[str, Meta(max_length=4_096)]
 Project = Annotated[Word | None, Meta(description="this session's where left out, * for all")]
 Limit = Annotated[int, Meta(ge=1, le=100)]
 Strings = Annotated[tuple[str, ...], Meta(max_length=32)]
@@ -32,12 +33,13 @@ class Ask(Protocol):
 
 
 class Session(NamedTuple):
-    """Where a tool is called: how to ask, for which client, and in which session and project by default."""
+    """Where a tool is called: how to ask, for which client, and in which session, project and folder by default."""
 
     ask: Ask
     client: str
     session_id: str | None
     project: str | None
+    folder: str | None = None
 
     def project_of(self, named: str | None) -> str | None:
         """Return the project that is meant, None for all of them."""

@@ -68,6 +68,8 @@ async def test_the_official_client_lists_and_calls_every_tool(host: Host) -> Non
         assert answers["omega_query"]["results"][0]["id"] == stored
         assert stored in answers["omega_welcome"]
         assert "backfill" in answers["omega_resume_task"]["content"]
+        await call(session, "omega_coord", action="claim", paths=["src/a.py"])
+        assert f"{PROJECT}/src/a.py" in (await call(session, "omega_coord", action="claims"))["claims"][0]["name"]
     assert host.home.call("memory.get", memory_id=stored)["project"] == PROJECT.rpartition("/")[2]
     assert {event["client"] for event in host.home.events() if event["tag"] == "memory.stored@2"} == {"mcp"}
 

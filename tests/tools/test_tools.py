@@ -160,6 +160,11 @@ async def test_agents_share_tasks_messages_and_intents(paths: Paths, clock: Fake
         await coord(one, "send", text="yours now", to="s-2", id=handed)
         await coord(one, "send", text="for all")
         assert [(m["text"], m.get("memory_id")) for m in (await coord(two, "inbox"))["messages"]] == [("for all", None), ("yours now", handed)]
+        assert (await coord(one, "claim", paths=["a.py"]))["token"]  # of the folder that its session began in
+        await coord(two, "send", text="may I?", paths=["a.py"])
+        assert (await coord(one, "inbox"))["messages"][0]["text"] == "may I?"
+        nobody = (await two.answer("omega_coord", action="send", text="may I?", paths=["b.py"]))["content"][0]["text"]
+        assert "nobody holds /src/shop/b.py" in nobody
         await coord(one, "intent", text="split it", paths=["src"])
         assert [(met["session"], met["text"]) for met in (await coord(two, "intent", text="join it", paths=["src/a.py"]))["meets"]] == [
             ("s-1", "split it")
