@@ -1,4 +1,4 @@
-"""Which project a folder belongs to, and where in which repository a file is."""
+"""Which project a folder belongs to, where in which repository a file is, and when it changed."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -44,6 +44,16 @@ def repository_of(folder: str) -> str:
     """Return the common folder of the repository that holds *folder*, "" outside git."""
     place = _place(Path(folder, "file"), {})
     return place.repository if place else ""
+
+
+def changed_us(path: str, *, has_been: bool) -> int:
+    """Return when a file changed last, in microseconds since 1970; where it is gone but *has_been*, when the nearest folder did; else 0."""
+    for one in (Path(path), *Path(path).parents) if has_been else (Path(path),):
+        try:
+            return one.lstat().st_ctime_ns // 1_000
+        except OSError:
+            continue
+    return 0
 
 
 class Found(NamedTuple):

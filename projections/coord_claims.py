@@ -1,8 +1,8 @@
-"""Who held which files and branches, since when, until when and why; and the sessions, with their last sign of life."""
+"""Who held which files and branches, since when, until when and why, who came upon that; and the sessions, with their last sign of life."""
 
 from collections.abc import Iterator
 
-from omegad.events.claims import BranchClaimed, ClaimsReleased, ClaimsReported, FilesClaimed
+from omegad.events.claims import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
 from omegad.events.session import PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
 from omegad.events.tool import ToolCalled
 from omegad.log.event import RecordedEvent
@@ -10,9 +10,9 @@ from omegad.projection import Statement, to_json
 from omegad.times import rfc3339
 
 NAME = "coord_claims"
-VERSION = 1
+VERSION = 2
 EVENTS = (
-    *(FilesClaimed, BranchClaimed, ClaimsReleased, ClaimsReported),
+    *(FilesClaimed, BranchClaimed, ClaimsReleased, ClaimsContested, ClaimsReported),
     *(SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, ToolCalled, SessionEnded),
 )
 SEEN_EVERY_US = 60_000_000
@@ -50,6 +50,17 @@ CREATE TABLE coord_branch_claims (
     ended_by    TEXT
 ) STRICT;
 CREATE INDEX coord_branch_claims_held ON coord_branch_claims (session_id) WHERE released_at IS NULL;
+CREATE TABLE coord_contested_claims (
+    id          INTEGER PRIMARY KEY, -- position of claims.contested
+    session_id  TEXT NOT NULL,       -- that came upon what the holder held
+    holder      TEXT NOT NULL,
+    how         TEXT NOT NULL,       -- asked, unguarded, warned or shell
+    repository  TEXT NOT NULL,
+    worktree    TEXT NOT NULL,
+    names       TEXT NOT NULL,       -- JSON array: paths or refs
+    project     TEXT,
+    created_at  TEXT NOT NULL
+) STRICT;
 CREATE TABLE coord_sessions (
     session_id TEXT PRIMARY KEY,
     host       TEXT,
@@ -65,6 +76,7 @@ CREATE TABLE coord_sessions (
 CANONICAL = (
     "SELECT * FROM coord_file_claims ORDER BY id",
     "SELECT * FROM coord_branch_claims ORDER BY id",
+    "SELECT * FROM coord_contested_claims ORDER BY id",
     "SELECT * FROM coord_sessions ORDER BY session_id",
 )
 
@@ -75,6 +87,7 @@ UPDATE coord_file_claims SET released_at = ?4, ended = 'taken_over'
 WHERE repository = ?1 AND worktree = ?2 AND path IN (SELECT value FROM json_each(?3)) AND released_at IS NULL
 """
 _AGAIN_BRANCH = "UPDATE coord_branch_claims SET released_at = ?3, ended = 'taken_over' WHERE repository = ?1 AND ref = ?2 AND released_at IS NULL"
+_CONTESTED = "INSERT INTO coord_contested_claims VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _END = "SET released_at = ?1, ended = ?2, reason = ?3, ended_by = ?4 WHERE session_id = ?5 AND released_at IS NULL AND (?6 OR (repository = ?7 AND"
 _END_FILES = f"UPDATE coord_file_claims {_END} worktree = ?8 AND path IN (SELECT value FROM json_each(?9))))"
 _END_BRANCHES = f"UPDATE coord_branch_claims {_END} ref IN (SELECT value FROM json_each(?8))))"
@@ -104,6 +117,10 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield _seen(recorded)
         case ClaimsReleased(how=how) as released:
             yield from _ended(recorded, released, how)
+        case ClaimsContested() as met:
+            names = to_json(met.paths + met.refs)
+            what = (met.holder, met.how, met.repository, met.worktree, names)
+            yield Statement(_CONTESTED, (recorded.position, session_id, *what, recorded.project, at))
         case ClaimsReported():
             yield Statement("UPDATE coord_sessions SET told_at = ? WHERE session_id = ?", (at, session_id))
         case SessionEnded(reason=reason):

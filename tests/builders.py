@@ -22,7 +22,7 @@ from omegad.daemon import VOCABULARY, Daemon
 from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, FileRecord, Manifest
-from omegad.events.claims import BranchClaimed, ClaimsReleased, ClaimsReported, FilesClaimed
+from omegad.events.claims import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
 from omegad.events.git import CheckedRef, GitPushChecked
 from omegad.events.identity import IdentityChanged
 from omegad.events.memory import (
@@ -279,6 +279,11 @@ def branch_claimed(ref: str = "refs/heads/main", **changes: Any) -> BranchClaime
 def claims_released(*paths: str, how: str = "released", **changes: Any) -> ClaimsReleased:
     where = {"repository": "/src/shop/.git", "worktree": "/src/shop"} if paths or "refs" in changes else {"is_all": True}
     return ClaimsReleased(**{"how": how, "reason": how, "paths": paths, **where} | changes)  # type: ignore[arg-type]
+
+
+def claims_contested(*paths: str, **changes: Any) -> ClaimsContested:
+    known: dict[str, Any] = {"how": "shell", "holder": "session-2", "repository": "/src/shop/.git", "worktree": "/src/shop", "paths": paths}
+    return ClaimsContested(**known | changes)
 
 
 def claims_reported(count: int = 1) -> ClaimsReported:

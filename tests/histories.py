@@ -17,6 +17,7 @@ from omegad.events.thesis import Outcome, Side, ThesisEvidenceRetracted, ThesisP
 from omegad.log.event import Event
 from tests.builders import (
     branch_claimed,
+    claims_contested,
     claims_released,
     claims_reported,
     contradicted,
@@ -242,8 +243,10 @@ class History:
         how = ("released", "expired", "taken_over")[one % 3]
         self.events.append(claims_released(*([f"{one}.py", f"{other}.py"] if other % 2 else []), how=how, by="session-2" if one % 2 else None))
 
-    def _report(self, _one: int, other: int) -> None:
+    def _report(self, one: int, other: int) -> None:
         self.events.append(claims_reported(other) if other % 2 else session_ended())
+        how = ("asked", "unguarded", "warned", "shell")[one % 4]
+        self.events.append(claims_contested(f"{one}.py", how=how, holder="session-1" if other % 2 else "session-2", tool_use_id=f"use-{other}"))
 
     def _erase(self, one: int, _other: int) -> None:
         self.events.append(erased(one + 1))

@@ -7,14 +7,14 @@ so that no two can wait for each other.
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
 from omegad.commands.command import Acknowledged, Command, Name, Reason
 from omegad.errors import Invalid, NotFound, Refused
-from omegad.events.claims import PATHS_MAX, BranchClaimed, ClaimsReleased, FilesClaimed
+from omegad.events.claims import PATHS_MAX, BranchClaimed, ClaimsContested, ClaimsReleased, Contest, FilesClaimed
 from omegad.liveness import MINUTE_US, Signs
 from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent, Position
@@ -123,6 +123,8 @@ class Wanted(NamedTuple):
     project: str | None = None
     how: Literal["edit", "asked"] = "asked"
     intent: str | None = None
+    at_us: int | None = None
+    """When it was wanted, where that was before."""
 
 
 class Ruling(NamedTuple):
@@ -155,7 +157,7 @@ def ruled(wanted: Wanted, state: DecisionState, now_us: int, reason: str = "") -
         return Ruling((), tuple(held), tuple(beside), position)
     ended = [_expired(claim.session_id, claim.seen_us, wanted.signs, now_us) for claim in gone.values()]
     taken = _let_go(held, f"taken over by {wanted.session_id} because {reason}", by=wanted.session_id, how="taken_over")
-    ours = [NewEvent(event=event, session_id=wanted.session_id, project=wanted.project) for event in _claims(free, wanted)]
+    ours = [NewEvent(event=event, session_id=wanted.session_id, project=wanted.project, occurred_at=wanted.at_us) for event in _claims(free, wanted)]
     return Ruling((*ended, *taken, *ours), (), tuple(beside) if free else (), position)
 
 
@@ -178,7 +180,17 @@ def _expired(session_id: str, recorded_us: int, signs: Signs, now_us: int) -> Ne
 
 
 def _let_go(claims: Iterable[ClaimState], reason: str, *, by: str | None, how: Literal["released", "taken_over"]) -> Iterator[NewEvent]:
-    """End claims, with an event for each holder and work tree; a branch has none."""
+    for session_id, what in _by_holder(claims):
+        yield NewEvent(event=ClaimsReleased(how=how, reason=reason, by=by, **what), session_id=session_id)
+
+
+def contested(claims: Iterable[ClaimState], how: Contest, tool_use_id: str | None = None) -> Iterator[ClaimsContested]:
+    """Return the events of a session that came upon what others hold."""
+    return (ClaimsContested(how=how, holder=holder, tool_use_id=tool_use_id, **what) for holder, what in _by_holder(claims))
+
+
+def _by_holder(claims: Iterable[ClaimState]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Return each holder, and what it has in one work tree, as events say it; a branch is in none."""
 
     def place(claim: ClaimState) -> tuple[str, str, str]:
         return claim.session_id, claim.repository, claim.worktree
@@ -186,11 +198,7 @@ def _let_go(claims: Iterable[ClaimState], reason: str, *, by: str | None, how: L
     for (session_id, repository, worktree), group in groupby(sorted(claims, key=place), place):
         names = tuple(dict.fromkeys(claim.name for claim in group))
         is_branch = bool(repository) and not worktree
-        paths, refs = ((), names) if is_branch else (names, ())
-        yield NewEvent(
-            event=ClaimsReleased(how=how, reason=reason, repository=repository, worktree=worktree, paths=paths, refs=refs, by=by),
-            session_id=session_id,
-        )
+        yield session_id, {"repository": repository, "worktree": worktree, "refs" if is_branch else "paths": names}
 
 
 async def prepare_files(services: Services, command: ClaimFiles, context: RequestContext) -> Wanted:

@@ -5,7 +5,7 @@ Invariant: a released event never changes incompatibly. A field may be added wit
 the old shape's golden file is kept, and `upcasting` learns the step.
 """
 
-from omegad.events.claims import BranchClaimed, ClaimsReleased, ClaimsReported, FilesClaimed
+from omegad.events.claims import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
 from omegad.events.git import GitPushChecked
 from omegad.events.identity import IdentityChanged
 from omegad.events.lint import FindingDismissed
@@ -108,6 +108,7 @@ AnyEvent = (
     | FilesClaimed
     | BranchClaimed
     | ClaimsReleased
+    | ClaimsContested
     | ClaimsReported
     | PayloadErased
 )

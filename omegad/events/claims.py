@@ -9,6 +9,7 @@ from omegad.log.event import Event, FreeText
 PATHS_MAX = 64
 
 Ended = Literal["released", "expired", "taken_over"]
+Contest = Literal["asked", "unguarded", "warned", "shell"]
 Paths = Annotated[tuple[str, ...], Meta(max_length=PATHS_MAX)]
 """Names, by which claims are found again, and so without credentials before they are decided on."""
 
@@ -50,7 +51,23 @@ class ClaimsReleased(Event, frozen=True, kw_only=True, tag="claims.released@1"):
     by: str | None = None
 
 
+class ClaimsContested(Event, frozen=True, kw_only=True, tag="claims.contested@1"):
+    """The envelope's session came upon what `holder` held: files of one work tree, or branches of its repository.
+
+    `asked`: the person was asked whether it may edit them, in the call `tool_use_id` where its host names calls. `unguarded`: it edited them and
+    was not stopped. `warned`: it edited them all the same. `shell`: they changed while it ran a shell command.
+    """
+
+    how: Contest
+    holder: str
+    repository: str
+    worktree: str
+    paths: Paths = ()
+    refs: Paths = ()
+    tool_use_id: str | None = None
+
+
 class ClaimsReported(Event, frozen=True, kw_only=True, tag="claims.reported@1"):
-    """A session was told of those of its claims that had ended without it; `count` is how many."""
+    """A session was told of those of its claims that had ended without it, and of contested ones; `count` is how many."""
 
     count: int

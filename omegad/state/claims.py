@@ -1,10 +1,10 @@
-"""What decisions know of claims: who holds which files and branches, when each holder was heard of last, and which ends it has not been told."""
+"""What decisions know of claims: who holds which files and branches, when each holder was heard of last, and what it has yet to be told of them."""
 
 from collections.abc import Iterator
 
 import msgspec
 
-from omegad.events.claims import BranchClaimed, ClaimsReleased, ClaimsReported, FilesClaimed
+from omegad.events.claims import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
 from omegad.events.session import PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
 from omegad.events.tool import ToolCalled
 from omegad.log.event import Position, RecordedEvent
@@ -12,9 +12,9 @@ from omegad.projection import Statement, to_json
 from omegad.storage.driver import Connection
 
 NAME = "claims"
-VERSION = 1
+VERSION = 2
 EVENTS = (
-    *(FilesClaimed, BranchClaimed, ClaimsReleased, ClaimsReported),
+    *(FilesClaimed, BranchClaimed, ClaimsReleased, ClaimsContested, ClaimsReported),
     *(SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, ToolCalled, SessionEnded),
 )
 SEEN_EVERY_US = 60_000_000
@@ -29,6 +29,8 @@ CREATE TABLE state_file_claims (
     position   INTEGER NOT NULL, -- of files.claimed: whoever claims it later has a greater one
     since_us   INTEGER NOT NULL, -- microseconds since 1970
     intent     TEXT,
+    asked_by   TEXT,             -- the session that the person was asked about last: whether it may edit this
+    asked_use  TEXT,             -- in which of its calls
     PRIMARY KEY (repository, path, worktree)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX state_file_claims_by_session ON state_file_claims (session_id);
@@ -46,10 +48,11 @@ CREATE TABLE state_claim_holders (
     session_id TEXT PRIMARY KEY,
     seen_us    INTEGER NOT NULL  -- microseconds since 1970, to the minute
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE state_ended_claims ( -- that the session did not end itself and has not been told of
+CREATE TABLE state_claim_news ( -- what became of claims without the session's doing, or against others, until it is told
     session_id TEXT NOT NULL,
-    name       TEXT NOT NULL,     -- path or ref
-    reason     TEXT NOT NULL,
+    name       TEXT NOT NULL,    -- path or ref
+    how        TEXT NOT NULL,    -- ended; unguarded or shell: of its own; own_unguarded or own_shell: what it did
+    detail     TEXT NOT NULL,    -- the reason, or which other session
     PRIMARY KEY (session_id, name)
 ) STRICT, WITHOUT ROWID;
 """
@@ -57,24 +60,26 @@ CANONICAL = (
     "SELECT * FROM state_file_claims ORDER BY repository, path, worktree",
     "SELECT * FROM state_branch_claims ORDER BY repository, ref",
     "SELECT * FROM state_claim_holders ORDER BY session_id",
-    "SELECT * FROM state_ended_claims ORDER BY session_id, name",
+    "SELECT * FROM state_claim_news ORDER BY session_id, name",
 )
 
-_FILES = "INSERT OR REPLACE INTO state_file_claims SELECT ?1, value, ?2, ?3, ?4, ?5, ?6 FROM json_each(?7)"
+_FILES = "INSERT OR REPLACE INTO state_file_claims SELECT ?1, value, ?2, ?3, ?4, ?5, ?6, NULL, NULL FROM json_each(?7)"
 _BRANCH = "INSERT OR REPLACE INTO state_branch_claims VALUES (?, ?, ?, ?, ?, ?)"
 _HOLDER = "INSERT INTO state_claim_holders VALUES (?, ?) ON CONFLICT DO UPDATE SET seen_us = max(seen_us, excluded.seen_us)"
 _SEEN = "UPDATE state_claim_holders SET seen_us = ?1 WHERE session_id = ?2 AND seen_us <= ?1 - ?3"
 _THESE_FILES = "session_id = ?1 AND (?2 OR (repository = ?3 AND worktree = ?4 AND path IN (SELECT value FROM json_each(?5))))"
 _THESE_BRANCHES = "session_id = ?1 AND (?2 OR (repository = ?3 AND ref IN (SELECT value FROM json_each(?4))))"
-_FILES_ENDED = f"INSERT OR REPLACE INTO state_ended_claims SELECT session_id, path, ?6 FROM state_file_claims WHERE {_THESE_FILES}"
-_BRANCHES_ENDED = f"INSERT OR REPLACE INTO state_ended_claims SELECT session_id, ref, ?5 FROM state_branch_claims WHERE {_THESE_BRANCHES}"
+_FILES_ENDED = f"INSERT OR REPLACE INTO state_claim_news SELECT session_id, path, 'ended', ?6 FROM state_file_claims WHERE {_THESE_FILES}"
+_BRANCHES_ENDED = f"INSERT OR REPLACE INTO state_claim_news SELECT session_id, ref, 'ended', ?5 FROM state_branch_claims WHERE {_THESE_BRANCHES}"
 _RELEASE_FILES = f"DELETE FROM state_file_claims WHERE {_THESE_FILES}"
 _RELEASE_BRANCHES = f"DELETE FROM state_branch_claims WHERE {_THESE_BRANCHES}"
 _HOLDS_NOTHING = """
 DELETE FROM state_claim_holders WHERE session_id = ?1 AND NOT EXISTS (SELECT 1 FROM state_file_claims WHERE session_id = ?1)
 AND NOT EXISTS (SELECT 1 FROM state_branch_claims WHERE session_id = ?1)
 """
-_REPORTED = "DELETE FROM state_ended_claims WHERE session_id = ?"
+_REPORTED = "DELETE FROM state_claim_news WHERE session_id = ?"
+_ASKED = f"UPDATE state_file_claims SET asked_by = ?6, asked_use = ?7 WHERE {_THESE_FILES}"
+_NEWS = "INSERT OR REPLACE INTO state_claim_news SELECT ?1, value, ?2, ?3 FROM json_each(?4)"
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
@@ -89,6 +94,14 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_HOLDER, (session_id, recorded.occurred_at))
         case ClaimsReleased() as released:
             yield from _released(session_id, released)
+        case ClaimsContested(how="asked") as met:
+            where = (met.holder, False, met.repository, met.worktree, to_json(met.paths))
+            yield Statement(_ASKED, (*where, session_id, met.tool_use_id))
+        case ClaimsContested() as met:
+            names = to_json(met.paths + met.refs)
+            yield Statement(_NEWS, (met.holder, "shell" if met.how == "shell" else "unguarded", session_id, names))
+            if met.how != "warned":
+                yield Statement(_NEWS, (session_id, f"own_{met.how}", met.holder, names))
         case ClaimsReported():
             yield Statement(_REPORTED, (session_id,))
         case SessionEnded():
@@ -112,7 +125,8 @@ def _released(session_id: str, released: ClaimsReleased) -> Iterator[Statement]:
 class ClaimState(msgspec.Struct, frozen=True):
     """Who holds a file or a branch, in which work tree ("" for a branch), since when, and when the holder was heard of last as the log knows it.
 
-    `position` is the claim's fencing token; times are in microseconds since 1970.
+    `position` is the claim's fencing token; times are in microseconds since 1970. `asked_by` is the session of which
+    the person was asked last whether it may edit the file, in the call `asked_use`.
     """
 
     repository: str
@@ -123,17 +137,20 @@ class ClaimState(msgspec.Struct, frozen=True):
     since_us: int
     intent: str | None
     seen_us: int
+    asked_by: str | None = None
+    asked_use: str | None = None
 
 
-class EndedClaim(msgspec.Struct, frozen=True):
-    """A path or ref that a session holds no longer, and why."""
+class ClaimNews(msgspec.Struct, frozen=True):
+    """What became of a path or ref that a session holds, or held, or of one that another does: how, and why or by whom."""
 
     name: str
-    reason: str
+    how: str
+    detail: str
 
 
-_FILE_COLUMNS = "c.repository, c.path, c.worktree, c.session_id, c.position, c.since_us, c.intent, h.seen_us"
-_BRANCH_COLUMNS = _FILE_COLUMNS.replace("c.path, c.worktree", "c.ref, ''")
+_BRANCH_COLUMNS = "c.repository, c.ref, '', c.session_id, c.position, c.since_us, c.intent, h.seen_us"
+_FILE_COLUMNS = _BRANCH_COLUMNS.replace("c.ref, ''", "c.path, c.worktree") + ", c.asked_by, c.asked_use"
 _JOINED = "AS c JOIN state_claim_holders AS h USING (session_id)"
 _ON_FILE = f"SELECT {_FILE_COLUMNS} FROM state_file_claims {_JOINED} WHERE c.repository = ? AND c.path = ? ORDER BY c.worktree"
 _ON_BRANCH = f"SELECT {_BRANCH_COLUMNS} FROM state_branch_claims {_JOINED} WHERE c.repository = ? AND c.ref = ?"
@@ -165,7 +182,7 @@ class Claims:
         counts = (self._connection.execute(f"SELECT count(*) FROM {table} WHERE session_id = ?", (session_id,)).fetchone()[0] for table in tables)
         return sum(counts)
 
-    def ended(self, session_id: str) -> list[EndedClaim]:
-        """Return the claims that ended without the session's doing, and of which it was not told."""
-        sql = "SELECT name, reason FROM state_ended_claims WHERE session_id = ? ORDER BY name"
-        return [EndedClaim(*row) for row in self._connection.execute(sql, (session_id,))]
+    def news(self, session_id: str) -> list[ClaimNews]:
+        """Return what the session has yet to be told of claims, the same kind together."""
+        sql = "SELECT name, how, detail FROM state_claim_news WHERE session_id = ? ORDER BY how, detail, name"
+        return [ClaimNews(*row) for row in self._connection.execute(sql, (session_id,))]

@@ -1,5 +1,6 @@
 """Claims as decisions: whatever sessions, clocks and restarts do, nobody holds what another does, and all that is held is let go in time."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -8,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omegad import state
-from omegad.commands.claims import ClaimFiles, ExpireClaims, ReleaseClaims, Target, Wanted, claim, expire, release
+from omegad.commands.claims import ClaimFiles, ExpireClaims, ReleaseClaims, Target, Wanted, claim, contested, expire, release, ruled
 from omegad.errors import NotFound, Refused
-from omegad.events.claims import ClaimsReleased
+from omegad.events.claims import ClaimsReleased, Contest
 from omegad.events.session import SessionEnded
 from omegad.events.tool import ToolCalled
 from omegad.liveness import GRACE_US, LEASE_US, LIVE_US, MINUTE_US, STEP_US, Liveness, Signs
@@ -23,6 +24,7 @@ from projections import coord_claims
 from tests.builders import START_US, FakeClock, open_in_memory, recorded, rows, session_ended, tool_called
 
 INLINE = Inline(state.ALL)
+CONTESTS: tuple[Contest, ...] = ("asked", "unguarded", "warned", "shell")
 FILES = [Target("/r/.git", worktree, f"{name}.py") for worktree in ("/r", "/w") for name in "ab"]
 FILES += [Target("/r/.git", "", "refs/heads/main", is_branch=True), Target("", "", "/srv/outside.py")]
 
@@ -80,6 +82,17 @@ class World:
         assert {self.held()[target] for target in targets} == {session}
         return True
 
+    def meet(self, session: str, targets: Sequence[Target], how: Contest) -> None:
+        """Let a session come upon what others hold of some files; nobody loses anything, and whom it concerns is yet to be told."""
+        before = self.held()
+        ruling = ruled(Wanted(session, targets, self.signs), self.state, self.now_us)
+        for event in contested(ruling.held, how, "use"):
+            self._write(NewEvent(event=event, session_id=session))
+        assert self.held() == before
+        for one in ruling.held if how != "asked" else ():
+            told = ([session] if how != "warned" else []) + [one.session_id]
+            assert all(one.name in [news.name for news in self.state.claims.news(name)] for name in told)
+
     def expire(self) -> None:
         sessions = tuple(sorted(set(self.held().values())))
         self.append(expire(ExpireClaims(session_ids=sessions), self.signs, self.state, self.now_us))
@@ -130,6 +143,7 @@ def test_whatever_happens_each_file_has_one_holder_and_the_log_says_who(deeds: l
             case "work":
                 world.hear(session)
                 world.happens(session, tool_called(len(world.log) + 1))
+                world.meet(session, targets, how=CONTESTS[minutes % len(CONTESTS)])
             case "release":
                 own = [target for target in targets if world.held().get(target) == session]
                 try:
@@ -225,4 +239,4 @@ def test_a_holder_that_is_gone_is_let_go_with_all_it_has_and_the_reason() -> Non
     assert world.held() == {FILES[0]: "s2"}
     (ended,) = [event for event in world.log if isinstance(event.event, ClaimsReleased)]
     assert (ended.session_id, ended.event) == ("s1", ClaimsReleased(how="expired", reason="silent 31 min", is_all=True))
-    assert [one.name for one in world.state.claims.ended("s1")] == ["a.py", "b.py"]
+    assert [one.name for one in world.state.claims.news("s1")] == ["a.py", "b.py"]

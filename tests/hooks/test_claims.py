@@ -80,6 +80,8 @@ def test_an_edit_of_what_another_holds_is_stopped_with_who_and_why_until_that_se
         assert f"exporter.py is held by session {repository.parent.name}-a (claude-code) since " in reason
         assert 'for "make the exporter faster"' in reason
         assert ("fetch_size at 500" in reason) == (times == 0)
+    served.call("intent.announce", session_id=f"{repository.parent.name}-a", text="halve the batches")
+    assert 'for "halve the batches"' in edit(hooked, "b", "exporter.py")["hookSpecificOutput"]["permissionDecisionReason"]
     assert edit(hooked, "b", "other.py") == {}
     hooked("SessionEnd", "a", reason="other")
     assert edit(hooked, "b", "exporter.py") == {}
@@ -174,6 +176,106 @@ def test_what_becomes_of_an_edit_is_for_the_configuration_to_say(homes: Callable
     told = tell("b")
     assert verdict(told) == expected
     assert bool(told) == (mode != "off")
+
+
+def told_of(served: Home, hooked: Hooked, session: str) -> str:
+    """Return what a session is told at its next prompt, once."""
+    heard = [json.dumps(hooked("UserPromptSubmit", session, prompt=f"go on {number} {len(served.events())}")) for number in range(2)]
+    assert "omegad: " not in heard[1]
+    return heard[0]
+
+
+def contests(served: Home, repository: Path) -> list[tuple[str, str, str]]:
+    """Return who came upon whose claims, and how."""
+    found = [event for event in served.events() if event["tag"] == "claims.contested@1" and event["data"]["repository"] == str(repository / ".git")]
+    return [(event["session_id"].rpartition("-")[2], event["data"]["holder"].rpartition("-")[2], event["data"]["how"]) for event in found]
+
+
+def test_what_the_person_allows_moves_the_claim_and_the_holder_is_told(homes: Callable[..., Home], repository: Path) -> None:
+    home = homes(OMEGAD_CLAIMS="ask").start()
+
+    def tell(event: str, session: str, use: str, **fields: Any) -> str:
+        call = {"tool_name": "Edit", "tool_input": {"file_path": "a.py"}, "tool_use_id": use}
+        answer = home.call("hook.dispatch", event=event, payload=payload(event, session, cwd=str(repository), **call | fields))
+        return str(answer["stdout"])
+
+    tell("PreToolUse", "a", "u-1")
+    for use, status in (("u-2", "PostToolUseFailure"), ("u-3", "PostToolUse")):
+        assert "ask" in tell("PreToolUse", "b", use)
+        assert claimed(home, repository) == {"a.py": "a"}
+        assert tell(status, "b", use, **({"error": "no"} if status == "PostToolUseFailure" else {"tool_response": "ok"})) == ""
+    assert claimed(home, repository) == {"a.py": "b"}
+    told = tell("PostToolUse", "a", "u-4", tool_name="Read", tool_input={}, tool_response="ok")
+    assert "your claim on a.py has ended (taken over by b because the person allowed it)" in told
+    assert contests(home, repository) == [("b", "a", "asked"), ("b", "a", "asked")]
+    home.check()
+
+
+def test_an_edit_that_nothing_stopped_is_told_to_who_made_it_and_to_who_holds_the_file(served: Home, hooked: Hooked, repository: Path) -> None:
+    edit(hooked, "a")
+    assert edit(hooked, "b", event="PostToolUse", tool_response="ok") == {}
+    told = json.dumps(edit(hooked, "b", event="PostToolUse", tool_response="ok"))  # its host tells twice
+    assert f"a.py, which you edited, is held by session {repository.parent.name}-a" in told
+    assert edit(hooked, "b", "b.py", "PostToolUse", tool_response="ok") == {}
+    assert claimed(served, repository) == {"a.py": "a", "b.py": "b"}
+    assert f"a.py, which you hold, was edited by session {repository.parent.name}-b" in told_of(served, hooked, "a")
+    assert contests(served, repository) == [("b", "a", "unguarded")]
+    served.check()
+
+
+def test_edits_of_two_sessions_without_a_daemon_are_told_to_both_afterwards(home: Home, repository: Path) -> None:
+    for session in ("a", "b"):
+        edited = {"tool_name": "Edit", "tool_input": {"file_path": "a.py"}, "tool_use_id": session}
+        for event in ("PreToolUse", "PostToolUse"):
+            assert fire(home, event, session, cwd=str(repository), tool_response="ok", **edited) == ""
+    home.start()
+    until(lambda: contests(home, repository) == [("b", "a", "unguarded")])
+    assert claimed(home, repository) == {"a.py": "a"}
+    assert "was edited by session b" in fire(home, "UserPromptSubmit", "a", cwd=str(repository), prompt="go on")
+    assert "is held by session a" in fire(home, "UserPromptSubmit", "b", cwd=str(repository), prompt="go on")
+    home.check()
+
+
+def shell(hooked: Hooked, session: str, **fields: Any) -> dict[str, Any]:
+    call = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_response": "ok"}
+    return hooked("PostToolUse", session, **call | fields)
+
+
+def test_what_changes_while_a_shell_command_runs_is_told_to_who_ran_it_and_to_who_holds_it(served: Home, hooked: Hooked, repository: Path) -> None:
+    held, ref = repository / "a.py", repository / ".git" / "refs" / "heads" / "main"
+    ref.parent.mkdir(parents=True)
+    for path in (held, ref, repository / "b.py", repository / "gone.py"):
+        path.write_text("1")
+    hooked("SessionStart", "a", source="startup")
+    for name in ("a.py", "gone.py"):
+        edit(hooked, "a", name)
+        edit(hooked, "a", name, "PostToolUse", tool_response="ok")
+    served.call("claim.branch", session_id=f"{repository.parent.name}-a", ref="main", folder=str(repository))
+    edit(hooked, "b", "b.py")
+    edit(hooked, "b", "b.py", "PostToolUse", tool_response="ok")
+    until(served.caught_up)
+    shell(hooked, "b", tool_use_id="1")
+    held.write_text("2")
+    shell(hooked, "a", tool_use_id="2")  # the holder's own
+    until(served.caught_up)
+    shell(hooked, "b", tool_use_id="3")
+    assert contests(served, repository) == []
+    (repository / "b.py").write_text("2")
+    shell(hooked, "b", tool_use_id="4")
+    assert contests(served, repository) == []
+    held.write_text("3")
+    ref.write_text("2")
+    (repository / "gone.py").unlink()
+    told = [json.dumps(shell(hooked, "b", tool_use_id="5")) for _ in range(2)][1]
+    files = "a.py, gone.py, refs/heads/main"
+    assert f"{files} changed while your shell command ran, and is held by session {repository.parent.name}-a" in told
+    assert contests(served, repository) == [("b", "a", "shell")] * 2  # the branch, and the files
+    assert f"{files}, which you hold, changed while session {repository.parent.name}-b ran a shell command" in told_of(served, hooked, "a")
+    shell(hooked, "b", tool_use_id="6")
+    assert len(contests(served, repository)) == 2
+    shell(hooked, "b", tool_use_id="7", duration_ms=3_600_000)
+    assert len(contests(served, repository)) == 2, "the holder has edited it since"
+    served.check()
 
 
 def test_without_a_daemon_an_edit_goes_ahead_and_is_claimed_afterwards(home: Home, repository: Path) -> None:

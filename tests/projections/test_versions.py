@@ -20,6 +20,7 @@ from omegad.projection import Projection
 from omegad.storage.digest import digest
 from tests.builders import (
     branch_claimed,
+    claims_contested,
     claims_released,
     claims_reported,
     contradicted,
@@ -135,6 +136,8 @@ ALONE: dict[str, tuple[Event, ...]] = {
         files_claimed("a.py", "b.py", intent="faster"),
         branch_claimed(),
         claims_released("a.py", how="taken_over", by="session-2"),
+        claims_contested("b.py", how="asked", tool_use_id="use-1"),
+        claims_contested(refs=("refs/heads/main",), worktree=""),
         claims_reported(),
         claims_released(how="expired"),
         files_claimed("c.py"),
@@ -156,7 +159,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "retrievals": (3, "eb2ddaa4950b624957234d904d6e8ab6"),
     "skills": (1, "04b1114741ff2e2efe47dc3b457ace77"),
     "identity": (1, "6c0425d41550e900d17355606cfe9f09"),
-    "coord_claims": (1, "bac0b37cb446b31f92fc358aecca7771"),
+    "coord_claims": (2, "c5a44c0ea2197ad36c32077e008dd8e3"),
     "git_events": (1, "f14c89bc1d73b677575b91b06637bffc"),
     "feedback": (1, "cff63102503931b6c619f3bf2c711d35"),
     "theses": (2, "c1223534eded347b8f42ad32e806f2f8"),

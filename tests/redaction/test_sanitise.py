@@ -65,6 +65,7 @@ PLAIN = {
     "files.claimed@1": {"repository", "worktree", "paths", "how"},
     "branch.claimed@1": {"repository", "ref"},
     "claims.released@1": {"how", "repository", "worktree", "paths", "refs", "by"},
+    "claims.contested@1": {"how", "holder", "repository", "worktree", "paths", "refs", "tool_use_id"},
     "claims.reported@1": set(),
     "task.created@1": {"task_id", "depends_on"},
     "task.claimed@1": {"task_id", "owner", "taken_from"},
