@@ -85,10 +85,6 @@ class Liveness:
         """Return when a session was heard of last, whatever it runs since; None for one that was not."""
         return self._seen.get(session_id)
 
-    def is_running(self, session_id: str) -> bool:
-        """Say whether a session runs a tool, as far as its host tells."""
-        return any(end_us > self._now_us() for end_us in self._running.get(session_id, {}).values())
-
     def signs(self) -> Signs:
         """Return what has been heard; a tool that runs is heard of all the time."""
         now_us = self._now_us()

@@ -213,8 +213,8 @@ def _in_the_way(one: Holder, intent: str | None, details: Details | None, now_us
     if intent := intent or (details.asked.get(one.session_id) if details is not None else None):
         told += f', for "{_line(intent, INTENT_CHARACTERS)}" (quoted)'
     return (
-        f"omegad: {told}. Do something else first and try again later: it is free once that session ends "
-        "or lets go of it, or is silent for 30 minutes. "
+        f'omegad: {told}. Do something else first, or write to it (omega_coord, action "send", paths), and try again later: it is free once '
+        "that session ends or lets go of it, or is silent for 30 minutes. "
         "Only if the user says so, take it over: omegad claim files --help"
     )
 

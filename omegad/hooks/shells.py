@@ -1,8 +1,8 @@
 """After a shell command: whether what others hold has changed while it ran, whatever the command says. Nobody is kept from anything.
 
-A file counts that changed, or went, after the command began, and a branch whose ref was written. Those are left out whose holder edited them or
-ran a command of its own meanwhile, since either may have been it. What a checkout does to held files is seen; that it went to a held branch is
-not, until something is committed there. A ref that is packed, or lies in a reftable, is not seen.
+A file counts that changed, or went, after the command began, and a branch whose ref was written. Left out is what is told already, and what its
+holder has edited since, or ended a command of its own since, which may have been it. What a checkout does to held files is seen; that it went to
+a held branch is not, until something is committed there. A ref that is packed, or lies in a reftable, is not seen.
 """
 
 from functools import partial
@@ -29,8 +29,10 @@ UNION ALL
 SELECT session_id, '', ref, 0, 1 FROM coord_branch_claims
 WHERE repository = :repository AND session_id != :session AND released_at IS NULL LIMIT {HELD_MAX}
 """
-_ITSELF = f"""
-SELECT 1 FROM coord_audit WHERE session_id = ? AND created_at >= ? AND (file IN (?, ?) OR lower(tool_name) IN {SHELLS}) LIMIT 1
+_EXCUSED = f"""
+SELECT 1 FROM coord_audit WHERE session_id = :holder AND created_at >= :since AND (file IN (:name, :path) OR lower(tool_name) IN {SHELLS})
+UNION ALL
+SELECT 1 FROM coord_contested_claims WHERE session_id = :session AND created_at >= :changed AND :name IN (SELECT value FROM json_each(names)) LIMIT 1
 """
 
 
@@ -40,21 +42,20 @@ async def changed(services: Services, hook: Hook, last_us: int | None, ended_us:
     others = (ended_us - seen_us < LEASE_US for session_id, seen_us in services.liveness.signs().seen.items() if session_id != hook.session_id)
     if since_us is None or hook.folder is None or not any(others):
         return []
-    found = await services.look(partial(_changed, hook=hook, since_us=since_us), at_least=0, names=("coord_claims", "audit"), wait_s=LOOK_S)
-    return [target for session_id, target in found if not services.liveness.is_running(session_id)]
+    return await services.look(partial(_changed, hook=hook, since_us=since_us), at_least=0, names=("coord_claims", "audit"), wait_s=LOOK_S)
 
 
-def _changed(connection: Connection, moment: Moment, *, hook: Hook, since_us: int) -> list[tuple[str, Target]]:
+def _changed(connection: Connection, moment: Moment, *, hook: Hook, since_us: int) -> list[Target]:
     del moment
     place = places_of((".omegad",), hook.folder)[0]
     if place is None:
         return []
-    repository, found = redact_name(place.repository), list[tuple[str, Target]]()
+    repository, found = redact_name(place.repository), list[Target]()
     asked = {"repository": repository, "worktree": redact_name(place.worktree), "session": hook.session_id}
-    for session_id, worktree, name, has_been, is_branch in connection.execute(_HELD, asked):
+    for holder, worktree, name, has_been, is_branch in connection.execute(_HELD, asked):
         path = f"{repository if is_branch else worktree}/{name}" if worktree or is_branch else name
-        if changed_us(path, has_been=has_been) < since_us:
-            continue
-        if connection.execute(_ITSELF, (session_id, rfc3339(since_us), name, path)).fetchone() is None:
-            found.append((session_id, Target(repository, worktree, name, is_branch=bool(is_branch))))
+        at_us = changed_us(path, has_been=has_been)
+        change = {"holder": holder, "since": rfc3339(since_us), "changed": rfc3339(at_us), "name": name, "path": path}
+        if at_us >= since_us and connection.execute(_EXCUSED, asked | change).fetchone() is None:
+            found.append(Target(repository, worktree, name, is_branch=bool(is_branch)))
     return found

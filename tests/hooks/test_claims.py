@@ -271,7 +271,8 @@ def test_what_changes_while_a_shell_command_runs_is_told_to_who_ran_it_and_to_wh
     assert f"{files} changed while your shell command ran, and is held by session {repository.parent.name}-a" in told
     assert contests(served, repository) == [("b", "a", "shell")] * 2  # the branch, and the files
     assert f"{files}, which you hold, changed while session {repository.parent.name}-b ran a shell command" in told_of(served, hooked, "a")
-    shell(hooked, "b", tool_use_id="6")
+    until(served.caught_up)
+    shell(hooked, "b", tool_use_id="6", duration_ms=0)  # so soon after the last one that it may have been it
     assert len(contests(served, repository)) == 2
     shell(hooked, "b", tool_use_id="7", duration_ms=3_600_000)
     assert len(contests(served, repository)) == 2, "the holder has edited it since"
