@@ -299,7 +299,7 @@ async def prepare_release(services: Services, command: ReleaseClaims, context: R
     if command.session_id is None and not (command.force and (command.paths or command.refs)):
         raise Invalid("whose claims?", hint="name the session_id, or with force the paths or refs")
     folder = await folder_for(services, command.session_id, command.paths, command.folder)
-    found = await services.compute(partial(files, command.paths, folder))
+    found = await services.compute(partial(files, command.paths, folder)) if command.paths else []
     return found + (await services.compute(partial(branches, command.refs, command.folder)) if command.refs else [])
 
 
