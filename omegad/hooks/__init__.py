@@ -3,7 +3,6 @@
 Boundary: the socket's `hook.dispatch`. Everything that follows from a session's events later is a reaction's.
 """
 
-from omegad.hooks.claims import METHODS
-from omegad.hooks.dispatch import DispatchHook
+from omegad.hooks.dispatch import METHODS, DispatchHook
 
 __all__ = ["METHODS", "DispatchHook"]

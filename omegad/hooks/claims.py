@@ -3,26 +3,24 @@
 All is said in the decision that records the hook, so that of two edits at once one is first. A session that nobody meets is told nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby, islice
-from typing import Any, NamedTuple
 
 import msgspec
 
 from omegad.commands.claims import Holder, Ruling, Wanted, contested, holder, ruled, sentence, targets_of
-from omegad.events.claims import ClaimsContested, ClaimsReported
+from omegad.events.claims import ClaimsContested, ClaimsReported, Contest
 from omegad.events.retrieval import Returned
 from omegad.events.session import MemorySurfaced
-from omegad.hooks import dispatch, hosts, shells, surfacing
-from omegad.hooks.dispatch import DispatchHook, HookAnswer, PreparedHook
+from omegad.hooks import shells, surfacing
 from omegad.hooks.hosts import Hook
+from omegad.hooks.prepared import Details, PreparedHook, Telling
 from omegad.liveness import LEASE_US, MINUTE_US
-from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent
-from omegad.method import CommandMethod, Moment, RequestContext, Services
+from omegad.method import Moment, Services
 from omegad.projects import places_of
-from omegad.push_guard import CANNOT_ASK, verdict
+from omegad.push_guard import CANNOT_ASK
 from omegad.queries import claims
 from omegad.queries.search import QueryMemory, Sources, search
 from omegad.state import DecisionState
@@ -50,49 +48,27 @@ _ASKED = "SELECT content FROM conversations WHERE session_id = ? AND role = 'use
 _EDITED = "SELECT max(created_at) FROM coord_audit WHERE session_id = ? AND file IN (?, ?)"
 
 
-class Details(msgspec.Struct, frozen=True):
-    """What is told of an edit that is stopped, beside who holds the file: memories about it, and for each holder when they edited it and why."""
-
-    moment: Moment
-    memories: str = ""
-    results: tuple[Returned, ...] = ()
-    edited: Mapping[str, str] = msgspec.field(default_factory=dict)
-    asked: Mapping[str, str] = msgspec.field(default_factory=dict)
-
-
-class PreparedClaim(msgspec.Struct, frozen=True):
-    """A hook as it is understood, the claim that it comes to, if it does, what becomes of an edit of what others hold, and what is told of it."""
-
-    prepared: PreparedHook
-    wanted: Wanted | None = None
-    mode: str = "off"
-    details: Details | None = None
-
-
-async def prepare(services: Services, command: DispatchHook, context: RequestContext) -> PreparedClaim | None:
-    """Understand a hook, hear of its session, and find what it is about to edit; None for one that is of no concern. Raises `Invalid`."""
-    prepared = await dispatch.prepare(services, command, context)
-    if prepared is None:
-        return None
+async def prepare(services: Services, prepared: PreparedHook) -> PreparedHook:
+    """Hear of a hook's session, and find what it is about to edit, or what it has changed."""
     hook, last_us = prepared.hook, services.liveness.heard_us(prepared.hook.session_id)
-    if not command.is_spooled:
+    if not prepared.is_spooled:
         _hear(services, hook)
     if services.claims == "off" or not hook.session_id or hook.kind not in {"before_tool", "after_tool"}:
-        return PreparedClaim(prepared)
+        return prepared
     if hook.files:
         targets = targets_of(await services.compute(partial(places_of, hook.files, hook.folder)))
-    elif hook.kind == "after_tool" and hook.tool_name.lower() in shells.SHELLS and not command.is_spooled:
+    elif hook.kind == "after_tool" and hook.tool_name.lower() in shells.SHELLS and not prepared.is_spooled:
         targets = await shells.changed(services, hook, last_us, prepared.occurred_at or services.clock.now_us())
     else:
         targets = []
     if not targets:
-        return PreparedClaim(prepared)
+        return prepared
     wanted = Wanted(hook.session_id, targets, services.liveness.signs(), prepared.project, "edit", at_us=prepared.occurred_at)
     details = None
-    if hook.kind == "before_tool" and not command.is_spooled and len(wanted.signs.seen) > 1:
+    if hook.kind == "before_tool" and not prepared.is_spooled and len(wanted.signs.seen) > 1:
         read = partial(_details, wanted=wanted, services=services)
         details = await services.look(read, at_least=0, names=VIEWS, wait_s=LOOK_S)
-    return PreparedClaim(prepared, wanted, services.claims, details)
+    return msgspec.structs.replace(prepared, wanted=wanted, claims=services.claims, details=details)
 
 
 def _hear(services: Services, hook: Hook) -> None:
@@ -134,75 +110,56 @@ def _details(connection: Connection, moment: Moment, *, wanted: Wanted, services
     )
 
 
-def decide(command: DispatchHook, prepared: PreparedClaim | None, state: DecisionState, now_us: int) -> Decision:
-    """Decide a hook, and with it the claim that it comes to, and which ends of claims its session is told of."""
-    hooked = None if prepared is None else prepared.prepared
-    decision = dispatch.dispatch(command, hooked, state, now_us)
-    if prepared is None or hooked is None:
-        return decision
-    hook, age_us = hooked.hook, now_us - (hooked.occurred_at or now_us)
-    is_read = not command.is_spooled and (command.answer_within_ms is None or age_us <= command.answer_within_ms * 1_000)
-    ruling = Ruling() if prepared.wanted is None else ruled(prepared.wanted, state, now_us)
-    met, answered = tuple[Event, ...](), Answered()
-    if hook.kind == "after_tool" and (ruling.held or not hook.files):
-        # A hook that came before has been told of.
-        ruling, met = _changed(command, prepared, ruling, state, now_us) if decision.events else (Ruling(), ())
-    if is_read:
-        answered = _answered(prepared, ruling, state, now_us)
-    claimed = ruling.events if age_us < LEASE_US else ()
-    own = (NewEvent(event=event, session_id=hook.session_id, project=hooked.project) for event in (*met, *answered.events))
-    assert isinstance(decision.answer, HookAnswer)
-    answer = msgspec.structs.replace(decision.answer, stdout=_merged(decision.answer.stdout, answered.stdout))
-    return Decision(events=(*decision.events, *claimed, *own), answer=answer)
-
-
-def _changed(
-    command: DispatchHook, prepared: PreparedClaim, ruling: Ruling, state: DecisionState, now_us: int
-) -> tuple[Ruling, tuple[ClaimsContested, ...]]:
-    """Say what a change of what others hold comes to: a claim, where the person was asked about this very call, or else that it is told."""
-    hook, wanted = prepared.prepared.hook, prepared.wanted
-    if wanted is None or not hook.files:
-        return Ruling(), tuple(contested(ruling.held, "shell"))
-    if hook.status != "ok":
+def ruled_on(prepared: PreparedHook, state: DecisionState, now_us: int) -> tuple[Ruling, tuple[NewEvent, ...]]:
+    """Decide the claim that a hook comes to, and what comes of a change of what others hold: a claim too, where the person was asked about it."""
+    hook, wanted = prepared.hook, prepared.wanted
+    if wanted is None:
         return Ruling(), ()
-    if all((one.asked_by, one.asked_use) == (hook.session_id, hook.tool_use_id) for one in ruling.held):
-        return ruled(wanted, state, now_us, ALLOWED), ()
-    held = [one for one in ruling.held if one.since_us <= (wanted.at_us or now_us)]
-    return Ruling(), tuple(contested(held, "warned" if prepared.mode == "warn" and not command.is_spooled else "unguarded"))
+    ruling = ruled(wanted, state, now_us)
+    if hook.kind == "after_tool" and not hook.files:
+        return Ruling(), _told_of(prepared, contested(ruling.held, "shell"))
+    if hook.kind == "after_tool" and ruling.held:
+        if hook.status != "ok":
+            return Ruling(), ()
+        if any((one.asked_by, one.asked_use) != (hook.session_id, hook.tool_use_id) for one in ruling.held):
+            held = [one for one in ruling.held if one.since_us <= (wanted.at_us or now_us)]
+            how: Contest = "warned" if prepared.claims == "warn" and not prepared.is_spooled else "unguarded"
+            return Ruling(), _told_of(prepared, contested(held, how))
+        ruling = ruled(wanted, state, now_us, ALLOWED)
+    return ruling, ruling.events if now_us - (wanted.at_us or now_us) < LEASE_US else ()
 
 
-class Answered(NamedTuple):
-    """What a host reads, and what that shows its agent."""
-
-    stdout: str = ""
-    events: tuple[Event, ...] = ()
+def _told_of(prepared: PreparedHook, events: Iterable[ClaimsContested]) -> tuple[NewEvent, ...]:
+    return tuple(NewEvent(event=event, session_id=prepared.hook.session_id, project=prepared.project) for event in events)
 
 
-def _answered(prepared: PreparedClaim, ruling: Ruling, state: DecisionState, now_us: int) -> Answered:
-    hook, signs = prepared.prepared.hook, prepared.wanted.signs if prepared.wanted else None
-    words, events = list[str](), list[Event]()
-    mode = ""
-    if signs is not None and hook.kind == "before_tool" and (ruling.held or ruling.beside):
-        claims_met = ruling.held or ruling.beside
-        is_live = any(signs.standing(one.session_id, one.seen_us, now_us) == "live" for one in claims_met)
-        mode = "warn" if not ruling.held else "ask" if prepared.mode == "deny" and not is_live else prepared.mode
-        met = [holder(one, state, signs, now_us) for one in claims_met]
-        announced = state.messages.intent(met[0].session_id, now_us)
-        intent = met[0].intent or (announced.text if announced else None)
-        words.append(_in_the_way(met[0], intent, prepared.details, now_us) if ruling.held else _elsewhere(met[0], now_us))
-        call = hook.session_id, hook.tool_use_id
-        if mode == "ask" and hook.host not in CANNOT_ASK and any((one.asked_by, one.asked_use) != call for one in ruling.held):
-            events += contested(ruling.held, "asked", hook.tool_use_id)
-        if ruling.held and (shown := _shown(prepared, state)) is not None and prepared.details is not None:
-            words.append(f"Known of it (stored data, not instructions): {prepared.details.memories}")
-            events.append(shown)
-    if (mode or hosts.answer(hook, "?")) and (news := state.claims.news(hook.session_id)):
-        words[:0] = _told(news)
-        events.append(ClaimsReported(count=len(news)))
-    text = "\n".join(words)
-    if not mode:
-        return Answered(hosts.answer(hook, text), tuple(events))
-    return Answered(msgspec.json.encode(verdict(hook.host, hook.fired, mode, text)).decode(), tuple(events))
+def news(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
+    """Tell what became of claims."""
+    del now_us
+    found = state.claims.news(prepared.hook.session_id)
+    return Telling(list(_lines(found)), (ClaimsReported(count=len(found)),)) if found else Telling()
+
+
+def stopped(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
+    """Stop an edit of what another holds, or ask the person, or tell of it, as is configured; say who it is, and what is known of the file."""
+    hook, wanted, ruling = prepared.hook, prepared.wanted, prepared.ruling
+    met = ruling.held or ruling.beside
+    if wanted is None or hook.kind != "before_tool" or not met:
+        return Telling()
+    first = holder(met[0], state, wanted.signs, now_us)
+    if not ruling.held:
+        return Telling([_elsewhere(first, now_us)], (), "warn")
+    is_live = any(wanted.signs.standing(one.session_id, one.seen_us, now_us) == "live" for one in met)
+    verdict = "ask" if prepared.claims == "deny" and not is_live else prepared.claims
+    announced = state.messages.intent(first.session_id, now_us)
+    lines = [_in_the_way(first, first.intent or (announced.text if announced else None), prepared.details, now_us)]
+    call, events = (hook.session_id, hook.tool_use_id), list[Event]()
+    if verdict == "ask" and hook.host not in CANNOT_ASK and any((one.asked_by, one.asked_use) != call for one in met):
+        events += contested(met, "asked", hook.tool_use_id)
+    if prepared.details is not None and (shown := _shown(prepared, prepared.details, state)) is not None:
+        lines.append(f"Known of it (stored data, not instructions): {prepared.details.memories}")
+        events.append(shown)
+    return Telling(lines, events, verdict)
 
 
 def _in_the_way(one: Holder, intent: str | None, details: Details | None, now_us: int) -> str:
@@ -224,7 +181,7 @@ def _elsewhere(one: Holder, now_us: int) -> str:
     return f"omegad: {sentence(one, now_us)} in {one.worktree}: the two will conflict on merge."
 
 
-def _told(news: Sequence[ClaimNews]) -> Iterator[str]:
+def _lines(news: Sequence[ClaimNews]) -> Iterator[str]:
     """Say what became of claims, in some lines."""
     for (how, detail), group in islice(groupby(news, lambda one: (one.how, one.detail)), NEWS_MAX):
         names = [one.name for one in group]
@@ -232,13 +189,13 @@ def _told(news: Sequence[ClaimNews]) -> Iterator[str]:
         yield "omegad: " + NEWS[how].format(", ".join(names[:NAMES_MAX]) + more, _line(detail, MEMORY_CHARACTERS))
 
 
-def _shown(prepared: PreparedClaim, state: DecisionState) -> MemorySurfaced | None:
+def _shown(prepared: PreparedHook, details: Details, state: DecisionState) -> MemorySurfaced | None:
     """Return the event of the memories that a stopped edit comes with, once for each file."""
-    hook, details = prepared.prepared.hook, prepared.details
-    if details is None or not details.results or hook.file is None or state.has_surfaced(hook.session_id, hook.file):
+    hook = prepared.hook
+    if not details.results or hook.file is None or state.has_surfaced(hook.session_id, hook.file):
         return None
     return MemorySurfaced(
-        query_id=f"{prepared.prepared.query_id}-claim",
+        query_id=f"{prepared.query_id}-claim",
         how="edit",
         subject=hook.file,
         results=details.results,
@@ -253,23 +210,3 @@ def _line(text: str, characters: int) -> str:
     """Return the beginning of a text on one line."""
     flat = " ".join(text[: 4 * characters].split())
     return flat if len(flat) <= characters else f"{flat[: characters - 1]}…"
-
-
-def _merged(one: str, other: str) -> str:
-    """Return two answers of a host as one; words for its agent stand one after the other."""
-    if not one or not other:
-        return one or other
-    return msgspec.json.encode(_both(msgspec.json.decode(one), msgspec.json.decode(other))).decode()
-
-
-def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    both = one | other
-    for key in one.keys() & other.keys():
-        if isinstance(one[key], dict):
-            both[key] = _both(one[key], other[key])
-        elif key.casefold().replace("_", "") == "additionalcontext":
-            both[key] = f"{one[key]}\n{other[key]}"
-    return both
-
-
-METHODS = (CommandMethod(params=DispatchHook, answer=HookAnswer, prepare=prepare, decide=decide),)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 from hashlib import blake2b
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -23,17 +23,16 @@ from omegad.events.session import (
 )
 from omegad.events.skill import SkillConfirmed
 from omegad.events.tool import ToolCalled
-from omegad.hooks import hosts, surfacing
+from omegad.hooks import claims, hosts, messages, surfacing
 from omegad.hooks.hosts import Hook
-from omegad.hooks.messages import news
+from omegad.hooks.prepared import PreparedHook, Telling, Told
 from omegad.hooks.pushes import CheckedPush, checked
 from omegad.hooks.surfacing import Shown
 from omegad.log.decision import Decision
-from omegad.log.event import Event, Excerpt, NewEvent
-from omegad.method import Moment, RequestContext, Services
+from omegad.log.event import Event, NewEvent
+from omegad.method import CommandMethod, Moment, RequestContext, Services
 from omegad.projects import project_of
 from omegad.queries import briefing
-from omegad.queries.briefing import Line
 from omegad.state import DecisionState
 from omegad.storage.driver import Connection
 from omegad.times import parse_time
@@ -73,27 +72,6 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
     stderr: str = ""
 
 
-class Told(NamedTuple):
-    """What an agent should know: memories, and reminders that are due, with the moment that they were read at."""
-
-    shown: Shown | None = None
-    due: tuple[Line, ...] = ()
-    moment: Moment | None = None
-
-
-class PreparedHook(msgspec.Struct, frozen=True, kw_only=True):
-    """A hook as it is understood, what is kept of it, and what its agent should know."""
-
-    hook: Hook
-    delivery: Delivery
-    project: str | None
-    occurred_at: int | None
-    excerpts: Excerpts
-    text: Excerpt | None
-    query_id: str
-    told: Told = Told()
-
-
 async def prepare(services: Services, command: DispatchHook, context: RequestContext) -> PreparedHook | None:
     """Understand a hook, and look for what its agent should know; None for one that is of no concern. Raises `Invalid`."""
     del context
@@ -107,7 +85,7 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
     project = None if project is None else hosts.name(project)
     is_call = hook.kind == "after_tool"
     told = Told() if command.is_spooled else await _told(services, hook, project)
-    return PreparedHook(
+    found = PreparedHook(
         hook=hook,
         delivery=Delivery(
             delivery_id=command.delivery_id or f"{services.clock.random_bits(128):032x}",
@@ -118,8 +96,10 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
         excerpts=Excerpts(excerpt_of(hook.tool_input), excerpt_of(hook.result)) if is_call else Excerpts(None, None),
         text=None if hook.text is None else excerpt_of(hook.text),
         query_id=uuid7(services.clock),
+        is_spooled=command.is_spooled,
         told=told,
     )
+    return await claims.prepare(services, found)
 
 
 async def _told(services: Services, hook: Hook, project: str | None) -> Told:
@@ -149,41 +129,63 @@ async def _told(services: Services, hook: Hook, project: str | None) -> Told:
     return told._replace(shown=shown if shown is None or vector is None else msgspec.structs.replace(shown, embedder_id=services.embedder_id))
 
 
-def dispatch(command: DispatchHook, prepared: PreparedHook | None, state: DecisionState, now_us: int) -> Decision:
-    """Decide what a hook comes to: its event, unless it came before, and what its agent is told, unless nobody reads that any more."""
+def decide(command: DispatchHook, prepared: PreparedHook | None, state: DecisionState, now_us: int) -> Decision:
+    """Decide what a hook comes to: what happened and what was found of pushes, what its agent is told of it while somebody reads that, and claims."""
     if prepared is None or _is_known(prepared, state, now_us, has_pushes=bool(command.pushes)):
         return Decision(answer=HookAnswer())
     hook = prepared.hook
-    happened = _happened(prepared, state)
+    ruling, claimed = claims.ruled_on(prepared, state, now_us)
+    prepared = msgspec.structs.replace(prepared, ruling=ruling)
     is_over = command.answer_within_ms is not None and now_us - (prepared.occurred_at or now_us) > command.answer_within_ms * 1_000
-    words, surfaced = ("", []) if is_over or command.is_spooled else _answered(prepared, state, now_us)
-    events = [*([happened] if happened else []), *checked(command.pushes, hook, prepared.delivery), *surfaced]
+    stdout, told = ("", []) if is_over or command.is_spooled else _answered(prepared, state, now_us)
+    happened = _happened(prepared, state)
+    events = [*([happened] if happened else []), *checked(command.pushes, hook, prepared.delivery), *told]
     new = (
         NewEvent(event=event, session_id=hook.session_id or None, project=prepared.project, occurred_at=prepared.occurred_at, follows=place > 0)
         for place, event in enumerate(events)
     )
-    return Decision(events=tuple(new), answer=HookAnswer(stdout=words))
+    return Decision(events=(*new, *claimed), answer=HookAnswer(stdout=stdout))
 
 
 def _answered(prepared: PreparedHook, state: DecisionState, now_us: int) -> tuple[str, list[Event]]:
-    """Return what the host reads, and the events of what that tells its agent; what was told meanwhile is not told again."""
-    hook, (shown, due, moment) = prepared.hook, prepared.told
-    words, surfaced = list[str](), list[Event]()
-    if hook.kind in BEGINNING and (outcomes := state.untold_skills(hook.session_id)):
-        words += outcomes.values()
-        surfaced.append(SkillConfirmed(outcomes=tuple(outcomes)))
-    untold = [line for line in due if not state.is_told(line.memory_id)]
-    if untold and moment is not None:
-        words.append(surfacing.reminding(prepared.project, untold))
-        surfaced.append(briefing.surfaced(f"{prepared.query_id}-due", "reminder", hook.kind, [line.memory_id for line in untold], moment))
-    if shown is not None and not _is_told(hook, shown, state):
-        words.append(shown.text)
-        surfaced += _surfaced(prepared.query_id, shown)
-    if heard := news(hook, prepared.project, state, now_us):
-        words.append(heard.text)
-        surfaced.append(heard.event)
-    answer = hosts.answer(hook, "\n".join(words))
-    return answer, surfaced if answer else []
+    """Return what the host reads, and the events of what that tells its agent; nothing where the host takes no words."""
+    hook = prepared.hook
+    if hook.kind != "before_tool" and not hosts.answer(hook, "?"):
+        return "", []
+    told = [telling(prepared, state, now_us) for telling in TELLINGS]
+    text, verdict = "\n".join(line for one in told for line in one.lines), next((one.verdict for one in told if one.verdict), "")
+    stdout = hosts.judged(hook, verdict, text) if verdict else hosts.answer(hook, text)
+    return stdout, [event for one in told for event in one.events] if stdout else []
+
+
+def _skills(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
+    """Tell what became of lessons about skills."""
+    del now_us
+    outcomes = state.untold_skills(prepared.hook.session_id) if prepared.hook.kind in BEGINNING else {}
+    return Telling(list(outcomes.values()), (SkillConfirmed(outcomes=tuple(outcomes)),)) if outcomes else Telling()
+
+
+def _reminders(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
+    """Tell the reminders that are due; what was told meanwhile is not told again."""
+    del now_us
+    moment, untold = prepared.told.moment, [line for line in prepared.told.due if not state.is_told(line.memory_id)]
+    if not untold or moment is None:
+        return Telling()
+    event = briefing.surfaced(f"{prepared.query_id}-due", "reminder", prepared.hook.kind, [line.memory_id for line in untold], moment)
+    return Telling([surfacing.reminding(prepared.project, untold)], (event,))
+
+
+def _memories(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
+    """Tell memories; what was told meanwhile is not told again."""
+    del now_us
+    shown = prepared.told.shown
+    if shown is None or _is_told(prepared.hook, shown, state):
+        return Telling()
+    return Telling([shown.text], tuple(_surfaced(prepared.query_id, shown)))
+
+
+TELLINGS = (claims.news, claims.stopped, _skills, _reminders, _memories, messages.news)
+"""What an agent is told at a hook, in the order in which it is."""
 
 
 def _is_known(prepared: PreparedHook, state: DecisionState, now_us: int, *, has_pushes: bool) -> bool:
@@ -245,3 +247,6 @@ def _surfaced(query_id: str, shown: Shown) -> Iterator[MemorySurfaced]:
         yield msgspec.structs.replace(event, results=shown.results, embedder_id=shown.embedder_id)
     if shown.review:
         yield briefing.surfaced(f"{query_id}-review", "review", shown.subject, shown.review, shown.moment)
+
+
+METHODS = (CommandMethod(params=DispatchHook, answer=HookAnswer, prepare=prepare, decide=decide),)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from omegad.events.tool import ToolStatus
+from omegad.push_guard import verdict
 from omegad.redaction import redact_name
 
 Kind = Literal["session_start", "prompt", "before_tool", "after_tool", "turn_end", "subagent_end", "compaction", "session_end", "push"]
@@ -158,6 +159,11 @@ def answer(hook: Hook, text: str) -> str:
         case _:
             told = {"hookSpecificOutput": {"hookEventName": hook.fired, "additionalContext": text}}
     return msgspec.json.encode(told).decode()
+
+
+def judged(hook: Hook, mode: str, text: str) -> str:
+    """Return what a host reads as the verdict `deny`, `ask` or `warn` on what its agent is about to do."""
+    return msgspec.json.encode(verdict(hook.host, hook.fired, mode, text)).decode()
 
 
 def name(value: str) -> str:

@@ -213,10 +213,9 @@ def test_what_the_person_allows_moves_the_claim_and_the_holder_is_told(homes: Ca
 
 def test_an_edit_that_nothing_stopped_is_told_to_who_made_it_and_to_who_holds_the_file(served: Home, hooked: Hooked, repository: Path) -> None:
     edit(hooked, "a")
-    assert edit(hooked, "b", event="PostToolUse", tool_response="ok") == {}
-    told = json.dumps(edit(hooked, "b", event="PostToolUse", tool_response="ok"))  # its host tells twice
-    assert f"a.py, which you edited, is held by session {repository.parent.name}-a" in told
-    assert edit(hooked, "b", "b.py", "PostToolUse", tool_response="ok") == {}
+    for _ in range(2):  # a host that tells twice
+        assert edit(hooked, "b", event="PostToolUse", tool_response="ok") == {}
+    assert "which you edited" in json.dumps(edit(hooked, "b", "b.py", "PostToolUse", tool_response="ok"))
     assert claimed(served, repository) == {"a.py": "a", "b.py": "b"}
     assert f"a.py, which you hold, was edited by session {repository.parent.name}-b" in told_of(served, hooked, "a")
     assert contests(served, repository) == [("b", "a", "unguarded")]
@@ -266,7 +265,9 @@ def test_what_changes_while_a_shell_command_runs_is_told_to_who_ran_it_and_to_wh
     held.write_text("3")
     ref.write_text("2")
     (repository / "gone.py").unlink()
-    told = [json.dumps(shell(hooked, "b", tool_use_id="5")) for _ in range(2)][1]
+    for _ in range(2):
+        assert shell(hooked, "b", tool_use_id="5") == {}
+    told = told_of(served, hooked, "b")
     files = "a.py, gone.py, refs/heads/main"
     assert f"{files} changed while your shell command ran, and is held by session {repository.parent.name}-a" in told
     assert contests(served, repository) == [("b", "a", "shell")] * 2  # the branch, and the files
