@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from omegad.config import find_paths
-from omegad.rpc.client import AsyncClient, Client, Notification
+from omegad.rpc.answers import Notification
+from omegad.rpc.async_client import AsyncClient
+from omegad.rpc.client import Client
 
 __all__ = ["AsyncClient", "Client", "Notification", "default_path"]
 

@@ -29,7 +29,7 @@ from omegad import __version__
 from omegad.errors import NoDaemon, NotFound, OmegadError, ShuttingDown
 from omegad.projects import project_of
 from omegad.rpc import endpoint
-from omegad.rpc.client import AsyncClient
+from omegad.rpc.async_client import AsyncClient
 from omegad.tools.protocol import INSTRUCTIONS
 from omegad.versions import is_older
 

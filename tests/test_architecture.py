@@ -177,12 +177,18 @@ MAY_IMPORT: dict[str, set[str]] = {
         *LEAVES,
     },
     "omegad.embedding": {"omegad.allocator", "omegad.storage", *LEAVES},
-    "omegad.client": {"omegad.config", "omegad.rpc.client"},  # the name that other people's programs import
+    "omegad.client": {
+        "omegad.config",
+        "omegad.rpc.answers",
+        "omegad.rpc.async_client",
+        "omegad.rpc.client",
+    },  # the name that other people's programs import
     "omegad.rpc": {"omegad", *LEAVES},
     "omegad.rpc.protocol": {"omegad.errors"},
     "omegad.rpc.endpoint": {"omegad.errors"},
     "omegad.rpc.answers": {"omegad.errors", "omegad.rpc.protocol"},
     "omegad.rpc.client": {"omegad.errors", "omegad.rpc.answers", "omegad.rpc.endpoint", "omegad.rpc.protocol"},
+    "omegad.rpc.async_client": {"omegad.errors", "omegad.rpc.answers", "omegad.rpc.client", "omegad.rpc.endpoint", "omegad.rpc.protocol"},
     "omegad.daemon": {
         "omegad.liveness",
         "omegad.method",
@@ -220,7 +226,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.projects",
         "omegad",
         "omegad.errors",
-        "omegad.rpc.client",
+        "omegad.rpc.async_client",
         "omegad.rpc.endpoint",
         "omegad.tools.protocol",
         "omegad.versions",
@@ -236,6 +242,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.embedding.catalogue",
         "omegad.embedding.install",
         "omegad.setup",
+        "omegad.rpc.async_client",
         "omegad.rpc.client",
         "omegad.rpc.endpoint",
         "omegad.rpc.protocol",
@@ -252,7 +259,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *LEAVES,
     },
     "omegad.cli.transfer": {"omegad.cli", "omegad.rpc.endpoint", "omegad.transfer"},  # they work on files that no daemon need serve
-    "omegad.cli.importing": {"omegad.cli", "omegad.rpc.client", "omegad.transfer", *LEAVES},
+    "omegad.cli.importing": {"omegad.cli", "omegad.rpc.async_client", "omegad.transfer", *LEAVES},
     "omegad.cli.salvage": {"omegad.cli", "omegad.rpc.endpoint", "omegad.storage", "omegad.views", *LEAVES},  # it reads views that no daemon serves
     "projections": {"omegad.projection"},
     "projections.*": {
@@ -334,6 +341,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.rpc.endpoint": STDLIB,
     "omegad.rpc.answers": STDLIB | {"msgspec"},
     "omegad.rpc.client": STDLIB | {"msgspec"},
+    "omegad.rpc.async_client": STDLIB | {"msgspec"},
     "projections": PURE | {"msgspec"},
     "projections.*": PURE | {"msgspec"},
 }

@@ -51,11 +51,12 @@ def _explained(argv: Sequence[str] | None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
+    words = sys.argv[1:] if argv is None else argv
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")  # a terminal that lacks a character shows its code
     try:
-        parsed = arguments.parser().parse_args(argv)
+        parsed = arguments.parser(words).parse_args(words)
     except SystemExit as ended:  # after --help, --version or a complaint
         return int(ended.code or 0)
     return _dispatch(parsed)

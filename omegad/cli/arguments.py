@@ -6,9 +6,9 @@ Cheap to import, because `--help` and every verb pay for it: the methods are rea
 import json
 from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, RawDescriptionHelpFormatter
 from argparse import _SubParsersAction as SubParsers
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omegad import __version__
@@ -50,12 +50,12 @@ class WrongUsage(Exception):
 @cache
 def methods() -> dict[str, dict[str, Any]]:
     """Return what there is to say of every method, by its name."""
-    text = resources.files("omegad.cli").joinpath("methods.json").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("methods.json").read_text(encoding="utf-8")
     return {method["name"]: method for method in json.loads(text)}
 
 
-def parser() -> ArgumentParser:
-    """Return the parser of the whole command line."""
+def parser(words: Collection[str]) -> ArgumentParser:
+    """Return the parser for a command line of *words*: it knows every verb, and what one takes that is among them."""
     whole = ArgumentParser(
         prog="omegad",
         description="Long-term memory for coding agents: a service over an append-only log.",
@@ -70,7 +70,9 @@ def parser() -> ArgumentParser:
     groups: dict[str, Verbs] = {}
     for verb in (*ALL, *_unnamed()):
         *group, name = verb.words.split()
-        _add(_group(verbs, groups, group[0]) if group else verbs, name, verb)
+        target = _add(_group(verbs, groups, group[0]) if group else verbs, name, verb)
+        if name in words:  # to describe the options of a hundred verbs takes longer than most of them
+            _fill(target, verb)
     return whole
 
 
@@ -100,12 +102,17 @@ def _add_global(target: ArgumentParser) -> None:
     options.add_argument("--no-spawn", action="store_true", default=SUPPRESS, help="do not start the daemon; exit with status 3 when none answers")
 
 
-def _add(verbs: "Verbs", name: str, verb: Verb) -> None:
+def _add(verbs: "Verbs", name: str, verb: Verb) -> ArgumentParser:
     does = verb.about or methods()[verb.method]["about"]
     epilog = "examples:\n" + "\n".join(f"  {line}" for line in verb.examples) if verb.examples else None
     target = verbs.add_parser(name, help=does, description=f"{does}.", epilog=epilog, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False)
     module, _, function = verb.by.partition(".")
     target.set_defaults(module=module, function=function, method=verb.method)
+    return target
+
+
+def _fill(target: ArgumentParser, verb: Verb) -> None:
+    """Add what a verb takes."""
     for option in verb.options:
         _add_option(target, option)
     parameters = methods()[verb.method].get("parameters", ()) if verb.method else ()

@@ -1,6 +1,5 @@
 """One question to the daemon, which is started for it when it is not running and may be."""
 
-import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from omegad.cli.place import Place
 from omegad.cli.printing import is_terminal, painted, safe, warn
 from omegad.cli.progress import Bar
 from omegad.errors import NoDaemon, ShuttingDown, Stale
-from omegad.rpc.client import AsyncClient, Client
+from omegad.rpc.client import Client
 from omegad.versions import is_older
 
 NAME = "omegad-cli"
@@ -114,36 +113,19 @@ def ask_long(place: Place, method: str, title: str, **params: object) -> Answer:
         if not bar.is_shown:
             with connected(place, None) as client:
                 return client.call(method, **given(params))
+        from omegad.cli.hearing import hear  # noqa: PLC0415  asyncio, for what is drawn or followed alone
+
+        def draw(notice: Answer) -> None:
+            bar.update(notice["progress"] / max(notice["total"], 1), f"{notice['progress']:,} of {notice['total']:,} events")
+
         ensure(place)
-        return asyncio.run(_ask_and_draw(place, method, given(params), bar))
+        return hear(place.paths.socket, NAME, method, given(params) | {"progress_token": PROGRESS}, draw)
 
 
-async def _ask_and_draw(place: Place, method: str, params: dict[str, object], bar: Bar) -> Answer:
-    def draw(notice: Answer) -> None:
-        bar.update(notice["progress"] / max(notice["total"], 1), f"{notice['progress']:,} of {notice['total']:,} events")
+def follow(place: Place, method: str, on_notice: Callable[[Answer], None], **params: object) -> NoReturn:
+    """Hand every notification that *method* causes to *on_notice*, until the daemon ends, which raises `NoDaemon`."""
+    from omegad.cli.hearing import hear  # noqa: PLC0415
 
-    return await _ask_and_hear(place, method, params | {"progress_token": PROGRESS}, draw)
-
-
-def follow(place: Place, method: str, hear: Callable[[Answer], None], **params: object) -> NoReturn:
-    """Hand every notification that *method* causes to *hear*, until the daemon ends, which raises `NoDaemon`."""
     ensure(place)
-    asyncio.run(_ask_and_hear(place, method, given(params), hear))
+    hear(place.paths.socket, NAME, method, given(params), on_notice)
     raise NoDaemon("the daemon has stopped")
-
-
-async def _ask_and_hear(place: Place, method: str, params: dict[str, object], hear: Callable[[Answer], None]) -> Answer:
-    async with AsyncClient(place.paths.socket, name=NAME) as client:
-
-        async def call() -> Answer:
-            try:
-                return await client.call(method, **params)
-            finally:
-                await client.close()  # which ends the notifications
-
-        async def listen() -> None:
-            async for notification in client.notifications():
-                hear(notification.params)
-
-        answer, _ = await asyncio.gather(call(), listen())
-        return answer

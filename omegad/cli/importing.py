@@ -18,7 +18,7 @@ from omegad.cli.connection import NAME, ask, ensure
 from omegad.cli.place import Place
 from omegad.cli.printing import one_line, warn, write_fields, write_json
 from omegad.errors import OmegadError
-from omegad.rpc.client import AsyncClient
+from omegad.rpc.async_client import AsyncClient
 from omegad.times import EPOCH, MICROSECOND
 from omegad.transfer import lines, sources
 from omegad.transfer.found import Found, Source, expires_at, request

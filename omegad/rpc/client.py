@@ -1,193 +1,25 @@
-"""Two clients of the socket: `AsyncClient` for asyncio, `Client` for programs without it.
+"""The client of the socket for programs without asyncio, which would be a tenth of what a verb of the command line takes.
 
 What the daemon refuses is raised as the catalogue's own exceptions; a connection that fails is `NoDaemon`.
 """
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self
 
-from omegad.errors import NoDaemon, OmegadError, Unavailable
+from omegad.errors import NoDaemon, Unavailable
 from omegad.rpc import endpoint
-from omegad.rpc.answers import ANSWER_BYTES_MAX, JSON, Inbox, Notification, rebuild, result_of
+from omegad.rpc.answers import ANSWER_BYTES_MAX, JSON, Inbox, Notification, result_of
 from omegad.rpc.protocol import UNREADABLE, Incoming, Lines, LineTooLong, encode_request, parse_incoming
 
 if TYPE_CHECKING:
     import socket
 
-__all__ = ["AsyncClient", "Client", "Notification"]
-
 PROTOCOL: Final = 1
 READ_BYTES: Final = 256 * 1024
-CLOSING_S: Final = 1.0
-
-
-class AsyncClient:
-    """One connection, for any number of concurrent calls: `async with AsyncClient(path) as client: await client.call("system.ping")`."""
-
-    def __init__(self, path: Path, *, name: str = "", timeout_s: float = 10.0) -> None:
-        """Connect to *path* on entering, within *timeout_s*; say hello as *name* if there is one."""
-        self._path = path
-        self._name = name
-        self._timeout_s = timeout_s
-        self._ids = count(1)
-        self._wire: _ClientWire
-
-    async def __aenter__(self) -> Self:
-        connection = await asyncio.to_thread(endpoint.connect, self._path, self._timeout_s)
-        connection.settimeout(0)
-        _, self._wire = await asyncio.get_running_loop().create_unix_connection(_ClientWire, sock=connection)
-        if self._name:
-            try:
-                await self.call("system.hello", protocol=PROTOCOL, client=self._name)
-            except BaseException:
-                await self.close()
-                raise
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        await self.close()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the daemon has not closed the connection, as far as is known."""
-        return not self._wire.closed.is_set()
-
-    async def call(self, method: str, /, **params: object) -> JSON:
-        """Return what *method* answers. A call that is cancelled is cancelled in the daemon too."""
-        number = next(self._ids)
-        try:
-            return await self._wire.ask(number, encode_request(number, method, params))
-        except asyncio.CancelledError:
-            self._wire.send(encode_request(None, "rpc.cancel", {"id": number}))
-            raise
-
-    async def notify(self, method: str, /, **params: object) -> None:
-        """Ask for *method* without an answer."""
-        self._wire.check()
-        self._wire.send(encode_request(None, method, params))
-        await self._wire.room.wait()
-
-    async def notifications(self) -> AsyncIterator[Notification]:
-        """Yield notifications as they come, until the client is closed; raise `NoDaemon` when the daemon goes first."""
-        while (notification := await self._wire.next_notification()) is not None:
-            yield notification
-
-    async def close(self) -> None:
-        """Close the connection once the daemon has read what was sent, or will not; calls that are waiting raise `NoDaemon`."""
-        self._wire.close()
-        try:
-            await asyncio.wait_for(self._wire.closed.wait(), CLOSING_S)
-        except TimeoutError:
-            self._wire.abort()
-
-
-class _ClientWire(asyncio.Protocol):
-    """The asynchronous client's end of the connection."""
-
-    def __init__(self) -> None:
-        self.room = asyncio.Event()
-        """Set while the daemon reads what is sent to it."""
-        self.closed = asyncio.Event()
-        self._transport: asyncio.Transport
-        self._lines = Lines(ANSWER_BYTES_MAX)
-        self._waiting: dict[int, asyncio.Future[JSON]] = {}
-        self._inbox = Inbox()
-        self._news = asyncio.Event()
-        self._failure: OmegadError | None = None
-        self._is_leaving = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-        self.room.set()
-
-    def data_received(self, data: bytes) -> None:
-        self._lines.feed(data)
-        try:
-            while (line := self._lines.next()) is not None:
-                self._take(parse_incoming(line))
-        except (*UNREADABLE, LineTooLong) as error:
-            self._failure = NoDaemon(f"what answers is no omegad: {error}")
-            self._transport.abort()
-        self._regulate()
-
-    def _regulate(self) -> None:
-        """Let the daemon wait while notifications pile up here, unless an answer may lie behind them."""
-        if self._inbox.is_full() and not self._waiting:
-            self._transport.pause_reading()
-        else:
-            self._transport.resume_reading()
-
-    def _take(self, message: Incoming) -> None:
-        if message.method:
-            self._inbox.put(message)
-            self._news.set()
-        elif message.id is not None:
-            future = self._waiting.pop(message.id, None)
-            if future and not future.done():
-                _settle(future, message)
-        elif message.error:
-            self._failure = rebuild(message.error)  # about the connection, not about one call
-
-    def pause_writing(self) -> None:
-        self.room.clear()
-
-    def resume_writing(self) -> None:
-        self.room.set()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._failure = self._failure or NoDaemon(f"the connection was lost: {exc}" if exc else "the connection was closed")
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_exception(self._failure)
-        self._waiting.clear()
-        self.room.set()
-        self._news.set()
-        self.closed.set()
-
-    def check(self) -> None:
-        """Raise why the connection cannot be used any more, if so."""
-        if self.closed.is_set():
-            raise self._failure or NoDaemon()
-
-    def send(self, line: bytes) -> None:
-        if not self._transport.is_closing():
-            self._transport.write(line + b"\n")
-
-    async def ask(self, number: int, line: bytes) -> JSON:
-        await self.room.wait()
-        self.check()
-        future: asyncio.Future[JSON] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = future
-        self._regulate()
-        self.send(line)
-        try:
-            return await future
-        finally:
-            self._waiting.pop(number, None)
-            self._regulate()
-
-    async def next_notification(self) -> Notification | None:
-        while True:
-            if (notification := self._inbox.get()) is not None:
-                self._regulate()
-                return notification
-            if self._is_leaving:
-                return None
-            self.check()
-            self._news.clear()
-            await self._news.wait()
-
-    def close(self) -> None:
-        self._is_leaving = True
-        self._transport.close()
-
-    def abort(self) -> None:
-        self._transport.abort()
 
 
 class Client:
@@ -292,10 +124,3 @@ class Client:
             raise NoDaemon(f"the connection was lost: {error}") from error
         except (*UNREADABLE, LineTooLong) as error:
             raise NoDaemon(f"what answers is no omegad: {error}") from error
-
-
-def _settle(future: asyncio.Future[JSON], message: Incoming) -> None:
-    try:
-        future.set_result(result_of(message))
-    except OmegadError as error:
-        future.set_exception(error)

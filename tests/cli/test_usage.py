@@ -63,8 +63,8 @@ def test_standard_input_that_is_not_text_is_wrong_usage(omegad: Command) -> None
 
 
 def test_global_options_are_understood_before_and_after_the_verb() -> None:
-    before = arguments.parser().parse_args(["--json", "--home", "/x", "list"])
-    after = arguments.parser().parse_args(["list", "--json", "--home", "/x"])
+    orders = (["--json", "--home", "/x", "list"], ["list", "--json", "--home", "/x"])
+    before, after = (arguments.parser(words).parse_args(words) for words in orders)
     assert (before.json, before.home, before.no_spawn) == (after.json, after.home, after.no_spawn) == (True, "/x", False)
 
 
@@ -91,7 +91,7 @@ def test_output_that_cannot_be_written_is_a_failure_in_words(omegad: Command) ->
 
 @pytest.mark.parametrize(("arguments_given", "unwanted"), [(("--help",), "msgspec"), (("status", "--no-spawn"), "rich")])
 def test_a_verb_imports_no_more_than_it_needs(arguments_given: tuple[str, ...], unwanted: str, omegad: Command) -> None:
-    heavy = {"aiosqlite", "anyio", "numpy", "onnxruntime", "onnx", "structlog", "tokenizers", unwanted}
+    heavy = {"aiosqlite", "anyio", "numpy", "onnxruntime", "onnx", "structlog", "tokenizers", "asyncio", unwanted}
     program = f"import sys; from omegad.cli import main; main({list(arguments_given)!r}); print(sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, env=omegad.environ, capture_output=True, text=True, check=True, timeout=PATIENCE_S
