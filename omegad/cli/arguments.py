@@ -6,7 +6,7 @@ Cheap to import, because `--help` and every verb pay for it: the methods are rea
 import json
 from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, RawDescriptionHelpFormatter
 from argparse import _SubParsersAction as SubParsers
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,8 +54,8 @@ def methods() -> dict[str, dict[str, Any]]:
     return {method["name"]: method for method in json.loads(text)}
 
 
-def parser(words: Collection[str]) -> ArgumentParser:
-    """Return the parser for a command line of *words*: it knows every verb, and what one takes that is among them."""
+def parser(words: Sequence[str]) -> ArgumentParser:
+    """Return the parser for a command line of *words*; of a hundred verbs it knows those that may be meant, and what those take."""
     whole = ArgumentParser(
         prog="omegad",
         description="Long-term memory for coding agents: a service over an append-only log.",
@@ -68,10 +68,12 @@ def parser(words: Collection[str]) -> ArgumentParser:
     _add_global(whole)
     verbs = whole.add_subparsers(title="verbs", metavar="VERB", dest="verb")
     groups: dict[str, Verbs] = {}
-    for verb in (*ALL, *_unnamed()):
+    known = [*ALL, *_unnamed()]
+    meant = [verb for verb in known if verb.words.split()[:1] == list(words[:1])]
+    for verb in meant or known:
         *group, name = verb.words.split()
         target = _add(_group(verbs, groups, group[0]) if group else verbs, name, verb)
-        if name in words:  # to describe the options of a hundred verbs takes longer than most of them
+        if name in words:
             _fill(target, verb)
     return whole
 
