@@ -1,23 +1,29 @@
-"""The command as people run it: a process of its own, on a home of its own."""
+"""The command as people run it, on a home of its own; its daemon is a process, and so is each verb that is more than a question."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from omegad import config
-from omegad.cli import starting
+from omegad.cli import main, starting
 from omegad.client import Client
 from tests.acceptance.conftest import PATIENT
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
+PROCESSES = {"serve", "hook", "mcp", "gateway"}
+"""What is in the place of the process that it is run in."""
 
 
 class Command:
@@ -31,15 +37,8 @@ class Command:
 
     def __call__(self, *arguments: str, status: int = 0, stdin: bytes = b"", **environ: str) -> subprocess.CompletedProcess[str]:
         """Run it to its end and check its status."""
-        done = subprocess.run(
-            [sys.executable, "-m", "omegad", *arguments],
-            cwd=ROOT,
-            env=self.environ | environ,
-            input=stdin,
-            capture_output=True,
-            check=False,
-            timeout=PATIENCE_S,
-        )
+        run = _in_a_process if PROCESSES & set(arguments) else _here
+        done = run(arguments, self.environ | environ, stdin)
         told = subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
         assert told.returncode == status, f"{' '.join(arguments)}: {told.returncode}\n{told.stdout}\n{told.stderr}"
         return told
@@ -65,6 +64,28 @@ class Command:
         finally:
             if pid := starting.holder(self.paths):
                 os.kill(pid, signal.SIGKILL)
+
+
+def _in_a_process(arguments: Sequence[str], environ: dict[str, str], stdin: bytes) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "omegad", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environ, input=stdin, capture_output=True, check=False, timeout=PATIENCE_S)
+
+
+def _here(arguments: Sequence[str], environ: dict[str, str], stdin: bytes) -> subprocess.CompletedProcess[bytes]:
+    """Run it in this process, which takes a tenth of the time."""
+    out, err = io.BytesIO(), io.BytesIO()
+    with ExitStack() as stack:
+        stack.enter_context(chdir(ROOT))
+        stack.callback(os.umask, os.umask(0o022))
+        stack.enter_context(mock.patch.dict(os.environ, environ, clear=True))
+        stack.enter_context(mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8")))
+        stdout = stack.enter_context(redirect_stdout(io.TextIOWrapper(out, "utf-8", write_through=True)))
+        stderr = stack.enter_context(redirect_stderr(io.TextIOWrapper(err, "utf-8", write_through=True)))
+        with warnings.catch_warnings(action="ignore", category=ResourceWarning):  # a daemon that was started outlives the verb
+            status = main(arguments)
+        stdout.detach()
+        stderr.detach()
+    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture
