@@ -61,9 +61,10 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """Another for what is taken as well as refused, whose views are proved again and again and so are to stay small."""
+    """Another for what is taken as well as refused, whose views are proved in the end."""
     with homes_in(tmp_path_factory.mktemp("other")) as make:
-        yield make().start()
+        yield (home := make().start())
+        home.check()
 
 
 @pytest.fixture(autouse=True)
@@ -344,11 +345,10 @@ def test_deeply_nested_parameters_are_taken_or_refused_and_spoil_no_view(other: 
 
 
 def _nothing_is_spoilt(home: Home) -> None:
-    stored = home.call("memory.store", content=f"All is well with the views of {home.call('log.verify')['events']} events")
-    listed = [memory["memory_id"] for memory in home.call("memory.list")["memories"]]
+    stored = home.call("memory.store", content=f"All is well with the views of {home.call('log.read')['head']} events")
+    listed = [memory["memory_id"] for memory in home.call("memory.list", limit=1_000)["memories"]]
     assert stored["memory_id"] in listed
-    assert all(home.call("memory.get", memory_id=memory_id)["content"] for memory_id in listed)
-    home.check()
+    assert all(home.call("memory.get", memory_id=memory_id)["content"] for memory_id in listed[:20])
 
 
 def test_clients_that_vanish_in_the_middle_of_an_answer_hurt_nobody(daemon: Home) -> None:
@@ -423,29 +423,36 @@ def _send_until_it_is_not_read(connection: Raw, line: bytes) -> None:
     raise AssertionError("whatever is sent is read")
 
 
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """A daemon whose log is long."""
+    with homes_in(tmp_path_factory.mktemp("long")) as make:
+        home = make().start()
+        with home.raw() as connection:
+            for number in range(4_000):
+                params = b'{"session_id":"s","tool_name":"Read","tool_input":"%d %s"}' % (number, b"lorem ipsum " * 120)
+                connection.send(b'{"jsonrpc":"2.0","id":%d,"method":"tool.record","params":%s}' % (number, params))
+                if number % 50 == 49:
+                    for _ in range(50):
+                        assert "result" in connection.receive()
+        yield home
+
+
 @pytest.mark.parametrize("is_batch", [True, False])
-def test_pages_of_the_log_that_nobody_reads_take_little_memory(homes: Callable[..., Home], *, is_batch: bool) -> None:
-    home = homes().start()
-    with home.raw() as connection:
-        for number in range(4_000):
-            params = b'{"session_id":"s","tool_name":"Read","tool_input":"%d %s"}' % (number, b"lorem ipsum " * 120)
-            connection.send(b'{"jsonrpc":"2.0","id":%d,"method":"tool.record","params":%s}' % (number, params))
-            if number % 50 == 49:
-                for _ in range(50):
-                    assert "result" in connection.receive()
-    before = home.call("system.status")["rss_bytes"]
+def test_pages_of_the_log_that_nobody_reads_take_little_memory(long: Home, *, is_batch: bool) -> None:
+    before = long.call("system.status")["rss_bytes"]
     asked = [b'{"jsonrpc":"2.0","id":%d,"method":"log.read","params":{"limit":10000}}' % number for number in range(100)]
     with ExitStack() as stack:
         for _ in range(4):
-            stack.enter_context(home.raw()).send(b"[" + b",".join(asked) + b"]" if is_batch else b"\n".join(asked))
+            stack.enter_context(long.raw()).send(b"[" + b",".join(asked) + b"]" if is_batch else b"\n".join(asked))
         largest = 0
         for _ in range(100):
-            largest = max(largest, home.call("system.status")["rss_bytes"])
+            largest = max(largest, long.call("system.status")["rss_bytes"])
             time.sleep(0.02)
         assert largest - before < RSS_GROWTH_MAX
-        page = home.call("log.read", limit=10_000)
+        page = long.call("log.read", limit=10_000)
         assert 0 < len(page["events"]) < page["head"]
-    assert len(home.events()) == page["head"]
+    assert len(long.events()) == page["head"]
 
 
 def test_more_connections_than_are_served_are_told_so(homes: Callable[..., Home]) -> None:
@@ -495,19 +502,32 @@ ANYTHING = st.recursive(
 )
 
 
-RIGHT = {"content": "Something to remember", "text": "something", "memory_id": "mem-0000000000000000", "session_id": "s", "tool_name": "t"}
-
-
-@st.composite
-def requests(draw: st.DrawFn) -> tuple[str, object]:
-    """A method and params: mostly what it takes, with something amiss."""
-    method = draw(st.sampled_from(sorted(set(METHODS) - {"system.shutdown"})))
-    if draw(st.integers(0, 19)) == 0:
-        return method, draw(ANYTHING)
-    fields = msgspec.structs.fields(METHODS[method].params)
-    params = {field.encode_name: RIGHT.get(field.encode_name) for field in fields if field.required}
-    names = st.sampled_from([field.encode_name for field in fields]) if fields else st.text(max_size=5)
-    return method, params | draw(st.dictionaries(names, st.one_of(NEARLY_RIGHT, ANYTHING), max_size=2))
+RIGHT: dict[str, object] = {
+    **dict.fromkeys(("content", "text", "statement", "title", "lesson", "progress", "reason", "skill", "source"), "Something to remember"),
+    **dict.fromkeys(("memory_id", "thesis_id", "task_id", "evidence_id"), "mem-0000000000000000"),
+    "session_id": "s",
+    "tool_name": "t",
+    "confidence": 0.5,
+    "probability": 0.5,
+    "rating": "helpful",
+    "side": "mentions",
+    "outcome": "yes",
+    **dict.fromkeys(("timestamp", "due"), "2026-01-31T09:30:00Z"),
+    "file": "IDENTITY.md",
+    "event": "SessionStart",
+    "payload": {},
+    "update": {"editor": "vi"},
+    "paths": ["/a.py"],
+    "ref": "main",
+    "folder": "/",
+    "rule": "orphan",
+    "ids": ["mem-0"],
+    "memory_ids": ["mem-0"],
+    "from": 0,
+    "sql": "SELECT 1",
+    "name": "omega_stats",
+}
+"""What each required parameter may be; ids are of nothing that there is."""
 
 
 class Questioner:
@@ -536,15 +556,62 @@ class Questioner:
         return answers.popitem()[1]
 
 
+WANT_MORE = {
+    "claim.branch",
+    "claim.release",
+    "memory.restore",
+    "memory.unlink",
+    "message.send",
+    "receipts.list",
+    "reminder.dismiss",
+    "thesis.retract",
+}
+WANT_MORE |= {"log.follow"}
+"""Methods that want one of several parameters, or something that `_filled` does not make; and one that ends when it is told to."""
+
+
+def _filled(home: Home, place: str) -> dict[str, object]:
+    """Store something of each noun, and return `RIGHT` with the ids of that."""
+    one, other = (home.call("memory.store", content=f"The {thing} of {place} is lit at night")["memory_id"] for thing in ("pier", "lighthouse"))
+    thesis = home.call("thesis.state", statement=f"The pier of {place} is rebuilt by May")["thesis_id"]
+    first, second = (home.call("task.create", title=f"Paint the {thing}")["task_id"] for thing in ("pier", "lighthouse"))
+    ids = {"memory_id": one, "target_id": other, "superseded_by": other, "memory_ids": [one], "ids": [one], "thesis_id": thesis}
+    return RIGHT | ids | {"task_id": first, "depends_on": second, "statement": f"The lamps of {place} are LEDs by June"}
+
+
+def test_a_method_that_is_given_what_it_requires_does_it(other: Home) -> None:
+    refused = {}
+    with other.raw() as connection:
+        questioner = Questioner(connection)
+        for method in sorted(set(METHODS) - {"system.shutdown"}):
+            right, fields = _filled(other, method), msgspec.structs.fields(METHODS[method].params)
+            answer = questioner.ask(method, {field.encode_name: right[field.encode_name] for field in fields if field.required})
+            if "error" in answer:
+                refused[method] = answer["error"]
+    assert set(refused) == WANT_MORE, refused
+
+
+@st.composite
+def requests(draw: st.DrawFn, right: dict[str, object]) -> tuple[str, object]:
+    """A method and params: what it takes, mostly with something amiss."""
+    method = draw(st.sampled_from(sorted(set(METHODS) - {"system.shutdown"})))
+    if draw(st.integers(0, 19)) == 0:
+        return method, draw(ANYTHING)
+    fields = msgspec.structs.fields(METHODS[method].params)
+    params = {field.encode_name: right[field.encode_name] for field in fields if field.required}
+    names = st.sampled_from([field.encode_name for field in fields]) if fields else st.text(max_size=5)
+    return method, params | draw(st.dictionaries(names, st.one_of(NEARLY_RIGHT, ANYTHING), max_size=2))
+
+
 def test_whatever_any_method_is_given_it_answers_with_a_result_or_a_known_error(homes: Callable[..., Home]) -> None:
     home = homes().start()
-    seen: set[str] = set()
+    right, seen = _filled(home, "harbour"), set[str]()
 
     with home.raw() as connection:
         questioner = Questioner(connection)
 
         @settings(max_examples=300, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-        @given(requests())
+        @given(requests(right))
         def ask(request: tuple[str, object]) -> None:
             answer = questioner.ask(*request)
             assert ("result" in answer) != ("error" in answer)
@@ -556,15 +623,16 @@ def test_whatever_any_method_is_given_it_answers_with_a_result_or_a_known_error(
                 seen.add(request[0])
 
         ask()
-    assert len(seen) > len(METHODS) / 8, f"only {seen} were ever done"
+    assert len(seen) > len(METHODS) / 3, f"only {sorted(seen)} were ever done"
     _nothing_is_spoilt(home)
+    home.check()
 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"system.shutdown"}))
 def test_each_parameter_is_answered_whatever_its_value(homes: Callable[..., Home], other: Home, method: str) -> None:
     home = homes().start() if method.startswith("views.") else other  # of few events, since each value takes them all through the views
     fields = msgspec.structs.fields(METHODS[method].params)
-    required = {field.encode_name: RIGHT.get(field.encode_name) for field in fields if field.required}
+    required = {field.encode_name: RIGHT.get(field.encode_name, "mem-0") for field in fields if field.required}
     unforeseen = []
     with home.raw() as connection:
         questioner = Questioner(connection)

@@ -145,6 +145,7 @@ class Home(RuleBasedStateMachine):
                 self.active[memory_id] = told
             case "evolved":
                 grown = self.call("memory.get", memory_id=memory_id)["content"]
+                assert grown == told.content
                 assert grown.startswith(self.active[memory_id].content)
                 self._said(memory_id, grown)
             case _:
