@@ -4,6 +4,7 @@ The append is the act; from then on nothing shows what was erased. A cursor that
 they are not. A start that finds it so makes everything that is made of the log anew.
 """
 
+import asyncio
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -94,7 +95,7 @@ class Erasing:
 
     async def _append(self, request: EraseMemory, found: Found, call: Call) -> Position:
         """Take what was found out of the log: the act. Return its position."""
-        await self._cache.forget(found.text_hashes)  # before, since nobody could tell them after
+        await self._forget(found)  # before, since nobody could tell them after
         proposal = Proposal(decide=partial(_decide, request, found), client=call.peer.name or None, cursor=Cursor(CURSOR, UNDER_WAY))
         position = (await self._services.log.append(proposal)).position
         call.peer.written = max(call.peer.written, position)
@@ -113,17 +114,20 @@ class Erasing:
     async def _clean(self, found: Found) -> list[str]:
         """Take what was erased out of the views, caches and files that are made of the log; return the views that have to be built again."""
         services, pieces = self._services, found.wordings.pieces()
-        healthy = [name for name, checkpoint in services.views.driver.checkpoints.items() if checkpoint.failed_position is None]
-        await services.views.wait_for(found.head, healthy)
+        checkpoints = services.views.driver.checkpoints
+        failed = [name for name, checkpoint in checkpoints.items() if checkpoint.failed_position is not None]
+        await services.views.wait_for(found.head, checkpoints.keys() - failed)
         pairs = [(one.before, one.after) for one in found.remnants]
-        unlike = await self._standstill.take_out(pairs, pieces)
-        await self._cache.forget(found.text_hashes)
+        unlike, *_ = await asyncio.gather(self._standstill.take_out(pairs, pieces), self._wipe_log(pieces), self._forget(found))
         services.near.recent.forget(found.memory_ids)
         services.near.forget_index()
         await services.past.forget()
-        await self._wipe_log(pieces)
         await anyio.to_thread.run_sync(services.spool.remove_aside, pieces)
-        return unlike
+        return [*dict.fromkeys((*unlike, *failed))]
+
+    async def _forget(self, found: Found) -> None:
+        if found.text_hashes:
+            await self._cache.forget(found.text_hashes)
 
     async def _wipe_log(self, pieces: Sequence[bytes]) -> None:
         log = self._services.log
@@ -160,5 +164,5 @@ def _decide(request: EraseMemory, found: Found, state: DecisionState, now_us: in
     return Decision(
         events=tuple(events),
         answer=Acknowledged(),
-        erasure=Erasure(remnants=found.remnants, words=found.wordings.words, clean=found.wordings.data),
+        erasure=Erasure(remnants=found.remnants, signs=found.wordings.signs, clean=found.wordings.data),
     )

@@ -116,7 +116,7 @@ async def find_more(services: DaemonServices, found: Found) -> Found:
 
 
 async def _find(services: DaemonServices, wordings: Wordings, own: set[str], head: Position, *, after: Position) -> Found:
-    positions = set(await services.log.erasable(wordings.words, after)) | {
+    positions = set(await services.log.erasable(wordings.signs, after)) | {
         position for position in await _history(services, own, head) if position > after
     }
     events = await _events(services, positions)

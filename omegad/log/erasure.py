@@ -18,6 +18,8 @@ CURSOR = "erasing"
 """The cursor that is moved to `UNDER_WAY` with an erasure, and to `DONE` when its bytes are in no file of the home."""
 UNDER_WAY, DONE = 1, 0
 
+Signs = tuple[tuple[str, ...], ...]
+
 _NAME = "INSERT OR IGNORE INTO erasures VALUES (?)"
 _WIPE = "DELETE FROM payloads WHERE position = ?"
 _LEAVE = "INSERT INTO payloads VALUES (?, ?, ?)"
@@ -52,12 +54,12 @@ class Remnant(msgspec.Struct, frozen=True):
 class Erasure(msgspec.Struct, frozen=True):
     """What is taken out of the log: of payloads, and of the answers that were given.
 
-    `words` are such that what is to be taken out has one of them in it, as JSON has it; without any, everything is looked at. `clean` takes it
-    out of decoded JSON.
+    What is to be taken out has all words of one group of `signs` in it, as JSON has it; without any group everything is looked at. `clean` takes
+    it out of decoded JSON.
     """
 
     remnants: tuple[Remnant, ...]
-    words: tuple[str, ...]
+    signs: Signs
     clean: Callable[[object], object]
 
 
@@ -83,17 +85,17 @@ def replace(connection: Connection, remnants: Iterable[Remnant]) -> None:
 
 def clean_answers(connection: Connection, erasure: Erasure) -> None:
     """Take out of the answers that were given to requests what is erased, in the transaction that is open."""
-    sql = f"SELECT client, request_id, answer FROM requests WHERE {_one_of('answer', erasure.words)}"
-    for client, request_id, answer in connection.execute(sql, erasure.words).fetchall():
+    sql = f"SELECT client, request_id, answer FROM requests WHERE {_has('answer', erasure.signs)}"
+    for client, request_id, answer in connection.execute(sql, sum(erasure.signs, ())).fetchall():
         clean = msgspec.json.encode(erasure.clean(msgspec.json.decode(answer))).decode()
         if clean != answer:
             connection.execute("UPDATE requests SET answer = ? WHERE client = ? AND request_id = ?", (clean, client, request_id))
 
 
-def candidates(connection: Connection, words: Sequence[str], after: Position) -> list[Position]:
-    """Return the positions after *after* of the payloads in whose JSON one of *words* stands; of all of them where there is no word."""
-    sql = f"SELECT position FROM payloads WHERE ({_one_of('body', words)}) AND position > ? ORDER BY position"
-    return [position for (position,) in connection.execute(sql, (*words, after))]
+def candidates(connection: Connection, signs: Signs, after: Position) -> list[Position]:
+    """Return the positions after *after* of the payloads in whose JSON all words of one group of *signs* stand; of all where there is none."""
+    sql = f"SELECT position FROM payloads WHERE ({_has('body', signs)}) AND position > ? ORDER BY position"
+    return [position for (position,) in connection.execute(sql, (*sum(signs, ()), after))]
 
 
 def stands_for(named: dict[Position, tuple[Position, str]], position: Position, body_hash: bytes | None) -> bool:
@@ -108,5 +110,5 @@ def named_by(at: Position, event: PayloadErased) -> dict[Position, tuple[Positio
     return {position: (at, remains) for position, remains in zip(event.positions, hashes, strict=False)}
 
 
-def _one_of(column: str, words: Sequence[str]) -> str:
-    return " OR ".join([f"instr({column}, ?)"] * len(words)) or "1"
+def _has(column: str, signs: Signs) -> str:
+    return " OR ".join(f"({' AND '.join([f'instr({column}, ?)'] * len(group))})" for group in signs) or "1"

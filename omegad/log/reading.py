@@ -12,7 +12,7 @@ from omegad.errors import LogBroken, StorageCorrupt, StorageFailed
 from omegad.log import chain
 from omegad.log.codec import Codec
 from omegad.log.decision import Cursor
-from omegad.log.erasure import CURSOR, UNDER_WAY, candidates
+from omegad.log.erasure import CURSOR, UNDER_WAY, Signs, candidates
 from omegad.log.event import Position, RecordedEvent
 from omegad.storage import readers
 from omegad.storage.driver import Connection, sqlite
@@ -178,9 +178,9 @@ class LogReader:
         cursor = (await self.cursors()).get(CURSOR)
         return cursor is not None and cursor.position == UNDER_WAY
 
-    async def erasable(self, words: Sequence[str], after: Position) -> list[Position]:
-        """Return the positions after *after* of the payloads in whose JSON one of *words* stands; of all of them where there is no word."""
-        return await self._read(lambda connection: candidates(connection, words, after), f"after position {after}")
+    async def erasable(self, signs: Signs, after: Position) -> list[Position]:
+        """Return, after a position, those of the payloads that `erasure.candidates` finds."""
+        return await self._read(lambda connection: candidates(connection, signs, after), f"after position {after}")
 
     async def _read(self, work: Callable[[Connection], T], place: str) -> T:
         try:

@@ -21,6 +21,8 @@ CHARACTERS_MIN = 12
 """Shorter texts, and single words without a digit or sign up to `WORD_MAX` characters, are copied only by whole values."""
 WORD_MAX = 24
 JSON_LEVELS = 3
+WORDS_MAX = 3
+SIGNS_MAX = 200
 CUT_MIN = 40
 """So many characters of a text's beginning or end, where another one was cut, are a copy."""
 
@@ -40,8 +42,8 @@ class Wordings:
         self._anywhere = [" ".join(one.split()) for one in variants if not is_short(one)]
         self._whole = {" ".join(one.split()) for one in variants if is_short(one)}
         self._long = [one for one in variants if len(one) >= 2 * CUT_MIN]
-        self.words = self._words()
-        """Words, one of which every text with a copy has in it, also as JSON; none where there is no such word."""
+        self.signs = self._signs()
+        """Groups of words: every text with a copy has all those of one group in it, also as JSON; no group where there may be none."""
 
     @property
     def short(self) -> int:
@@ -50,7 +52,7 @@ class Wordings:
 
     def clean(self, text: str) -> str:
         """Return *text* with `ERASED` in place of each copy; as it is where there is none."""
-        if self.words and not any(word in text for word in self.words):
+        if self.signs and not any(all(word in text for word in group) for group in self.signs):
             return text
         composed = _nfc(text)
         if " ".join(composed.split()) in self._whole:
@@ -98,10 +100,10 @@ class Wordings:
             return excerpt
         return msgspec.structs.replace(excerpt, head=head, tail=tail, sha256="")
 
-    def _words(self) -> tuple[str, ...]:
-        found = dict.fromkeys(_longest_word(text) for text in self.texts)
-        found |= dict.fromkeys(_longest_word(part) for text in self._long for part in (text[:CUT_MIN], text[-CUT_MIN:]))
-        return () if "" in found else tuple(found)
+    def _signs(self) -> tuple[tuple[str, ...], ...]:
+        parts = [part for text in self._long for part in (text[:CUT_MIN], text[-CUT_MIN:])]
+        found = dict.fromkeys(map(_longest_words, (*self.texts, *parts)))
+        return () if () in found or len(found) > SIGNS_MAX else tuple(found)
 
     def pieces(self) -> list[bytes]:
         """Return runs of bytes by which a file with one of them is recognised: beginning, middle and end, as text and as JSON."""
@@ -154,8 +156,8 @@ def _replaced(text: str, wording: str) -> str:
     return "".join((*parts, text[done:]))
 
 
-def _longest_word(text: str) -> str:
-    return max(_WORD.findall(text), key=len, default="")
+def _longest_words(text: str) -> tuple[str, ...]:
+    return tuple(sorted(dict.fromkeys(_WORD.findall(text)), key=len, reverse=True)[:WORDS_MAX])
 
 
 def _parts(data: bytes) -> Iterator[bytes]:

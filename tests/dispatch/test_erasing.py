@@ -1,5 +1,6 @@
 """A memory that is erased is in no file of the home, and the log and the views verify."""
 
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -10,8 +11,11 @@ from omegad.dispatch.finding_copies import find
 from omegad.errors import NotFound
 from omegad.events import CODEC
 from omegad.log.erasure import PayloadErased
+from omegad.log.event_log import EventLog
 from omegad.redaction.sanitise import excerpt
-from tests.builders import FakeClock, FakeModel, Served, append, everything, queried, served, tool_called, vector_of
+from omegad.views.erasing import Standstill
+from omegad.views.past import PastViews
+from tests.builders import FakeClock, FakeModel, Served, append, everything, intent_announced, paths_in, queried, served, tool_called, vector_of
 from tests.redaction.test_sanitise import an_event
 
 CODE = "4711 0815"
@@ -159,3 +163,37 @@ async def test_what_comes_while_it_is_being_erased_goes_too(paths: Paths, clock:
         assert (await it.caller.call("memory.erase", memory_id=memory_id))["copy_count"] == 2
         await check(it)
         assert holding(paths.home, CODE.encode()) == set()
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Standstill, "take_out"), (PastViews, "forget"), (EventLog, "advance")])
+@pytest.mark.usefixtures("model")
+async def test_what_was_interrupted_is_finished_by_the_next_start(
+    owner: type, name: str, paths: Paths, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files as they are before a step, as a crash would leave them, are served anew."""
+    genuine = getattr(owner, name)
+    (tmp_path / "left").mkdir()
+    left = paths_in(tmp_path / "left")
+
+    async def interrupted(*given: object) -> object:
+        if not (left.home / "log.db").exists():
+            shutil.copytree(paths.home, left.home, symlinks=True, dirs_exist_ok=True)
+        return await genuine(*given)
+
+    async with served(paths, clock) as it:
+        kept = await store(it, "the cellar is dry and has shelves")
+        memory_id = await store(it, SAID)
+        await append(it.daemon.services.log, tool_called(1, tool_input=excerpt(f"say: {SAID}")), intent_announced(f"say: {SAID}"))
+        await it.caught_up()
+        with monkeypatch.context() as crashing:
+            crashing.setattr(owner, name, interrupted)
+            await it.caller.call("memory.erase", memory_id=memory_id)
+    shutil.copytree(paths.models, left.models, dirs_exist_ok=True)
+    assert (holding(left.home, CODE.encode()) == set()) == (name != "take_out")
+    async with served(left, clock) as it:
+        await it.daemon.erasing.run()
+        await it.worked_off()
+        await check(it)
+        assert (await it.caller.call("memory.get", memory_id=kept))["content"]
+        assert holding(left.home, CODE.encode()) | holding(left.home, vector_of(SAID)) == set()
+        assert not await it.daemon.services.log.is_erasing()
