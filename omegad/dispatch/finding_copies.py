@@ -236,9 +236,9 @@ async def _events(services: DaemonServices, positions: Iterable[Position]) -> li
     return found
 
 
-def left_in(home: Path, views: Path, pieces: Sequence[bytes]) -> list[Left]:
-    """Return the files of *home* that hold one of *pieces*, but for those that are changed as a memory is erased."""
-    live = {*_LIVE, views.name}
+def left_in(home: Path, views: Path, pieces: Sequence[bytes], *, is_done: bool) -> list[Left]:
+    """Return the files of *home* that hold one of *pieces*; those that are changed as a memory is erased only once that is done."""
+    live = set() if is_done else {*_LIVE, views.name}
     own = {f"{name}{suffix}" for name in live for suffix in generation.SUFFIXES}
     found = [path for path in sorted(home.rglob("*")) if not path.is_symlink() and not (path.parent == home and path.name in own)]
     return [Left(file=str(path), hint=_hint(path, home)) for path in found if pieces and holds(path, pieces)]
@@ -246,6 +246,8 @@ def left_in(home: Path, views: Path, pieces: Sequence[bytes]) -> list[Left]:
 
 def _hint(path: Path, home: Path) -> str:
     within = path.relative_to(home).parts[0]
+    if within.startswith((*_LIVE, "views-")) and ".replaced-" not in within and ".of-another-log-" not in within:
+        return "it stands in a name, as of a session or project, which is not erased; or it was said again meanwhile: `omegad log` shows it"
     if path.name.startswith("log.db.replaced-") or ".of-another-log-" in path.name:
         return "it was set aside, with what it holds: remove it"
     if within in {"identity", "skills", "setup"}:

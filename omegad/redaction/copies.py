@@ -18,8 +18,8 @@ from omegad.redaction.sanitise import searched_fields
 ERASED = "[erased]"
 """What stands in place of a copy."""
 CHARACTERS_MIN = 12
-"""Shorter texts, and single words without a digit or sign up to `WORD_MAX` characters, are copied only by whole values."""
-WORD_MAX = 24
+"""Shorter texts, and single words without a digit or sign up to `WORD_BYTES_MAX`, are copied only by whole values."""
+WORD_BYTES_MAX = 24
 JSON_LEVELS = 3
 WORDS_MAX = 3
 SIGNS_MAX = 200
@@ -58,8 +58,11 @@ class Wordings:
         if " ".join(composed.split()) in self._whole:
             return ERASED
         found = composed
+        spaced = " ".join(found.split())
         for wording in self._anywhere:
-            found = _replaced(found, wording)
+            if wording in spaced:
+                found = _replaced(found, wording)
+                spaced = " ".join(found.split())
         return text if found == composed else found
 
     def without(self, event: StructT) -> StructT:
@@ -114,7 +117,7 @@ class Wordings:
 def is_short(text: str) -> bool:
     """Say whether a text is too short, or too common, to be a copy within another one."""
     bare = text.strip()
-    return len(bare) < CHARACTERS_MIN or (len(bare) <= WORD_MAX and bare.isalpha())
+    return len(bare) < CHARACTERS_MIN or (bare.isalpha() and len(bare.encode()) <= WORD_BYTES_MAX)
 
 
 def blank(event: StructT) -> StructT:
@@ -140,8 +143,6 @@ def _replaced(text: str, wording: str) -> str:
     tokens = [found.span() for found in _TOKEN.finditer(text)]
     spaced = " ".join(text[start:end] for start, end in tokens)
     place = spaced.find(wording)
-    if place < 0:
-        return text
     starts, at = [], 0
     for start, end in tokens:
         starts.append(at)
