@@ -255,5 +255,5 @@ def _hint(path: Path, home: Path) -> str:
     with path.open("rb") as file:
         is_database = file.read(16) == b"SQLite format 3\0"
     if is_database:
-        return f"a backup: `omegad backup {path.name}.clean` makes one without it; then remove this one"
+        return f"a backup: `omegad backup {path}.clean` makes one without it; then remove this one"
     return "remove the file, or take it out there"
