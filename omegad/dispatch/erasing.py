@@ -31,8 +31,8 @@ from omegad.storage.wiping import wipe
 from omegad.views.erasing import Standstill
 
 PAYLOADS_AT_ONCE = 5_000  # that one event names
-RETRY_S = 2.0
-TRIES = 10
+RETRY_S = 1.0
+TRIES = 30
 
 _log = structlog.get_logger(__name__)
 

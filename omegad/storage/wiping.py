@@ -10,6 +10,9 @@ from omegad.storage.driver import Connection
 ALWAYS_BYTES = 256 * 1024 * 1024
 """Files up to this size are written anew in any case, larger ones where something is left."""
 
+BUSY_MS = 200
+"""How long to wait for readers: whoever commits waits as well."""
+
 
 def wipe(connection: Connection, path: Path, pieces: Sequence[bytes]) -> None:
     """Leave no bytes of what was deleted in the database at *path*, of which *connection* is the writer, nor in its write-ahead log.
@@ -32,6 +35,9 @@ def holds(path: Path, pieces: Sequence[bytes]) -> bool:
 
 
 def _truncate(connection: Connection) -> None:
+    timeout_ms = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+    connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
     is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    connection.execute(f"PRAGMA busy_timeout={timeout_ms}")
     if is_busy:
         raise StorageBusy("somebody reads what was there before the erasure", hint="a backup or check that is under way: erase again when it is over")
