@@ -21,6 +21,7 @@ import projections
 from omegad import __version__, allocator, config, reactions, state, supervisor, telemetry
 from omegad.clock import Clock, SystemClock
 from omegad.config import Config, Paths
+from omegad.dispatch.erasing import Erasing
 from omegad.dispatch.neighbourhood import Neighbourhood
 from omegad.dispatch.running import RequestRunner
 from omegad.dispatch.service import Service
@@ -42,6 +43,7 @@ from omegad.method import RequestContext, Rules, Skills
 from omegad.methods import SERVED
 from omegad.projection import Embedding
 from omegad.queries.diff import DiffLog
+from omegad.queries.erase import EraseMemory
 from omegad.queries.query import PAGE_BYTES_MAX
 from omegad.reactions.capture import Capture
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
@@ -52,7 +54,8 @@ from omegad.rpc import activation, endpoint
 from omegad.rpc.server import Limits, Server
 from omegad.skills.telling import language_of
 from omegad.state import DecisionState
-from omegad.views import current, log_check, past
+from omegad.views import current, generation, log_check, past
+from omegad.views.erasing import Standstill
 
 SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
 
@@ -73,6 +76,7 @@ class Daemon:
     reactions: Runner
     backlog: EmbeddingBacklog
     system: SystemDispatch
+    erasing: Erasing
     stopping: anyio.Event
 
     async def run(self, tasks: TaskGroup, shutdown_s: float) -> None:
@@ -112,6 +116,7 @@ async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[
         tasks.start_soon(daemon.services.log.run, name="log")
         tasks.start_soon(daemon.services.views.run, name="views")
         tasks.start_soon(daemon.services.past.run, name="asof")
+        tasks.start_soon(daemon.erasing.run, name="erasing")
         tasks.start_soon(daemon.services.near.embedder.run, name="embedder")
         tasks.start_soon(daemon.reactions.run, name="reactions")
         tasks.start_soon(_signals, daemon, paths, name="signals")
@@ -136,6 +141,8 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
         stack.callback(lookup.close)
         log_check.check_there(paths.home, paths.log)
         log = await stack.enter_async_context(event_log.opened(paths.log, clock, VOCABULARY))
+        if await log.is_erasing():  # by an earlier run: what it has left in the views nobody can tell
+            generation.remove_all(paths.home)
         look_up = partial(_find, lookup)
         views = await stack.enter_async_context(current.opened(paths.home, log, projections.ALL, look_up, settings.readers))
         embedder = Embedder(vectors, models_dir=paths.models, choice=settings.model, idle_unload_s=settings.model_idle_unload_s)
@@ -153,10 +160,11 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             liveness=Liveness(clock),
             claims=settings.claims,
         )
-        yield _put_together(services, paths, settings)
+        erasing = Erasing(services, paths.home, vectors, Standstill(views, projections.ALL))
+        yield _put_together(services, paths, settings, erasing)
 
 
-def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> Daemon:
+def _put_together(services: DaemonServices, paths: Paths, settings: Config, erasing: Erasing) -> Daemon:
     stopping = anyio.Event()
     requests = RequestRunner(services, fresh_wait_s=settings.fresh_wait_ms / 1e3)
     backlog = EmbeddingBacklog(services, requests.execute)
@@ -173,14 +181,14 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config) -> D
         backlog=backlog,
         beside=lambda: (check.last, endpoint.holder(paths.gateway_lock)),
     )
-    service = Service(requests, system.handlers() | {DiffLog: requests.back.diff}, stop=stopping.set)
+    service = Service(requests, {**system.handlers(), DiffLog: requests.back.diff, EraseMemory: erasing.erase}, stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,
         connections_max=settings.connections_max,
         requests_in_flight_max=settings.requests_in_flight_max,
     )
     server = Server(service.handle, limits, long_answers={name: PAGE_BYTES_MAX for name, method in SERVED.items() if method.is_paged})
-    return Daemon(services, server, runner, backlog, system, stopping)
+    return Daemon(services, server, runner, backlog, system, erasing, stopping)
 
 
 def _rules(paths: Paths) -> Rules:

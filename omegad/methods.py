@@ -32,6 +32,7 @@ from omegad.queries import (
     calibration,
     context,
     diff,
+    erase,
     graph,
     history,
     identity,
@@ -61,7 +62,7 @@ from omegad.tools import calling
 _DECLARING = (
     *(storing, upsert, capturing, lifecycle, edges, compaction, consolidation, embedding, tool, session, identities, hooks, thesis, ripple, lint),
     *(profile, reminder, briefing, facts, reminders, prune, skill, claims, holders),
-    *(search, memory, timeline, lessons, stale, junk, history, graph, receipts, log, diff, views, system, sql),
+    *(search, memory, timeline, lessons, stale, junk, history, graph, receipts, log, diff, views, erase, system, sql),
     *(identity, context, theses, calibration, findings),
     *(task, tasks, message, messages, intents, who),
     calling,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from omegad.events.memory import MemoryStored
+from omegad.events.memory import MemoryErased, MemoryStored
 from omegad.events.session import SessionEnded
 from omegad.log.event import RecordedEvent
 from omegad.projection import Statement
@@ -10,7 +10,7 @@ from omegad.times import rfc3339
 
 NAME = "coord_snapshots"
 VERSION = 1
-EVENTS = (MemoryStored, SessionEnded)
+EVENTS = (MemoryStored, SessionEnded, MemoryErased)
 STATES = ("checkpoint", "handoff")
 
 SCHEMA = """
@@ -38,6 +38,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield _row(recorded, kind, memory_id, None)
         case SessionEnded(reason=reason):
             yield _row(recorded, "end", None, reason)
+        case MemoryErased(memory_id=memory_id):
+            yield Statement("DELETE FROM coord_snapshots WHERE memory_id = ?", (memory_id,))
         case _:
             pass
 

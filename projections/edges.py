@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from omegad.events.memory import (
     MemoryContradicted,
+    MemoryErased,
     MemoryLinked,
     MemoryRelated,
     MemoryRestored,
@@ -17,7 +18,7 @@ from omegad.times import rfc3339
 
 NAME = "edges"
 VERSION = 2
-EVENTS = (MemoryStored, MemoryRelated, MemoryContradicted, MemorySuperseded, MemoryRestored, MemoryLinked, MemoryUnlinked)
+EVENTS = (MemoryStored, MemoryRelated, MemoryContradicted, MemorySuperseded, MemoryRestored, MemoryLinked, MemoryUnlinked, MemoryErased)
 
 SCHEMA = """
 CREATE TABLE edges (
@@ -52,6 +53,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield _edge(recorded, (source, target), "contradicts", strength, reason=reason)
         case MemorySuperseded(memory_id=source, superseded_by=target):
             yield _edge(recorded, (source, target), "superseded_by", 1.0)
+        case MemoryErased(memory_id=memory_id):
+            yield Statement("DELETE FROM edges WHERE source_id = ?1 OR target_id = ?1", (memory_id,))
         case MemoryRestored(memory_id=source):
             yield Statement("DELETE FROM edges WHERE source_id = ? AND edge_type = 'superseded_by'", (source,))
         case MemoryLinked(memory_id=source, target_id=target, edge_type=edge_type, weight=weight):

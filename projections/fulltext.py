@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from omegad.events.memory import (
     MemoryDeleted,
     MemoryEdited,
+    MemoryErased,
     MemoryEvolved,
     MemoryExpired,
     MemoryRepeated,
@@ -19,7 +20,7 @@ from omegad.times import day
 
 NAME = "fulltext"
 VERSION = 2
-EVENTS = (MemoryStored, MemoryRepeated, MemoryEvolved, MemoryEdited, MemorySuperseded, MemoryDeleted, MemoryExpired, MemoryRestored)
+EVENTS = (MemoryStored, MemoryRepeated, MemoryEvolved, MemoryEdited, MemorySuperseded, MemoryDeleted, MemoryExpired, MemoryRestored, MemoryErased)
 
 SCHEMA = """
 CREATE VIRTUAL TABLE memories_fts USING fts5(
@@ -46,6 +47,8 @@ CANONICAL = (
     "SELECT rowid, content, context, tags, lexemes FROM memories_fts ORDER BY rowid",
     "SELECT * FROM fulltext_rows ORDER BY memory_id",
 )
+ERASED_BY = (MemoryErased,)
+WIPES = ("INSERT INTO memories_fts (memories_fts) VALUES ('optimize')",)
 INTEGRITY = ("INSERT INTO memories_fts (memories_fts, rank) VALUES ('integrity-check', 1)",)
 
 _ROW = "(SELECT id FROM fulltext_rows WHERE memory_id = ?1)"
@@ -65,6 +68,7 @@ SELECT r.id, r.content, r.context, {_WORDS}, r.lexemes FROM fulltext_rows AS r W
 """
 _FORGET = "UPDATE fulltext_rows SET content = NULL, context = NULL, lexemes = NULL WHERE memory_id = ?"
 _REWORD = f"UPDATE memories_fts SET content = ?2, lexemes = ?3 WHERE rowid = {_ROW}"
+_REWORD_HIDDEN = "UPDATE fulltext_rows SET content = ?2, lexemes = ?3 WHERE memory_id = ?1 AND content IS NOT NULL"
 _MERGE = f"""
 UPDATE fulltext_rows SET tags = {united("tags", "?2")}, auto_tags = {united("auto_tags", "?3")} WHERE memory_id = ?1
 """
@@ -81,11 +85,15 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_RETAG, (memory_id,))
         case MemoryEvolved() | MemoryEdited() as new:
             yield Statement(_REWORD, (new.memory_id, new.content, lexemes(new.content)))
+            yield Statement(_REWORD_HIDDEN, (new.memory_id, new.content, lexemes(new.content)))
             yield _known_by(new)
             yield Statement(_RETAG, (new.memory_id,))
         case MemorySuperseded(memory_id=memory_id) | MemoryDeleted(memory_id=memory_id) | MemoryExpired(memory_id=memory_id):
             yield Statement(_HIDE, (memory_id,))
             yield Statement(_REMOVE, (memory_id,))
+        case MemoryErased(memory_id=memory_id):
+            yield Statement(_REMOVE, (memory_id,))
+            yield Statement("DELETE FROM fulltext_rows WHERE memory_id = ?", (memory_id,))
         case MemoryRestored(memory_id=memory_id):
             yield Statement(_SHOW, (memory_id,))
             yield Statement(_FORGET, (memory_id,))

@@ -7,6 +7,7 @@ from omegad.events.memory import (
     MemoryDeleted,
     MemoryEdited,
     MemoryEmbedded,
+    MemoryErased,
     MemoryEvolved,
     MemoryExpired,
     MemoryLinked,
@@ -40,6 +41,7 @@ EVENTS = (
     MemoryPromoted,
     MemoryLinked,
     MemoryUnlinked,
+    MemoryErased,
 )
 
 SCHEMA = """

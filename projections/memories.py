@@ -6,6 +6,7 @@ from omegad.events.memory import (
     MemoryContradicted,
     MemoryDeleted,
     MemoryEdited,
+    MemoryErased,
     MemoryEvolved,
     MemoryExpired,
     MemoryPromoted,
@@ -40,6 +41,7 @@ EVENTS = (
     MemoryPromoted,
     MemoryUnlinked,
     MemoryQueried,
+    MemoryErased,
 )
 
 # What filters and ranking ask stands before the content, which may be long: SQLite reads a row from its beginning.
@@ -92,6 +94,7 @@ CREATE INDEX memories_by_expiry ON memories (expires_us) WHERE expires_us IS NOT
 """
 
 CANONICAL = ("SELECT * FROM memories ORDER BY id",)
+ERASED_BY = (MemoryErased,)
 
 _INSERT = """
 INSERT INTO memories (id, node_id, status, event_type, project, session_id, entity_id, ttl_seconds, expires_us, created_us, said_us,
@@ -140,6 +143,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield _known_by(new)
         case MemoryQueried(results=results, at=at):
             yield Statement(_USE, (to_json([result.memory_id for result in results]), rfc3339(at)))
+        case MemoryErased(memory_id=memory_id):
+            yield Statement("DELETE FROM memories WHERE node_id = ?", (memory_id,))
         case MemoryRelated() | MemoryRated() | MemoryPromoted() | MemoryContradicted() | MemoryUnlinked() as event:
             yield from _standing(event)
         case Event() as event:

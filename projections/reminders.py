@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from omegad.events.memory import MemoryEdited, MemoryStored
+from omegad.events.memory import MemoryEdited, MemoryErased, MemoryStored
 from omegad.events.session import MemorySurfaced
 from omegad.log.event import RecordedEvent
 from omegad.projection import Statement, to_json
@@ -10,7 +10,7 @@ from omegad.times import rfc3339
 
 NAME = "reminders"
 VERSION = 1
-EVENTS = (MemoryStored, MemoryEdited, MemorySurfaced)
+EVENTS = (MemoryStored, MemoryEdited, MemorySurfaced, MemoryErased)
 
 SCHEMA = """
 CREATE TABLE reminders (
@@ -37,5 +37,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement("UPDATE reminders SET due_us = ?, told_at = NULL WHERE memory_id = ?", (due_us, memory_id))
         case MemorySurfaced(how="reminder", results=results, at=at):
             yield Statement(_TOLD, (to_json([result.memory_id for result in results]), rfc3339(at)))
+        case MemoryErased(memory_id=memory_id):
+            yield Statement("DELETE FROM reminders WHERE memory_id = ?", (memory_id,))
         case _:
             pass

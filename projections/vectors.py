@@ -5,13 +5,13 @@ Which texts were embedded is what the events say; the bytes come from the cache 
 
 from collections.abc import Iterator
 
-from omegad.events.memory import MemoryEdited, MemoryEmbedded, MemoryEvolved
+from omegad.events.memory import MemoryEdited, MemoryEmbedded, MemoryErased, MemoryEvolved
 from omegad.log.event import RecordedEvent
 from omegad.projection import Embedding, Statement
 
 NAME = "vectors"
 VERSION = 2
-EVENTS = (MemoryEmbedded, MemoryEvolved, MemoryEdited)
+EVENTS = (MemoryEmbedded, MemoryEvolved, MemoryEdited, MemoryErased)
 
 SCHEMA = """
 CREATE TABLE memory_vectors (
@@ -34,12 +34,17 @@ INTEGRITY = (
     """SELECT id FROM memory_vectors AS v
     WHERE (vector IS NULL) = EXISTS (SELECT 1 FROM memories_vec_rowids AS r WHERE r.rowid = v.id) LIMIT 10""",
 )
+ERASED_BY = (MemoryErased,)
 APPROXIMATE = ("SELECT id, vector FROM memory_vectors ORDER BY id",)
 
 # vec0 has no upsert, so a row enters the index only while the table beside it does not have its vector yet.
 _INDEX = """
 INSERT INTO memories_vec (rowid, embedding, embedder_id)
 SELECT id, ?, embedder_id FROM memory_vectors WHERE id = ? AND text_hash = ? AND vector IS NULL
+"""
+_UNINDEX = "DELETE FROM memories_vec WHERE rowid IN (SELECT id FROM memory_vectors WHERE memory_id = ?)"
+_OVERWRITE = """
+UPDATE memories_vec SET embedding = zeroblob(1536) WHERE rowid IN (SELECT id FROM memory_vectors WHERE memory_id = ? AND vector IS NOT NULL)
 """
 
 
@@ -57,7 +62,12 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 yield Statement("UPDATE memory_vectors SET vector = ? WHERE id = ? AND text_hash = ?", key)
         case MemoryEvolved(memory_id=memory_id) | MemoryEdited(memory_id=memory_id):
             # The vectors are of what it said before; those of what it says now are an event of their own.
-            yield Statement("DELETE FROM memories_vec WHERE rowid IN (SELECT id FROM memory_vectors WHERE memory_id = ?)", (memory_id,))
+            yield Statement(_UNINDEX, (memory_id,))
+            yield Statement("DELETE FROM memory_vectors WHERE memory_id = ?", (memory_id,))
+        case MemoryErased(memory_id=memory_id):
+            # The index keeps the bytes of a vector that is deleted, so they are overwritten before.
+            yield Statement(_OVERWRITE, (memory_id,))
+            yield Statement(_UNINDEX, (memory_id,))
             yield Statement("DELETE FROM memory_vectors WHERE memory_id = ?", (memory_id,))
         case _:
             pass

@@ -31,6 +31,7 @@ from omegad.events.memory import (
     MemoryDeleted,
     MemoryEdited,
     MemoryEmbedded,
+    MemoryErased,
     MemoryEvolved,
     MemoryExpired,
     MemoryLinked,
@@ -334,6 +335,10 @@ def message_delivered(*message_ids: str, intents_of: tuple[str, ...] = ()) -> Me
 def intent_announced(text: str = "split the ledger", *paths: str, **changes: Any) -> IntentAnnounced:
     known: dict[str, Any] = {"paths": paths or ("src/ledger/*.py",), "expires_at": START_US + 3_600_000_000}
     return IntentAnnounced(text=text, **known | changes)
+
+
+def memory_erased(memory_id: str = "mem-1", reason: str | None = None) -> MemoryErased:
+    return MemoryErased(memory_id=memory_id, reason=reason)
 
 
 def erased(*positions: Position, reason: str = "asked for") -> PayloadErased:

@@ -32,6 +32,7 @@ from tests.builders import (
     files_claimed,
     intent_announced,
     linked,
+    memory_erased,
     message_delivered,
     message_posted,
     promoted,
@@ -248,6 +249,9 @@ class History:
         how = ("asked", "unguarded", "warned", "shell")[one % 4]
         self.events.append(claims_contested(f"{one}.py", how=how, holder="session-1" if other % 2 else "session-2", tool_use_id=f"use-{other}"))
 
+    def _erase_memory(self, one: int, _other: int) -> None:
+        self.events.append(memory_erased(self._any(one)))
+
     def _erase(self, one: int, _other: int) -> None:
         self.events.append(erased(one + 1))
 
@@ -257,7 +261,7 @@ _KINDS: tuple[Callable[[History, int, int], None], ...] = (
     *(History._delete, History._expire, History._restore, History._rate, History._promote, History._link, History._unlink),
     *(History._query, History._call, History._skill, History._erase, History._claim, History._release, History._report),
     *(History._state, History._weigh, History._weigh, History._retract, History._revise, History._predict, History._resolve),
-    *(History._task, History._work, History._say, History._end),
+    *(History._task, History._work, History._say, History._end, History._erase_memory),
 )
 
 STEPS = st.lists(st.tuples(st.integers(0, len(_KINDS) - 1), st.integers(0, 9), st.integers(0, 9)), max_size=40)

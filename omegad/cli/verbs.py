@@ -123,6 +123,7 @@ MEMORY = (
         ),
     ),
     Verb("memory delete", "sentences.say", "memory.delete"),
+    Verb("memory erase", "erasing.erase", "memory.erase", options=(Option("yes", "erase without asking", "flag"),)),
     Verb("memory restore", "sentences.say", "memory.restore"),
     Verb(
         "memory supersede",

@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +71,13 @@ class RecentVectors:
         """Note a memory that is being stored; whether it was is for the decision state to say."""
         with self._lock:
             self._entries.append((memory_id, project, vector))
+
+    def forget(self, memory_ids: Collection[str]) -> None:
+        """Let go of memories."""
+        with self._lock:
+            kept = [entry for entry in self._entries if entry[0] not in memory_ids]
+            self._entries.clear()
+            self._entries.extend(kept)
 
     def near(self, project: str | None, vector: bytes) -> Sequence[str]:
         """Return the ids of those of the project that are near enough to be related."""

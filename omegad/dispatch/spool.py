@@ -1,6 +1,6 @@
 """What hooks left while no daemon answered: taken in by the order in which it happened, each once."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import structlog
 
 from omegad.errors import Invalid, Overloaded, ShuttingDown, Unavailable
 from omegad.hooks import DispatchHook
+from omegad.storage.wiping import holds
 
 LOOK_EVERY_S = 1.0
 FILE_BYTES_MAX = 16 * 1024 * 1024
@@ -68,6 +69,13 @@ class Spool:
             if self.trouble is None:
                 _log.warning("spool.waits", error=repr(error))
             self.trouble = str(error)
+
+    def remove_aside(self, pieces: Sequence[bytes]) -> None:
+        """Remove what was set aside and has one of *pieces* in it."""
+        aside = self._folder / ASIDE
+        for path in aside.iterdir() if aside.is_dir() else ():
+            if holds(path, pieces):
+                path.unlink()
 
     def _names(self) -> list[str]:
         """Return the files that are whole, in the order in which they happened, which their names begin with."""

@@ -199,7 +199,6 @@ async def _open(path: Path) -> Database:
 
 
 def _prepare(connection: Connection) -> None:
-    connection.execute("PRAGMA secure_delete=ON")
     with writing(connection):
         connection.execute(SCHEMA)
 

@@ -14,6 +14,7 @@ from omegad.events.memory import (
     MemoryDeleted,
     MemoryEdited,
     MemoryEmbedded,
+    MemoryErased,
     MemoryEvolved,
     MemoryExpired,
     MemoryLinked,
@@ -65,6 +66,7 @@ AnyEvent = (
     | MemoryContradicted
     | MemorySuperseded
     | MemoryDeleted
+    | MemoryErased
     | MemoryExpired
     | MemoryRestored
     | MemoryRated

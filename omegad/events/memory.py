@@ -151,6 +151,13 @@ class MemoryRestored(Event, frozen=True, kw_only=True, tag="memory.restored@1"):
     is_permanent: bool = False
 
 
+class MemoryErased(Event, frozen=True, kw_only=True, tag="memory.erased@1"):
+    """A memory was removed for good, with every wording that it ever had; the payloads that held them are erased by `payload.erased`."""
+
+    memory_id: str
+    reason: FreeText | None = None
+
+
 class MemoryExpired(Event, frozen=True, kw_only=True, tag="memory.expired@1"):
     """A memory's time to live was over at `expired_at`, in microseconds since 1970. Searches have hidden it since then."""
 

@@ -10,10 +10,10 @@ import msgspec
 
 from omegad.clock import Clock, next_hlc, uuid7
 from omegad.errors import Invalid, OmegadError
-from omegad.log import chain
+from omegad.log import chain, erasure
 from omegad.log.codec import tag_of
 from omegad.log.decision import Decision, Outcome, Proposal
-from omegad.log.erasure import PayloadErased
+from omegad.log.erasure import Erasure, PayloadErased
 from omegad.log.event import NewEvent, Position, RecordedEvent
 from omegad.log.requests import Requests
 from omegad.log.vocabulary import Vocabulary
@@ -44,6 +44,8 @@ class Committed(msgspec.Struct, frozen=True):
     events: list[tuple[RecordedEvent, int]]
     """Each with the size of its payload, in bytes as stored."""
     head: Head
+    is_state_stale: bool = False
+    """Whether the inline projections have to be made anew, since they show what was erased."""
 
 
 def load_head(connection: Connection) -> Head:
@@ -71,7 +73,7 @@ class Appender:
             append = _Append(self, connection, head)
             outcomes = [append.settle(proposal) for proposal in proposals]
             append.write_rows()
-        return Committed(outcomes, append.events, append.head)
+        return Committed(outcomes, append.events, append.head, is_state_stale=append.is_state_stale)
 
 
 class _Append:
@@ -89,6 +91,7 @@ class _Append:
         self._payloads: list[tuple[object, ...]] = []
         self.head = head
         self.events: list[tuple[RecordedEvent, int]] = []
+        self.is_state_stale = False
 
     def settle(self, proposal: Proposal) -> Outcome | Exception:
         outcome = self._decided(proposal)
@@ -118,6 +121,8 @@ class _Append:
         first = self.head.position + 1
         for new, body in bodies:
             self._add(proposal, new, body, now_us)
+        if decision.erasure:
+            self._erase(decision.erasure)
         answer = decision.answer
         if bodies and getattr(answer, "position", None) == 0:
             answer = msgspec.structs.replace(answer, position=self.head.position)
@@ -147,6 +152,13 @@ class _Append:
             self._connection.executemany(_INSERT_ERASURE, [(erased,) for erased in new.event.positions])
         self.head = Head(position, link, recorded_at, hlc)
         self.events.append((recorded, len(body)))
+
+    def _erase(self, erased: Erasure) -> None:
+        """Put what remains in place of payloads, and what that says in place of what the inline projections show."""
+        erasure.replace(self._connection, erased.remnants)
+        erasure.clean_answers(self._connection, erased)
+        if not self._vocabulary.inline.retouch(self._connection, [(one.before, one.after) for one in erased.remnants]):
+            self.is_state_stale = True
 
     def _encoded(self, new: NewEvent) -> tuple[NewEvent, bytes]:
         new = self._vocabulary.sanitise(new)

@@ -5,17 +5,20 @@ from typing import Any
 
 import msgspec
 
+from omegad.log.erasure import Erasure
 from omegad.log.event import NewEvent, Position
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """Events to append, all or none, and the answer to the one who asked.
 
-    An answer whose `position` is 0 is given the position of the last of the events.
+    An answer whose `position` is 0 is given the position of the last of the events. With an `erasure`, the last of them is the `payload.erased`
+    that names what is erased in the same transaction.
     """
 
     events: tuple[NewEvent, ...] = ()
     answer: msgspec.Struct
+    erasure: Erasure | None = None
 
 
 Decide = Callable[[Any, int], Decision]

@@ -1,10 +1,114 @@
-"""What was taken out of the log for good."""
+"""What was taken out of the log for good: a payload is replaced by what remains of it, or by nothing, and an event says so.
 
-from omegad.log.event import Event, FreeText, Position
+The hash of what remains stands in that event, so the chain covers it, and it verifies in place of what the payload's own event was hashed with.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from omegad.log import chain
+from omegad.log.codec import Codec
+from omegad.log.event import Event, FreeText, Position, RecordedEvent
+from omegad.storage.driver import Connection
+
+CURSOR = "erasing"
+"""The cursor that is moved to `UNDER_WAY` with an erasure, and to `DONE` when its bytes are in no file of the home."""
+UNDER_WAY, DONE = 1, 0
+
+Signs = tuple[tuple[str, ...], ...]
+
+_NAME = "INSERT OR IGNORE INTO erasures VALUES (?)"
+_WIPE = "DELETE FROM payloads WHERE position = ?"
+_LEAVE = "INSERT INTO payloads VALUES (?, ?, ?)"
 
 
 class PayloadErased(Event, frozen=True, kw_only=True, tag="payload.erased@1"):
-    """The payloads at these positions were removed; their hashes stay in the chain."""
+    """The payloads at these positions were removed; their hashes stay in the chain.
+
+    `remains` has, for each of them, the hash (hex) of what stands in its place from then on, '' where nothing does; empty for nothing at all.
+    """
 
     positions: tuple[Position, ...]
     reason: FreeText
+    remains: tuple[str, ...] = ()
+
+
+class Remnant(msgspec.Struct, frozen=True):
+    """What is to stand in place of a payload: its salt and body, None where nothing is; and the event before and after, None where unreadable."""
+
+    position: Position
+    salt: bytes
+    body: bytes | None
+    before: RecordedEvent
+    after: RecordedEvent | None
+
+    @property
+    def hash(self) -> str:
+        """Its hash as `PayloadErased.remains` has it."""
+        return "" if self.body is None else chain.payload_hash(self.salt, self.body).hex()
+
+
+class Erasure(msgspec.Struct, frozen=True):
+    """What is taken out of the log: of payloads, and of the answers that were given.
+
+    What is to be taken out has all words of one group of `signs` in it, as JSON has it; without any group everything is looked at. `clean` takes
+    it out of decoded JSON.
+    """
+
+    remnants: tuple[Remnant, ...]
+    signs: Signs
+    clean: Callable[[object], object]
+
+
+def remnant(recorded: RecordedEvent, event: Event | None, codec: Codec) -> Remnant:
+    """Return what remains of *recorded*: *event*, or nothing where that is None."""
+    body, after = (None, None) if event is None else (codec.encode(event), msgspec.structs.replace(recorded, event=event))
+    return Remnant(recorded.position, secrets.token_bytes(chain.SALT_BYTES), body, recorded, after)
+
+
+def erased_event(remnants: Sequence[Remnant], reason: str) -> PayloadErased:
+    """Return the event that says that payloads were replaced by these."""
+    return PayloadErased(positions=tuple(one.position for one in remnants), reason=reason, remains=tuple(one.hash for one in remnants))
+
+
+def replace(connection: Connection, remnants: Iterable[Remnant]) -> None:
+    """Put what remains in place of the payloads, in the transaction that is open; the event that names them is part of it."""
+    for one in remnants:
+        connection.execute(_NAME, (one.position,))
+        connection.execute(_WIPE, (one.position,))
+        if one.body is not None:
+            connection.execute(_LEAVE, (one.position, one.salt, one.body.decode()))
+
+
+def clean_answers(connection: Connection, erasure: Erasure) -> None:
+    """Take out of the answers that were given to requests what is erased, in the transaction that is open."""
+    sql = f"SELECT client, request_id, answer FROM requests WHERE {_has('answer', erasure.signs)}"
+    for client, request_id, answer in connection.execute(sql, sum(erasure.signs, ())).fetchall():
+        clean = msgspec.json.encode(erasure.clean(msgspec.json.decode(answer))).decode()
+        if clean != answer:
+            connection.execute("UPDATE requests SET answer = ? WHERE client = ? AND request_id = ?", (clean, client, request_id))
+
+
+def candidates(connection: Connection, signs: Signs, after: Position) -> list[Position]:
+    """Return the positions after *after* of the payloads in whose JSON all words of one group of *signs* stand; of all where there is none."""
+    sql = f"SELECT position FROM payloads WHERE ({_has('body', signs)}) AND position > ? ORDER BY position"
+    return [position for (position,) in connection.execute(sql, (*sum(signs, ()), after))]
+
+
+def stands_for(named: dict[Position, tuple[Position, str]], position: Position, body_hash: bytes | None) -> bool:
+    """Say whether a later event, as *named* has them by position, says that this is what remains of the payload at *position*."""
+    at, remains = named.get(position, (0, ""))
+    return at > position and remains == ("" if body_hash is None else body_hash.hex())
+
+
+def named_by(at: Position, event: PayloadErased) -> dict[Position, tuple[Position, str]]:
+    """Return, by position, where the event stands that names it, and the hash of what remains."""
+    hashes: Sequence[Any] = event.remains or [""] * len(event.positions)
+    return {position: (at, remains) for position, remains in zip(event.positions, hashes, strict=False)}
+
+
+def _has(column: str, signs: Signs) -> str:
+    return " OR ".join(f"({' AND '.join([f'instr({column}, ?)'] * len(group))})" for group in signs) or "1"

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 import structlog
@@ -28,6 +29,7 @@ from omegad.log.reading import LogReader
 from omegad.log.tail import Tail
 from omegad.log.verifying import ChainCheck, LogReport
 from omegad.log.vocabulary import Vocabulary
+from omegad.log.waiting import fail, tell_failure
 from omegad.storage import readers
 from omegad.storage.checkpointer import Checkpointer, checkpoint_quietly
 from omegad.storage.database import Database
@@ -40,6 +42,8 @@ TAIL_VERIFIED_AT_START = 200
 FOLLOW_CHUNK = 500
 CATCH_UP_WAIT_S = 10.0
 RETRY_S = 1.0
+
+T = TypeVar("T")
 
 _log = structlog.get_logger(__name__)
 
@@ -89,10 +93,14 @@ class EventLog(LogReader):
         """How many proposals wait to be appended."""
         return len(self._waiting)
 
+    async def on_writer(self, work: Callable[[Connection], T]) -> T:
+        """Do *work* between two commits, on the thread and the connection that write."""
+        return await self._writer.run(work)
+
     async def writer_answers(self) -> None:
         """Return when the thread that writes has come to it, or is gone: one that hangs in the disk never does."""
         with suppress(Unavailable):
-            await self._writer.run(lambda _: None)
+            await self.on_writer(lambda _: None)
 
     def bytes_on_disk(self) -> int:
         """Size of the log and its write-ahead log."""
@@ -102,8 +110,7 @@ class EventLog(LogReader):
         """Decide *proposal* and append its events; return when they are on the disk.
 
         Raises what the decision raises; `Overloaded` when too many wait; a storage error when nothing could be written; `Unavailable`
-        when the inline projections stay behind for 10 s. A caller that is cancelled stops waiting; a proposal that waits to be decided is
-        settled all the same.
+        when the inline projections stay behind for 10 s. The proposal of a caller that is cancelled is settled all the same.
         """
         while self._catching_up:
             await self._catching_up.wait(self.head, self._catch_up_wait_s)
@@ -116,7 +123,7 @@ class EventLog(LogReader):
 
         Nobody waits for it, so it shares a commit and a step of the views with whatever comes meanwhile. Raises `Overloaded`, `ShuttingDown`.
         """
-        self._enqueue(proposal).add_done_callback(_log_failure)
+        self._enqueue(proposal).add_done_callback(tell_failure)
         if self._later is None:
             self._later = asyncio.get_running_loop().call_later(LATER_S, self._begin)
 
@@ -156,7 +163,7 @@ class EventLog(LogReader):
         await self._drained.wait()
 
     async def refold(self) -> None:
-        """Make every inline projection anew from the log; return when they are in step. Appends wait, and `state_position` says how far it is.
+        """Make every inline projection anew from the log; return when they are in step. Appends wait meanwhile.
 
         Raises `ProjectionFailed`, `ShuttingDown` or a storage error.
         """
@@ -249,7 +256,7 @@ class EventLog(LogReader):
         self._advance(committed)
         for (_, answered), outcome in zip(batch, committed.outcomes, strict=True):
             if isinstance(outcome, Exception):
-                _fail(answered, outcome)
+                fail(answered, outcome)
             elif not answered.done():
                 answered.set_result(outcome)
         batch.clear()
@@ -262,7 +269,7 @@ class EventLog(LogReader):
                 await self._commit([one])
             return
         for _, answered in batch:
-            _fail(answered, error)
+            fail(answered, error)
         if isinstance(error, Unavailable):
             await self._note_trouble(error)
 
@@ -279,6 +286,8 @@ class EventLog(LogReader):
         self._tail.extend(committed.events)
         if any(isinstance(recorded.event, PayloadErased) for recorded, _ in committed.events):
             self._tail.clear()  # it may hold what they name
+        if committed.is_state_stale:
+            self._catching_up = CatchingUp(0, anew=True)
         if has_grown:
             self._grown.set()
             self._grown = asyncio.Event()
@@ -294,7 +303,8 @@ class EventLog(LogReader):
     async def _prepare(self) -> None:
         origin, behind = await self._writer.run(lambda connection: schema.create(connection, self._clock, self._vocabulary.inline))
         self._appender = Appender(self._vocabulary, origin, self._clock)
-        self._catching_up = None if behind is None else CatchingUp(behind)
+        behind, is_stale = (0, True) if await self.is_erasing() else (behind, False)
+        self._catching_up = None if behind is None else CatchingUp(behind, anew=is_stale)
         self._head = await self._writer.run(appending.load_head)
         await self._verify_tail()
 
@@ -316,7 +326,7 @@ class EventLog(LogReader):
 
     def _fail_waiting(self, error: Exception) -> None:
         while self._waiting:
-            _fail(self._waiting.popleft()[1], error)
+            fail(self._waiting.popleft()[1], error)
 
 
 @asynccontextmanager
@@ -338,13 +348,3 @@ async def opened(
             yield log
         finally:
             await log._close()  # noqa: SLF001
-
-
-def _log_failure(answered: asyncio.Future[Outcome]) -> None:
-    if not answered.cancelled() and (error := answered.exception()):
-        _log.warning("log.not_appended", error=repr(error))
-
-
-def _fail(answered: asyncio.Future[Outcome], error: Exception) -> None:
-    if not answered.done():
-        answered.set_exception(error)

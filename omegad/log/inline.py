@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from omegad.errors import OmegadError, Unavailable
-from omegad.log import reading
+from omegad.log import reading, retouching
 from omegad.log.codec import Codec
 from omegad.log.event import Event, Position, RecordedEvent
 from omegad.storage.database import translated
@@ -95,6 +95,15 @@ class Inline:
     def show(self, connection: Connection, recorded: RecordedEvent) -> None:
         """Show an event to every projection; raises `ProjectionFailed`, and storage errors."""
         self._show(connection, recorded, self._projections)
+
+    def retouch(self, connection: Connection, erased: retouching.Pairs) -> bool:
+        """Change the rows that show events, in the transaction that is open, to what they would be had each been the second of its pair.
+
+        Return whether that could be done; else they have to be made anew.
+        """
+        tables = {name: msgspec.json.decode(made, type=list[str]) for name, made in connection.execute("SELECT name, tables FROM inline_projections")}
+        kept = [name for name in self._projections if name in tables]
+        return not erased or all(retouching.retouch(connection, tables[name], self._projections[name], erased) for name in kept)
 
     def digests(self, connection: Connection) -> dict[str, Digest]:
         """Return what each projection says that is in step with the log."""

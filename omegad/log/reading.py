@@ -12,6 +12,7 @@ from omegad.errors import LogBroken, StorageCorrupt, StorageFailed
 from omegad.log import chain
 from omegad.log.codec import Codec
 from omegad.log.decision import Cursor
+from omegad.log.erasure import CURSOR, UNDER_WAY, Signs, candidates
 from omegad.log.event import Position, RecordedEvent
 from omegad.storage import readers
 from omegad.storage.driver import Connection, sqlite
@@ -94,6 +95,12 @@ def erased(connection: Connection, through: Position) -> int:
     return found
 
 
+def tagged(connection: Connection, tags: Sequence[str], after: Position) -> list[Position]:
+    """Return the positions after *after* of the events with one of *tags*."""
+    sql = f"SELECT position FROM events WHERE position > ? AND tag IN ({', '.join('?' * len(tags))}) ORDER BY position"
+    return [position for (position,) in connection.execute(sql, (after, *tags))]
+
+
 def check_format(connection: Connection) -> None:
     """Raise `LogBroken` where a newer version has written the file."""
     found = connection.execute("SELECT format FROM identity").fetchone()[0]
@@ -158,9 +165,22 @@ class LogReader:
         """Return how many payloads up to a position are erased."""
         return await self._readers.read(lambda connection: erased(connection, through))
 
+    async def tagged(self, tags: Sequence[str], after: Position) -> list[Position]:
+        """Return the positions after *after* of the events with one of *tags*."""
+        return await self._readers.read(lambda connection: tagged(connection, tags, after))
+
     async def cursors(self) -> dict[str, Cursor]:
         """Return, by name, how far those have come who act on events; a cursor moves with `Proposal.cursor`."""
         return await self._readers.read(cursors)
+
+    async def is_erasing(self) -> bool:
+        """Say whether what an erasure removed may be in some file of the home still."""
+        cursor = (await self.cursors()).get(CURSOR)
+        return cursor is not None and cursor.position == UNDER_WAY
+
+    async def erasable(self, signs: Signs, after: Position) -> list[Position]:
+        """Return, after a position, those of the payloads that `erasure.candidates` finds."""
+        return await self._read(lambda connection: candidates(connection, signs, after), f"after position {after}")
 
     async def _read(self, work: Callable[[Connection], T], place: str) -> T:
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from omegad.errors import StorageCorrupt
-from omegad.log import chain, inline, reading
+from omegad.log import chain, erasure, inline, reading
 from omegad.log.codec import tag_of
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Position
@@ -23,7 +23,7 @@ from omegad.storage.transaction import writing
 VERIFY_CHUNK = 5_000
 PROBLEMS_MAX = 20
 
-_ERASURES = "SELECT e.position, p.body FROM events AS e JOIN payloads AS p USING (position) WHERE e.tag = ? AND e.position > ?"
+_ERASURES = "SELECT e.position, p.body FROM events AS e JOIN payloads AS p USING (position) WHERE e.tag = ? AND e.position > ? ORDER BY e.position"
 
 _ERASED = tag_of(PayloadErased)
 _decode = msgspec.json.Decoder(PayloadErased).decode
@@ -47,18 +47,18 @@ class Erasures:
 
     def __init__(self) -> None:
         """Know of none yet."""
-        self._named: dict[Position, Position] = {}
+        self._named: dict[Position, tuple[Position, str]] = {}
         self._searched_to: Position = 0
 
-    def excuse(self, connection: Connection, position: Position) -> bool:
-        """Say whether a later event says that the payload at *position* was erased."""
-        if position not in self._named:
+    def excuse(self, connection: Connection, position: Position, found: bytes | None) -> bool:
+        """Say whether a later event says that the payload at *position* was erased, and that what hashes to *found*, or nothing, is left of it."""
+        if not erasure.stands_for(self._named, position, found):
             self._search(connection)
-        return self._named.get(position, 0) > position
+        return erasure.stands_for(self._named, position, found)
 
     def _search(self, connection: Connection) -> None:
         for at, body in connection.execute(_ERASURES, (_ERASED, self._searched_to)):
-            self._named |= {position: at for position in _decode(body).positions}  # noqa: C420  fromkeys loses the type
+            self._named |= erasure.named_by(at, _decode(body))
         self._searched_to = connection.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0]
 
 
@@ -75,8 +75,7 @@ class ChainCheck:
         link, position = bytes.fromhex(self.report.head_hash), self.report.events
         good: list[RawEvent] = []
         for row in reading.raw(connection, position, limit) if self.report.ok else ():
-            is_missing = row.body is None and not self._erasures.excuse(connection, position + 1)
-            found = None if is_missing else _link(link, row)
+            found = _link(link, row) if self._is_whole(connection, row, position + 1) else None
             if found is None or row.envelope[0] != position + 1 or found != row.chain:
                 self.report = LogReport(ok=False, events=position, head_hash=link.hex(), first_bad=position + 1)
                 return good
@@ -84,6 +83,14 @@ class ChainCheck:
             good.append(row)
         self.report = msgspec.structs.replace(self.report, events=position, head_hash=link.hex())
         return good
+
+    def _is_whole(self, connection: Connection, row: RawEvent, position: Position) -> bool:
+        """Say whether the payload is what its event was hashed with, or what an erasure left of it."""
+        try:
+            found = None if row.body is None else chain.payload_hash(row.salt or b"", row.body)
+        except TypeError:
+            return False  # a salt of a kind that the log never writes
+        return (found is not None and found == row.envelope[13]) or self._erasures.excuse(connection, position, found)
 
 
 async def verify(path: Path, vocabulary: Vocabulary, progress: Callable[[int, int], None]) -> LogReport:
@@ -143,10 +150,7 @@ def _damages(connection: Connection) -> list[str]:
 
 
 def _link(previous: bytes, row: RawEvent) -> bytes | None:
-    payload_hash = row.envelope[13]
     try:
-        if row.body is not None and chain.payload_hash(row.salt or b"", row.body) != payload_hash:
-            return None
         return chain.link(previous, row.envelope)
     except (UnicodeEncodeError, TypeError, AttributeError, OverflowError):
         return None  # a value of a kind that the log never writes

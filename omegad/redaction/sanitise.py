@@ -28,7 +28,7 @@ StructT = typing.TypeVar("StructT", bound=msgspec.Struct)
 def sanitise(event: StructT) -> StructT:
     """Return *event* with the secrets in its free text and the credentials in its names replaced; itself where there are none."""
     changes = _clean_names(event)
-    for name in _searched_fields(type(event)):
+    for name in searched_fields(type(event)):
         value = getattr(event, name)
         clean = _sanitised(value)
         if clean is not value:
@@ -83,7 +83,8 @@ def _named_fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
 
 
 @cache
-def _searched_fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+def searched_fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """Return the names of the fields in which free text can stand."""
     hints = typing.get_type_hints(kind, include_extras=True)
     return tuple(name for name in kind.__struct_fields__ if _is_searched(hints[name]))
 
@@ -92,7 +93,7 @@ def _is_searched(hint: object) -> bool:
     for part in (hint, *typing.get_args(hint)):
         if any(isinstance(meta, msgspec.Meta) and meta.extra and meta.extra.get("free_text") for meta in getattr(part, "__metadata__", ())):
             return True
-        if isinstance(part, type) and issubclass(part, msgspec.Struct) and not issubclass(part, Event) and _searched_fields(part):
+        if isinstance(part, type) and issubclass(part, msgspec.Struct) and not issubclass(part, Event) and searched_fields(part):
             return True
         if part is not hint and _is_searched(part):
             return True

@@ -10,6 +10,7 @@ from omegad.events.memory import (
     MemoryDeleted,
     MemoryEdited,
     MemoryEmbedded,
+    MemoryErased,
     MemoryEvolved,
     MemoryExpired,
     MemoryPromoted,
@@ -42,6 +43,7 @@ EVENTS = (
     MemoryDeleted,
     MemoryExpired,
     MemoryRestored,
+    MemoryErased,
 )
 SCHEMA = """
 CREATE TABLE state_memories (
@@ -70,6 +72,7 @@ CREATE TABLE state_embeddings (
 ) STRICT, WITHOUT ROWID;
 """
 CANONICAL = ("SELECT * FROM state_memories ORDER BY memory_id", "SELECT * FROM state_embeddings ORDER BY memory_id, embedder_id")
+ERASED_BY = (MemoryErased,)
 REPLACES = ("memory_guards", "embedding_guards")
 """The tables in which earlier versions kept this, to be removed."""
 
@@ -113,6 +116,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_STATE, ("deleted", position, memory_id))
         case MemoryExpired(memory_id=memory_id):
             yield Statement(_STATE, ("expired", position, memory_id))
+        case MemoryErased(memory_id=memory_id):
+            yield Statement("DELETE FROM state_memories WHERE memory_id = ?", (memory_id,))
+            yield Statement(_UNEMBEDDED, (memory_id,))
         case MemoryRestored(memory_id=memory_id, is_permanent=is_permanent):
             yield Statement(_RESTORED, (position, is_permanent, memory_id))
         case _:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from omegad.events.memory import MemoryStored
+from omegad.events.memory import MemoryErased, MemoryStored
 from omegad.events.task import (
     TaskCancelled,
     TaskClaimed,
@@ -24,6 +24,7 @@ VERSION = 1
 EVENTS = (
     *(TaskCreated, TaskClaimed, TaskProgressed, TaskCompleted, TaskFailed, TaskCancelled, TaskReopened, TaskDependencyChanged),
     MemoryStored,
+    MemoryErased,
 )
 STATES = ("checkpoint", "handoff")
 """The types of memories that say where a session stands."""
@@ -86,6 +87,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case MemoryStored(memory_id=memory_id, event_type=event_type):
             if event_type in STATES and recorded.session_id:
                 yield Statement(_CHECKPOINT, (recorded.session_id, memory_id))
+        case MemoryErased(memory_id=memory_id):
+            yield Statement("DELETE FROM state_checkpoints WHERE memory_id = ?", (memory_id,))
         case TaskCompleted() | TaskFailed() | TaskCancelled() | TaskReopened() as settled:
             yield Statement(_STATUS, (_SETTLED[type(settled)], position, settled.task_id))
         case _:

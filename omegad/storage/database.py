@@ -58,6 +58,7 @@ def open_writer(path: Path, *, durable: bool) -> Connection:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL" if durable else "PRAGMA synchronous=NORMAL")
     connection.execute("PRAGMA journal_size_limit=67108864")
+    connection.execute("PRAGMA secure_delete=ON")
     connection.execute("PRAGMA foreign_keys=ON")
     if sys.platform == "darwin" and durable:
         connection.execute("PRAGMA fullfsync=ON")

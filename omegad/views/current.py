@@ -44,7 +44,7 @@ class Views:
         self._lookup = lookup
         self._reader_count = reader_count
         self._serving = anyio.CancelScope()
-        self._proving = anyio.Lock()
+        self.proving = anyio.Lock()
         self._is_damaged = False
         self._latest: Path | None = None
         self._building: set[str] = set()
@@ -191,7 +191,7 @@ class Views:
             raise Refused("a rebuild is running already", hint="wait for it to end; `omegad status` shows it")
         self._building, self._built = {*names, *self._outdated()}, (0, self._log.head)
         try:
-            async with self._proving:
+            async with self.proving:
                 return await self._rebuild_beside(progress, is_failed_accepted=is_failed_accepted)
         finally:
             self._building = set()
@@ -200,7 +200,7 @@ class Views:
         """Replay the log into a scratch file and compare the projections named (all, when none is) with it."""
         self._check_names(names)
         chosen, scratch = self._named(names), self._home / "views-verify.tmp"
-        async with self._proving:
+        async with self.proving:
             self._check_served([projection.NAME for projection in chosen])
             return await replay.compare(self._log, self.driver.generation, chosen, self._lookup, scratch=scratch, progress=progress)
 

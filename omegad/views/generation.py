@@ -139,6 +139,13 @@ def remove_others(home: Path, keep: Path) -> None:
             remove(path)
 
 
+def remove_all(home: Path) -> None:
+    """Remove every file of views, and what is left of a check of them: they are made of the log again."""
+    for path in (*files(home), *home.glob("views-verify.tmp")):
+        remove(path)
+    (home / POINTER).unlink(missing_ok=True)
+
+
 def remove(path: Path) -> None:
     """Remove a database file and what belongs to it. Raises `StorageFailed` where something else has its name."""
     with _translated():

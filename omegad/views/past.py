@@ -16,10 +16,12 @@ import anyio
 import structlog
 
 from omegad.errors import OmegadError, Stale, StorageFailed, StorageFull, ViewFailed
-from omegad.log.event import Position
+from omegad.log.codec import tag_of
+from omegad.log.event import Position, RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.projection import Projection
 from omegad.storage.driver import Connection
+from omegad.storage.transaction import writing
 from omegad.views import generation
 from omegad.views.applying import Lookup
 from omegad.views.driver import CATCH_UP_EVENTS, Driver
@@ -107,6 +109,12 @@ class PastViews:
             except OmegadError as error:
                 _log.warning("asof.not_tidied", error=str(error))
 
+    async def forget(self) -> None:
+        """Remove what shows what was erased since, as soon as nobody reads it."""
+        async with self._making:
+            while (erased := await self._tidy()) and any(one.erased != erased for one in self._kept):  # noqa: ASYNC110
+                await anyio.sleep(0.01)  # nothing tells of the end of a read
+
     async def _held(self, position: Position) -> PastFile:
         try:
             with anyio.CancelScope(shield=True):  # a step goes on in its thread, whoever is cancelled
@@ -171,8 +179,17 @@ class PastViews:
             if time.monotonic() > until:
                 break
         if not one.is_whole and one.position == position:
+            await self._take_out_erased(one, position)
             await one.generation.writer.run(partial(_finish, projections=() if one.is_indexed else self._projections))
             one.is_whole = one.is_indexed = True
+
+    async def _take_out_erased(self, one: PastFile, position: Position) -> None:
+        """Show the projections that know them the erasures since: what was erased is not shown as of an earlier moment either."""
+        kinds = {kind for projection in self._projections for kind in getattr(projection, "ERASED_BY", ())}
+        if not one.erased or not (since := await self._log.tagged([tag_of(kind) for kind in kinds], position)):
+            return
+        erasures = await self._log.read_at(since)
+        await one.generation.writer.run(partial(_show_erasures, erasures=erasures, projections=self._projections))
 
     async def _tidy(self) -> int:
         """Remove what shows what was erased since, and what nobody asks for; return how many payloads of the log are erased."""
@@ -224,6 +241,15 @@ def _finish(connection: Connection, projections: Sequence[Projection]) -> None:
     generation.make_indexes(connection, projections)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.execute(f"PRAGMA cache_size=-{generation.LIVE_CACHE_KIB}")
+
+
+def _show_erasures(connection: Connection, erasures: Sequence[RecordedEvent], projections: Sequence[Projection]) -> None:
+    with writing(connection):
+        for projection in projections:
+            for recorded in erasures:
+                if isinstance(recorded.event, getattr(projection, "ERASED_BY", ())):
+                    for sql, values in projection.project(recorded):
+                        connection.execute(sql, values)
 
 
 def _nobody(_done: Position, _total: Position) -> None:

@@ -125,7 +125,22 @@ def test_what_the_daemon_refuses_is_explained(served: Command, arguments: tuple[
     assert hint in refused.stderr
 
 
-ACTIONS = ("edit", "delete", "restore", "supersede", "rate", "promote", "link", "unlink", "similar", "traverse", "history", "lessons", "receipts")
+ACTIONS = (
+    "edit",
+    "delete",
+    "erase",
+    "restore",
+    "supersede",
+    "rate",
+    "promote",
+    "link",
+    "unlink",
+    "similar",
+    "traverse",
+    "history",
+    "lessons",
+    "receipts",
+)
 
 
 @pytest.mark.parametrize("words", [("timeline",), ("memory",), *(("memory", action) for action in ACTIONS)], ids=" ".join)
@@ -139,7 +154,7 @@ def test_what_can_be_done_with_memories_explains_itself(words: tuple[str, ...], 
 def test_what_writes_is_not_asked_twice() -> None:
     assert {name for name, method in arguments.methods().items() if method.get("writes")} == {
         name for name, method in SERVED.items() if isinstance(method, CommandMethod)
-    } | {"tools.call"}
+    } | {"memory.erase", "tools.call"}
 
 
 def test_a_memory_is_changed_judged_and_its_life_read_back(served: Command) -> None:

@@ -35,6 +35,7 @@ from tests.builders import (
     identity_changed,
     intent_announced,
     linked,
+    memory_erased,
     message_delivered,
     message_posted,
     profile_updated,
@@ -45,6 +46,7 @@ from tests.builders import (
     rated,
     recorded,
     related,
+    relations,
     repeated,
     restored,
     session_compacted,
@@ -131,7 +133,14 @@ LOG: tuple[Event, ...] = (
     intent_announced(),
     intent_announced("and the exporter", "src/export.py"),
 )
+GONE = (
+    stored("gone", "the door opens with 4711", related=relations(("a", 0.5)), tags=("door",)),
+    embedded("gone", "the door"),
+    linked("a", "gone"),
+    memory_erased("gone"),
+)
 ALONE: dict[str, tuple[Event, ...]] = {
+    **dict.fromkeys(("memories", "edges", "vectors", "fulltext"), GONE),
     "coord_claims": (
         files_claimed("a.py", "b.py", intent="faster"),
         branch_claimed(),
@@ -142,8 +151,17 @@ ALONE: dict[str, tuple[Event, ...]] = {
         claims_released(how="expired"),
         files_claimed("c.py"),
     ),
-    "reminders": (stored("e", "rotate the keys", event_type="reminder", referenced_at=1_767_225_600_000_000), surfaced("e", how="reminder")),
-    "coord_snapshots": (stored("e", "half of it is done", event_type="checkpoint"),),
+    "reminders": (
+        stored("e", "rotate the keys", event_type="reminder", referenced_at=1_767_225_600_000_000),
+        surfaced("e", how="reminder"),
+        stored("gone", "call 4711", event_type="reminder", referenced_at=1_767_225_600_000_000),
+        memory_erased("gone"),
+    ),
+    "coord_snapshots": (
+        stored("e", "half of it is done", event_type="checkpoint"),
+        stored("gone", "the door is open", event_type="checkpoint"),
+        memory_erased("gone"),
+    ),
 }
 """What only one view tells from the rest."""
 

@@ -29,6 +29,7 @@ PLAIN = {
     "memory.repeated@2": {"memory_id", "likeness"},
     "memory.related@1": {"memory_id", "related"},
     "memory.superseded@1": {"memory_id", "superseded_by"},
+    "memory.erased@1": {"memory_id"},
     "memory.deleted@1": {"memory_id"},
     "memory.evolved@1": {"memory_id", "content_key"},
     "memory.edited@1": {"memory_id", "content_key", "redacted"},
@@ -78,7 +79,7 @@ PLAIN = {
     "message.posted@1": {"message_id", "to_session", "to_project", "memory_id"},
     "message.delivered@1": {"message_ids", "intents_of"},
     "intent.announced@1": set(),
-    "payload.erased@1": set(),
+    "payload.erased@1": {"remains"},
 }
 
 

@@ -1,0 +1,66 @@
+"""The verb that removes a memory for good: it shows first what would go, and asks."""
+
+import sys
+from argparse import Namespace
+
+from omegad.cli.connection import Answer, ask
+from omegad.cli.parameters import parameters
+from omegad.cli.place import Place
+from omegad.cli.printing import cut, one_line, safe, warn, write_json, write_table
+
+WORDING_COLUMNS = 100
+COPIES_SHOWN = 50
+
+
+def erase(arguments: Namespace, place: Place) -> int:
+    """Show what would be erased, and erase it after a yes; with --dry-run only show it. Exit with status 1 where the answer is no."""
+    given = parameters(arguments) | {"dry_run": True}
+    would = ask(place, arguments.method, **given)
+    if arguments.dry_run or not arguments.yes:
+        if arguments.json:
+            write_json(would)
+        else:
+            _show(would)
+        if arguments.dry_run:
+            return 0
+        if not _is_wanted():
+            return 1
+    done = ask(place, arguments.method, **given | {"dry_run": False})
+    if arguments.json:
+        write_json(done)
+        return 0
+    print(f"erased {safe(done['memory_id'])} at position {done['position']}, with {done['copy_count']} payloads, in {done['took_ms']:.0f} ms")
+    _tell_left(done)
+    return 0
+
+
+def _show(would: Answer) -> None:
+    print(f"{safe(would['memory_id'])} would be removed for good, with all that it ever said:")
+    for wording in would["wordings"]:
+        print(f"  {safe(cut(one_line(wording), WORDING_COLUMNS))}")
+    if would["whole_values_only"]:
+        print(f"{would['whole_values_only']} of these are so short or common that only texts which say exactly that count as copies")
+    print(f"{would['copy_count']} events hold it; `omegad log --after N --limit 1` shows the one after position N:")
+    loses = {"text": "all its text", "copy": "the copy"}
+    rows = [(one["position"], one["tag"], one["session_id"] or "-", loses[one["loses"]]) for one in would["copies"][:COPIES_SHOWN]]
+    write_table(("POSITION", "EVENT", "SESSION", "LOSES"), rows)
+    if would["copy_count"] > COPIES_SHOWN:
+        print(f"and {would['copy_count'] - COPIES_SHOWN} more: --json tells them")
+    outcomes = {"erased": "says just that: it is erased, too", "edited": "holds it: it is edited", "history": "held it once: its history is changed"}
+    for other in would["memories"]:
+        print(f"memory {safe(other['memory_id'])} {outcomes[other['outcome']]}")
+    _tell_left(would)
+
+
+def _tell_left(answer: Answer) -> None:
+    for one in answer["left"]:
+        warn(f"STILL IN {safe(one['file'])}: {safe(one['hint'])}")
+
+
+def _is_wanted() -> bool:
+    """Ask on a terminal; elsewhere only --yes is a yes."""
+    if not (sys.stdin and sys.stdin.isatty()):
+        warn("nothing was erased: run it with --yes to erase this")
+        return False
+    print("Erase it? Nothing brings it back. [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,0 +1,79 @@
+"""Rows changed in place to what a projection would have made of an event whose payload says less than it did.
+
+What a projection binds as text stands in its tables as it was bound, so what it would bind otherwise is looked for there. Where that cannot
+be said of a statement, the projection has to be made anew.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from omegad.log.event import Event, RecordedEvent
+from omegad.storage.driver import Connection, sqlite
+
+CHARACTERS_MIN = 12
+"""Shorter texts may stand in a table for something else."""
+
+Pairs = Sequence[tuple[RecordedEvent, RecordedEvent | None]]
+"""Events as they were, each with what remains of it, None for nothing."""
+
+
+class Shown(Protocol):
+    """What is asked of a projection's module.
+
+    With `ERASED_BY` it takes what is erased out of its rows itself, as it shows these events.
+    """
+
+    @property
+    def EVENTS(self) -> tuple[type[Event], ...]: ...  # noqa: N802, D102  constants of a module
+    @property
+    def project(self) -> Callable[[RecordedEvent], Iterable[tuple[str, Sequence[Any]]]]: ...  # noqa: D102
+
+
+def retouch(connection: Connection, tables: Iterable[str], projection: Shown, erased: Pairs) -> bool:
+    """Change *tables*, those of *projection*, in the transaction that is open, to what they would be had each event been what remains of it.
+
+    Return whether that could be done; else nothing was changed, or some of it.
+    """
+    texts: dict[str, str | None] = {}
+    for before, after in erased:
+        if not isinstance(before.event, projection.EVENTS) or hasattr(projection, "ERASED_BY"):
+            continue
+        found = None if after is None else _changes(projection, before, after)
+        if found is None:
+            return False
+        texts |= found
+    return not texts or all(_change(connection, table, texts) for table in tables)
+
+
+def _changes(projection: Shown, before: RecordedEvent, after: RecordedEvent) -> dict[str, str | None] | None:
+    """Return the texts that are bound for an event, each with what is to be bound instead; None where that does not tell what to change."""
+    old, new = list(projection.project(before)), list(projection.project(after))
+    if [sql for sql, _ in old] != [sql for sql, _ in new]:
+        return None
+    found: dict[str, str | None] = {}
+    for (sql, was), (_, given) in zip(old, new, strict=True):
+        for one, other in zip(was, given, strict=True):
+            if one == other:
+                continue
+            is_whole = isinstance(one, str) and len(one) >= CHARACTERS_MIN and not (one[0] in "[{" and "json_each" in sql)
+            if not is_whole or not isinstance(other, str | None):
+                return None
+            found[one] = other
+    return found
+
+
+def _change(connection: Connection, table: str, texts: dict[str, str | None]) -> bool:
+    """Put the new texts in place of the old ones; say whether the table takes them."""
+    columns = [f'"{name}"' for _, name, kind, *_ in connection.execute(f'PRAGMA table_info("{table}")').fetchall() if kind == "TEXT"]
+    if not columns:
+        return True
+    connection.create_function("retouched", 1, lambda text: texts.get(text, text), deterministic=True)
+    changed = ", ".join(f"{column} = retouched({column})" for column in columns)
+    holds = " OR ".join(f"{column} IN (SELECT value FROM json_each(?1))" for column in columns)
+    try:
+        connection.execute(f'UPDATE "{table}" SET {changed} WHERE {holds}', (msgspec.json.encode(list(texts)).decode(),))
+    except sqlite.IntegrityError:  # a key that is taken, or one that cannot be empty
+        return False
+    return True

@@ -1,0 +1,68 @@
+"""The wish to have a memory removed for good, and what is told of it."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from omegad.log.event import Position
+from omegad.method import ServiceMethod
+from omegad.queries.query import Request
+
+COPIES_TOLD = 1_000
+
+
+class EraseMemory(Request, frozen=True, kw_only=True, tag="memory.erase"):
+    """Remove a memory for good: every wording it ever had, and verbatim copies of them in other events, from every file of the home."""
+
+    memory_id: Annotated[str, Meta(min_length=1, max_length=256, description="the memory's id")]
+    reason: Annotated[str, Meta(max_length=4_096, description="why; it stays in the log")] | None = None
+    dry_run: Annotated[bool, Meta(description="say what would be erased, and erase nothing")] = False
+
+
+class Copy(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that holds a copy, and what becomes of it: only the copy is taken out, or all its text."""
+
+    position: Position
+    tag: str
+    session_id: str | None
+    occurred_at: str
+    loses: Literal["copy", "text"]
+
+
+class Affected(msgspec.Struct, frozen=True, kw_only=True):
+    """Another memory that holds a copy: one that says the same is `erased`, another `edited`, with the copy taken out of what it says."""
+
+    memory_id: str
+    outcome: Literal["erased", "edited", "history"]
+
+
+class Left(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of the home that still holds it and is not the daemon's to change, and what to do about it."""
+
+    file: str
+    hint: str
+
+
+class Erased(msgspec.Struct, frozen=True, kw_only=True):
+    """What was erased, or would be (`dry_run`), and where it stands still.
+
+    `wordings` are told only before: all that the memory ever said. `copies` are the events that hold them, its own among them, the first 1,000 of
+    `copy_count`. `whole_values_only` are those wordings too short, or too common, to be looked for within other texts. `rebuilt` are
+    views that had to be built again.
+    """
+
+    memory_id: str
+    dry_run: bool
+    position: Position
+    wordings: list[str]
+    whole_values_only: int
+    copies: list[Copy]
+    copy_count: int
+    memories: list[Affected]
+    left: list[Left]
+    rebuilt: list[str] = []
+    took_ms: float = 0.0
+
+
+METHODS = (ServiceMethod(params=EraseMemory, answer=Erased, writes=True),)

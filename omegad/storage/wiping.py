@@ -1,0 +1,43 @@
+"""Bytes that were deleted, taken out of the files that held them: pages, what is free in them, and the write-ahead log."""
+
+import mmap
+from collections.abc import Sequence
+from pathlib import Path
+
+from omegad.errors import StorageBusy
+from omegad.storage.driver import Connection
+
+ALWAYS_BYTES = 256 * 1024 * 1024
+"""Files up to this size are written anew in any case, larger ones where something is left."""
+
+BUSY_MS = 200
+"""How long to wait for readers: whoever commits waits as well."""
+
+
+def wipe(connection: Connection, path: Path, pieces: Sequence[bytes]) -> None:
+    """Leave no bytes of what was deleted in the database at *path*, of which *connection* is the writer, nor in its write-ahead log.
+
+    *pieces* are looked for in a large file to see whether it has to be written anew; without any it has. Raises `StorageBusy` where somebody
+    goes on reading what was there before, and storage errors.
+    """
+    _truncate(connection)
+    if not pieces or path.stat().st_size <= ALWAYS_BYTES or holds(path, pieces):
+        connection.execute("VACUUM")
+        _truncate(connection)
+
+
+def holds(path: Path, pieces: Sequence[bytes]) -> bool:
+    """Say whether a file has one of *pieces* in it; one that is not there, or is no file, has none."""
+    if not path.is_file() or path.stat().st_size == 0:
+        return False
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return any(data.find(piece) >= 0 for piece in pieces)
+
+
+def _truncate(connection: Connection) -> None:
+    timeout_ms = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+    connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+    is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    connection.execute(f"PRAGMA busy_timeout={timeout_ms}")
+    if is_busy:
+        raise StorageBusy("somebody reads what was there before the erasure", hint="a backup or check that is under way: erase again when it is over")

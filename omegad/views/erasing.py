@@ -1,0 +1,52 @@
+"""Views out of which is taken what the log has lost: rows changed in place, indexes tidied, the file left without the bytes."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import anyio
+
+from omegad.errors import Refused
+from omegad.log.retouching import Pairs, retouch
+from omegad.projection import Projection
+from omegad.storage.driver import Connection
+from omegad.storage.transaction import writing
+from omegad.storage.wiping import wipe
+from omegad.views.current import Views
+from omegad.views.generation import Generation
+
+WAIT_S = 10.0  # for a rebuild or a check to end, which read what is about to be erased
+
+
+class Standstill:
+    """The views while nothing copies or replays them: to be entered before the log is changed."""
+
+    def __init__(self, views: Views, projections: Sequence[Projection]) -> None:
+        """Take all that the views show."""
+        self._views = views
+        self._projections = projections
+
+    async def __aenter__(self) -> None:
+        """Wait for rebuilds and checks to end; raises `Refused` where one goes on."""
+        with anyio.move_on_after(WAIT_S) as patience:
+            await self._views.proving.acquire()
+        if patience.cancelled_caught:
+            raise Refused("the views are being rebuilt or verified, which reads what is to be erased", hint="ask again when that is over")
+
+    async def __aexit__(self, *_: object) -> None:
+        """Let them go on."""
+        self._views.proving.release()
+
+    async def take_out(self, erased: Pairs, pieces: Sequence[bytes]) -> list[str]:
+        """Bring the views to what a replay says since events were *erased*, which they show; return those that have to be built again instead."""
+        served = self._views.driver.generation
+        return await served.writer.run(partial(_take_out, served=served, projections=self._projections, erased=erased, pieces=pieces))
+
+
+def _take_out(connection: Connection, served: Generation, projections: Sequence[Projection], erased: Pairs, pieces: Sequence[bytes]) -> list[str]:
+    with writing(connection):
+        unlike = [one.NAME for one in projections if not retouch(connection, served.checkpoints[one.NAME].tables, one, erased)]
+        for projection in projections:
+            for sql in getattr(projection, "WIPES", ()):
+                connection.execute(sql)
+    wipe(connection, served.path, pieces)
+    return unlike

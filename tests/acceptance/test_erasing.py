@@ -1,0 +1,129 @@
+"""An erased memory is in no file of the home, whatever held it and whenever the daemon is killed meanwhile."""
+
+import json
+import random
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from omegad.errors import NoDaemon, NotFound, OmegadError
+from tests.acceptance.conftest import PATIENCE_S, Home, until
+
+CODE = "4711 0815"
+SAID = f'Anna\'s door opens with {CODE},\nnot with "ünder" the mat'
+FORMS = (CODE.encode(), SAID.encode(), json.dumps(SAID).encode()[1:-1], msgspec.json.encode(SAID)[1:-1])
+ROUNDS = 4
+KILLED_WITHIN_S = 0.15
+
+
+def holding(home: Home, *, apart_from: str = "\0") -> set[str]:
+    """Return the files of a home that hold what was said, in any form."""
+    files = [path for path in home.path.rglob("*") if path.is_file() and not path.name.startswith(apart_from)]
+    return {path.relative_to(home.path).parts[0] for path in files if any(form in path.read_bytes() for form in FORMS)}
+
+
+def omegad(home: Home, *arguments: str, status: int = 0) -> str:
+    done = subprocess.run([sys.executable, "-m", "omegad", *arguments], env=home.environ, capture_output=True, check=False, timeout=2 * PATIENCE_S)
+    assert done.returncode == status, done
+    return done.stdout.decode() + done.stderr.decode()
+
+
+def say(home: Home, session: str) -> str:
+    """Have it said to an agent, stored by its tool, told to another, and asked for; return the memory."""
+    hook = {"session_id": session, "cwd": str(home.path), "hook_event_name": "UserPromptSubmit", "prompt": f"Please remember: {SAID}"}
+    home.call("hook.dispatch", event="UserPromptSubmit", payload=hook, delivery_id=f"d-{session}")
+    memory_id = str(home.call("memory.store", content=SAID, project="house", session_id=session, request_id=session)["memory_id"])
+    tool = {"content": SAID, "command": json.dumps({"again": SAID})}
+    home.call("tool.record", session_id=session, tool_name="omega_store", tool_input=tool, result=f"stored {SAID}")
+    home.call("message.send", text=f"tell the others: {SAID}", to_project="house", session_id=session)
+    home.call("task.create", title="try the door", description=SAID, project="house", session_id=session)
+    home.call("memory.query", text=SAID, project="house", session_id=session)
+    return memory_id
+
+
+def test_it_is_gone_from_every_place_that_held_it(home: Home) -> None:
+    home.start()
+    position = home.call("memory.store", content="The cellar is dry and has shelves", project="house")["position"]
+    memory_id = say(home, "s-1")
+    until(home.caught_up)
+    assert len(home.call("memory.list", as_of=home.call("system.status")["log"]["head"])["memories"]) >= 2
+    omegad(home, "backup", str(home.path / "kept.db"))
+    spool = home.path / "spool"
+    spool.mkdir(mode=0o700, exist_ok=True)
+    hook = {"session_id": "s-2", "hook_event_name": "UserPromptSubmit", "prompt": f"spooled: {SAID}"}
+    waiting = {"method": "hook.dispatch", "event": "UserPromptSubmit", "payload": hook, "delivery_id": "d-2"}
+    before = holding(home)
+    assert {name.removesuffix("-wal") for name in before} >= {"log.db", "views-1.db", "asof", "kept.db"}
+    home.process.send_signal(19)  # so that it waits in the spool until it is drained by the erasure
+    (spool / "1.json").write_bytes(msgspec.json.encode(waiting))
+    assert "spool" in holding(home)
+    home.process.send_signal(18)
+    shown = omegad(home, "memory", "erase", memory_id, "--dry-run")
+    assert all(one in shown for one in (memory_id, "tool.called@1", "prompt.submitted@1", "message.posted@1", "task.created@1", "kept.db"))
+    assert "nothing was erased" in omegad(home, "memory", "erase", memory_id, status=1)
+    assert home.call("memory.get", memory_id=memory_id)["content"] == SAID
+    done = json.loads(omegad(home, "memory", "erase", memory_id, "--yes", "--json"))
+    assert done["copy_count"] >= 6
+    assert {one["tag"] for one in done["copies"]} >= {
+        "memory.stored@2",
+        "tool.called@1",
+        "prompt.submitted@1",
+        "message.posted@1",
+        "memory.queried@1",
+    }
+    assert [Path(one["file"]).name for one in done["left"]] == ["kept.db"]
+    assert holding(home) == {"kept.db"}
+    home.check()
+    assert home.call("memory.list", as_of=done["position"] - 1)["as_of"]["erased"] == done["copy_count"]
+    assert memory_id not in {one["memory_id"] for one in home.call("memory.list", as_of=done["position"] - 1)["memories"]}
+    assert home.call("memory.list", as_of=position)["memories"]
+    omegad(home, "rebuild")
+    home.check()
+    home.restart().check()
+    assert holding(home) == {"kept.db"}
+    omegad(home, "backup", str(home.path / "kept.db.clean"))
+    assert holding(home) == {"kept.db"}
+
+
+def is_whole(home: Home, memory_id: str) -> bool:
+    """Say whether a memory is there as it was said; else it is erased."""
+    try:
+        return bool(home.call("memory.get", memory_id=memory_id)["content"] == SAID)
+    except NotFound:
+        return False
+
+
+def test_killed_at_any_moment_it_is_there_whole_or_gone_at_the_next_start(home: Home) -> None:
+    outcomes: list[str] = []
+    home.start()
+    for number in range(ROUNDS):
+        memory_id = say(home, f"s-{number}")
+        until(home.caught_up)
+        copies = home.call("memory.erase", memory_id=memory_id, dry_run=True)["copies"]
+        answers: list[dict[str, object]] = []
+
+        def erase(memory_id: str = memory_id, answers: list[dict[str, object]] = answers) -> None:
+            with suppress(NoDaemon, OmegadError):
+                answers.append(home.call("memory.erase", memory_id=memory_id))
+
+        thread = threading.Thread(target=erase)
+        thread.start()
+        time.sleep(random.random() * KILLED_WITHIN_S)  # noqa: S311  any moment will do
+        home.kill()
+        thread.join()
+        home.start()
+        until(home.caught_up)
+        if is_whole(home, memory_id):
+            assert not answers
+            assert home.call("memory.erase", memory_id=memory_id, dry_run=True)["copies"][: len(copies)] == copies
+            outcomes.append("whole")
+            home.call("memory.erase", memory_id=memory_id)
+        else:
+            outcomes.append("acknowledged" if answers else "finished")
+        until(lambda: holding(home) == set(), lambda: f"{outcomes}: left in {holding(home)}")
+        home.check()

@@ -1,0 +1,199 @@
+"""A memory that is erased is in no file of the home, and the log and the views verify."""
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from omegad.config import Config, Paths
+from omegad.dispatch.finding_copies import find
+from omegad.errors import NotFound
+from omegad.events import CODEC
+from omegad.log.erasure import PayloadErased
+from omegad.log.event_log import EventLog
+from omegad.redaction.sanitise import excerpt
+from omegad.views.erasing import Standstill
+from omegad.views.past import PastViews
+from tests.builders import FakeClock, FakeModel, Served, append, everything, intent_announced, paths_in, queried, served, tool_called, vector_of
+from tests.redaction.test_sanitise import an_event
+
+CODE = "4711 0815"
+SAID = f'Anna\'s door opens with {CODE},\nnot with "ünder" the mat'
+KEYWORDS = Config(model="none")
+KINDS = [kind for kind in CODEC.kinds.values() if not kind.__name__.startswith("Memory") and kind is not PayloadErased]
+
+
+def holding(home: Path, data: bytes) -> set[str]:
+    """Return the files of a home, by their place in it, that hold some bytes."""
+    return {str(path.relative_to(home)) for path in home.rglob("*") if path.is_file() and data in path.read_bytes()}
+
+
+async def check(it: Served) -> None:
+    await it.caught_up()
+    log = await it.caller.call("log.verify")
+    assert log["ok"], log
+    views = await it.caller.call("views.verify")
+    assert views["ok"], {name: view["problem"] for name, view in views["views"].items() if not view["equal"]}
+
+
+async def store(it: Served, content: str, **more: object) -> str:
+    return str((await it.caller.call("memory.store", content=content, **more))["memory_id"])
+
+
+@pytest.mark.parametrize("kind", [*KINDS, None], ids=lambda kind: kind and kind.__name__)
+async def test_each_kind_of_event_that_holds_a_copy_is_cleaned_and_live_equals_a_replay(kind: type | None, paths: Paths, clock: FakeClock) -> None:
+    """With a copy in every text of the event; at last of all of them together."""
+    async with served(paths, clock, KEYWORDS) as it:
+        await append(it.daemon.services.log, *(an_event(one, SAID) for one in KINDS if kind in {one, None}))
+        memory_id = await store(it, SAID)
+        would = await it.caller.call("memory.erase", memory_id=memory_id, dry_run=True)
+        done = await it.caller.call("memory.erase", memory_id=memory_id)
+        assert would["copies"] == done["copies"]
+        assert len(done["copies"]) == 1 + sum(
+            SAID in str(an_event(one, SAID)) or "4711" in str(an_event(one, SAID)) for one in KINDS if kind in {one, None}
+        )
+        assert (done["left"], done["rebuilt"], would["wordings"], done["wordings"]) == ([], [], [SAID], [])
+        await check(it)
+        assert holding(paths.home, CODE.encode()) == set()
+
+
+async def test_it_is_gone_from_every_file_that_held_it(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    async with served(paths, clock) as it:
+        kept = await store(it, "the cellar is dry and has shelves")
+        memory_id = await store(it, "Anna's door has a code", session_id="s-1", tags=["door"], request_id="r-1")
+        await it.caller.call("memory.edit", memory_id=memory_id, content=SAID)
+        vector = next(one for one in map(vector_of, model.texts) if one == vector_of(SAID))
+        await it.caller.call("memory.query", text=SAID)
+        position = await it.caught_up()
+        await it.caller.call("memory.list", as_of=position)
+        similar = await it.other("b").call("memory.store", content=f"{SAID} but with 4712", request_id="r-2")
+        assert similar["may_replace"] or similar["related"]
+        before = holding(paths.home, CODE.encode())
+        assert {name.removesuffix("-wal") for name in before} >= {"log.db", "views-1.db"}
+        assert any(name.startswith("asof/") for name in before)
+        assert {name.removesuffix("-wal") for name in holding(paths.home, vector)} >= {"views-1.db", "embeddings.db"}
+        (paths.home / "spool" / "unreadable").mkdir(parents=True)
+        (paths.home / "spool" / "unreadable" / "1.json").write_text(SAID, "utf-8")
+        (paths.home / "notes.txt").write_text(msgspec.json.encode(SAID).decode(), "utf-8")
+        done = await it.caller.call("memory.erase", memory_id=memory_id, reason=f"it said {SAID}")
+        assert {Path(one["file"]).name for one in done["left"]} == {"notes.txt"}
+        (paths.home / "notes.txt").unlink()
+        await check(it)
+        assert holding(paths.home, CODE.encode()) | holding(paths.home, vector) == set()
+        found = await it.caller.call("memory.list", as_of=position)
+        assert [one["memory_id"] for one in found["memories"]] == [kept]
+        assert found["as_of"]["erased"] >= 2
+        for method in ("memory.get", "memory.erase", "memory.edit", "memory.restore"):
+            with pytest.raises(NotFound):
+                await it.caller.call(method, memory_id=memory_id, **({"content": "else"} if method == "memory.edit" else {}))
+        assert kept in {one["memory_id"] for one in (await it.caller.call("memory.query", text="the cellar is dry"))["results"]}
+        again = await it.other("b").call("memory.store", content=f"{SAID} but with 4712", request_id="r-2")
+        assert (again["memory_id"], CODE in str(again)) == (similar["memory_id"], False)
+
+
+async def test_other_memories_lose_the_copy_and_those_that_say_just_that_go(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    model.same = False
+    async with served(paths, clock) as it:
+        twin = await store(it, SAID, project="twin")
+        memory_id = await store(it, SAID, project="own")
+        holder = await store(it, f"Of the house: {' '.join(SAID.split())}. The cellar is dry.", project="a", tags=["house"], metadata={"said": SAID})
+        hidden = await store(it, f"Elsewhere {SAID} holds", project="b")
+        await it.caller.call("memory.delete", memory_id=hidden)
+        once = await store(it, f"It was said that {SAID}", project="c")
+        await it.caller.call("memory.edit", memory_id=once, content="It was said that she moved")
+        await it.worked_off()
+        done = await it.caller.call("memory.erase", memory_id=memory_id)
+        expected = {twin: "erased", holder: "edited", hidden: "edited", once: "history"}
+        assert {one["memory_id"]: one["outcome"] for one in done["memories"]} == expected
+        await it.worked_off()
+        await check(it)
+        assert holding(paths.home, CODE.encode()) == set()
+        assert (await it.caller.call("memory.get", memory_id=holder))["content"] == "Of the house: [erased]. The cellar is dry."
+        await it.caller.call("memory.restore", memory_id=hidden)
+        found = await it.caller.call("memory.query", text="elsewhere holds", project="b")
+        assert [one["content"] for one in found["results"]] == ["Elsewhere [erased] holds"]
+        await check(it)
+
+
+async def test_what_is_cut_or_written_as_json_in_json_is_found_too(paths: Paths, clock: FakeClock) -> None:
+    long = " ".join(f"Paragraph {number} speaks of {CODE} once." for number in range(400))
+    nested = msgspec.json.encode({"content": msgspec.json.encode({"text": SAID}).decode()}).decode()
+    async with served(paths, clock, KEYWORDS) as it:
+        await append(it.daemon.services.log, tool_called(1, tool_input=excerpt(f"say: {long} end")), tool_called(2, tool_input=excerpt(nested)))
+        await it.caller.call("memory.erase", memory_id=await store(it, long))
+        assert (await it.caller.call("memory.erase", memory_id=await store(it, SAID)))["copy_count"] == 2
+        await check(it)
+        events = [one.event for one in await everything(it.daemon.services.log)]
+        heads = [msgspec.to_builtins(event)["tool_input"]["head"] for event in events[:2]]
+        assert heads == ["say: [erased]", '{"content":"{\\"text\\":\\"[erased]\\"}"}']
+        assert holding(paths.home, CODE.encode()) == set()
+
+
+async def test_of_a_common_word_only_whole_values_are_copies(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        memory_id = await store(it, "tabs")
+        await append(it.daemon.services.log, queried(text=" tabs ", query_id="q-1"), queried(text="tabs or spaces", query_id="q-2"))
+        done = await it.caller.call("memory.erase", memory_id=memory_id)
+        assert ([one["position"] for one in done["copies"]], done["whole_values_only"]) == ([1, 2], 1)
+        assert done["rebuilt"] == ["retrievals"]  # where so short a text may stand for something else
+        await check(it)
+
+
+async def test_what_comes_while_it_is_being_erased_goes_too(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        memory_id = await store(it, SAID)
+        log = it.daemon.services.log
+        genuine = log.append
+
+        async def late(proposal: object) -> object:
+            monkeypatch.setattr(log, "append", genuine)
+            await append(log, queried(text=f"late: {SAID}"))
+            return await genuine(proposal)  # type: ignore[arg-type]
+
+        found = await it.caller.call("memory.erase", memory_id=memory_id, dry_run=True)
+        assert found["copy_count"] == 1
+
+        async def then_late(*given: object) -> object:
+            result = await find(*given)  # type: ignore[arg-type]
+            monkeypatch.setattr(log, "append", late)
+            return result
+
+        monkeypatch.setattr("omegad.dispatch.erasing.find", then_late)
+        assert (await it.caller.call("memory.erase", memory_id=memory_id))["copy_count"] == 2
+        await check(it)
+        assert holding(paths.home, CODE.encode()) == set()
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Standstill, "take_out"), (PastViews, "forget"), (EventLog, "advance")])
+@pytest.mark.usefixtures("model")
+async def test_what_was_interrupted_is_finished_by_the_next_start(
+    owner: type, name: str, paths: Paths, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files as they are before a step, as a crash would leave them, are served anew."""
+    genuine = getattr(owner, name)
+    (tmp_path / "left").mkdir()
+    left = paths_in(tmp_path / "left")
+
+    async def interrupted(*given: object) -> object:
+        if not (left.home / "log.db").exists():
+            shutil.copytree(paths.home, left.home, symlinks=True, dirs_exist_ok=True)
+        return await genuine(*given)
+
+    async with served(paths, clock) as it:
+        kept = await store(it, "the cellar is dry and has shelves")
+        memory_id = await store(it, SAID)
+        await append(it.daemon.services.log, tool_called(1, tool_input=excerpt(f"say: {SAID}")), intent_announced(f"say: {SAID}"))
+        await it.caught_up()
+        with monkeypatch.context() as crashing:
+            crashing.setattr(owner, name, interrupted)
+            await it.caller.call("memory.erase", memory_id=memory_id)
+    shutil.copytree(paths.models, left.models, dirs_exist_ok=True)
+    assert (holding(left.home, CODE.encode()) == set()) == (name != "take_out")
+    async with served(left, clock) as it:
+        await it.daemon.erasing.run()
+        await it.worked_off()
+        await check(it)
+        assert (await it.caller.call("memory.get", memory_id=kept))["content"]
+        assert holding(left.home, CODE.encode()) | holding(left.home, vector_of(SAID)) == set()
+        assert not await it.daemon.services.log.is_erasing()

@@ -1,0 +1,47 @@
+"""Verbatim copies: what is one, what is none, and what is left of a text when they are taken out."""
+
+import json
+
+import pytest
+
+from omegad.redaction.copies import ERASED, Wordings
+from tests.builders import at_most
+
+SAID = 'Anna\'s door opens with 4711,\nnot with "ünder" the mat'
+ESCAPED = json.dumps(SAID)[1:-1]
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "clean"),
+    [
+        (SAID, SAID, ERASED),
+        (SAID, f"so: {SAID}; and {SAID}.", f"so: {ERASED}; and {ERASED}."),
+        (SAID, f"so:  {SAID.replace(' ', '  ').replace(chr(10), ' ')}  yes", f"so:  {ERASED}  yes"),
+        (SAID, json.dumps({"said": json.dumps({"again": SAID})}), json.dumps({"said": json.dumps({"again": ERASED})})),
+        (SAID, f'{{"said":"{json.dumps(SAID, ensure_ascii=False)[1:-1]}"}}', f'{{"said":"{ERASED}"}}'),
+        (SAID, SAID.replace("ü", "u\u0308"), ERASED),
+        (SAID, SAID.replace("4711", "4712"), SAID.replace("4711", "4712")),
+        (SAID, SAID[:-1], SAID[:-1]),
+        ("tabs", "tabs", ERASED),
+        ("tabs", " tabs\n", ERASED),
+        ("tabs", "tabs or spaces", "tabs or spaces"),
+        ("configuration", "the configuration is read", "the configuration is read"),
+        ("a1b2c3d4e5f6g7", "the key is a1b2c3d4e5f6g7!", f"the key is {ERASED}!"),
+        ("数据库用的是第十六版本的那个系统", "记住了 数据库用的是第十六版本的那个系统 谢谢", f"记住了 {ERASED} 谢谢"),
+    ],
+)
+def test_copies_are_taken_out_and_nothing_else_is(said: str, text: str, clean: str) -> None:
+    assert Wordings([said]).clean(text) == clean
+
+
+@pytest.mark.parametrize("said", ["a " * 131_072, "ab" * 131_072, "\\" * 262_144, f"{'a ' * 131_000}b"])
+def test_the_longest_texts_are_looked_through_in_time(said: str) -> None:
+    wordings = Wordings([said])
+    with at_most(20.0):
+        assert wordings.clean(said).strip() == ERASED
+        assert wordings.clean(f"{said[:-2]} c") != ERASED
+
+
+@pytest.mark.parametrize("form", [SAID, ESCAPED, json.dumps(SAID, ensure_ascii=False)[1:-1]])
+def test_a_file_with_a_copy_is_recognised(form: str) -> None:
+    assert any(piece in f"before {form} after".encode() for piece in Wordings([SAID]).pieces())

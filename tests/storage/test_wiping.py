@@ -1,0 +1,39 @@
+"""Deleted bytes leave the file and its write-ahead log, also those that were deleted before anybody saw to it."""
+
+from pathlib import Path
+
+import pytest
+
+from omegad.errors import StorageBusy
+from omegad.storage import wiping
+from omegad.storage.database import open_reader, open_writer
+from omegad.storage.transaction import snapshot
+from omegad.storage.wiping import holds, wipe
+
+SAID = b"the door opens with 4711 0815"
+
+
+@pytest.mark.parametrize("always_bytes", [0, wiping.ALWAYS_BYTES])
+def test_nothing_is_left_of_what_was_deleted_without_care(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, always_bytes: int) -> None:
+    monkeypatch.setattr(wiping, "ALWAYS_BYTES", always_bytes)
+    path = tmp_path / "a.db"
+    writer = open_writer(path, durable=False)
+    writer.execute("PRAGMA secure_delete=OFF")
+    writer.execute("CREATE TABLE said (text TEXT)")
+    writer.executemany("INSERT INTO said VALUES (?)", [(f"{SAID.decode()} {number}",) for number in range(500)])
+    writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    writer.execute("DELETE FROM said WHERE rowid % 3")
+    writer.execute("DELETE FROM said")
+    writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    assert holds(path, [SAID])
+    reader = open_reader(path)
+    with snapshot(reader):
+        reader.execute("SELECT count(*) FROM said").fetchone()
+        writer.execute("INSERT INTO said VALUES ('else')")
+        with pytest.raises(StorageBusy):
+            wipe(writer, path, [SAID])
+    wipe(writer, path, [SAID])
+    assert not any(holds(one, [SAID]) for one in tmp_path.iterdir())
+    assert writer.execute("SELECT text FROM said").fetchall() == [("else",)]
+    reader.close()
+    writer.close()
