@@ -66,7 +66,8 @@ class Views:
     @property
     def rebuilding(self) -> tuple[str, ...]:
         """The projections that are being built again, or have to be: until then, what they show is of an earlier version."""
-        return tuple(name for name in self.names if name in self._building or name in self._outdated())
+        found = {*self._building, *self._outdated()}
+        return tuple(name for name in self.names if name in found)
 
     @property
     def checkpoints(self) -> dict[str, Checkpoint]:
@@ -106,7 +107,8 @@ class Views:
                 wait_s = min(2 * wait_s, RETRY_SECONDS_MAX)
 
     def _outdated(self) -> list[str]:
-        return [projection.NAME for projection in self._projections if not self.checkpoints[projection.NAME].belongs_to(projection)]
+        checkpoints = self.checkpoints
+        return [projection.NAME for projection in self._projections if not checkpoints[projection.NAME].belongs_to(projection)]
 
     async def at(self, barrier: Barrier, work: Callable[[Connection, Snapshot], T]) -> T:
         """Do *work* on views that show what *barrier* asks for; all its reads see the one moment that the snapshot describes.
