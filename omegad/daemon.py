@@ -52,6 +52,7 @@ from omegad.rpc import activation, endpoint
 from omegad.rpc.server import Limits, Server
 from omegad.skills.telling import language_of
 from omegad.state import DecisionState
+from omegad.transfer import files
 from omegad.views import current, log_check, past
 
 SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
@@ -134,6 +135,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
         vectors = await stack.enter_async_context(cache.opened(paths.embeddings))
         lookup = VectorLookup(vectors)
         stack.callback(lookup.close)
+        files.remove_left(paths.log)
         log_check.check_there(paths.home, paths.log)
         log = await stack.enter_async_context(event_log.opened(paths.log, clock, VOCABULARY))
         look_up = partial(_find, lookup)

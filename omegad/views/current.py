@@ -201,7 +201,7 @@ class Views:
     async def verify(self, names: Collection[str], progress: Progress) -> dict[str, ViewReport]:
         """Replay the log into a scratch file and compare the projections named (all, when none is) with it."""
         self._check_names(names)
-        chosen, scratch = self._named(names), self._home / "views-verify.tmp"
+        chosen, scratch = self._named(names), self._home / generation.SCRATCH
         async with self._proving:
             self._check_served([projection.NAME for projection in chosen])
             return await replay.compare(self._log, self.driver.generation, chosen, self._lookup, scratch=scratch, progress=progress)
