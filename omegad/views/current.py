@@ -107,8 +107,7 @@ class Views:
                 wait_s = min(2 * wait_s, RETRY_SECONDS_MAX)
 
     def _outdated(self) -> list[str]:
-        checkpoints = self.checkpoints
-        return [projection.NAME for projection in self._projections if not checkpoints[projection.NAME].belongs_to(projection)]
+        return [one.NAME for one, stands in zip(self._projections, self.checkpoints.values(), strict=True) if not stands.belongs_to(one)]
 
     async def at(self, barrier: Barrier, work: Callable[[Connection, Snapshot], T]) -> T:
         """Do *work* on views that show what *barrier* asks for; all its reads see the one moment that the snapshot describes.

@@ -319,6 +319,17 @@ async def _write_much(home: Home) -> None:
             await asyncio.gather(*(client.call("tool.record", **params) for _ in range(50)))
 
 
+def test_what_was_left_by_those_that_were_killed_is_gone_after_a_start(faulty: FaultyHome) -> None:
+    """Copies of what was said must not outlive its erasure."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait(PATIENCE_S)
+    left = [faulty.path / f".log.db.{gone.pid}.part", faulty.path / f".log.db.{gone.pid}.part-wal", faulty.path / "views-verify.tmp"]
+    for path in left:
+        path.write_bytes(b"a secret of mine")
+    faulty.start()
+    assert [path for path in left if path.exists()] == []
+
+
 # ---- the verbs that replace files
 
 
