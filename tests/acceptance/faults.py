@@ -228,13 +228,13 @@ class Day:
         def is_settled() -> bool:
             try:
                 status = self.home.call("system.status")
+                return all(not reaction["lag"] for reaction in status["reactions"].values()) and self.home.caught_up()
             except OmegadError:
                 if self.home.process.poll() is not None:
                     self._bury()
                 return False
-            return all(not reaction["lag"] for reaction in status["reactions"].values()) and self.home.caught_up()
 
-        until(is_settled, lambda: f"{self.home.call('system.status')} {self.home.printed()}")
+        until(is_settled, self.home.printed)
 
     def _stop(self) -> None:
         self.home.process.terminate()
