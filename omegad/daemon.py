@@ -54,6 +54,7 @@ from omegad.rpc import activation, endpoint
 from omegad.rpc.server import Limits, Server
 from omegad.skills.telling import language_of
 from omegad.state import DecisionState
+from omegad.transfer import files
 from omegad.views import current, generation, log_check, past
 from omegad.views.erasing import Standstill
 
@@ -139,6 +140,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
         vectors = await stack.enter_async_context(cache.opened(paths.embeddings))
         lookup = VectorLookup(vectors)
         stack.callback(lookup.close)
+        files.remove_left(paths.log)
         log_check.check_there(paths.home, paths.log)
         log = await stack.enter_async_context(event_log.opened(paths.log, clock, VOCABULARY))
         if await log.is_erasing():  # by an earlier run: what it has left in the views nobody can tell

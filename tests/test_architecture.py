@@ -214,6 +214,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.telemetry",
         "omegad.projection",
         "omegad.state",
+        "omegad.transfer.files",  # what a restore that was killed left behind
         "omegad.views",
         "projections",  # and nobody else
         *LEAVES,

@@ -291,10 +291,10 @@ class SystemDispatch:
 
     def _view_states(self) -> dict[str, ViewStatus]:
         head, views = self._services.log.head, self._services.views
-        states = {}
+        states, rebuilding = {}, views.rebuilding
         for name, checkpoint in views.checkpoints.items():
             lag = head - checkpoint.position
-            state = "rebuilding" if name in views.rebuilding else "catching_up" if lag > 0 else "live"
+            state = "rebuilding" if name in rebuilding else "catching_up" if lag > 0 else "live"
             error = None
             if checkpoint.failed_position is not None:
                 state, error = "failed", f"at position {checkpoint.failed_position}: {checkpoint.error}"

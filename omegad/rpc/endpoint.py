@@ -109,25 +109,33 @@ def listening(path: Path, passed: Sequence[int] = ()) -> Iterator[socket.socket]
             yield listener
         return
     _refuse_unless_stale(path)
-    # A short name, because it has to fit where the socket's own name fits.
-    temporary = path.with_name(f".{os.getpid():x}.s")
-    temporary.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        umask = os.umask(0o077)
         try:
-            listener.bind(str(temporary))
+            ours = _listen_at(path, listener)
         except OSError as error:
             raise Unavailable(f"{path} cannot be made a socket: {error}", hint="set OMEGAD_SOCKET to another place") from error
-        finally:
-            os.umask(umask)
-        temporary.chmod(0o600)
-        ours = temporary.stat()
-        listener.listen(BACKLOG)  # before anyone can see it, so that nobody finds it deaf
-        temporary.rename(path)
         try:
             yield listener
         finally:
-            _unlink_if(path, ours)
+            with suppress(OSError):  # whoever starts next takes its place
+                _unlink_if(path, ours)
+
+
+def _listen_at(path: Path, listener: socket.socket) -> os.stat_result:
+    """Make *listener* listen at *path*; return what its file is. Raises `OSError`."""
+    # A short name, because it has to fit where the socket's own name fits.
+    temporary = path.with_name(f".{os.getpid():x}.s")
+    temporary.unlink(missing_ok=True)
+    umask = os.umask(0o077)
+    try:
+        listener.bind(str(temporary))
+    finally:
+        os.umask(umask)
+    temporary.chmod(0o600)
+    ours = temporary.stat()
+    listener.listen(BACKLOG)  # before anyone can see it, so that nobody finds it deaf
+    temporary.rename(path)
+    return ours
 
 
 def inherited(path: Path, passed: Sequence[int]) -> socket.socket:

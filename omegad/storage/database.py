@@ -35,18 +35,21 @@ _RESULT_CODES: dict[int, type[errors.OmegadError]] = {
     26: errors.StorageCorrupt,  # SQLITE_NOTADB
 }
 
+_UNCODED = {"disk I/O error": 10, "database or disk is full": 13}
+"""What the driver says without a code, where a copy fails."""
+
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Turn SQLite's environmental failures into errors of the catalogue; a mistake in our SQL stays what it is."""
+def translated(file: str = "") -> Iterator[None]:
+    """Turn SQLite's environmental failures into errors of the catalogue, which name the *file*; a mistake in our SQL stays what it is."""
     try:
         yield
     except sqlite.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        kind = _RESULT_CODES.get(code)
+        code = getattr(error, "sqlite_errorcode", None) or _UNCODED.get(str(error), 0)
+        kind = _RESULT_CODES.get(code & 0xFF)
         if kind is None:
             raise
-        raise kind(f"{(kind.__doc__ or '').strip()} ({error})") from error
+        raise kind(f"{(kind.__doc__ or '').strip()} ({f'{file}: ' if file else ''}{error})") from error
 
 
 def open_writer(path: Path, *, durable: bool) -> Connection:
@@ -95,26 +98,27 @@ def _open(path: Path | str) -> Connection:
 class Database(aiosqlite.Connection):
     """A connection on a thread of its own, to which whole pieces of work are handed."""
 
-    def __init__(self, connector: Callable[[], Connection]) -> None:
-        """Take the function that opens the connection; it runs on the thread."""
+    def __init__(self, connector: Callable[[], Connection], file: str = "") -> None:
+        """Take the function that opens the connection, which runs on the thread, and the name by which errors tell of the *file*."""
         super().__init__(connector, iter_chunk_size=64)
         self._thread.daemon = True
+        self._file = file
 
     @classmethod
     async def writer(cls, path: Path, *, durable: bool) -> "Database":
         """Open the one connection that may write to *path*."""
-        return await cls._opened(partial(open_writer, path, durable=durable))
+        return await cls._opened(partial(open_writer, path, durable=durable), path.name)
 
     @classmethod
     async def reader(cls, path: Path) -> "Database":
         """Open a connection that can only read *path*."""
-        return await cls._opened(partial(open_reader, path))
+        return await cls._opened(partial(open_reader, path), path.name)
 
     @classmethod
-    async def _opened(cls, connector: Callable[[], Connection]) -> "Database":
-        database = cls(connector)
+    async def _opened(cls, connector: Callable[[], Connection], file: str) -> "Database":
+        database = cls(connector, file)
         try:
-            with translated():
+            with translated(file):
                 await database
         except BaseException:
             # The thread still has a last word for the event loop, which must be there to hear it.
@@ -127,6 +131,6 @@ class Database(aiosqlite.Connection):
         """Do *work* on the connection's thread. A caller that is cancelled stops waiting; the work goes on to its end."""
         if not self._running or self._connection is None:
             raise errors.Unavailable("the database is closed")
-        with translated():
+        with translated(self._file):
             result: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]
             return result

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 
 from omegad.errors import Refused
@@ -12,7 +13,11 @@ SIDE_FILES = ("-wal", "-shm", "-journal")
 
 @contextmanager
 def unfinished(target: Path) -> Iterator[Path]:
-    """Make an empty file beside *target*, for this user alone, and yield its path; what is left of it after the block is removed."""
+    """Make an empty file beside *target*, for this user alone, and yield its path; what is left of it after the block is removed.
+
+    So is what was left by processes that were killed in the middle.
+    """
+    remove_left(target)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
@@ -20,6 +25,24 @@ def unfinished(target: Path) -> Iterator[Path]:
     finally:
         for suffix in ("", *SIDE_FILES):
             part.with_name(part.name + suffix).unlink(missing_ok=True)
+
+
+def remove_left(target: Path) -> None:
+    """Remove the unfinished copies of *target* whose processes are gone; each may be as large as the whole."""
+    for part in target.parent.glob(f".{escape(target.name)}.*.part*"):
+        number = part.name.removeprefix(f".{target.name}.").partition(".")[0]
+        if number.isdigit() and not _runs(int(number)):
+            part.unlink(missing_ok=True)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def check_name(target: Path, keep: int) -> None:

@@ -66,7 +66,8 @@ class Views:
     @property
     def rebuilding(self) -> tuple[str, ...]:
         """The projections that are being built again, or have to be: until then, what they show is of an earlier version."""
-        return tuple(name for name in self.names if name in self._building or name in self._outdated())
+        found = {*self._building, *self._outdated()}
+        return tuple(name for name in self.names if name in found)
 
     @property
     def checkpoints(self) -> dict[str, Checkpoint]:
@@ -106,7 +107,7 @@ class Views:
                 wait_s = min(2 * wait_s, RETRY_SECONDS_MAX)
 
     def _outdated(self) -> list[str]:
-        return [projection.NAME for projection in self._projections if not self.checkpoints[projection.NAME].belongs_to(projection)]
+        return [one.NAME for one, stands in zip(self._projections, self.checkpoints.values(), strict=True) if not stands.belongs_to(one)]
 
     async def at(self, barrier: Barrier, work: Callable[[Connection, Snapshot], T]) -> T:
         """Do *work* on views that show what *barrier* asks for; all its reads see the one moment that the snapshot describes.
@@ -199,7 +200,7 @@ class Views:
     async def verify(self, names: Collection[str], progress: Progress) -> dict[str, ViewReport]:
         """Replay the log into a scratch file and compare the projections named (all, when none is) with it."""
         self._check_names(names)
-        chosen, scratch = self._named(names), self._home / "views-verify.tmp"
+        chosen, scratch = self._named(names), self._home / generation.SCRATCH
         async with self.proving:
             self._check_served([projection.NAME for projection in chosen])
             return await replay.compare(self._log, self.driver.generation, chosen, self._lookup, scratch=scratch, progress=progress)

@@ -23,6 +23,7 @@ from omegad.views import checkpoints
 from omegad.views.checkpoints import Checkpoint
 
 POINTER = "views.db"
+SCRATCH = "views-verify.tmp"
 SUFFIXES = ("", "-wal", "-shm", "-journal")
 """Of the files that belong to a database, it among them."""
 LIVE_CACHE_KIB = 2_000
@@ -133,8 +134,8 @@ def finished(connection: Connection) -> None:
 
 
 def remove_others(home: Path, keep: Path) -> None:
-    """Remove the generations that an interrupted rebuild or swap left behind."""
-    for path in files(home):
+    """Remove what an interrupted rebuild, swap or verification left behind."""
+    for path in (*files(home), home / SCRATCH):
         if path != keep:
             remove(path)
 

@@ -1,5 +1,7 @@
 """The cache gives back what was put, and losing it is never an error."""
 
+import sys
+import threading
 from pathlib import Path
 
 import anyio
@@ -140,6 +142,27 @@ async def test_the_lookup_follows_the_cache_to_a_fresh_file(tmp_path: Path, how:
         lookup.close()
     async with cache.opened(path) as vectors:
         assert await vectors.get_many("one", ["new"]) == {"new": VECTOR[::-1]}
+
+
+def _descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
+async def test_threads_that_look_up_and_end_leave_no_file_open(tmp_path: Path) -> None:
+    async with cache.opened(tmp_path / "embeddings.db") as vectors:
+        await vectors.put_many("one", {str(n): VECTOR for n in range(20)})
+        lookup = VectorLookup(vectors)
+        assert lookup.find("one", "0") == VECTOR
+        before = _descriptors()
+        for number in range(1, 20):
+            found: list[bytes | None] = []
+            thread = threading.Thread(target=lambda key=str(number), found=found: found.append(lookup.find("one", key)))
+            thread.start()
+            thread.join()
+            assert found == [VECTOR]
+        assert _descriptors() == before
+        lookup.close()
 
 
 async def test_the_write_ahead_log_stays_short(tmp_path: Path) -> None:
