@@ -55,13 +55,15 @@ from omegad.rpc.server import Limits, Server
 from omegad.skills.telling import language_of
 from omegad.state import DecisionState
 from omegad.transfer import files
-from omegad.views import current, generation, log_check, past
+from omegad.views import current, generation, log_check, past, workers
 from omegad.views.erasing import Standstill
 
 SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
 
 VOCABULARY = Vocabulary(codec=CODEC, inline=Inline(state.ALL), state=DecisionState, sanitise=sanitise_new)
 """What the log of a home holds, and what of it decisions rely on."""
+
+VIEW_BUILDER = (sys.executable, "-P", "-m", "omegad.view_builder")
 
 T = TypeVar("T")
 
@@ -146,7 +148,8 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
         if await log.is_erasing():  # by an earlier run: what it has left in the views nobody can tell
             generation.remove_all(paths.home)
         look_up = partial(_find, lookup)
-        views = await stack.enter_async_context(current.opened(paths.home, log, projections.ALL, look_up, settings.readers))
+        build = partial(workers.build, (*VIEW_BUILDER, str(paths.embeddings)))
+        views = await stack.enter_async_context(current.opened(paths.home, log, projections.ALL, look_up, settings.readers, build=build))
         embedder = Embedder(vectors, models_dir=paths.models, choice=settings.model, idle_unload_s=settings.model_idle_unload_s)
         services = DaemonServices(
             log=log,

@@ -5,7 +5,7 @@ import re
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import anyio
 import msgspec
 import numpy as np
+from anyio import to_thread
 from msgspec import Raw
 
+import projections
 from omegad import daemon
 from omegad.clock import Clock
 from omegad.config import Config, Paths
@@ -22,6 +24,7 @@ from omegad.daemon import VOCABULARY, Daemon
 from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, FileRecord, Manifest
+from omegad.events import CODEC
 from omegad.events.claims import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
 from omegad.events.git import CheckedRef, GitPushChecked
 from omegad.events.identity import IdentityChanged
@@ -75,6 +78,11 @@ from omegad.reactions.runner import Pace
 from omegad.rpc.peer import Call, Peer
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
+from omegad.views import current
+from omegad.views.applying import Lookup
+from omegad.views.building import Builder, Order, Progress, RebuiltView
+from omegad.views.current import Views
+from omegad.views.workers import Build
 
 START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 EMBEDDER = "paper-1"
@@ -412,6 +420,21 @@ def vector_of(text: str) -> bytes:
     return bytes((total / np.linalg.norm(total)).astype("<f4").tobytes())
 
 
+def build_here(all_of: Sequence[Projection], lookup: Lookup) -> Build:
+    """Return what builds views of any projections on a thread of this process."""
+
+    async def build(order: Order, tell: Progress) -> dict[str, RebuiltView]:
+        return await to_thread.run_sync(Builder(all_of, CODEC, lookup).build, order, tell)
+
+    return build
+
+
+def opened_views(home: Path, log: EventLog, all_of: Sequence[Projection], lookup: Lookup | None = None) -> AbstractAsyncContextManager[Views]:
+    """Open a home's views, with one reader."""
+    lookup = lookup or look_up
+    return current.opened(home, log, all_of, lookup, 1, build=build_here(all_of, lookup))
+
+
 def look_up(wanted: Embedding) -> bytes:
     """Give every vector wanted, the same for the same text."""
     return vector_of(wanted.text_hash)
@@ -529,6 +552,8 @@ async def served(paths: Paths, clock: Clock, settings: Config | None = None) -> 
         tasks.start_soon(service.services.log.run)
         tasks.start_soon(service.services.views.run)
         tasks.start_soon(service.services.near.embedder.run)
+        views = service.services.views
+        views.build = build_here(projections.ALL, views.driver._lookup)
         service.reactions.pace = Pace(retry_s=0.02, retry_max_s=0.1, sweep_s=0.02)
         tasks.start_soon(service.reactions.run)
         yield Served(service, Caller(service))

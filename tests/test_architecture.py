@@ -219,6 +219,15 @@ MAY_IMPORT: dict[str, set[str]] = {
         "projections",  # and nobody else
         *LEAVES,
     },
+    "omegad.view_builder": {  # the views as the daemon composes them, in a process of their own
+        "omegad.embedding.lookup",
+        "omegad.errors",
+        "omegad.events",
+        "omegad.projection",
+        "omegad.telemetry",
+        "omegad.views",
+        "projections",
+    },
     "omegad.setup": {"omegad", "omegad.errors"},  # knows the hosts, and nothing of the daemon
     "omegad.mcp_bridge": set(),  # started for every session, without the packages of others
     "omegad.versions": set(),  # what the gateway asks of bridges and of the daemon
@@ -370,7 +379,6 @@ BROAD_EXCEPTS: dict[str, str] = {
     "omegad/hook_delivery.py": "what the push guard fails on keeps nobody from pushing, nor does a daemon from hearing the guard",
     "omegad/rpc/server.py": "a mistake in one request must not end the service for everyone",
     "omegad/views/applying.py": "whatever a projection raises is its own failure, noted with its position, and the others go on",
-    "omegad/views/replay.py": "whatever an integrity check raises is its finding",
 }
 
 

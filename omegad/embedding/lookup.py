@@ -4,6 +4,8 @@ They take turns at one connection: threads come and go with each file that is bu
 """
 
 import threading
+from pathlib import Path
+from typing import Self
 
 import structlog
 
@@ -15,6 +17,33 @@ from omegad.storage.driver import Connection
 _GET = "SELECT vector FROM vectors WHERE text_hash = ? AND embedder_id = ?"
 
 _log = structlog.get_logger(__name__)
+
+
+class FileLookup:
+    """Finds cached vectors in the file of a cache that another process keeps, within a `with`."""
+
+    def __init__(self, path: Path) -> None:
+        """Read what is in *path*, which need not be there."""
+        self._connection = open_reader(path) if path.exists() else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        if self._connection:
+            self._connection.close()
+
+    def find(self, embedder_id: str, text_hash: str) -> bytes | None:
+        """Return a vector, None where it is not cached, or the cache cannot be read."""
+        try:
+            with translated():
+                row = self._connection.execute(_GET, (text_hash, embedder_id)).fetchone() if self._connection else None
+        except OmegadError as error:
+            _log.warning("embedding.lookup_failed", error=str(error))
+            self.__exit__()
+            self._connection = None
+            return None
+        return row[0] if row else None
 
 
 class VectorLookup:

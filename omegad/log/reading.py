@@ -29,6 +29,7 @@ _ENVELOPE = """
 e.position, e.event_id, e.tag, e.recorded_at, e.occurred_at, e.tz_offset, e.origin, e.hlc, e.session_id, e.project, e.client, e.cause, e.trace"""
 _SELECT = f"SELECT {_ENVELOPE}, e.chain, p.body FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position"
 _READ = f"{_SELECT} WHERE e.position > ? ORDER BY e.position LIMIT +?"
+_READ_SOME = f"{_SELECT} WHERE e.position > ? AND e.tag NOT IN (SELECT value FROM json_each(?)) ORDER BY e.position LIMIT +?"
 READ_AT = f"{_SELECT} WHERE e.position IN (SELECT value FROM json_each(?)) ORDER BY e.position"
 _RAW = f"""
 SELECT {_ENVELOPE}, e.payload_hash, e.chain, p.salt, CAST(p.body AS BLOB) FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position
@@ -52,8 +53,14 @@ class RawEvent(msgspec.Struct, frozen=True):
         return _recorded(*self.envelope[:13], self.chain, codec.decode(self.envelope[2], self.body))
 
 
-def read(connection: Connection, codec: Codec, after: Position, limit: int) -> list[RecordedEvent]:
-    """Return up to *limit* events after a position, in order; fewer where their payloads pass 8 MiB, but never none if there is one."""
+def read(connection: Connection, codec: Codec, after: Position, limit: int, without: Sequence[str] = ()) -> list[RecordedEvent]:
+    """Return up to *limit* events after a position, in order; fewer where their payloads pass 8 MiB, but never none if there is one.
+
+    Those whose tag is in *without* are passed over.
+    """
+    if without:
+        values = (after, msgspec.json.encode(without).decode(), limit)
+        return _decoded(connection, codec, f"after position {after}", _READ_SOME, values)
     return _decoded(connection, codec, f"after position {after}", _READ, (after, limit))
 
 

@@ -76,6 +76,15 @@ def open_reader(path: Path) -> Connection:
     return connection
 
 
+def open_unfinished(path: Path) -> Connection:
+    """Open *path* alone, to fill it: it has no files beside it, and is of no use where that is broken off."""
+    connection = _open(path)
+    connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+    connection.execute("PRAGMA journal_mode=MEMORY")
+    connection.execute("PRAGMA foreign_keys=ON")
+    return connection
+
+
 def open_scratch() -> Connection:
     """Open a private database of no name, which grows onto the disk where it is large and is gone when it is closed."""
     connection = _open("")

@@ -21,10 +21,12 @@ from omegad.views import barrier as barriers
 from omegad.views import generation, log_check, replay
 from omegad.views.applying import Lookup
 from omegad.views.barrier import Barrier, Snapshot
+from omegad.views.building import Order, Progress, RebuiltView
 from omegad.views.checkpoints import Checkpoint
 from omegad.views.driver import RETRY_SECONDS, Driver
 from omegad.views.generation import Generation
-from omegad.views.replay import Progress, RebuiltView, ViewReport
+from omegad.views.replay import ViewReport
+from omegad.views.workers import Build
 
 T = TypeVar("T")
 
@@ -38,6 +40,8 @@ class Views:
 
     def __init__(self, home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int) -> None:
         """Use `opened`."""
+        self.build: Build
+        """How another generation is built."""
         self._home = home
         self._log = log
         self._projections = tuple(projections)
@@ -100,7 +104,7 @@ class Views:
         wait_s = RETRY_SECONDS
         while outdated := self._outdated():
             try:
-                await self._rebuild(outdated, _nobody, is_failed_accepted=True)
+                await self._rebuild(outdated, lambda _done, _total: None, is_failed_accepted=True)
             except OmegadError as error:
                 _log.error("views.not_brought_up_to_date", views=outdated, error=str(error), retry_s=wait_s)
                 await anyio.sleep(wait_s)
@@ -224,37 +228,33 @@ class Views:
             raise Stale(f"the view {unserved[0]!r} is being built again: {100 * done // max(1, total)} %", hint="ask again; `omegad status` shows it")
 
     async def _rebuild_beside(self, progress: Progress, *, is_failed_accepted: bool) -> dict[str, RebuiltView]:
-        path = self._next_path()
+        live, path = self.driver.generation.path, self._next_path()
+        source = None if self._building == set(self.names) else live
+        names, target = tuple(self._building), generation.unfinished(path)
+        order = Order(log=self._log.path, source=source, target=target, names=names, is_failed_accepted=is_failed_accepted)
+
+        def tell(done: Position, total: Position) -> None:
+            self._built = done, total
+            progress(done, total)
+
         fresh: Generation | None = None
         try:
-            with anyio.CancelScope(shield=True):  # a copy goes on in its thread, whoever is cancelled
-                fresh = await self._fresh(path)
+            generation.remove_previous(live)
+            said = await self.build(order, tell)
+            with anyio.CancelScope(shield=True):
+                generation.finish(path)
+                fresh = await self._open(path)
             assert fresh is not None
+            fresh.check_versions(self._projections)
             driver = self._driver(fresh)
-
-            def tell(done: Position, total: Position) -> None:
-                self._built = done, total
-                progress(done, total)
-
             await driver.catch_up(tell)
-            built = self._named(self._building)
-            await replay.check_built(driver, built, is_failed_accepted=is_failed_accepted)
-            said = await replay.complete(fresh, built)
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await (fresh.discard() if fresh else to_thread.run_sync(generation.remove, path))
+                await (fresh.discard() if fresh else to_thread.run_sync(generation.remove_built, path))
             raise
         with anyio.CancelScope(shield=True):
             await self._swap(driver)
         return said
-
-    async def _fresh(self, path: Path) -> Generation:
-        """Make the file of a rebuild: a copy of the live one without what is built anew, or an empty one."""
-        if self._building != set(self.names):
-            await self.driver.generation.writer.run(partial(generation.copy_to, target=path))
-        fresh = await self._open(path)
-        fresh.checkpoints = await fresh.writer.run(partial(generation.begin, names=self._building, projections=self._projections))
-        return fresh
 
     def _note_damage(self, target: Generation, error: StorageCorrupt) -> None:
         if target is self.driver.generation and not self._is_damaged:
@@ -268,18 +268,19 @@ class Views:
         self.driver = driver
         self._serving.cancel()
         old.retire()
-        await old.generation.discard()
+        await old.generation.close()
         self.on_deferred()
 
     async def _start(self) -> None:
         await log_check.check(self._home, self._log)
         path = generation.current(self._home)
         opened = await self._open_checked(path) if path else None
+        kept = generation.previous(opened.path) if opened else []
         if opened is None:
             path = self._next_path()
             opened = await self._open(path)
             generation.point_at(path)
-        generation.remove_others(self._home, opened.path)
+        generation.remove_others(self._home, opened.path, *kept)
         self._serve(opened)
 
     def _serve(self, opened: Generation) -> None:
@@ -335,14 +336,13 @@ class Views:
         await old.generation.discard()
 
 
-def _nobody(_done: Position, _total: Position) -> None:
-    """Nobody waits to be told how far a rebuild is."""
-
-
 @asynccontextmanager
-async def opened(home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int) -> AsyncIterator[Views]:
+async def opened(
+    home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int, *, build: Build
+) -> AsyncIterator[Views]:
     """Open the current views of *home*, or make them anew where they are damaged. Raises `LogLost` where they have seen another log."""
     views = Views(home, log, projections, lookup, reader_count)
+    views.build = build
     await views._start()  # noqa: SLF001  the second half of making it
     try:
         yield views

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from omegad.errors import StorageFailed, StorageFull, Unavailable
+from omegad.errors import StorageFailed, StorageFull, Unavailable, ViewFailed
 from omegad.projection import Projection, indexes, schema
 from omegad.storage import readers
 from omegad.storage.checkpointer import Checkpointer
@@ -24,6 +24,7 @@ from omegad.views.checkpoints import Checkpoint
 
 POINTER = "views.db"
 SCRATCH = "views-verify.tmp"
+UNFINISHED = ".unfinished"
 SUFFIXES = ("", "-wal", "-shm", "-journal")
 """Of the files that belong to a database, it among them."""
 LIVE_CACHE_KIB = 2_000
@@ -56,12 +57,19 @@ class Generation:
         async with stack:
             writer = await Database.writer(path, durable=False)
             stack.push_async_callback(writer.close)
-            found = await writer.run(partial(_prepare, projections=projections))
+            found = await writer.run(partial(prepare, projections=projections))
             reading_from = await stack.enter_async_context(readers.opened(path, reader_count))
             generation = cls(path, writer, reading_from, stack.pop_all())
             generation.checkpoints = found
             return generation
         raise AssertionError
+
+    def check_versions(self, projections: Sequence[Projection]) -> None:
+        """Refuse what another version of omegad has built: it may have been installed since this process was started. Raises `ViewFailed`."""
+        for projection in projections:
+            if not self.checkpoints[projection.NAME].belongs_to(projection):
+                message = f"the view {projection.NAME!r} was built by another version of omegad than the one that runs"
+                raise ViewFailed(message, hint="restart the daemon: `omegad stop`, then `omegad start`")
 
     async def close(self) -> None:
         """Close the connections, after the reads that are under way."""
@@ -111,9 +119,7 @@ def point_at(path: Path) -> None:
 
 def next_path(home: Path, latest: Path | None) -> Path:
     """Return the file for the next generation, numbered above every one of the home and above *latest*, which may not be there yet."""
-    paths = [*files(home), *([latest] if latest else [])]
-    numbers = [int(digits) for path in paths if (digits := path.stem.removeprefix("views-")).isdigit()]
-    return path_of(home, max(numbers, default=0) + 1)
+    return path_of(home, max(map(_number, [*files(home), *([latest] if latest else [])]), default=0) + 1)
 
 
 def make_indexes(connection: Connection, built: Collection[Projection]) -> None:
@@ -123,20 +129,21 @@ def make_indexes(connection: Connection, built: Collection[Projection]) -> None:
             run_script(connection, indexes(projection))
 
 
-def finished(connection: Connection) -> None:
-    """See to it that the file is on the disk, and from now on whatever is written to it."""
-    connection.execute("PRAGMA synchronous=FULL")
-    with writing(connection):
-        connection.execute("PRAGMA user_version=1")  # a checkpoint waits for the disk only where it moves something
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    connection.execute("PRAGMA synchronous=NORMAL")
-    connection.execute(f"PRAGMA cache_size=-{LIVE_CACHE_KIB}")
+def unfinished(path: Path) -> Path:
+    """Return the name that the file of a generation has while it is built."""
+    return path.with_name(path.name + UNFINISHED)
 
 
-def remove_others(home: Path, keep: Path) -> None:
-    """Remove what an interrupted rebuild, swap or verification left behind."""
-    for path in (*files(home), home / SCRATCH):
-        if path != keep:
+def finish(path: Path) -> None:
+    """Give a generation that was built its own name. Raises `StorageFailed`."""
+    with _translated():
+        unfinished(path).rename(path)
+
+
+def remove_others(home: Path, *keep: Path) -> None:
+    """Remove the generations but those to *keep*, and what an interrupted rebuild or verification left behind."""
+    for path in (*files(home), *home.glob(f"views-*{UNFINISHED}*"), home / SCRATCH):
+        if path not in keep:
             remove(path)
 
 
@@ -145,6 +152,28 @@ def remove_all(home: Path) -> None:
     for path in (*files(home), *home.glob("views-verify.tmp")):
         remove(path)
     (home / POINTER).unlink(missing_ok=True)
+
+
+def previous(current: Path) -> list[Path]:
+    """Return the file of the generation that *current* took the place of; older ones are no more."""
+    return [path for path in files(current.parent) if _number(path) < _number(current)]
+
+
+def remove_previous(current: Path) -> None:
+    """Remove the generation that *current* took the place of."""
+    for path in previous(current):
+        remove(path)
+
+
+def remove_built(path: Path) -> None:
+    """Remove a generation that was not built to its end."""
+    for left in (path, *path.parent.glob(f"{path.name}{UNFINISHED}*")):
+        remove(left)
+
+
+def _number(path: Path) -> int:
+    digits = path.stem.removeprefix("views-")
+    return int(digits) if digits.isdigit() else 0
 
 
 def remove(path: Path) -> None:
@@ -165,7 +194,8 @@ def _translated() -> Iterator[None]:
         raise StorageFailed(f"{error.filename}: {error.strerror}", hint="move away what has the name of a file of views") from error
 
 
-def _prepare(connection: Connection, projections: Sequence[Projection]) -> dict[str, Checkpoint]:
+def prepare(connection: Connection, projections: Sequence[Projection]) -> dict[str, Checkpoint]:
+    """Make the tables that are missing, and what reads them for people's own SQL; return the checkpoints."""
     with writing(connection):
         run_script(connection, resources.files("omegad.views").joinpath("checkpoints.sql").read_text(encoding="utf-8"))
         found = checkpoints.load(connection)
@@ -192,7 +222,12 @@ def _tables(connection: Connection) -> set[str]:
 
 def copy_to(connection: Connection, target: Path) -> None:
     """Copy the whole file of *connection* to *target*, as it is now."""
-    connection.execute("VACUUM INTO ?", (os.fspath(target),))
+    is_reader = connection.execute("PRAGMA query_only").fetchone()[0]
+    connection.execute("PRAGMA query_only=OFF")  # or SQLite takes the new file for one that it must not write either
+    try:
+        connection.execute("VACUUM INTO ?", (os.fspath(target),))
+    finally:
+        connection.execute(f"PRAGMA query_only={is_reader}")
 
 
 def begin(connection: Connection, names: Collection[str], projections: Sequence[Projection]) -> dict[str, Checkpoint]:
@@ -204,7 +239,7 @@ def begin(connection: Connection, names: Collection[str], projections: Sequence[
     connection.execute(f"PRAGMA cache_size=-{REBUILD_CACHE_KIB}")
     with writing(connection):
         found = checkpoints.load(connection)
-        for name in names:
+        for name in found.keys() & names:
             for table in found[name].tables:
                 connection.execute(f'DROP TABLE IF EXISTS "{table}"')
             connection.execute("DELETE FROM deferred WHERE name = ?", (name,))

@@ -1,7 +1,6 @@
 """Proof that the views equal the log: replay it into a file of its own and compare what both say."""
 
-import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -9,23 +8,21 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from omegad.errors import ViewFailed
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
 from omegad.projection import Projection
 from omegad.storage.database import open_reader
-from omegad.storage.digest import Digest, digest
+from omegad.storage.digest import Digest
 from omegad.storage.driver import Connection
-from omegad.views import checkpoints, generation
+from omegad.views import generation
 from omegad.views.applying import Lookup
+from omegad.views.building import Progress, integrity_problem, state
 from omegad.views.checkpoints import Checkpoint
 from omegad.views.driver import Driver
 from omegad.views.generation import Generation
 
 VECTOR_TOLERANCE = 1e-4
 _END = (None, None)
-
-Progress = Callable[[Position, Position], None]
 
 
 class ViewReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,14 +34,6 @@ class ViewReport(msgspec.Struct, frozen=True, kw_only=True):
     replay_digest: str
     equal: bool
     problem: str | None = None
-
-
-class RebuiltView(msgspec.Struct, frozen=True, kw_only=True):
-    """A view that was built again: how many canonical rows it has at its position, and their digest."""
-
-    rows: int
-    position: Position
-    digest: str
 
 
 async def compare(
@@ -64,43 +53,6 @@ async def compare(
     return {name: _report(marks[name], digests[name], replayed[name], problems[name]) for name in names}
 
 
-async def check_integrity(target: Generation, projections: Collection[Projection]) -> str | None:
-    """Run the projections' own integrity checks; return what is wrong, None when nothing is."""
-    for projection in projections:
-        for statement in getattr(projection, "INTEGRITY", ()):
-            try:
-                found = await target.writer.run(lambda connection, sql=statement: connection.execute(sql).fetchall())  # type: ignore[misc]
-                if found:
-                    return f"{projection.NAME}: {len(found)} rows are not as they should be, the first {found[0]}"
-            except Exception as error:  # noqa: BLE001  whatever the check raises is its finding
-                return f"{projection.NAME}: {error}"
-    return None
-
-
-async def check_built(driver: Driver, projections: Sequence[Projection], *, is_failed_accepted: bool) -> None:
-    """Raise `ViewFailed` where one of *projections*, which were built again, has failed or is damaged."""
-    failed = driver.failure([projection.NAME for projection in projections])
-    if failed and not is_failed_accepted:
-        raise ViewFailed(f"the rebuilt view {failed.name!r} failed at position {failed.failed_position}: {failed.error}")
-    problem = await check_integrity(driver.generation, projections)
-    if problem:
-        raise ViewFailed(f"a rebuilt view is damaged: {problem}")
-
-
-async def complete(fresh: Generation, built: Sequence[Projection]) -> dict[str, RebuiltView]:
-    """Make the indexes of what was built, see to it that the file is on the disk, and say what each of *built* holds."""
-    # SQLite sorts rows for an index while Python hashes them.
-    indexing = fresh.writer.run(partial(generation.make_indexes, built=built))
-    said, _ = await asyncio.gather(fresh.readers.read(partial(_rebuilt, projections=built)), indexing)
-    await fresh.writer.run(generation.finished)
-    return said
-
-
-def _rebuilt(connection: Connection, projections: Sequence[Projection]) -> dict[str, RebuiltView]:
-    marks, digests = state(connection, projections)
-    return {name: RebuiltView(rows=found.rows, position=marks[name].position, digest=found.digest) for name, found in digests.items()}
-
-
 def _report(mark: Checkpoint, live: Digest, replayed: Digest, problem: str | None) -> ViewReport:
     problem = mark.error or problem
     return ViewReport(
@@ -113,13 +65,8 @@ def _report(mark: Checkpoint, live: Digest, replayed: Digest, problem: str | Non
     )
 
 
-def state(connection: Connection, projections: Sequence[Projection]) -> tuple[dict[str, Checkpoint], dict[str, Digest]]:
-    """Read the checkpoints and the digest of each of *projections*, of one moment."""
-    return checkpoints.load(connection), {projection.NAME: digest(connection, projection) for projection in projections}
-
-
 async def _problem(live: Generation, fresh: Generation, projection: Projection) -> str | None:
-    damaged = await check_integrity(live, [projection])
+    damaged = await live.writer.run(partial(integrity_problem, projections=[projection]))
     if damaged:
         return damaged
     for select in getattr(projection, "APPROXIMATE", ()):

@@ -3,7 +3,9 @@
 import asyncio
 import os
 import random
+import signal
 import sqlite3
+import subprocess
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,7 +17,7 @@ import pytest
 
 from omegad.client import AsyncClient
 from omegad.errors import NoDaemon, OmegadError
-from tests.acceptance.conftest import PATIENCE_S, Home, until
+from tests.acceptance.conftest import PATIENCE_S, Home, Raw, refusal, until
 
 ROUNDS = 12
 ROUNDS_MAX = 40  # of which each writes a number of its own
@@ -24,7 +26,6 @@ WRITERS = 4
 AT_ONCE = 4  # requests that each writer has under way
 KILLED_AFTER = (1, 200)  # acknowledgements
 SENT_AGAIN = 300
-REBUILDS_MAX = 20  # a busy machine may get round to a kill when the rebuild is over
 
 
 class Write(NamedTuple):
@@ -174,34 +175,72 @@ def _generations(home: Home) -> list[Path]:
     return [path for path in home.path.glob("views-*.db") if path.stem.removeprefix("views-").isdigit()]
 
 
-def test_a_rebuild_that_is_killed_leaves_views_that_serve_or_are_made_again(daemon: Home) -> None:
-    _fill(daemon, memories=300, calls=1_500)
+def _builders(home: Home) -> list[int]:
+    """Return the processes that build views for a home."""
+    listed = subprocess.run(["ps", "-axww", "-o", "pid=,command="], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [int(line.split()[0]) for line in listed if f"omegad.view_builder {home.paths.embeddings} " in line]
+
+
+def test_a_rebuild_whose_daemon_is_killed_leaves_one_current_generation(daemon: Home) -> None:
+    _fill(daemon, memories=300, calls=6_000)
     before = _answers(daemon)
     assert all(before)
-    left = [250_000, 100_000, 0]
-    for _ in range(REBUILDS_MAX):
+    moments = [lambda: bool(_builders(daemon)), lambda: _unfinished_bytes(daemon) >= 0, lambda: _unfinished_bytes(daemon) > 500_000]
+    for is_far_enough in moments:
+        served = (daemon.path / "views.db").readlink()
         with daemon.raw() as asking:
             asking.send(b'{"jsonrpc":"2.0","id":1,"method":"views.rebuild"}')
-            until(lambda: _newest_bytes(daemon) > left[-1] or asking.is_answered())
+            until(is_far_enough)
             daemon.kill()
-        if len(_generations(daemon)) > 1:
-            left.pop()
+        until(lambda: not _builders(daemon))
+        assert (daemon.path / "views.db").readlink() == served
         daemon.start()
-        assert len(_generations(daemon)) == 1
+        assert not _unfinished(daemon)
         assert _answers(daemon) == before
-        if not left:
-            break
-    assert not left, "every rebuild was over before it could be killed"
+    assert daemon.call("views.rebuild")["ok"]
+    assert len(_generations(daemon)) == 2
     daemon.check()
 
 
-def _newest_bytes(home: Home) -> int:
+def test_a_rebuild_that_is_broken_off_leaves_the_live_views_and_says_why(daemon: Home) -> None:
+    _fill(daemon, memories=300, calls=6_000)
+    before = _answers(daemon)
+
+    def begun(asking: Raw) -> None:
+        asking.send(b'{"jsonrpc":"2.0","id":1,"method":"views.rebuild"}')
+        until(lambda: _unfinished_bytes(daemon) >= 0)
+
+    with daemon.raw() as asking:
+        begun(asking)
+        (builder,) = _builders(daemon)
+        os.kill(builder, signal.SIGKILL)
+        assert "ended with status -9" in asking.receive()["error"]["message"]
+        begun(asking)
+        asking.send(b'{"jsonrpc":"2.0","method":"rpc.cancel","params":{"id":1}}')
+        assert "error" in asking.receive()
+        until(lambda: not _builders(daemon) and not _unfinished(daemon))
+        assert _answers(daemon) == before
+        begun(asking)
+        assert daemon.stop() == 0
+    assert not _builders(daemon)
+    assert not _unfinished(daemon)
+    daemon.file_bytes_max = daemon.paths.log.stat().st_size // 10
+    daemon.start()
+    refused = refusal(lambda: daemon.call("views.rebuild"))
+    assert (refused.kind, "refused to read or write" in str(refused)) == ("unavailable", True), str(refused)
+    assert not _unfinished(daemon)
+    assert _answers(daemon) == before
+    daemon.file_bytes_max = None
+    daemon.restart().check()
+
+
+def _unfinished(home: Home) -> list[Path]:
+    return list(home.path.glob("views-*.unfinished*"))
+
+
+def _unfinished_bytes(home: Home) -> int:
     """Return the size of the views being built, -1 while there are none."""
-    found = sorted(_generations(home), key=lambda path: int(path.stem.removeprefix("views-")))
-    if len(found) < 2:
-        return -1
-    wal = found[-1].with_name(found[-1].name + "-wal")
-    return found[-1].stat().st_size + (wal.stat().st_size if wal.exists() else 0)
+    return max((path.stat().st_size for path in _unfinished(home)), default=-1)
 
 
 def test_a_daemon_killed_while_it_starts_starts_the_next_time(home: Home) -> None:

@@ -10,10 +10,10 @@ from omegad.daemon import VOCABULARY
 from omegad.errors import Invalid, NotFound, OmegadError, Stale, ViewFailed
 from omegad.log import event_log
 from omegad.storage.driver import Connection
-from omegad.views import barrier, current
+from omegad.views import barrier
 from omegad.views.barrier import Barrier, Snapshot
 from omegad.views.current import Views
-from tests.builders import FakeClock, append, look_up, open_in_memory, queried, running_log
+from tests.builders import FakeClock, append, open_in_memory, opened_views, queried, running_log
 from tests.views.test_driver import counter, views_of
 
 
@@ -61,7 +61,10 @@ def test_a_snapshot_is_as_old_as_the_projection_that_is_furthest_behind(tmp_path
 
 async def test_what_is_not_shown_yet_is_not_called_missing(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("omegad.views.barrier.OWN_WRITES_S", 0.01)
-    async with running_log(tmp_path / "log.db", clock) as log, current.opened(tmp_path, log, [counter("a")], look_up, 1) as views:
+    async with (
+        running_log(tmp_path / "log.db", clock) as log,
+        opened_views(tmp_path, log, [counter("a")]) as views,
+    ):
         await append(log, queried(), queried())
         behind = Barrier(names=("a",), acknowledged=2, wait_s=0.0)
         assert await views.at(behind, _count) == (0, 0, 2)
@@ -77,7 +80,10 @@ async def test_what_is_not_shown_yet_is_not_called_missing(tmp_path: Path, clock
 async def test_views_that_do_not_show_the_log_they_were_opened_with_are_read_by_nobody_who_needs_them_whole(tmp_path: Path, clock: FakeClock) -> None:
     async with running_log(tmp_path / "log.db", clock) as log:
         await append(log, *[queried()] * 1_000)
-    async with event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log, current.opened(tmp_path, log, [counter("a")], look_up, 1) as views:
+    async with (
+        event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log,
+        opened_views(tmp_path, log, [counter("a")]) as views,
+    ):
         await views.driver.step()
         unpretentious: dict[str, Any] = {"names": ("a",), "wait_s": 0.0}
         refused = await _refusal(views, Barrier(**unpretentious), _count)

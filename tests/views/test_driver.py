@@ -23,11 +23,11 @@ from omegad.log.event import Event, RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.projection import Embedding, Projection, Statement
 from omegad.storage.driver import Connection
-from omegad.views import checkpoints, current
+from omegad.views import checkpoints
 from omegad.views.applying import Lookup
 from omegad.views.checkpoints import Checkpoint
 from omegad.views.current import Views
-from tests.builders import PATIENCE_S, FakeClock, append, at_most, embedded, look_up, queried, rows, stored, tool_called, until
+from tests.builders import PATIENCE_S, FakeClock, append, at_most, embedded, look_up, opened_views, queried, rows, stored, tool_called, until
 
 REFUSED = "the text of an event whose row the table refuses"
 
@@ -58,7 +58,7 @@ def counter(
 async def views_of(home: Path, clock: FakeClock, all_of: Sequence[Projection], lookup: Lookup = look_up) -> AsyncIterator[tuple[EventLog, Views]]:
     async with (
         event_log.opened(home / "log.db", clock, VOCABULARY) as log,
-        current.opened(home, log, all_of, lookup, 1) as views,
+        opened_views(home, log, all_of, lookup) as views,
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(log.run)
@@ -194,7 +194,7 @@ async def test_rows_and_checkpoint_are_committed_together_or_not_at_all(tmp_path
         async with event_log.opened(home / "log.db", clock, VOCABULARY) as log, anyio.create_task_group() as tasks:
             tasks.start_soon(log.run)
             await append(log, *[queried()] * 300)
-            async with current.opened(home, log, [counter("a")], look_up, 1) as views:
+            async with opened_views(home, log, [counter("a")]) as views:
                 step = asyncio.create_task(views.driver.step())
                 await asyncio.sleep(delay / 5_000)
                 step.cancel()

@@ -1,0 +1,84 @@
+"""Starts the process that builds views, hears how far it is, and ends it with whoever waits for it.
+
+It ends by itself with the daemon, whose end of its standard input closes then.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import anyio
+import msgspec
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from omegad import errors
+from omegad.errors import OmegadError, StorageFailed, Unavailable
+from omegad.log.event import Position
+from omegad.views.building import Order, Progress, RebuiltView
+
+LINE_BYTES_MAX = 256 * 1024
+
+Build = Callable[[Order, Progress], Awaitable[dict[str, RebuiltView]]]
+"""Carries out an order. Whoever is cancelled has stopped it. Raises what `building.build` does, and `Unavailable` where it ended otherwise."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """An error of the catalogue, by the name of its class."""
+
+    name: str
+    message: str
+    hint: str
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One line of what such a process says: how far it is, and in the end what it has built, or why it could not."""
+
+    done: Position = 0
+    total: Position = 0
+    built: dict[str, RebuiltView] | None = None
+    failure: Failure | None = None
+
+
+def read_order(text: str) -> Order:
+    """Read an order as the started process is given it."""
+    return msgspec.json.decode(text, type=Order, dec_hook=lambda _, path: Path(path))
+
+
+async def build(command: Sequence[str], order: Order, tell: Progress) -> dict[str, RebuiltView]:
+    """Carry out *order* by the process that *command* starts."""
+    arguments = [*command, msgspec.json.encode(order, enc_hook=str).decode()]
+    try:
+        process = await anyio.open_process(arguments, stderr=None, start_new_session=True)
+    except OSError as error:
+        raise StorageFailed(f"no process can be started to build views: {error.strerror}") from error
+    try:
+        last = await _heard(process, tell)
+        status = await process.wait()
+    finally:
+        with anyio.CancelScope(shield=True):
+            if process.returncode is None:
+                process.kill()
+            await process.aclose()
+    if last.built is None:
+        raise _error(last.failure, status)
+    return last.built
+
+
+async def _heard(process: Process, tell: Progress) -> Said:
+    assert process.stdout
+    lines, last = BufferedByteReceiveStream(process.stdout), Said()
+    while True:
+        try:
+            line = await lines.receive_until(b"\n", LINE_BYTES_MAX)
+        except (anyio.EndOfStream, anyio.IncompleteRead):
+            return last
+        last = msgspec.json.decode(line, type=Said)
+        if last.total:
+            tell(last.done, last.total)
+
+
+def _error(failure: Failure | None, status: int) -> OmegadError:
+    if failure is None:
+        return Unavailable(f"the process that builds views ended with status {status}", hint="ask again; the log of the daemon may say more")
+    kind: type[OmegadError] = getattr(errors, failure.name, Unavailable)
+    return kind(failure.message, hint=failure.hint)
