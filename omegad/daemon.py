@@ -63,7 +63,7 @@ SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the on
 VOCABULARY = Vocabulary(codec=CODEC, inline=Inline(state.ALL), state=DecisionState, sanitise=sanitise_new)
 """What the log of a home holds, and what of it decisions rely on."""
 
-VIEW_BUILDER = (sys.executable, "-P", "-m", "omegad.view_builder")
+LOG_WORKER = (sys.executable, "-P", "-m", "omegad.log_worker")
 
 T = TypeVar("T")
 
@@ -148,7 +148,8 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
         if await log.is_erasing():  # by an earlier run: what it has left in the views nobody can tell
             generation.remove_all(paths.home)
         look_up = partial(_find, lookup)
-        build = partial(workers.build, (*VIEW_BUILDER, str(paths.embeddings)))
+        worker = (*LOG_WORKER, str(paths.embeddings))
+        build = partial(workers.build, worker)
         views = await stack.enter_async_context(current.opened(paths.home, log, projections.ALL, look_up, settings.readers, build=build))
         embedder = Embedder(vectors, models_dir=paths.models, choice=settings.model, idle_unload_s=settings.model_idle_unload_s)
         services = DaemonServices(
@@ -164,6 +165,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             query_timeout_s=settings.query_timeout_s,
             liveness=Liveness(clock),
             claims=settings.claims,
+            compare_state=partial(workers.compare, worker, paths.log),
         )
         erasing = Erasing(services, paths.home, vectors, Standstill(views, projections.ALL))
         yield _put_together(services, paths, settings, erasing)

@@ -219,11 +219,13 @@ MAY_IMPORT: dict[str, set[str]] = {
         "projections",  # and nobody else
         *LEAVES,
     },
-    "omegad.view_builder": {  # the views as the daemon composes them, in a process of their own
+    "omegad.log_worker": {  # what the daemon composes that goes through the whole log, in a process of its own
         "omegad.embedding.lookup",
         "omegad.errors",
         "omegad.events",
+        "omegad.log",
         "omegad.projection",
+        "omegad.state",
         "omegad.telemetry",
         "omegad.views",
         "projections",

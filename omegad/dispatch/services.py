@@ -1,6 +1,6 @@
 """What methods may ask of the world, as the daemon has it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -49,6 +49,8 @@ class DaemonServices:
     liveness: Liveness
     claims: str
     """What becomes of an edit of what another session holds."""
+    compare_state: Callable[[Callable[[Position, Position], None]], Awaitable[Sequence[str]]]
+    """Says in what the decision state is not what the log says, telling how many events of how many it has gone through."""
 
     @property
     def head(self) -> Position:

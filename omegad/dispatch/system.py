@@ -252,9 +252,13 @@ class SystemDispatch:
         return found[0]
 
     async def rebuild_views(self, query: RebuildViews, call: Call) -> ViewsReport:
-        """Build views again and swap, and with all of them the decision state; raises `ViewFailed` where one could not be built."""
+        """Build views again and swap; with all of them the decision state, if it is not what the log says, while whoever decides waits.
+
+        Raises `ViewFailed` where one could not be built.
+        """
         views = await self._on_views(self._services.views.rebuild, query.name, Progress(call, query.progress_token))
-        if query.name is None:
+        if query.name is None and (problems := await self._services.compare_state(_nobody)):
+            _log.warning("log.refolded", problems=list(problems))
             await self._services.log.refold()
         return ViewsReport(ok=True, views=dict(views))
 

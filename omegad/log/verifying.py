@@ -1,6 +1,6 @@
 """Proof that the log is as it was written: the file sound, every link of the chain computed again, the inline projections equal to a replay."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -10,17 +10,18 @@ from omegad.errors import StorageCorrupt
 from omegad.log import chain, erasure, inline, reading
 from omegad.log.codec import tag_of
 from omegad.log.erasure import PayloadErased
-from omegad.log.event import Position
+from omegad.log.event import Position, RecordedEvent
 from omegad.log.reading import RawEvent
 from omegad.log.vocabulary import Vocabulary
 from omegad.storage import readers
-from omegad.storage.database import open_scratch
+from omegad.storage.database import open_reader, open_scratch, translated
 from omegad.storage.digest import Digest
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Readers
-from omegad.storage.transaction import writing
+from omegad.storage.transaction import snapshot, writing
 
 VERIFY_CHUNK = 5_000
+COMPARED_AT_ONCE = 2_000
 PROBLEMS_MAX = 20
 
 _ERASURES = "SELECT e.position, p.body FROM events AS e JOIN payloads AS p USING (position) WHERE e.tag = ? AND e.position > ? ORDER BY e.position"
@@ -106,6 +107,21 @@ async def verify(path: Path, vocabulary: Vocabulary, progress: Callable[[int, in
     return msgspec.structs.replace(check.report, ok=check.report.ok and not problems, problems=tuple(problems))
 
 
+def compare(path: Path, vocabulary: Vocabulary, progress: Callable[[int, int], None]) -> list[str]:
+    """Say, in words, which inline projections are not what the events say; *progress* is told how many events of how many are shown."""
+    after, problems = 0, list[str]()
+    with translated(), closing(open_reader(path)) as log, closing(open_scratch()) as replica:
+        with snapshot(log):
+            end, live = reading.head(log), vocabulary.inline.digests(log)
+        vocabulary.inline.replica(replica)
+        while after < end and not problems:
+            batch = reading.read(log, vocabulary.codec, after, min(COMPARED_AT_ONCE, end - after))
+            _show(replica, vocabulary, batch, problems)
+            after = batch[-1].position
+            progress(after, end)
+        return problems or _differences(live, vocabulary.inline.digests_of_replica(replica), end)
+
+
 async def _verify(check: ChainCheck, reading_from: Readers, vocabulary: Vocabulary, progress: Callable[[int, int], None]) -> list[str]:
     """Verify the chain to the head, and show every event that verifies to a replica, up to where the live tables were looked at."""
     end, live = await reading_from.read(lambda connection: (reading.head(connection), vocabulary.inline.digests(connection)))
@@ -116,7 +132,8 @@ async def _verify(check: ChainCheck, reading_from: Readers, vocabulary: Vocabula
         def part(connection: Connection) -> int:
             rows = check.verify(connection, VERIFY_CHUNK)
             if not problems:
-                _show(replica, vocabulary, [row for row in rows if row.envelope[0] <= end], problems)
+                shown = (row.recorded(vocabulary.codec) for row in rows if row.envelope[0] <= end)
+                _show(replica, vocabulary, shown, problems)
             return len(rows)
 
         while await reading_from.read(part):
@@ -126,11 +143,11 @@ async def _verify(check: ChainCheck, reading_from: Readers, vocabulary: Vocabula
     return problems
 
 
-def _show(replica: Connection, vocabulary: Vocabulary, rows: list[RawEvent], problems: list[str]) -> None:
+def _show(replica: Connection, vocabulary: Vocabulary, events: Iterable[RecordedEvent], problems: list[str]) -> None:
     try:
         with writing(replica):
-            for row in rows:
-                vocabulary.inline.show(replica, row.recorded(vocabulary.codec))
+            for recorded in events:
+                vocabulary.inline.show(replica, recorded)
     except inline.ProjectionFailed as error:
         problems.append(str(error))
 

@@ -28,7 +28,7 @@ BATCH_EVENTS = 2_000
 Progress = Callable[[Position, Position], None]
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class Order(msgspec.Struct, frozen=True, kw_only=True, tag="build"):
     """What to build: the projections named, from the log, into the file *target*, which is not there yet.
 
     With a *source*, *target* begins as a copy of it, and what is not named is carried on from there. Where *is_failed_accepted*, a projection

@@ -1,4 +1,4 @@
-"""Starts the process that builds views, hears how far it is, and ends it with whoever waits for it.
+"""Starts a process that goes through the whole log, hears how far it is, and ends it with whoever waits for it.
 
 It ends by itself with the daemon, whose end of its standard input closes then.
 """
@@ -22,6 +22,12 @@ Build = Callable[[Order, Progress], Awaitable[dict[str, RebuiltView]]]
 """Carries out an order. Whoever is cancelled has stopped it. Raises what `building.build` does, and `Unavailable` where it ended otherwise."""
 
 
+class Comparison(msgspec.Struct, frozen=True, tag="compare"):
+    """The wish to know in what the decision state of a log is not what its events say."""
+
+    log: Path
+
+
 class Failure(msgspec.Struct, frozen=True):
     """An error of the catalogue, by the name of its class."""
 
@@ -31,26 +37,40 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One line of what such a process says: how far it is, and in the end what it has built, or why it could not."""
+    """One line of what such a process says: how far it is, and in the end what it has built or found, or why it could not."""
 
     done: Position = 0
     total: Position = 0
     built: dict[str, RebuiltView] | None = None
+    problems: tuple[str, ...] | None = None
     failure: Failure | None = None
 
 
-def read_order(text: str) -> Order:
-    """Read an order as the started process is given it."""
-    return msgspec.json.decode(text, type=Order, dec_hook=lambda _, path: Path(path))
+def read(work: str) -> Order | Comparison:
+    """Read what the started process is to do."""
+    return msgspec.json.decode(work, type=Order | Comparison, dec_hook=lambda _, path: Path(path))
 
 
 async def build(command: Sequence[str], order: Order, tell: Progress) -> dict[str, RebuiltView]:
     """Carry out *order* by the process that *command* starts."""
-    arguments = [*command, msgspec.json.encode(order, enc_hook=str).decode()]
+    built = (await _done(command, order, tell)).built
+    assert built is not None
+    return built
+
+
+async def compare(command: Sequence[str], log: Path, tell: Progress) -> tuple[str, ...]:
+    """Say in what the decision state of a log is not what its events say. Raises `LogBroken`, and storage errors."""
+    problems = (await _done(command, Comparison(log), tell)).problems
+    assert problems is not None
+    return problems
+
+
+async def _done(command: Sequence[str], work: Order | Comparison, tell: Progress) -> Said:
+    arguments = [*command, msgspec.json.encode(work, enc_hook=str).decode()]
     try:
         process = await anyio.open_process(arguments, stderr=None, start_new_session=True)
     except OSError as error:
-        raise StorageFailed(f"no process can be started to build views: {error.strerror}") from error
+        raise StorageFailed(f"no process can be started beside this one: {error.strerror}") from error
     try:
         last = await _heard(process, tell)
         status = await process.wait()
@@ -59,9 +79,9 @@ async def build(command: Sequence[str], order: Order, tell: Progress) -> dict[st
             if process.returncode is None:
                 process.kill()
             await process.aclose()
-    if last.built is None:
+    if last.built is None and last.problems is None:
         raise _error(last.failure, status)
-    return last.built
+    return last
 
 
 async def _heard(process: Process, tell: Progress) -> Said:
@@ -79,6 +99,6 @@ async def _heard(process: Process, tell: Progress) -> Said:
 
 def _error(failure: Failure | None, status: int) -> OmegadError:
     if failure is None:
-        return Unavailable(f"the process that builds views ended with status {status}", hint="ask again; the log of the daemon may say more")
+        return Unavailable(f"the process that goes through the log ended with status {status}", hint="ask again; the log of the daemon may say more")
     kind: type[OmegadError] = getattr(errors, failure.name, Unavailable)
     return kind(failure.message, hint=failure.hint)

@@ -6,6 +6,7 @@ import random
 import signal
 import sqlite3
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,11 +18,11 @@ import pytest
 
 from omegad.client import AsyncClient
 from omegad.errors import NoDaemon, OmegadError
-from tests.acceptance.conftest import PATIENCE_S, Home, Raw, refusal, until
+from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, Raw, refusal, until
 
-ROUNDS = 12
-ROUNDS_MAX = 40  # of which each writes a number of its own
-ACKNOWLEDGED_MIN = 1_000
+ROUNDS = int(os.environ.get("KILLS", "12"))
+ROUNDS_MAX = 200  # of which each writes a number of its own
+ACKNOWLEDGED_MIN = int(os.environ.get("KILLED_WRITES", "1000"))
 WRITERS = 4
 AT_ONCE = 4  # requests that each writer has under way
 KILLED_AFTER = (1, 200)  # acknowledgements
@@ -76,12 +77,40 @@ async def _keep_writing(home: Home, book: Book, writer: str) -> None:
             await asyncio.gather(*(one_after_another(client) for _ in range(AT_ONCE)))
 
 
-async def _write_until_killed(home: Home, book: Book) -> None:
-    tasks = [asyncio.create_task(_keep_writing(home, book, f"writer-{number}")) for number in range(WRITERS)]
+class Tally:
+    """What went on beside the writers: rebuilds that were whole, kills while one was under way, and backups."""
+
+    def __init__(self, home: Home) -> None:
+        self.rebuilt = 0
+        self.killed_while_building = 0
+        self.backups: list[subprocess.Popen[bytes]] = []
+        self._home = home
+
+    async def rebuild(self) -> None:
+        """Have the views built again and again, until the daemon is gone."""
+        with suppress(NoDaemon):
+            async with AsyncClient(self._home.socket, name="rebuilder", timeout_s=PATIENCE_S) as client:
+                while True:
+                    await client.call("views.rebuild")
+                    self.rebuilt += 1
+
+    def back_up(self) -> None:
+        """Begin a backup, unless one is under way; it goes on when the daemon is killed."""
+        if not self.backups or self.backups[-1].poll() is not None:
+            command = [sys.executable, "-m", "omegad", "backup", str(self._home.path.with_name(f"backup-{len(self.backups)}.db"))]
+            self.backups.append(subprocess.Popen(command, env=self._home.environ, cwd=ROOT, stdout=subprocess.DEVNULL))
+
+
+async def _write_until_killed(home: Home, book: Book, beside: Tally) -> None:
     enough = len(book.acknowledged) + random.randint(*KILLED_AFTER)  # noqa: S311  any moment will do
+    waits_for_a_rebuild = random.random() < 0.5  # noqa: S311
+    beside.back_up()
+    tasks = [asyncio.create_task(_keep_writing(home, book, f"writer-{number}")) for number in range(WRITERS)]
+    tasks.append(asyncio.create_task(beside.rebuild()))
     async with asyncio.timeout(PATIENCE_S):
-        while len(book.acknowledged) < enough:  # noqa: ASYNC110  nothing tells of it
+        while len(book.acknowledged) < enough or (waits_for_a_rebuild and not _unfinished(home)):  # noqa: ASYNC110  nothing tells of it
             await asyncio.sleep(random.uniform(0, 0.005))  # noqa: S311
+        beside.killed_while_building += bool(_unfinished(home))
         await asyncio.to_thread(home.kill)
         await asyncio.gather(*tasks)
 
@@ -106,17 +135,22 @@ def _content(event: dict[str, Any]) -> str:
 
 
 async def test_what_was_acknowledged_survives_being_killed_at_any_moment(home: Home) -> None:
-    book = Book()
+    book, beside = Book(), Tally(home)
     for number in range(ROUNDS_MAX):
         home.start()
-        await _write_until_killed(home, book)
+        await _write_until_killed(home, book, beside)
         if number + 1 >= ROUNDS and len(book.acknowledged) > ACKNOWLEDGED_MIN:
             break
     assert len(book.acknowledged) > ACKNOWLEDGED_MIN
     assert book.unanswered, "no kill ever came while anything was under way"
+    assert beside.killed_while_building
+    assert [backup.wait(PATIENCE_S) for backup in beside.backups] == [0] * len(beside.backups)
 
     home.start()
+    assert not _unfinished(home)
     events = home.events()
+    kills = f"{number + 1} kills, {beside.killed_while_building} while views were built"
+    print(f"{len(book.acknowledged)} writes, {kills}; {beside.rebuilt} rebuilds, {len(beside.backups)} backups")  # noqa: T201  with -s
     _everything_acknowledged_is_there(book, events)
     home.check()
     await _nothing_is_appended_twice(home, book, events)
@@ -178,7 +212,7 @@ def _generations(home: Home) -> list[Path]:
 def _builders(home: Home) -> list[int]:
     """Return the processes that build views for a home."""
     listed = subprocess.run(["ps", "-axww", "-o", "pid=,command="], capture_output=True, text=True, check=True).stdout.splitlines()
-    return [int(line.split()[0]) for line in listed if f"omegad.view_builder {home.paths.embeddings} " in line]
+    return [int(line.split()[0]) for line in listed if f"omegad.log_worker {home.paths.embeddings} " in line]
 
 
 def test_a_rebuild_whose_daemon_is_killed_leaves_one_current_generation(daemon: Home) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.bench import appends, claims, memories, rebuilds, resident, sockets, starts
+from tests.bench import appends, claims, live_rebuilds, memories, rebuilds, resident, sockets, starts
 from tests.bench.figures import Effort, Figure, Machine, machine, table_row
 
 BENCHMARKS = {
@@ -16,6 +16,7 @@ BENCHMARKS = {
     "socket": sockets.run,
     "memory": memories.run,
     "rebuild": rebuilds.run,
+    "rebuild-live": live_rebuilds.run,
     "start": starts.run,
     "rss": resident.run,
     "claims": claims.run,

@@ -40,7 +40,7 @@ SHORT, LONG = 1, 3  # how often a tool call repeats its text
 
 def run(effort: Effort, report: Report) -> None:
     """Measure whole rebuilds, checks and swap included, of both logs, each in turns with reading and decoding it."""
-    for name, events_of in (("at work", _at_work), ("of stores", _of_stores)):
+    for name, events_of in (("at work", at_work), ("of stores", _of_stores)):
         with homes.directory() as place:
             daemon.run(partial(_measure, place, name, events_of, effort, report))
 
@@ -88,7 +88,8 @@ def _of_stores(notes: list[Note]) -> Iterator[NewEvent]:
         yield from (_tool_called(3 * number + place, SHORT) for place in range(3))
 
 
-def _at_work(notes: list[Note]) -> Iterator[NewEvent]:
+def at_work(notes: list[Note]) -> Iterator[NewEvent]:
+    """Return the events of a log at work."""
     choose = random.Random("at work")  # noqa: S311  nothing is secret
     for number, note in enumerate(notes):
         there = notes[: number + 1]

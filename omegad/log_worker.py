@@ -1,0 +1,66 @@
+"""The process that goes through the log beside the daemon: `python -m omegad.log_worker EMBEDDINGS WORK`, as `omegad.views.workers` starts it.
+
+Takes its turn after everyone who is asked something, and ends with the daemon, whatever it is at.
+"""
+
+import os
+import sys
+import threading
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+import projections
+from omegad import state, telemetry
+from omegad.embedding.lookup import FileLookup
+from omegad.errors import OmegadError
+from omegad.events import CODEC
+from omegad.log.inline import Inline
+from omegad.log.verifying import compare
+from omegad.log.vocabulary import Vocabulary
+from omegad.projection import Embedding
+from omegad.views.building import Builder, Order
+from omegad.views.workers import Comparison, Failure, Said, read
+
+NICENESS = 5
+
+
+def main(embeddings: str, work: str) -> None:
+    """Do *work* (JSON of an `Order`, or a `Comparison`), with the vectors of a cache; standard output has a `Said` a line."""
+    os.nice(NICENESS)
+    telemetry.configure("warning")
+    threading.Thread(target=_end_with_daemon, daemon=True).start()
+    try:
+        _say(_done(Path(embeddings), read(work)))
+    except OmegadError as error:
+        _say(Said(failure=Failure(type(error).__name__, str(error), error.hint)))
+
+
+def _done(embeddings: Path, work: Order | Comparison) -> Said:
+    if isinstance(work, Comparison):
+        return Said(problems=tuple(compare(work.log, Vocabulary(codec=CODEC, inline=Inline(state.ALL)), _tell)))
+    with FileLookup(embeddings) as vectors:
+        return Said(built=Builder(projections.ALL, CODEC, partial(_find, vectors)).build(work, _tell))
+
+
+def _tell(done: int, total: int) -> None:
+    _say(Said(done=done, total=total))
+
+
+def _find(vectors: FileLookup, wanted: Embedding) -> bytes | None:
+    return vectors.find(wanted.embedder_id, wanted.text_hash)
+
+
+def _say(said: Said) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(said) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _end_with_daemon() -> None:
+    os.read(sys.stdin.fileno(), 1)  # nothing is ever written to it
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
