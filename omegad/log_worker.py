@@ -6,6 +6,7 @@ Takes its turn after everyone who is asked something, and ends with the daemon, 
 import os
 import sys
 import threading
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +29,8 @@ NICENESS = 5
 
 def main(embeddings: str, work: str) -> None:
     """Do *work* (JSON of an `Order`, or a `Comparison`), with the vectors of a cache; standard output has a `Said` a line."""
-    os.nice(NICENESS)
+    with suppress(OSError):  # a service may not be allowed to
+        os.nice(NICENESS)
     telemetry.configure("warning")
     threading.Thread(target=_end_with_daemon, daemon=True).start()
     try:

@@ -63,10 +63,10 @@ def taken(connection: Connection, file: Path, barrier: Barrier) -> Snapshot:
     return Snapshot(file=file, position=position, stale_by=max(0, barrier.acknowledged - position), versions=versions)
 
 
-def check_whole(snapshot: Snapshot, whole_from: Position) -> None:
-    """Refuse a file of views that is still being filled with what was in the log when it was opened: no claim about that can be made."""
+def check_whole(snapshot: Snapshot, whole_from: Position, done: Position) -> None:
+    """Refuse a file of views that lacks what was in the log when it was opened, of which *done* are built: no claim about that can be made."""
     if snapshot.position < whole_from:
         raise Stale(
-            f"the views are being built from the log: {snapshot.position:,} of {whole_from:,} events ({100 * snapshot.position // whole_from} %)",
+            f"the views are being built from the log: {done:,} of {whole_from:,} events ({100 * done // whole_from} %)",
             hint="ask again in a moment; `omegad status` shows how far each view is",
         )

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import anyio
-import msgspec
 import structlog
 from anyio import to_thread
 
@@ -31,6 +30,7 @@ from omegad.views.workers import Build
 T = TypeVar("T")
 
 RETRY_SECONDS_MAX = 600.0
+FAR_BEHIND = 5_000  # events, which take a driver longer than the start of a process
 
 _log = structlog.get_logger(__name__)
 
@@ -39,9 +39,8 @@ class Views:
     """The projections of one home, as one consistent file at a time. Make it with `opened`; `run` keeps it in step."""
 
     def __init__(self, home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int) -> None:
-        """Use `opened`."""
+        """Use `opened`, which says how another generation is built."""
         self.build: Build
-        """How another generation is built."""
         self._home = home
         self._log = log
         self._projections = tuple(projections)
@@ -88,6 +87,7 @@ class Views:
         while True:
             with anyio.CancelScope() as self._serving:
                 try:
+                    await self._fill_at_once()
                     await self.driver.run()
                 except StorageCorrupt as error:
                     self._note_damage(self.driver.generation, error)
@@ -98,6 +98,15 @@ class Views:
                     self.driver.trouble = str(error)
                     _log.error("views.not_made", error=str(error), retry_s=RETRY_SECONDS)
                     await anyio.sleep(RETRY_SECONDS)
+
+    async def _fill_at_once(self) -> None:
+        """Have views that show nothing of a long log built beside; where that fails, they follow it from its first event."""
+        if self.driver.position() or self._log.head < FAR_BEHIND:
+            return
+        try:
+            await self._rebuild(self.names, lambda _done, _total: None, is_failed_accepted=True)
+        except OmegadError as error:
+            _log.warning("views.not_built_at_once", error=str(error))
 
     async def _bring_up_to_date(self) -> None:
         """Build the projections whose version has changed anew beside the old ones, which answer until they are swapped."""
@@ -124,7 +133,7 @@ class Views:
         def at_one_moment(target: Generation, connection: Connection) -> T:
             snapshot = barriers.taken(connection, target.path, barrier)
             if not barrier.makes_do:
-                barriers.check_whole(snapshot, target.whole_from)
+                barriers.check_whole(snapshot, target.whole_from, self._built[0] if self._building else snapshot.position)
             try:
                 return work(connection, snapshot)
             except NotFound as error:
@@ -292,11 +301,8 @@ class Views:
         """Return the driver of the projections whose tables in *of* are those of this version."""
         readable = [projection for projection in self._projections if of.checkpoints[projection.NAME].can_be_read(projection)]
         driver = Driver(self._log, of, readable, self._lookup)
-        driver.on_deferred = self._tell_deferred
+        driver.on_deferred = lambda: self.on_deferred()  # noqa: PLW0108  which may be set later
         return driver
-
-    def _tell_deferred(self) -> None:
-        self.on_deferred()
 
     async def _open_checked(self, path: Path) -> Generation | None:
         """Open the views left by an earlier run, unless they are damaged; then they are built again."""
@@ -305,12 +311,7 @@ class Views:
         except StorageCorrupt as error:
             _log.warning("views.refused", file=path.name, reason=str(error))
             return None
-        for projection in self._projections:
-            checkpoint = opened.checkpoints[projection.NAME]
-            if not checkpoint.belongs_to(projection):
-                _log.info("views.outdated", view=checkpoint.name, version=checkpoint.version, can_be_read=checkpoint.can_be_read(projection))
-            elif checkpoint.failed_position is not None:  # it is tried once more
-                opened.checkpoints[checkpoint.name] = msgspec.structs.replace(checkpoint, failed_position=None, error=None)
+        opened.try_again(self._projections)
         return opened
 
     def _next_path(self) -> Path:

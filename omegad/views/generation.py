@@ -64,6 +64,15 @@ class Generation:
             return generation
         raise AssertionError
 
+    def try_again(self, projections: Sequence[Projection]) -> None:
+        """Let what failed in an earlier run be tried once more, and log what another version has made."""
+        for projection in projections:
+            checkpoint = self.checkpoints[projection.NAME]
+            if not checkpoint.belongs_to(projection):
+                _log.info("views.outdated", view=checkpoint.name, version=checkpoint.version, can_be_read=checkpoint.can_be_read(projection))
+            elif checkpoint.failed_position is not None:
+                self.checkpoints[checkpoint.name] = msgspec.structs.replace(checkpoint, failed_position=None, error=None)
+
     def check_versions(self, projections: Sequence[Projection]) -> None:
         """Refuse what another version of omegad has built: it may have been installed since this process was started. Raises `ViewFailed`."""
         for projection in projections:

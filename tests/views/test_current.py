@@ -18,6 +18,7 @@ from omegad.projection import Projection
 from omegad.storage.driver import Connection
 from omegad.views import current, generation, log_check
 from omegad.views.barrier import Barrier, Snapshot
+from omegad.views.building import Order, Progress, RebuiltView
 from omegad.views.checkpoints import Checkpoint
 from omegad.views.current import Views
 from tests.builders import (
@@ -39,6 +40,7 @@ from tests.builders import (
     relations,
     repeated,
     restored,
+    rows,
     running_log,
     stored,
     superseded,
@@ -142,6 +144,30 @@ async def test_a_damaged_file_is_built_again(tmp_path: Path, clock: FakeClock, d
             reports = await views.verify((), nothing)
         assert [name for name, report in reports.items() if not report.equal] == []
         assert {name: report.live_digest for name, report in reports.items() if name != "audit"} == {n: d for n, d in before.items() if n != "audit"}
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["beside", "and where that fails, step by step"])
+async def test_views_that_show_nothing_of_a_long_log_are_built_beside(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, *, fails: bool
+) -> None:
+    monkeypatch.setattr(current, "FAR_BEHIND", 100)
+    async with running_log(tmp_path / "log.db", clock) as log:
+        await fill(log, 60)
+
+        async def full(_order: Order, _tell: Progress) -> dict[str, RebuiltView]:
+            raise StorageFull
+
+        async with opened_views(tmp_path, log, projections.ALL) as views, anyio.create_task_group() as tasks:
+            first, views.build = views.file, full if fails else views.build
+            tasks.start_soon(views.run)
+            with anyio.fail_after(PATIENCE_S):
+                found = await views.at(Barrier(names=("memories",), wait_s=PATIENCE_S), lambda c, _: rows(c, "SELECT count(*) FROM memories"))
+                assert found == [(62,)]
+                assert (views.file == first) == fails
+                await append(log, stored("late"))
+                await views.wait_for(log.head, views.names)
+            assert all(report.equal for report in (await views.verify((), nothing)).values())
+            tasks.cancel_scope.cancel()
 
 
 async def test_damage_that_only_a_reader_meets_is_mended_too(tmp_path: Path, clock: FakeClock) -> None:
