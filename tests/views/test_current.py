@@ -380,6 +380,18 @@ async def test_a_rebuild_gives_the_same_rows_while_appends_go_on(
         assert all(report.equal for report in (await views.verify((), nothing)).values())
 
 
+async def test_a_rebuild_reads_no_more_than_its_views_show_and_comes_to_the_end_of_the_log(tmp_path: Path, clock: FakeClock) -> None:
+    async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
+        await append(log, queried(), *(tool_called(number) for number in range(1, 4)))
+        await views.wait_for(4, ["a"])
+        report = (await views.rebuild((), nothing))["a"]
+        assert (report.rows, report.position) == (1, 4)
+        await append(log, queried(), tool_called(4))
+        await views.wait_for(6, ["a"])
+        assert await ids(views, "a") == [1, 5]
+        assert (await views.verify((), nothing))["a"].equal
+
+
 async def test_a_rebuild_of_one_view_mends_that_one_alone(tmp_path: Path, clock: FakeClock) -> None:
     async with views_of(tmp_path, clock, projections.ALL) as (log, views):
         await fill(log)
