@@ -77,8 +77,7 @@ class Erasing:
                 found, position = await self._act(request, found, call)
                 unlike = await self._cleaned(found)
         with anyio.CancelScope(shield=True):
-            for name in unlike:
-                await self._services.views.rebuild((name,), lambda _done, _total: None)
+            await self._standstill.build_again(unlike)
             await self._services.log.advance(Cursor(CURSOR, DONE))
         return await self._told(request, found, began, position, unlike)
 

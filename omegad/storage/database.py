@@ -81,6 +81,7 @@ def open_unfinished(path: Path) -> Connection:
     connection = _open(path)
     connection.execute("PRAGMA locking_mode=EXCLUSIVE")
     connection.execute("PRAGMA journal_mode=MEMORY")
+    connection.execute("PRAGMA secure_delete=ON")
     connection.execute("PRAGMA foreign_keys=ON")
     return connection
 

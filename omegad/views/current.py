@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import anyio
 import structlog
-from anyio import to_thread
+from anyio import lowlevel, to_thread
 
 from omegad.errors import Invalid, NotFound, OmegadError, Refused, Stale, StorageCorrupt, Unavailable, ViewFailed
 from omegad.log.event import Position
@@ -38,9 +38,9 @@ _log = structlog.get_logger(__name__)
 class Views:
     """The projections of one home, as one consistent file at a time. Make it with `opened`; `run` keeps it in step."""
 
-    def __init__(self, home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int) -> None:
-        """Use `opened`, which says how another generation is built."""
-        self.build: Build
+    def __init__(self, home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int, *, build: Build) -> None:
+        """Use `opened`; *build* says how another generation is built."""
+        self.build = build
         self._home = home
         self._log = log
         self._projections = tuple(projections)
@@ -88,6 +88,7 @@ class Views:
             with anyio.CancelScope() as self._serving:
                 try:
                     await self._fill_at_once()
+                    await lowlevel.checkpoint()  # a swap has cancelled this; a driver that began would be stopped in its first step
                     await self.driver.run()
                 except StorageCorrupt as error:
                     self._note_damage(self.driver.generation, error)
@@ -250,8 +251,8 @@ class Views:
         try:
             generation.remove_previous(live)
             said = await self.build(order, tell)
+            generation.finish(path)
             with anyio.CancelScope(shield=True):
-                generation.finish(path)
                 fresh = await self._open(path)
             assert fresh is not None
             fresh.check_versions(self._projections)
@@ -342,8 +343,7 @@ async def opened(
     home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int, *, build: Build
 ) -> AsyncIterator[Views]:
     """Open the current views of *home*, or make them anew where they are damaged. Raises `LogLost` where they have seen another log."""
-    views = Views(home, log, projections, lookup, reader_count)
-    views.build = build
+    views = Views(home, log, projections, lookup, reader_count, build=build)
     await views._start()  # noqa: SLF001  the second half of making it
     try:
         yield views

@@ -11,6 +11,7 @@ from omegad.projection import Projection
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
 from omegad.storage.wiping import wipe
+from omegad.views import generation
 from omegad.views.current import Views
 from omegad.views.generation import Generation
 
@@ -36,9 +37,16 @@ class Standstill:
         """Let them go on."""
         self._views.proving.release()
 
+    async def build_again(self, names: Sequence[str]) -> None:
+        """Build what could not be brought to that, and keep nothing of what it takes the place of."""
+        for name in names:
+            await self._views.rebuild((name,), lambda _done, _total: None)
+            generation.remove_previous(self._views.file)
+
     async def take_out(self, erased: Pairs, pieces: Sequence[bytes]) -> list[str]:
         """Bring the views to what a replay says since events were *erased*, which they show; return those that have to be built again instead."""
         served = self._views.driver.generation
+        generation.remove_previous(served.path)
         return await served.writer.run(partial(_take_out, served=served, projections=self._projections, erased=erased, pieces=pieces))
 
 

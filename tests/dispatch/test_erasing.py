@@ -69,8 +69,9 @@ async def test_it_is_gone_from_every_file_that_held_it(paths: Paths, clock: Fake
         await it.caller.call("memory.list", as_of=position)
         similar = await it.other("b").call("memory.store", content=f"{SAID} but with 4712", request_id="r-2")
         assert similar["may_replace"] or similar["related"]
+        await it.caller.call("views.rebuild")
         before = holding(paths.home, CODE.encode())
-        assert {name.removesuffix("-wal") for name in before} >= {"log.db", "views-1.db"}
+        assert {name.removesuffix("-wal") for name in before} >= {"log.db", "views-1.db", "views-2.db"}
         assert any(name.startswith("asof/") for name in before)
         assert {name.removesuffix("-wal") for name in holding(paths.home, vector)} >= {"views-1.db", "embeddings.db"}
         (paths.home / "spool" / "unreadable").mkdir(parents=True)
