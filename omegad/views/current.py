@@ -69,8 +69,7 @@ class Views:
     @property
     def rebuilding(self) -> tuple[str, ...]:
         """The projections that are being built again, or have to be: until then, what they show is of an earlier version."""
-        found = {*self._building, *self._outdated()}
-        return tuple(name for name in self.names if name in found)
+        return tuple(filter({*self._building, *self._outdated()}.__contains__, self.names))
 
     @property
     def checkpoints(self) -> dict[str, Checkpoint]:
