@@ -18,7 +18,7 @@ from omegad.log.event import Erased, Event, Position, RecordedEvent, Unknown
 from omegad.queries.erase import Affected, Copy, Left
 from omegad.redaction.copies import ERASED, Wordings, blank
 from omegad.storage.driver import Connection
-from omegad.storage.wiping import holds
+from omegad.storage.searching import holding
 from omegad.times import rfc3339
 from omegad.views import generation
 from omegad.views.barrier import Barrier
@@ -241,10 +241,10 @@ def left_in(home: Path, views: Path, pieces: Sequence[bytes], *, is_done: bool) 
     live = set() if is_done else {*_LIVE, views.name}
     own = {f"{name}{suffix}" for name in live for suffix in generation.SUFFIXES}
     found = [path for path in sorted(home.rglob("*")) if not path.is_symlink() and not (path.parent == home and path.name in own)]
-    return [Left(file=str(path), hint=_hint(path, home)) for path in found if pieces and holds(path, pieces)]
+    return [Left(file=str(path), hint=_hint(path, home, is_database=is_database)) for path, is_database in holding(found, pieces).items()]
 
 
-def _hint(path: Path, home: Path) -> str:
+def _hint(path: Path, home: Path, *, is_database: bool) -> str:
     within = path.relative_to(home).parts[0]
     if within.startswith((*_LIVE, "views-")) and ".replaced-" not in within and ".of-another-log-" not in within:
         return "it stands in a name, as of a session or project, which is not erased; or it was said again meanwhile: `omegad log` shows it"
@@ -252,8 +252,6 @@ def _hint(path: Path, home: Path) -> str:
         return "it was set aside, with what it holds: remove it"
     if within in {"identity", "skills", "setup"}:
         return "a file of yours: take it out there, and out of its git history"
-    with path.open("rb") as file:
-        is_database = file.read(16) == b"SQLite format 3\0"
     if is_database:
         return f"a backup: `omegad backup {path}.clean` makes one without it; then remove this one"
     return "remove the file, or take it out there"

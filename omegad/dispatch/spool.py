@@ -11,7 +11,7 @@ import structlog
 
 from omegad.errors import Invalid, Overloaded, ShuttingDown, Unavailable
 from omegad.hooks import DispatchHook
-from omegad.storage.wiping import holds
+from omegad.storage.searching import holding
 
 LOOK_EVERY_S = 1.0
 FILE_BYTES_MAX = 16 * 1024 * 1024
@@ -73,9 +73,8 @@ class Spool:
     def remove_aside(self, pieces: Sequence[bytes]) -> None:
         """Remove what was set aside and has one of *pieces* in it."""
         aside = self._folder / ASIDE
-        for path in aside.iterdir() if aside.is_dir() else ():
-            if holds(path, pieces):
-                path.unlink()
+        for path in holding(aside.iterdir(), pieces) if aside.is_dir() else ():
+            path.unlink()
 
     def _names(self) -> list[str]:
         """Return the files that are whole, in the order in which they happened, which their names begin with."""

@@ -1,11 +1,11 @@
 """Bytes that were deleted, taken out of the files that held them: pages, what is free in them, and the write-ahead log."""
 
-import mmap
 from collections.abc import Sequence
 from pathlib import Path
 
 from omegad.errors import StorageBusy
 from omegad.storage.driver import Connection
+from omegad.storage.searching import holding
 
 ALWAYS_BYTES = 256 * 1024 * 1024
 """Files up to this size are written anew in any case, larger ones where something is left."""
@@ -21,17 +21,9 @@ def wipe(connection: Connection, path: Path, pieces: Sequence[bytes]) -> None:
     goes on reading what was there before, and storage errors.
     """
     _truncate(connection)
-    if not pieces or path.stat().st_size <= ALWAYS_BYTES or holds(path, pieces):
+    if not pieces or path.stat().st_size <= ALWAYS_BYTES or holding([path], pieces):
         connection.execute("VACUUM")
         _truncate(connection)
-
-
-def holds(path: Path, pieces: Sequence[bytes]) -> bool:
-    """Say whether a file has one of *pieces* in it; one that is not there, or is no file, has none."""
-    if not path.is_file() or path.stat().st_size == 0:
-        return False
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return any(data.find(piece) >= 0 for piece in pieces)
 
 
 def _truncate(connection: Connection) -> None:

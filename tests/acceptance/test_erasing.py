@@ -6,12 +6,13 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
 
 from omegad.errors import NoDaemon, NotFound, OmegadError
+from omegad.storage.database import open_reader
 from tests.acceptance.conftest import PATIENCE_S, Home, until
 
 CODE = "4711 0815"
@@ -78,6 +79,11 @@ def test_it_is_gone_from_every_place_that_held_it(home: Home) -> None:
     }
     assert [Path(one["file"]).name for one in done["left"]] == ["kept.db"]
     assert holding(home) == {"kept.db"}
+    home.check()
+    log = (home.path / "log.db-wal").stat().st_ino
+    with closing(open_reader(home.path / "log.db")) as reader:
+        reader.execute("SELECT 1 FROM events").fetchone()
+    assert (home.path / "log.db-wal").stat().st_ino == log, "who closes the log last removes what the daemon goes on writing to"
     home.check()
     assert home.call("memory.list", as_of=done["position"] - 1)["as_of"]["erased"] == done["copy_count"]
     assert memory_id not in {one["memory_id"] for one in home.call("memory.list", as_of=done["position"] - 1)["memories"]}

@@ -7,8 +7,9 @@ import pytest
 from omegad.errors import StorageBusy
 from omegad.storage import wiping
 from omegad.storage.database import open_reader, open_writer
+from omegad.storage.searching import holding
 from omegad.storage.transaction import snapshot
-from omegad.storage.wiping import holds, wipe
+from omegad.storage.wiping import wipe
 
 SAID = b"the door opens with 4711 0815"
 
@@ -25,7 +26,7 @@ def test_nothing_is_left_of_what_was_deleted_without_care(tmp_path: Path, monkey
     writer.execute("DELETE FROM said WHERE rowid % 3")
     writer.execute("DELETE FROM said")
     writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    assert holds(path, [SAID])
+    assert holding([path], [SAID]) == {path: True}
     reader = open_reader(path)
     with snapshot(reader):
         reader.execute("SELECT count(*) FROM said").fetchone()
@@ -33,7 +34,7 @@ def test_nothing_is_left_of_what_was_deleted_without_care(tmp_path: Path, monkey
         with pytest.raises(StorageBusy):
             wipe(writer, path, [SAID])
     wipe(writer, path, [SAID])
-    assert not any(holds(one, [SAID]) for one in tmp_path.iterdir())
+    assert holding(tmp_path.iterdir(), [SAID]) == {}
     assert writer.execute("SELECT text FROM said").fetchall() == [("else",)]
     reader.close()
     writer.close()
