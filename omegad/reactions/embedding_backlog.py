@@ -75,11 +75,19 @@ class EmbeddingBacklog:
         return f"{len(self._aside)} memories cannot be embedded and are found by words alone; of {memory_id}: {first.problem}"
 
     def concerns(self, events: Sequence[RecordedEvent]) -> bool:
-        """Say whether a memory says something from these events on and no vectors came with it, or they are about one that is set aside."""
+        """Say whether a memory says something from these events on and no vectors came after it, or they are about one that is set aside."""
         if {memory_id for memory_id, _ in self._aside} & {getattr(one.event, "memory_id", None) for one in events}:
             return True
-        said = {one.event.memory_id for one in events if isinstance(one.event, MemoryStored | MemoryEvolved | MemoryEdited)}
-        return bool(said - {one.event.memory_id for one in events if isinstance(one.event, MemoryEmbedded)})
+        lacking = set[str]()
+        for one in events:
+            match one.event:
+                case MemoryStored(memory_id=memory_id) | MemoryEvolved(memory_id=memory_id) | MemoryEdited(memory_id=memory_id):
+                    lacking.add(memory_id)
+                case MemoryEmbedded(memory_id=memory_id):
+                    lacking.discard(memory_id)
+                case _:
+                    pass
+        return bool(lacking)
 
     def is_due(self) -> bool:
         """Say whether it was told to look, there is another model than at the last sweep, or it is time to try again what was set aside."""

@@ -158,7 +158,7 @@ async def test_receipts_show_a_query_that_is_only_being_logged(paths: Paths, clo
         log = it.daemon.services.log
         await until(lambda: it.daemon.reactions.standings["session_end"].position == log.head)  # whose first cursor is an append as well
         log.append_later(proposal(queried((one, 0.75), query_id="query-1")))
-        assert log.waiting == 1
+        assert log.waiting >= 1  # a reaction's cursor may wait as well
         page = await it.caller.call("receipts.list", query_id="query-1")
         assert [(receipt["memory_id"], receipt["rank"], receipt["score"], receipt["how"]) for receipt in page["receipts"]] == [
             (one, 1, 0.75, "query")

@@ -16,7 +16,8 @@ from omegad.method import RequestContext
 from omegad.queries import backlog
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.storage.driver import Connection
-from tests.builders import PATIENCE_S, FakeClock, FakeModel, Served, put_model, served, until, vector_of
+from tests.builders import PATIENCE_S, FakeClock, FakeModel, Served, edited, put_model, recorded, served, stored, until, vector_of
+from tests.builders import embedded as embedded_event
 
 UNFIT = "unfit"
 
@@ -270,3 +271,10 @@ async def test_lost_vectors_of_passages_that_a_text_is_not_cut_into_any_more_are
         assert (it.daemon.backlog.trouble or "").endswith("the vectors that were recorded are of another text than it has")
         assert it.daemon.backlog.size == 0
     assert model.asked[-2:] == ["alpha", "beta"]
+
+
+async def test_what_is_edited_before_anybody_looks_is_embedded_again_though_it_had_vectors(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        looks = it.daemon.backlog.concerns
+        events = [recorded(one, position) for position, one in enumerate((stored(), embedded_event(), edited()), 1)]
+        assert [looks(events[:1]), looks(events[:2]), looks(events), looks(events[2:])] == [True, False, True, True]
