@@ -134,7 +134,7 @@ class Erasing:
         await log.on_writer(partial(wipe, path=log.path, pieces=pieces))
 
     async def _told(self, request: EraseMemory, found: Found, began: float, position: Position = 0, rebuilt: Sequence[str] = ()) -> Erased:
-        look = partial(left_in, self._home, self._services.views.file, found.wordings.pieces(), is_done=not request.dry_run)
+        look = partial(left_in, self._home, found.wordings.pieces(), is_done=not request.dry_run)
         left = await anyio.to_thread.run_sync(look)
         return Erased(
             memory_id=request.memory_id,

@@ -38,6 +38,7 @@ SELECT json_object(
 ) FROM memories WHERE node_id IN (SELECT value FROM json_each(?))
 """
 _LIVE = ("log.db", "embeddings.db", generation.POINTER)
+_LIVE_FOLDERS = ("asof", "spool")
 
 
 class Other(msgspec.Struct, frozen=True):
@@ -236,11 +237,11 @@ async def _events(services: DaemonServices, positions: Iterable[Position]) -> li
     return found
 
 
-def left_in(home: Path, views: Path, pieces: Sequence[bytes], *, is_done: bool) -> list[Left]:
-    """Return the files of *home* that hold one of *pieces*; those that are changed as a memory is erased only once that is done."""
-    live = set() if is_done else {*_LIVE, views.name}
+def left_in(home: Path, pieces: Sequence[bytes], *, is_done: bool) -> list[Left]:
+    """Return the files of *home* that hold one of *pieces*; those that are changed, or removed, as a memory is erased only once that is done."""
+    live = set() if is_done else {*_LIVE, *_LIVE_FOLDERS, *(path.name for path in generation.files(home))}
     own = {f"{name}{suffix}" for name in live for suffix in generation.SUFFIXES}
-    found = [path for path in sorted(home.rglob("*")) if not path.is_symlink() and not (path.parent == home and path.name in own)]
+    found = [path for path in sorted(home.rglob("*")) if not path.is_symlink() and path.relative_to(home).parts[0] not in own]
     return [Left(file=str(path), hint=_hint(path, home, is_database=is_database)) for path, is_database in holding(found, pieces).items()]
 
 

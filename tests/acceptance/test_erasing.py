@@ -64,6 +64,10 @@ def test_it_is_gone_from_every_place_that_held_it(home: Home) -> None:
     (spool / "1.json").write_bytes(msgspec.json.encode(waiting))
     assert "spool" in holding(home)
     home.process.send_signal(18)
+    omegad(home, "rebuild")
+    assert {"views-1.db", "views-2.db"} <= holding(home)
+    would = home.call("memory.erase", memory_id=memory_id, dry_run=True)
+    assert [Path(one["file"]).name for one in would["left"]] == ["kept.db"]
     shown = omegad(home, "memory", "erase", memory_id, "--dry-run")
     assert all(one in shown for one in (memory_id, "tool.called@1", "prompt.submitted@1", "message.posted@1", "task.created@1", "kept.db"))
     assert "nothing was erased" in omegad(home, "memory", "erase", memory_id, status=1)
