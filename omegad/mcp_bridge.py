@@ -78,15 +78,6 @@ def connected(environ: Mapping[str, str], failures: int) -> socket.socket:
     """Return a connection, to a gateway that is started if need be, with the opening sent; *failures* is how many ended without an answer."""
     if failures > RESTARTS_MAX:
         raise CannotConnect("the gateway of omegad ends again and again; gateway.log in its home may say why")
-    process = None
-    deadline = time.monotonic() + START_S
-    while (connection := connect(socket_of(environ))) is None:
-        if process is not None and process.poll() is not None:
-            raise CannotConnect(f"the gateway of omegad does not start: {_last_words(environ) or 'it says nothing'}")
-        if time.monotonic() > deadline:
-            raise CannotConnect(f"the gateway of omegad does not answer within {START_S:.0f} s")
-        process = process or started(environ)
-        time.sleep(POLL_S)
     opening = {
         "bridge": NAME,
         "version": greeting()["initialize"]["serverInfo"]["version"],
@@ -94,7 +85,28 @@ def connected(environ: Mapping[str, str], failures: int) -> socket.socket:
         "session_id": environ.get("CLAUDE_CODE_SESSION_ID"),
         "directory": os.getcwd(),
     }
-    connection.sendall(json.dumps({name: value for name, value in opening.items() if value}).encode() + b"\n")
+    line = json.dumps({name: value for name, value in opening.items() if value}).encode() + b"\n"
+    process = None
+    deadline = time.monotonic() + START_S
+    while (connection := introduced(socket_of(environ), line)) is None:
+        if process is not None and process.poll() is not None:
+            raise CannotConnect(f"the gateway of omegad does not start: {_last_words(environ) or 'it says nothing'}")
+        if time.monotonic() > deadline:
+            raise CannotConnect(f"the gateway of omegad does not answer within {START_S:.0f} s")
+        process = process or started(environ)
+        time.sleep(POLL_S)
+    return connection
+
+
+def introduced(path: str, line: bytes) -> socket.socket | None:
+    """Return a connection to the gateway, on which *line* was sent; None where none answers, or it ends in this moment."""
+    if (connection := connect(path)) is None:
+        return None
+    try:
+        connection.sendall(line)
+    except OSError:
+        connection.close()
+        return None
     return connection
 
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import signal
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import ListRootsResult, Root, TextContent
 from pydantic import FileUrl
 
-from omegad import __version__
+from omegad import __version__, mcp_bridge
 from omegad.cli.starting import is_alive
 from omegad.tools.calling import TOOLS
 from tests.acceptance.conftest import until
@@ -193,3 +194,11 @@ def test_a_host_is_told_why_no_gateway_answers(host: Host) -> None:
     assert bridge.returncode == 1
     assert b"open to other users" in bridge.stdout
     assert b"open to other users" in bridge.stderr
+
+
+def test_a_gateway_that_ends_as_it_is_connected_to_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    monkeypatch.setattr(mcp_bridge, "connect", lambda _path: ours)
+    assert mcp_bridge.introduced("gateway.socket", b"{}\n") is None
+    assert ours.fileno() == -1
