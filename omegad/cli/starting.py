@@ -1,6 +1,7 @@
 """Starting a daemon in the background, and waiting for one to come or go.
 
-Invariant: any number of processes may start a home's daemon at once. Each starts one, the home's lock decides, and all wait for the winner.
+Invariant: any number of processes may start a home's daemon at once. Each starts one, the home's lock decides, and all wait for the winner;
+none leaves behind a process that could still become a daemon.
 """
 
 import os
@@ -67,6 +68,7 @@ def start(place: Place) -> int:
         time.sleep(POLL_S)
         if attempt.has_ended():
             attempt = _next(attempt, place)
+    attempt.withdraw()
     return pid
 
 
@@ -89,6 +91,7 @@ class _Attempt:
     def __init__(self, place: Place) -> None:
         self.lost = False
         """Whether another process was seen to hold the lock."""
+        self._paths = place.paths
         self._log = place.paths.daemon_log
         _rotate(self._log)
         descriptor = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -99,6 +102,12 @@ class _Attempt:
     def has_ended(self) -> bool:
         """Say whether the process is gone."""
         return self._process.poll() is not None
+
+    def withdraw(self) -> None:
+        """End the process where another one has won, lest it become the daemon as soon as that one is stopped."""
+        if holder(self._paths) not in {self._process.pid, 0}:
+            self._process.terminate()
+            self._process.wait()
 
     def reason(self) -> str:
         """Return the last lines that were printed since the start."""
@@ -139,7 +148,7 @@ def _rotate(log: Path) -> None:
 
 
 def stop(paths: Paths) -> int | None:
-    """Stop the daemon and wait until its process is gone; return its id, None where none was running.
+    """Stop the daemon and wait until its process is gone; return its id, None where none was running. Another one may have started by then.
 
     Raises `Unavailable` where a process that holds the home does not answer, or does not let go of it.
     """
@@ -151,9 +160,9 @@ def stop(paths: Paths) -> int | None:
         if time.monotonic() > deadline:
             raise Unavailable(f"process {ending or 'unknown'} holds {paths.home} and does not answer", hint=_ends(ending))
         time.sleep(POLL_S)
-    while (ending := holder(paths)) is not None:
+    while (ending := holder(paths)) in {pid, 0}:
         if time.monotonic() > deadline:
-            raise Unavailable(f"process {ending or 'unknown'} does not end", hint=_ends(ending))
+            raise Unavailable(f"process {ending or 'unknown'} does not end", hint=_ends(ending or 0))
         time.sleep(POLL_S)
     gone = time.monotonic() + EXIT_S
     while is_alive(pid) and time.monotonic() < gone:

@@ -5,10 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from omegad.cli import starting
+from omegad.cli import place, starting
 from omegad.errors import Unavailable
 from omegad.rpc import endpoint
+from tests.acceptance.conftest import until
 from tests.cli.conftest import PATIENCE_S, ROOT, Command
+
+NEXT_HOLDER = """
+import fcntl, os, sys, time
+with open(sys.argv[1], "r+") as lock:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.pwrite(lock.fileno(), f"{os.getpid()}\\n".encode().ljust(32), 0)
+    time.sleep(60)
+"""
 
 
 def test_a_daemon_is_started_shown_and_stopped(omegad: Command) -> None:
@@ -53,6 +62,24 @@ def test_starts_at_the_same_moment_yield_one_daemon(omegad: Command) -> None:
     assert [racer.returncode for racer in racers] == [0] * len(racers), answers
     pids = {line.split('"pid":')[1].split(",")[0] for line, _ in answers}
     assert pids == {str(omegad.json("status")["pid"])}
+
+
+def test_a_start_that_another_has_won_leaves_no_process_that_could_become_a_daemon_later(omegad: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    pid = omegad.json("start")["pid"]
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as slow:
+        monkeypatch.setattr(starting, "launch", lambda *_: slow)
+        assert starting.start(place.at(omegad.environ, may_spawn=True)) == pid
+        assert slow.poll() is not None
+
+
+def test_a_stop_ends_when_another_daemon_has_taken_the_home(omegad: Command) -> None:
+    pid = omegad.json("start")["pid"]
+    with subprocess.Popen([sys.executable, "-c", NEXT_HOLDER, str(omegad.paths.lock)], cwd=ROOT) as successor:
+        try:
+            assert starting.stop(omegad.paths) == pid
+            until(lambda: starting.holder(omegad.paths) == successor.pid, lambda: "the successor does not hold the home")
+        finally:
+            successor.kill()
 
 
 def test_a_verb_that_meets_a_stopping_daemon_gets_the_next_one(omegad: Command) -> None:
