@@ -30,7 +30,7 @@ def erase(arguments: Namespace, place: Place) -> int:
         write_json(done)
         return 0
     print(f"erased {safe(done['memory_id'])} at position {done['position']}, with {done['copy_count']} payloads, in {done['took_ms']:.0f} ms")
-    _tell_left(done)
+    _tell_left(done, "STILL IN")
     return 0
 
 
@@ -49,12 +49,12 @@ def _show(would: Answer) -> None:
     outcomes = {"erased": "says just that: it is erased, too", "edited": "holds it: it is edited", "history": "held it once: its history is changed"}
     for other in would["memories"]:
         print(f"memory {safe(other['memory_id'])} {outcomes[other['outcome']]}")
-    _tell_left(would)
+    _tell_left(would, "will stay in")
 
 
-def _tell_left(answer: Answer) -> None:
+def _tell_left(answer: Answer, where: str) -> None:
     for one in answer["left"]:
-        warn(f"STILL IN {safe(one['file'])}: {safe(one['hint'])}")
+        warn(f"{where} {safe(one['file'])}: {safe(one['hint'])}")
 
 
 def _is_wanted() -> bool:

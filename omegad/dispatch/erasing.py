@@ -15,7 +15,8 @@ import anyio.to_thread
 import structlog
 
 from omegad.commands.command import Acknowledged
-from omegad.dispatch.finding_copies import Found, find, find_more, left_in
+from omegad.dispatch.finding_copies import Found, find, find_more
+from omegad.dispatch.left_files import left_in
 from omegad.dispatch.services import DaemonServices
 from omegad.embedding.cache import VectorCache
 from omegad.errors import Unavailable

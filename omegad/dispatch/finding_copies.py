@@ -1,8 +1,7 @@
-"""What holds a memory: its own events, verbatim copies of its wordings in any other, and files of the home that are not the daemon's to change."""
+"""What holds a memory: its own events, and verbatim copies of its wordings in any other."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
@@ -15,12 +14,10 @@ from omegad.events import CODEC
 from omegad.events.memory import MemoryEdited, MemoryEmbedded, MemoryErased, MemoryEvolved, MemoryRepeated, MemoryStored
 from omegad.log.erasure import Remnant, remnant
 from omegad.log.event import Erased, Event, Position, RecordedEvent, Unknown
-from omegad.queries.erase import Affected, Copy, Left
+from omegad.queries.erase import Affected, Copy
 from omegad.redaction.copies import ERASED, Wordings, blank
 from omegad.storage.driver import Connection
-from omegad.storage.searching import holding
 from omegad.times import rfc3339
-from omegad.views import generation
 from omegad.views.barrier import Barrier
 
 EVENTS_AT_ONCE = 500
@@ -37,8 +34,6 @@ SELECT json_object(
     'tags', json(tags), 'auto_tags', json(auto_tags), 'metadata', json(metadata), 'source', source, 'redacted', json(redacted)
 ) FROM memories WHERE node_id IN (SELECT value FROM json_each(?))
 """
-_LIVE = ("log.db", "embeddings.db", generation.POINTER)
-_LIVE_FOLDERS = ("asof", "spool")
 
 
 class Other(msgspec.Struct, frozen=True):
@@ -235,24 +230,3 @@ async def _events(services: DaemonServices, positions: Iterable[Position]) -> li
         found += part
         left = left[EVENTS_AT_ONCE:] if len(part) == len(left[:EVENTS_AT_ONCE]) else [one for one in left if one > part[-1].position]
     return found
-
-
-def left_in(home: Path, pieces: Sequence[bytes], *, is_done: bool) -> list[Left]:
-    """Return the files of *home* that hold one of *pieces*; those that are changed, or removed, as a memory is erased only once that is done."""
-    live = set() if is_done else {*_LIVE, *_LIVE_FOLDERS, *(path.name for path in generation.files(home))}
-    own = {f"{name}{suffix}" for name in live for suffix in generation.SUFFIXES}
-    found = [path for path in sorted(home.rglob("*")) if not path.is_symlink() and path.relative_to(home).parts[0] not in own]
-    return [Left(file=str(path), hint=_hint(path, home, is_database=is_database)) for path, is_database in holding(found, pieces).items()]
-
-
-def _hint(path: Path, home: Path, *, is_database: bool) -> str:
-    within = path.relative_to(home).parts[0]
-    if within.startswith((*_LIVE, "views-")) and ".replaced-" not in within and ".of-another-log-" not in within:
-        return "it stands in a name, as of a session or project, which is not erased; or it was said again meanwhile: `omegad log` shows it"
-    if path.name.startswith("log.db.replaced-") or ".of-another-log-" in path.name:
-        return "it was set aside, with what it holds: remove it"
-    if within in {"identity", "skills", "setup"}:
-        return "a file of yours: take it out there, and out of its git history"
-    if is_database:
-        return f"a backup: `omegad backup {path}.clean` makes one without it; then remove this one"
-    return "remove the file, or take it out there"

@@ -71,7 +71,7 @@ class Spool:
             self.trouble = str(error)
 
     def remove_aside(self, pieces: Sequence[bytes]) -> None:
-        """Remove what was set aside and has one of *pieces* in it."""
+        """Remove what was set aside and has one of *pieces* in it, or cannot be read."""
         aside = self._folder / ASIDE
         for path in holding(aside.iterdir(), pieces) if aside.is_dir() else ():
             path.unlink()

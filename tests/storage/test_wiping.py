@@ -1,11 +1,15 @@
 """Deleted bytes leave the file and its write-ahead log, also those that were deleted before anybody saw to it."""
 
+import io
+import json
+import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from omegad.errors import StorageBusy
-from omegad.storage import wiping
+from omegad.storage import searching, wiping
 from omegad.storage.database import open_reader, open_writer
 from omegad.storage.searching import holding
 from omegad.storage.transaction import snapshot
@@ -26,7 +30,7 @@ def test_nothing_is_left_of_what_was_deleted_without_care(tmp_path: Path, monkey
     writer.execute("DELETE FROM said WHERE rowid % 3")
     writer.execute("DELETE FROM said")
     writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    assert holding([path], [SAID]) == {path: True}
+    assert holding([path], [SAID]) == {path: "database"}
     reader = open_reader(path)
     with snapshot(reader):
         reader.execute("SELECT count(*) FROM said").fetchone()
@@ -38,3 +42,19 @@ def test_nothing_is_left_of_what_was_deleted_without_care(tmp_path: Path, monkey
     assert writer.execute("SELECT text FROM said").fetchall() == [("else",)]
     reader.close()
     writer.close()
+
+
+def test_a_file_that_cannot_be_read_may_hold_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    names = {}
+    for name in ("holds", "locked", "other"):
+        (tmp_path / name).write_bytes(SAID if name == "holds" else b"else")
+        names[name] = os.fsencode(tmp_path / name).hex()
+    is_readable = Path.open
+    monkeypatch.setattr(Path, "open", lambda path, mode: _refuse() if path.name == "locked" else is_readable(path, mode))
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps({"files": list(names.values()), "pieces": [SAID.hex()]})))
+    searching.main()
+    assert json.loads(capsys.readouterr().out) == {names["holds"]: "file", names["locked"]: "unread"}
+
+
+def _refuse() -> NoReturn:
+    raise PermissionError
