@@ -1,13 +1,13 @@
 """The verb that takes in what was exported, or what another memory system wrote.
 
-Each memory is a request of its own that is the same whenever it is sent: an import that was interrupted goes on when it is run again, and one
-that was not changes nothing.
+Each memory, and each edge between two, is a request of its own that is the same whenever it is sent: an import that was interrupted goes on
+when it is run again, and one that was not changes nothing.
 """
 
 import asyncio
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,11 @@ from omegad.errors import OmegadError
 from omegad.rpc.async_client import AsyncClient
 from omegad.times import EPOCH, MICROSECOND
 from omegad.transfer import lines, sources
-from omegad.transfer.found import Found, Source, expires_at, request
+from omegad.transfer.found import Edge, LeftOut, Source, expires_at, link, request
 from omegad.transfer.log_file import Progress
 
-METHOD = "memory.upsert"  # it has the time at which something was learned
+STORE = "memory.upsert"  # it has the time at which something was learned
+LINK = "memory.link"
 AT_ONCE = 32  # which share the waits for the disk
 PROBLEMS_SHOWN = 10
 REFUSALS = frozenset({"refused", "invalid", "conflict"})
@@ -49,12 +50,13 @@ def run(arguments: Namespace, place: Place) -> int:
         try:
             with transfer.drawn("importing") as progress:
                 ensure(place)
-                asyncio.run(_store(place, requests, tally, progress))
+                asyncio.run(_take_in(place, source, requests, tally, progress))
         except OmegadError:
             warn(f"{tally.done} of {len(requests)} memories were imported before this: run it again to go on")
             raise
         report |= {"memories_before": before, "memories_after": _count(place)}
     report |= {"to_store": len(requests), **tally.outcomes, "left_out": dict(tally.left_out), "by_type": dict(tally.types)}
+    report |= {"edges": len(tally.edges)} | ({} if arguments.dry_run else {"edges_drawn": tally.drawn})
     _tell(arguments, report, tally.problems)
     return 1 if tally.outcomes["refused"] else 0
 
@@ -68,6 +70,10 @@ class Tally:
         self.types = Counter[str]()
         self.outcomes = dict.fromkeys(("stored", "duplicate", "already_imported", "refused"), 0)
         self.problems: list[str] = []
+        self.ids: dict[str, str] = {}
+        """Ours, by theirs."""
+        self.edges: list[Edge] = []
+        self.drawn = 0
 
     @property
     def done(self) -> int:
@@ -79,8 +85,11 @@ def _requests(path: Path, source: Source, tally: Tally) -> Iterator[Request]:
     """Yield the request of each memory that the other system finds itself."""
     now_us = (datetime.now(UTC) - EPOCH) // MICROSECOND
     for one in sources.read(path, source):
+        if isinstance(one, Edge):
+            tally.edges.append(one)
+            continue
         tally.found += 1
-        if not isinstance(one, Found):
+        if isinstance(one, LeftOut):
             tally.left_out[one.why] += 1
         elif (until := expires_at(one)) is not None and until <= now_us:
             tally.left_out["expired"] += 1
@@ -90,30 +99,47 @@ def _requests(path: Path, source: Source, tally: Tally) -> Iterator[Request]:
             yield asked
 
 
-async def _store(place: Place, requests: Sequence[Request], tally: Tally, progress: Progress) -> None:
+async def _take_in(place: Place, source: Source, requests: Sequence[Request], tally: Tally, progress: Progress) -> None:
     async with AsyncClient(place.paths.socket, name=NAME) as client:
         head = (await client.call("system.status"))["log"]["head"]
-        waiting = iter(requests)
 
-        async def work() -> None:
-            for asked in waiting:
-                await _send(client, asked, tally, head)
-                progress(tally.done, len(requests), "memories")
+        async def store(asked: Request) -> None:
+            await _store(client, asked, tally, head)
+            progress(tally.done, len(requests), "memories")
 
-        await asyncio.gather(*(work() for _ in range(AT_ONCE)))
+        async def draw(asked: Request) -> None:
+            await client.call(LINK, **asked)
+            tally.drawn += 1
+            progress(tally.drawn, len(drawn), "edges")
+
+        await _each(requests, store)
+        drawn = [asked for edge in tally.edges if (asked := link(edge, source, tally.ids))]
+        await _each(drawn, draw)
 
 
-async def _send(client: AsyncClient, asked: Request, tally: Tally, head: int) -> None:
+async def _each(requests: Iterable[Request], send: Callable[[Request], Awaitable[None]]) -> None:
+    waiting = iter(requests)
+
+    async def work() -> None:
+        for asked in waiting:
+            await send(asked)
+
+    await asyncio.gather(*(work() for _ in range(AT_ONCE)))
+
+
+async def _store(client: AsyncClient, asked: Request, tally: Tally, head: int) -> None:
+    source_id = asked["metadata"]["imported"]["id"]
     try:
-        answer = await client.call(METHOD, **asked)
+        answer = await client.call(STORE, **asked)
     except OmegadError as error:
         if error.kind not in REFUSALS:
             raise
         tally.outcomes["refused"] += 1
-        tally.problems.append(f"{asked['metadata']['imported']['id']}: {error}")
+        tally.problems.append(f"{source_id}: {error}")
     else:
         outcome = "already_imported" if answer["position"] <= head else "stored" if answer["outcome"] == "stored" else "duplicate"
         tally.outcomes[outcome] += 1
+        tally.ids[source_id] = answer["memory_id"]
 
 
 def _count(place: Place) -> int:

@@ -1,16 +1,17 @@
-"""A memory as another system has it, and the request that stores it here."""
+"""Memories and their edges as another system has them, and the requests that store them here."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 from urllib.parse import quote
 
 import msgspec
 
 from omegad.errors import Invalid
+from omegad.events.memory import EdgeType
 from omegad.memory_types import BUILT_IN, TTL_SECONDS_MAX
 from omegad.projects import project_of
 from omegad.storage.driver import Connection, sqlite
@@ -19,6 +20,7 @@ from omegad.times import EPOCH, MICROSECOND, rfc3339
 TAGS_MAX, TAG_CHARACTERS_MAX, NAME_CHARACTERS_MAX = 32, 64, 256
 METADATA_BYTES_MAX = 15 * 1024
 FILE_BYTES_MAX = 512 * 1024 * 1024
+EDGE_TYPES = frozenset(get_args(EdgeType))
 MILLISECONDS_FROM = 100_000_000_000  # a number of seconds that large is in the year 5138
 SECOND_US = 1_000_000
 
@@ -48,17 +50,27 @@ class LeftOut(msgspec.Struct, frozen=True):
     why: str
 
 
-Finding = Found | LeftOut
+class Edge(msgspec.Struct, frozen=True, kw_only=True):
+    """How one memory of the other system leads to another, in its own word. `weight` is 0 to 1."""
+
+    source_id: str
+    target_id: str
+    edge_type: str
+    weight: float
+
+
+Finding = Found | LeftOut | Edge
 
 
 class Source(NamedTuple):
-    """A format: its name, what files of it are, how to tell one by its content, how to read it, and its words for our types."""
+    """A format: its name, what files of it are, how to tell one by its content, how to read it, its words for our types of memories and edges."""
 
     name: str
     about: str
     recognises: Callable[[Path, "Beginning"], bool]
     read: Callable[[Path], Iterator[Finding]]
     types: Mapping[str, str] = {}
+    edge_types: Mapping[str, str] = {}
 
 
 class Beginning(NamedTuple):
@@ -94,6 +106,21 @@ def request(found: Found, source: Source) -> dict[str, object]:
     params = {name: value for name, value in wanted.items() if value is not None}
     digest = sha256(msgspec.json.encode((found.source_id, params), order="sorted")).hexdigest()
     return params | {"request_id": f"import-{source.name}-{digest[:32]}"}
+
+
+def link(edge: Edge, source: Source, ids: Mapping[str, str]) -> dict[str, object] | None:
+    """Return the parameters of `memory.link` for an edge, *ids* having ours by theirs; None where it does not lead from one of ours to another."""
+    ends = ids.get(edge.source_id), ids.get(edge.target_id)
+    if None in ends or ends[0] == ends[1]:
+        return None
+    edge_type = source.edge_types.get(edge.edge_type, edge.edge_type)
+    params: dict[str, object] = {
+        "memory_id": ends[0],
+        "target_id": ends[1],
+        "edge_type": edge_type if edge_type in EDGE_TYPES else "related",
+        "weight": min(1.0, max(0.0, edge.weight)),
+    }
+    return params | {"request_id": f"import-{source.name}-{sha256(msgspec.json.encode(params, order='sorted')).hexdigest()[:32]}"}
 
 
 def expires_at(found: Found) -> int | None:
@@ -159,6 +186,12 @@ def rows(connection: Connection, table: str, order: str) -> Iterator[dict[str, A
     found = connection.execute(f'SELECT * FROM "{table}" ORDER BY {order}')
     names = [column[0] for column in found.description]
     yield from (dict(zip(names, row, strict=True)) for row in found)
+
+
+def rows_if_any(connection: Connection, table: str, order: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table that not every version of the other system has."""
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (table,)).fetchone():
+        yield from rows(connection, table, order)
 
 
 def decoded(text: object, kind: type) -> Any:  # noqa: ANN401  what *kind* says

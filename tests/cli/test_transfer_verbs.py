@@ -125,3 +125,25 @@ def test_memories_of_others_are_imported_once_however_often_it_is_asked(omegad: 
     found = omegad.json("query", "port of service 17")["results"][0]
     assert (found["content"], found["created_at"][:10]) == ("The port of service 17 is 5017", "2026-01-02")
     assert "of no known format" in omegad("import", str(omegad.home / "omegad.log"), status=2).stderr
+
+
+def test_the_edges_of_another_graph_are_drawn_once(omegad: Command, tmp_path: Path) -> None:
+    path = tmp_path / "vec.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE memories (id INTEGER PRIMARY KEY, content_hash, content, tags, memory_type, metadata, created_at)")
+        connection.execute("CREATE TABLE memory_graph (source_hash, target_hash, similarity, relationship_type)")
+        for name, content in (("a", "The cache is kept in Redis"), ("b", "Deploys wait for the linter"), ("c", "The pages are in Go")):
+            row = (name, content, "", "note", "{}", "2026-01-02")
+            connection.execute("INSERT INTO memories (content_hash, content, tags, memory_type, metadata, created_at) VALUES (?, ?, ?, ?, ?, ?)", row)
+        connection.executemany("INSERT INTO memory_graph VALUES (?, ?, ?, ?)", [("a", "b", 0.5, "contradicts"), ("b", "gone", 0.5, "related")])
+    assert omegad.json("import", str(path), "--dry-run")["edges"] == 2
+    first = omegad.json("import", str(path))
+    assert (first["stored"], first["edges"], first["edges_drawn"]) == (3, 2, 1)
+    head = omegad.json("status")["log"]["head"]
+    assert omegad.json("import", str(path))["edges_drawn"] == 1
+    assert omegad.json("status")["log"]["head"] == head
+    drawn = omegad.json(
+        "sql",
+        "SELECT s.content, t.content, edge_type, weight FROM edges JOIN memories s ON s.node_id = source_id JOIN memories t ON t.node_id = target_id",
+    )
+    assert ["The cache is kept in Redis", "Deploys wait for the linter", "contradicts", 0.5] in drawn["rows"]

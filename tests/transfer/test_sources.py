@@ -5,12 +5,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
 from omegad.errors import Invalid
 from omegad.times import parse_time
 from omegad.transfer import sources
-from omegad.transfer.found import Found, LeftOut, expires_at, request
+from omegad.transfer.found import Edge, Found, LeftOut, expires_at, link, request
 from omegad.transfer.sources import read, source_of
 
 AT = "2026-01-02T03:04:05Z"
@@ -39,6 +40,7 @@ def _omega_memory(path: Path) -> None:
         "status": "active",
     }
     _table(path, "memories", row, row | {"node_id": "mem-2", "status": "superseded"})
+    _table(path, "edges", {"source_id": "mem-1", "target_id": "mem-3", "edge_type": "evolution", "weight": 0.75})
 
 
 def _mcp_memory_service(path: Path) -> None:
@@ -176,6 +178,21 @@ def test_a_format_is_recognised_by_its_content_and_read_into_requests(case: Case
     assert len({one["request_id"] for one in asked}) == len(asked)
     assert [request(one, source) for one in read(path, source) if isinstance(one, Found)] == asked
     assert [(path.name, path.read_bytes()) for path in path.parent.iterdir()] == [(case.file, before)]
+
+
+def test_edges_between_what_was_imported_are_drawn_in_our_words(tmp_path: Path) -> None:
+    _omega_memory(tmp_path / "omega.db")
+    source = source_of(tmp_path / "omega.db")
+    (edge,) = (one for one in read(tmp_path / "omega.db", source) if isinstance(one, Edge))
+    asked = link(edge, source, {"mem-1": "ours-1", "mem-3": "ours-3"})
+    assert asked is not None
+    assert asked | {"request_id": ""} == {"memory_id": "ours-1", "target_id": "ours-3", "edge_type": "evolves", "weight": 0.75, "request_id": ""}
+    assert link(edge, source, {"mem-1": "ours-1"}) is None
+    assert link(edge, source, {"mem-1": "ours-1", "mem-3": "ours-1"}) is None
+    unheard = link(msgspec.structs.replace(edge, edge_type="smells_like", weight=7.0), source, {"mem-1": "ours-1", "mem-3": "ours-3"})
+    assert unheard is not None
+    assert (unheard["edge_type"], unheard["weight"]) == ("related", 1.0)
+    assert unheard["request_id"] != asked["request_id"]
 
 
 def test_every_format_has_a_case() -> None:

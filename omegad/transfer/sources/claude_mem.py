@@ -4,7 +4,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from omegad.transfer.found import Beginning, Finding, Found, LeftOut, Source, columns_of, database, decoded, modified_at, moment, rows, text_of, texts
+from omegad.transfer.found import (
+    Beginning,
+    Finding,
+    Found,
+    LeftOut,
+    Source,
+    columns_of,
+    database,
+    decoded,
+    modified_at,
+    moment,
+    rows,
+    rows_if_any,
+    text_of,
+    texts,
+)
 
 SUMMED_UP = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 
@@ -17,11 +32,10 @@ def recognises(_path: Path, beginning: Beginning) -> bool:
 def read(path: Path) -> Iterator[Finding]:
     """Yield what was observed, then how sessions were summed up, oldest first."""
     with database(path) as connection:
-        there = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         for row in rows(connection, "observations", "id"):
             told = (row.get("title"), row.get("narrative") or row.get("text"), *(f"- {fact}" for fact in texts(decoded(row.get("facts"), list))))
             yield _found(path, row, "observation", row["type"] or "memory", told)
-        for row in rows(connection, "session_summaries", "id") if "session_summaries" in there else ():
+        for row in rows_if_any(connection, "session_summaries", "id"):
             told = tuple(f"{name.replace('_', ' ').capitalize()}: {row[name]}" for name in SUMMED_UP if text_of(row.get(name)))
             yield _found(path, row, "summary", "session_summary", told)
 

@@ -3,7 +3,21 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from omegad.transfer.found import Beginning, Finding, Found, LeftOut, Source, columns_of, database, decoded, modified_at, moment, rows
+from omegad.transfer.found import (
+    Beginning,
+    Edge,
+    Finding,
+    Found,
+    LeftOut,
+    Source,
+    columns_of,
+    database,
+    decoded,
+    modified_at,
+    moment,
+    rows,
+    rows_if_any,
+)
 
 PROJECT = "proj:"
 NO_TAG = "untagged"
@@ -15,7 +29,7 @@ def recognises(_path: Path, beginning: Beginning) -> bool:
 
 
 def read(path: Path) -> Iterator[Finding]:
-    """Yield every memory that was not deleted or superseded there, oldest first."""
+    """Yield every memory that was not deleted or superseded there, oldest first, and the edges of its graph."""
     with database(path) as connection:
         for row in rows(connection, "memories", "id"):
             metadata = decoded(row["metadata"], dict)
@@ -33,6 +47,9 @@ def read(path: Path) -> Iterator[Finding]:
                 project=next((tag.removeprefix(PROJECT) for tag in tags if tag.startswith(PROJECT)), None),
                 metadata=metadata,
             )
+        for row in rows_if_any(connection, "memory_graph", "rowid"):
+            kind = row.get("relationship_type") or "related"
+            yield Edge(source_id=row["source_hash"], target_id=row["target_hash"], edge_type=kind, weight=row["similarity"])
 
 
 SOURCE = Source(

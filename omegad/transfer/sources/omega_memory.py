@@ -3,7 +3,23 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from omegad.transfer.found import Beginning, Finding, Found, LeftOut, Source, columns_of, database, decoded, modified_at, moment, rows, text_of, texts
+from omegad.transfer.found import (
+    Beginning,
+    Edge,
+    Finding,
+    Found,
+    LeftOut,
+    Source,
+    columns_of,
+    database,
+    decoded,
+    modified_at,
+    moment,
+    rows,
+    rows_if_any,
+    text_of,
+    texts,
+)
 
 IN_COLUMNS = frozenset({"event_type", "project", "tags", "priority", "session_id", "entity_id"})
 """What its metadata repeat of its columns."""
@@ -15,7 +31,7 @@ def recognises(_path: Path, beginning: Beginning) -> bool:
 
 
 def read(path: Path) -> Iterator[Finding]:
-    """Yield every memory that is active there, oldest first."""
+    """Yield every memory that is active there, oldest first, and the edges."""
     with database(path) as connection:
         for row in rows(connection, "memories", "id"):
             metadata = decoded(row.get("metadata"), dict)
@@ -36,6 +52,8 @@ def read(path: Path) -> Iterator[Finding]:
                 ttl_seconds=row.get("ttl_seconds"),
                 metadata={name: value for name, value in metadata.items() if name not in IN_COLUMNS and not name.startswith("_")},
             )
+        for row in rows_if_any(connection, "edges", "id"):
+            yield Edge(source_id=row["source_id"], target_id=row["target_id"], edge_type=row["edge_type"], weight=row.get("weight") or 1.0)
 
 
 SOURCE = Source(
@@ -44,4 +62,5 @@ SOURCE = Source(
     recognises,
     read,
     {"user_fact": "user_preference", "preference": "user_preference", "lesson": "lesson_learned"},
+    {"evolution": "evolves"},
 )
