@@ -138,7 +138,7 @@ class LookingBack:
         """Return the vectors of a file of views, None without a model."""
         embedder_id, index = self._services.embedder_id, self._indexes.get(of)
         if embedder_id is not None and (index is None or index.embedder_id != embedder_id):
-            index = self._indexes[of] = VectorIndex(embedder_id)
+            index = self._indexes[of] = VectorIndex(embedder_id, is_whole=False)  # there are several, and they are asked seldom
         return index if embedder_id is not None else None
 
     async def _then(self, wanted: Wanted, versions: dict[str, int]) -> Then:

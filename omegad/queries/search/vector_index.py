@@ -21,7 +21,7 @@ DIMENSIONS = 384
 WORDS = DIMENSIONS // 64
 RESCORED = 256  # neighbours by sign bits whose exact cosine is computed
 EXACT_MAX = 16_384  # vectors that are also kept whole, 24 MiB; those beyond are read from the file when they are rescored
-CHUNK = 4_096
+CHUNK = 1_024  # vectors read at once, 1.5 MiB that is let go of again
 AT_ONCE = 64  # vectors that are picked and multiplied together: larger arrays are new pages from the system each time, at twice the cost
 SIGNS_AT_ONCE = 8_192
 
@@ -37,9 +37,10 @@ _CURRENT = "SELECT id FROM memory_vectors WHERE memory_id IN (SELECT value FROM 
 class VectorIndex:
     """The sign bits of the vectors of one embedder in one file of views. Safe to use from several reading threads."""
 
-    def __init__(self, embedder_id: str) -> None:
-        """Start empty; the first `sync` fills it."""
+    def __init__(self, embedder_id: str, *, is_whole: bool = True) -> None:
+        """Start empty; the first `sync` fills it. Where it is not to be whole it takes a twentieth: no vectors but those in the file."""
         self.embedder_id = embedder_id
+        self._exact_max = EXACT_MAX if is_whole else 0
         self._lock = threading.Lock()
         self._last_vector = 0
         self._early: set[int] = set()  # vectors that a lagging view does not show the memory of yet
@@ -110,7 +111,7 @@ class VectorIndex:
             is_active = self._columns.active[indices]
             places, first = np.unique(which[is_active], return_index=True)
             indices = indices[is_active][first]
-            is_kept = indices < EXACT_MAX
+            is_kept = indices < self._exact_max
             found[places[is_kept]] = self._exact[indices[is_kept]]
             read = dict(zip(self._ids[indices[~is_kept]].tolist(), places[~is_kept].tolist(), strict=True))
         sql = "SELECT id, vector FROM memory_vectors WHERE id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
@@ -130,7 +131,7 @@ class VectorIndex:
 
     def _rescored(self, connection: Connection, vector: bytes, chosen: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the memory row and the exact cosine of each of the chosen vectors."""
-        kept, read = chosen[chosen < EXACT_MAX], chosen[chosen >= EXACT_MAX]
+        kept, read = chosen[chosen < self._exact_max], chosen[chosen >= self._exact_max]
         parts = [_products(self._exact[kept[start : start + AT_ONCE]], vector) for start in range(0, len(kept), AT_ONCE)]
         rows, found = self._columns.memory[kept], np.concatenate([*parts, np.empty(0)])
         if len(read):
@@ -165,9 +166,9 @@ class VectorIndex:
         for place, words in enumerate(_signs(vectors).T):
             self._bits[place] = grown(self._bits[place], end)
             self._bits[place][start:end] = words
-        if start < EXACT_MAX:
-            whole = min(end, EXACT_MAX)
-            self._exact = grown(self._exact, whole)[:EXACT_MAX]
+        if start < self._exact_max:
+            whole = min(end, self._exact_max)
+            self._exact = grown(self._exact, whole)[: self._exact_max]
             self._exact[start:whole] = vectors[: whole - start]
         self._ids[start:end] = [row[0] for row in rows]
         self._columns.extend([row[2:] for row in rows])

@@ -73,6 +73,19 @@ def test_beyond_what_is_rescored_the_nearest_are_still_found(views: Searched) ->
     assert hits >= 48
 
 
+def test_an_index_that_is_not_whole_takes_a_tenth_at_most_and_finds_the_same(views: Searched) -> None:
+    for number in range(1_000):
+        views.put(f"m{number}", f"alpha {number}", f"beta {number % 7}")
+    whole, small = (VectorIndex(EMBEDDER, is_whole=is_whole) for is_whole in (True, False))
+    found = []
+    for index in (whole, small):
+        index.sync(views.connection)
+        found.append(index.nearest(views.connection, vector_of("alpha 5 beta 3"), ANY, 50))
+    assert found[0] == found[1]
+    assert len(found[0]) == 50
+    assert small.size_bytes * 10 < whole.size_bytes
+
+
 def test_what_expires_is_hidden_at_its_moment_and_what_is_said_again_lives_on(views: Searched) -> None:
     row = views.put("a", "alpha", at=START_US, ttl_seconds=10)
     over = Selection(named={}, now_us=START_US + 10_000_000)
