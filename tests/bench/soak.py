@@ -2,7 +2,8 @@
 
 Agents come, work and go, each session on a connection of its own: hooks, stores, questions, tools, edits, rates, looks at the past. Beside them
 somebody follows the log, somebody vanishes in the middle of a request, and somebody verifies and rebuilds. Prints a row now and then, and at the
-end how each column moved in the second half, a minute and a thousand events. Linux only: it reads /proc.
+end how each column moved in the second half, a minute and a thousand events; `own_mb` is what no file is behind, of which the vectors take
+`index_mb`. Linux only: it reads /proc.
 """
 
 import argparse
@@ -19,7 +20,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from omegad.embedding.catalogue import VECTOR_BYTES
 from omegad.errors import OmegadError
+from omegad.queries.search.vector_index import EXACT_MAX
 from omegad.rpc import endpoint
 from omegad.rpc.client import Client
 from tests.bench import homes, texts
@@ -31,12 +34,15 @@ NOTES = 80_000
 CALLS_A_SESSION = 30
 PAUSE_S = 0.02
 ROWS = 60
+BESIDE_VECTOR_BYTES = 113  # its signs, its row and its memory's, and what filters ask of it
 COLUMNS = (
     "minutes",
     "events",
     "memories",
     "rss_mb",
     "own_mb",
+    "index_mb",
+    "rest_mb",
     "descriptors",
     "threads",
     "log_wal_mb",
@@ -185,12 +191,15 @@ def _sample(work: Work, started_s: float) -> Sample:
     def wal_mb(*files: Path) -> float:
         return sum(file.stat().st_size for file in files if file.exists()) / 1e6
 
+    own_mb, index_mb = int(kernel["RssAnon"].split()[0]) * 1024 / 1e6, _index_mb(status["embedding"]["index_vectors"])
     return {
         "minutes": (time.monotonic() - started_s) / 60,
         "events": status["log"]["head"],
         "memories": counted["rows"][0][0],
         "rss_mb": int(kernel["VmRSS"].split()[0]) * 1024 / 1e6,
-        "own_mb": int(kernel["RssAnon"].split()[0]) * 1024 / 1e6,
+        "own_mb": own_mb,
+        "index_mb": index_mb,
+        "rest_mb": own_mb - index_mb,
         "descriptors": len(list((process / "fd").iterdir())),
         "threads": int(kernel["Threads"]),
         "log_wal_mb": wal_mb(home / "log.db-wal"),
@@ -198,6 +207,11 @@ def _sample(work: Work, started_s: float) -> Sample:
         "vectors_wal_mb": wal_mb(home / "embeddings.db-wal"),
         "connections": status["connections"],
     }
+
+
+def _index_mb(vectors: int) -> float:
+    """Return what so many vectors take of the memory: what the index holds beyond them is room that was never written to."""
+    return (min(vectors, EXACT_MAX) * VECTOR_BYTES + vectors * BESIDE_VECTOR_BYTES) / 1e6
 
 
 def _row(sample: Sample) -> str:
