@@ -149,8 +149,8 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             generation.remove_all(paths.home)
         look_up = partial(_find, lookup)
         worker = (*LOG_WORKER, str(paths.embeddings))
-        build = partial(workers.build, worker)
-        views = await stack.enter_async_context(current.opened(paths.home, log, projections.ALL, look_up, settings.readers, build=build))
+        beside = workers.beside(worker)
+        views = await stack.enter_async_context(current.opened(paths.home, log, projections.ALL, look_up, settings.readers, beside=beside))
         embedder = Embedder(vectors, models_dir=paths.models, choice=settings.model, idle_unload_s=settings.model_idle_unload_s)
         services = DaemonServices(
             log=log,

@@ -21,14 +21,15 @@ from omegad.log.inline import Inline
 from omegad.log.verifying import compare
 from omegad.log.vocabulary import Vocabulary
 from omegad.projection import Embedding
-from omegad.views.building import Builder, Order
-from omegad.views.workers import Comparison, Failure, Said, read
+from omegad.views.building import Builder
+from omegad.views.replay import Verification, verify
+from omegad.views.workers import Comparison, Failure, Said, Work, read
 
 NICENESS = 5
 
 
 def main(embeddings: str, work: str) -> None:
-    """Do *work* (JSON of an `Order`, or a `Comparison`), with the vectors of a cache; standard output has a `Said` a line."""
+    """Do *work* (JSON of an `Order`, a `Verification` or a `Comparison`), with the vectors of a cache; standard output has a `Said` a line."""
     with suppress(OSError):  # a service may not be allowed to
         os.nice(NICENESS)
     telemetry.configure("warning")
@@ -39,10 +40,12 @@ def main(embeddings: str, work: str) -> None:
         _say(Said(failure=Failure(type(error).__name__, str(error), error.hint)))
 
 
-def _done(embeddings: Path, work: Order | Comparison) -> Said:
+def _done(embeddings: Path, work: Work) -> Said:
     if isinstance(work, Comparison):
         return Said(problems=tuple(compare(work.log, Vocabulary(codec=CODEC, inline=Inline(state.ALL)), _tell)))
     with FileLookup(embeddings) as vectors:
+        if isinstance(work, Verification):
+            return Said(verified=verify(work, projections.ALL, CODEC, partial(_find, vectors), _tell))
         return Said(built=Builder(projections.ALL, CODEC, partial(_find, vectors)).build(work, _tell))
 
 

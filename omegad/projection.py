@@ -69,7 +69,7 @@ class Projection(Protocol):
     define what the view says: two views are equal when these are.
 
     A module may also have `INDEXES`, the SQL of indexes that `project` does without, which a rebuild makes when it has shown everything;
-    `INTEGRITY`, statements that fail, or return rows, where an index of its own is damaged; `APPROXIMATE`, SELECTs of a key and a
+    `INTEGRITY`, SELECTs that fail, or return rows, where an index of its own is damaged; `APPROXIMATE`, SELECTs of a key and a
     float32 vector in the order of the keys, whose vectors are equal when they differ by at most 1e-4; `ERASED_BY`, those of
     `EVENTS` that take out of its rows whatever is erased with them, as of earlier moments, too; `WIPES`, statements after which no index of its
     own keeps what was deleted; and `SQL_VIEWS`, the SQL that drops and makes what reads its tables and others' for people's own SQL, run whenever the

@@ -49,7 +49,7 @@ CANONICAL = (
 )
 ERASED_BY = (MemoryErased,)
 WIPES = ("INSERT INTO memories_fts (memories_fts) VALUES ('optimize')",)
-INTEGRITY = ("INSERT INTO memories_fts (memories_fts, rank) VALUES ('integrity-check', 1)",)
+INTEGRITY = ("SELECT integrity_check FROM pragma_integrity_check('memories_fts') WHERE integrity_check <> 'ok'",)
 
 _ROW = "(SELECT id FROM fulltext_rows WHERE memory_id = ?1)"
 _HIDE = f"""

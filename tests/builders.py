@@ -78,11 +78,12 @@ from omegad.reactions.runner import Pace
 from omegad.rpc.peer import Call, Peer
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
-from omegad.views import current
+from omegad.views import current, replay
 from omegad.views.applying import Lookup
 from omegad.views.building import Builder, Order, Progress, RebuiltView
 from omegad.views.current import Views
-from omegad.views.workers import Build
+from omegad.views.replay import Verification, ViewReport
+from omegad.views.workers import Beside
 
 START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 EMBEDDER = "paper-1"
@@ -420,19 +421,22 @@ def vector_of(text: str) -> bytes:
     return bytes((total / np.linalg.norm(total)).astype("<f4").tobytes())
 
 
-def build_here(all_of: Sequence[Projection], lookup: Lookup) -> Build:
-    """Return what builds views of any projections on a thread of this process."""
+def beside_here(all_of: Sequence[Projection], lookup: Lookup) -> Beside:
+    """Return what builds views of any projections, and compares them with the log, on a thread of this process."""
 
     async def build(order: Order, tell: Progress) -> dict[str, RebuiltView]:
         return await to_thread.run_sync(Builder(all_of, CODEC, lookup).build, order, tell)
 
-    return build
+    async def verify(wanted: Verification, tell: Progress) -> dict[str, ViewReport]:
+        return await to_thread.run_sync(replay.verify, wanted, all_of, CODEC, lookup, tell)
+
+    return Beside(build, verify)
 
 
 def opened_views(home: Path, log: EventLog, all_of: Sequence[Projection], lookup: Lookup | None = None) -> AbstractAsyncContextManager[Views]:
     """Open a home's views, with one reader."""
     lookup = lookup or look_up
-    return current.opened(home, log, all_of, lookup, 1, build=build_here(all_of, lookup))
+    return current.opened(home, log, all_of, lookup, 1, beside=beside_here(all_of, lookup))
 
 
 def look_up(wanted: Embedding) -> bytes:
@@ -553,7 +557,7 @@ async def served(paths: Paths, clock: Clock, settings: Config | None = None) -> 
         tasks.start_soon(service.services.views.run)
         tasks.start_soon(service.services.near.embedder.run)
         views = service.services.views
-        views.build = build_here(projections.ALL, views.driver._lookup)
+        views.beside = beside_here(projections.ALL, views.driver._lookup)
         service.reactions.pace = Pace(retry_s=0.02, retry_max_s=0.1, sweep_s=0.02)
         tasks.start_soon(service.reactions.run)
         yield Served(service, Caller(service))

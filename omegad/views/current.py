@@ -17,15 +17,15 @@ from omegad.projection import Projection
 from omegad.storage.driver import Connection
 from omegad.storage.readers import ReadersClosed
 from omegad.views import barrier as barriers
-from omegad.views import generation, log_check, replay
+from omegad.views import generation, log_check
 from omegad.views.applying import Lookup
 from omegad.views.barrier import Barrier, Snapshot
 from omegad.views.building import Order, Progress, RebuiltView
 from omegad.views.checkpoints import Checkpoint
 from omegad.views.driver import RETRY_SECONDS, Driver
 from omegad.views.generation import Generation
-from omegad.views.replay import ViewReport
-from omegad.views.workers import Build
+from omegad.views.replay import Verification, ViewReport
+from omegad.views.workers import Beside
 
 T = TypeVar("T")
 
@@ -38,9 +38,9 @@ _log = structlog.get_logger(__name__)
 class Views:
     """The projections of one home, as one consistent file at a time. Make it with `opened`; `run` keeps it in step."""
 
-    def __init__(self, home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int, *, build: Build) -> None:
-        """Use `opened`; *build* says how another generation is built."""
-        self.build = build
+    def __init__(self, home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int, *, beside: Beside) -> None:
+        """Use `opened`; *beside* builds another generation, and compares one with the log."""
+        self.beside = beside
         self._home = home
         self._log = log
         self._projections = tuple(projections)
@@ -213,13 +213,10 @@ class Views:
     async def verify(self, names: Collection[str], progress: Progress) -> dict[str, ViewReport]:
         """Replay the log into a scratch file and compare the projections named (all, when none is) with it."""
         self._check_names(names)
-        chosen, scratch = self._named(names), self._home / generation.SCRATCH
         async with self.proving:
-            self._check_served([projection.NAME for projection in chosen])
-            return await replay.compare(self._log, self.driver.generation, chosen, self._lookup, scratch=scratch, progress=progress)
-
-    def _named(self, names: Collection[str]) -> list[Projection]:
-        return [projection for projection in self._projections if not names or projection.NAME in names]
+            self._check_served(chosen := tuple(names or self.names))
+            async with generation.scratch(self._home) as scratch:
+                return await self.beside.verify(Verification(log=self._log.path, live=self.file, scratch=scratch, names=chosen), progress)
 
     def _check_names(self, names: Collection[str]) -> None:
         unknown = [name for name in names if name not in self.names]
@@ -249,7 +246,7 @@ class Views:
         fresh: Generation | None = None
         try:
             generation.remove_previous(live)
-            said = await self.build(order, tell)
+            said = await self.beside.build(order, tell)
             generation.finish(path)
             with anyio.CancelScope(shield=True):
                 fresh = await self._open(path)
@@ -339,10 +336,10 @@ class Views:
 
 @asynccontextmanager
 async def opened(
-    home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int, *, build: Build
+    home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int, *, beside: Beside
 ) -> AsyncIterator[Views]:
     """Open the current views of *home*, or make them anew where they are damaged. Raises `LogLost` where they have seen another log."""
-    views = Views(home, log, projections, lookup, reader_count, build=build)
+    views = Views(home, log, projections, lookup, reader_count, beside=beside)
     await views._start()  # noqa: SLF001  the second half of making it
     try:
         yield views

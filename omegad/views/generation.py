@@ -1,15 +1,17 @@
 """One file of views, `views-<number>.db`, and the name `views.db` that points at the current one."""
 
 import os
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from errno import ENOSPC
 from functools import partial
 from importlib import resources
 from pathlib import Path
 
+import anyio
 import msgspec
 import structlog
+from anyio import to_thread
 
 from omegad.errors import StorageFailed, StorageFull, Unavailable, ViewFailed
 from omegad.projection import Projection, indexes, schema
@@ -129,6 +131,18 @@ def point_at(path: Path) -> None:
 def next_path(home: Path, latest: Path | None) -> Path:
     """Return the file for the next generation, numbered above every one of the home and above *latest*, which may not be there yet."""
     return path_of(home, max(map(_number, [*files(home), *([latest] if latest else [])]), default=0) + 1)
+
+
+@asynccontextmanager
+async def scratch(home: Path) -> AsyncIterator[Path]:
+    """Give the name of a file that is there for the block alone."""
+    path = home / SCRATCH
+    await to_thread.run_sync(remove, path)
+    try:
+        yield path
+    finally:
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(remove, path)
 
 
 def make_indexes(connection: Connection, built: Collection[Projection]) -> None:

@@ -1,28 +1,36 @@
-"""Proof that the views equal the log: replay it into a file of its own and compare what both say."""
+"""Proof that the views equal the log: replay it into a file of its own and compare what both say, in a process beside the daemon."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
+from omegad.log import reading
+from omegad.log.codec import Codec
 from omegad.log.event import Position
-from omegad.log.event_log import EventLog
 from omegad.projection import Projection
-from omegad.storage.database import open_reader
+from omegad.storage.database import open_reader, open_unfinished, translated
 from omegad.storage.digest import Digest
 from omegad.storage.driver import Connection
-from omegad.views import generation
+from omegad.storage.transaction import snapshot
+from omegad.views import applying, checkpoints, generation
 from omegad.views.applying import Lookup
-from omegad.views.building import Progress, integrity_problem, state
+from omegad.views.building import BATCH_EVENTS, Progress, integrity_problem, state
 from omegad.views.checkpoints import Checkpoint
-from omegad.views.driver import Driver
-from omegad.views.generation import Generation
 
 VECTOR_TOLERANCE = 1e-4
 _END = (None, None)
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True, tag="verify"):
+    """What to compare: the projections named in the file *live* with a replay of the log into the file *scratch*, which is not there yet."""
+
+    log: Path
+    live: Path
+    scratch: Path
+    names: tuple[str, ...]
 
 
 class ViewReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,28 +44,65 @@ class ViewReport(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-async def compare(
-    log: EventLog, live: Generation, projections: Sequence[Projection], lookup: Lookup, *, scratch: Path, progress: Progress
-) -> dict[str, ViewReport]:
-    """Replay *projections* into a new file at *scratch*, each up to where its live view stands, and compare; the file is removed."""
-    names = [projection.NAME for projection in projections]
-    generation.remove(scratch)
-    marks, digests = await live.readers.read(lambda connection: state(connection, projections))
-    fresh = await Generation.opened(scratch, projections, reader_count=1)
-    try:
-        await Driver(log, fresh, projections, lookup).catch_up(progress, {name: marks[name].position for name in names})
-        problems = {p.NAME: await _problem(live, fresh, p) for p in projections}
-        _, replayed = await fresh.readers.read(lambda connection: state(connection, projections))
-    finally:
-        await fresh.discard()
-    return {name: _report(marks[name], digests[name], replayed[name], problems[name]) for name in names}
+class Replay:
+    """Shows the log to projections in a file of their own."""
+
+    def __init__(self, connection: Connection, log: Connection, projections: Sequence[Projection], codec: Codec, lookup: Lookup) -> None:
+        """Make what is missing of the tables of *projections*, without their `INDEXES`; go on from where they stand."""
+        self._connection = connection
+        self._log = log
+        self._projections = projections
+        self._codec = codec
+        self._lookup = lookup
+        generation.prepare(connection, ())
+        self._marks = generation.begin(connection, (), projections)
+
+    def show(self, limits: Mapping[str, Position], tell: Progress) -> None:
+        """Show each projection the log up to its limit; one that fails stays where it is. *tell* is told how far all are."""
+        end = max(limits.values(), default=0)
+        while behind := {p.NAME: (p, self._marks[p.NAME]) for p in self._projections if _is_behind(self._marks[p.NAME], limits)}:
+            after = min(mark.position for _, mark in behind.values())
+            through = min(limits[name] for name in behind)
+            batch = reading.read(self._log, self._codec, after, min(BATCH_EVENTS, through - after))
+            self._marks.update(applying.apply(self._connection, batch, behind, self._lookup))
+            tell(batch[-1].position, end)
 
 
-def _report(mark: Checkpoint, live: Digest, replayed: Digest, problem: str | None) -> ViewReport:
-    problem = mark.error or problem
+def _is_behind(mark: Checkpoint, limits: Mapping[str, Position]) -> bool:
+    return mark.failed_position is None and mark.position < limits[mark.name]
+
+
+def verify(wanted: Verification, projections: Sequence[Projection], codec: Codec, lookup: Lookup, tell: Progress) -> dict[str, ViewReport]:
+    """Compare the live views as they are at one moment with a replay up to where each stands; *tell* is told how many events of how many.
+
+    Raises storage errors; the scratch file is left behind.
+    """
+    chosen = [projection for projection in projections if projection.NAME in wanted.names]
+    with (
+        translated(),
+        closing(open_reader(wanted.log)) as log,
+        closing(open_reader(wanted.live)) as live,
+        closing(open_unfinished(wanted.scratch)) as fresh,
+    ):
+        replay = Replay(fresh, log, chosen, codec, lookup)
+        replay.show(_positions(live), tell)
+        with snapshot(live):  # begun when little is left to replay, since what is written to the file waits beside it for the end of this
+            replay.show(_positions(live), tell)
+            generation.make_indexes(fresh, chosen)
+            marks, digests = state(live, chosen)
+            _, replayed = state(fresh, chosen)
+            problems = {p.NAME: marks[p.NAME].error or _problem(live, fresh, p) for p in chosen}
+    return {name: _report(marks[name].position, digests[name], replayed[name], problem) for name, problem in problems.items()}
+
+
+def _positions(live: Connection) -> dict[str, Position]:
+    return {name: mark.position for name, mark in checkpoints.load(live).items()}
+
+
+def _report(position: Position, live: Digest, replayed: Digest, problem: str | None) -> ViewReport:
     return ViewReport(
         rows=live.rows,
-        position=mark.position,
+        position=position,
         live_digest=live.digest,
         replay_digest=replayed.digest,
         equal=live == replayed and problem is None,
@@ -65,12 +110,11 @@ def _report(mark: Checkpoint, live: Digest, replayed: Digest, problem: str | Non
     )
 
 
-async def _problem(live: Generation, fresh: Generation, projection: Projection) -> str | None:
-    damaged = await live.writer.run(partial(integrity_problem, projections=[projection]))
-    if damaged:
+def _problem(live: Connection, fresh: Connection, projection: Projection) -> str | None:
+    if damaged := integrity_problem(live, [projection]):
         return damaged
     for select in getattr(projection, "APPROXIMATE", ()):
-        missing, apart = await live.readers.read(partial(_apart, other=fresh.path, select=select))
+        missing, apart = _apart(live, fresh, select)
         if missing:
             return f"{projection.NAME}: {missing} vectors are missing"
         if apart:
@@ -78,21 +122,20 @@ async def _problem(live: Generation, fresh: Generation, projection: Projection) 
     return None
 
 
-def _apart(connection: Connection, other: Path, select: str) -> tuple[int, int]:
-    """Return how many keys that *select* finds here have no vector, and how many have one that differs from that in the file *other*.
+def _apart(connection: Connection, other: Connection, select: str) -> tuple[int, int]:
+    """Return how many keys that *select* finds here have no vector, and how many have one that differs from that in *other*.
 
     Both are read in step, one row of each at a time.
     """
-    with closing(open_reader(other)) as beside:
-        theirs = beside.execute(select)
-        key, vector = theirs.fetchone() or _END
-        missing = apart = 0
-        for ours, ours_vector in connection.execute(select):
-            while key is not None and key < ours:
-                key, vector = theirs.fetchone() or _END
-            missing += ours_vector is None
-            apart += key == ours and not _are_close(ours_vector, vector)
-        return missing, apart
+    theirs = other.execute(select)
+    key, vector = theirs.fetchone() or _END
+    missing = apart = 0
+    for ours, ours_vector in connection.execute(select):
+        while key is not None and key < ours:
+            key, vector = theirs.fetchone() or _END
+        missing += ours_vector is None
+        apart += key == ours and not _are_close(ours_vector, vector)
+    return missing, apart
 
 
 def _are_close(one: bytes | None, other: bytes | None) -> bool:

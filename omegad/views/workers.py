@@ -4,7 +4,9 @@ It ends by itself with the daemon, whose end of its standard input closes then.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import msgspec
@@ -15,17 +17,30 @@ from omegad import errors
 from omegad.errors import OmegadError, StorageFailed, Unavailable
 from omegad.log.event import Position
 from omegad.views.building import Order, Progress, RebuiltView
+from omegad.views.replay import Verification, ViewReport
 
 LINE_BYTES_MAX = 256 * 1024
 
 Build = Callable[[Order, Progress], Awaitable[dict[str, RebuiltView]]]
 """Carries out an order. Whoever is cancelled has stopped it. Raises what `building.build` does, and `Unavailable` where it ended otherwise."""
+Verify = Callable[[Verification, Progress], Awaitable[dict[str, ViewReport]]]
+"""Compares views with a replay, and is stopped, and raises, as `Build` does."""
+
+
+class Beside(NamedTuple):
+    """What goes through the whole log beside those who ask something."""
+
+    build: Build
+    verify: Verify
 
 
 class Comparison(msgspec.Struct, frozen=True, tag="compare"):
     """The wish to know in what the decision state of a log is not what its events say."""
 
     log: Path
+
+
+Work = Order | Verification | Comparison
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -42,13 +57,20 @@ class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     done: Position = 0
     total: Position = 0
     built: dict[str, RebuiltView] | None = None
+    verified: dict[str, ViewReport] | None = None
     problems: tuple[str, ...] | None = None
     failure: Failure | None = None
 
 
-def read(work: str) -> Order | Comparison:
+def read(work: str) -> Work:
     """Read what the started process is to do."""
-    return msgspec.json.decode(work, type=Order | Comparison, dec_hook=lambda _, path: Path(path))
+    found: Work = msgspec.json.decode(work, type=Work, dec_hook=lambda _, path: Path(path))
+    return found
+
+
+def beside(command: Sequence[str]) -> Beside:
+    """Do it in processes that *command* starts."""
+    return Beside(build=partial(build, command), verify=partial(verify, command))
 
 
 async def build(command: Sequence[str], order: Order, tell: Progress) -> dict[str, RebuiltView]:
@@ -58,6 +80,13 @@ async def build(command: Sequence[str], order: Order, tell: Progress) -> dict[st
     return built
 
 
+async def verify(command: Sequence[str], wanted: Verification, tell: Progress) -> dict[str, ViewReport]:
+    """Compare views with a replay in the process that *command* starts."""
+    verified = (await _done(command, wanted, tell)).verified
+    assert verified is not None
+    return verified
+
+
 async def compare(command: Sequence[str], log: Path, tell: Progress) -> tuple[str, ...]:
     """Say in what the decision state of a log is not what its events say. Raises `LogBroken`, and storage errors."""
     problems = (await _done(command, Comparison(log), tell)).problems
@@ -65,7 +94,7 @@ async def compare(command: Sequence[str], log: Path, tell: Progress) -> tuple[st
     return problems
 
 
-async def _done(command: Sequence[str], work: Order | Comparison, tell: Progress) -> Said:
+async def _done(command: Sequence[str], work: Work, tell: Progress) -> Said:
     arguments = [*command, msgspec.json.encode(work, enc_hook=str).decode()]
     try:
         process = await anyio.open_process(arguments, stderr=None, start_new_session=True)
@@ -79,7 +108,7 @@ async def _done(command: Sequence[str], work: Order | Comparison, tell: Progress
             if process.returncode is None:
                 process.kill()
             await process.aclose()
-    if last.built is None and last.problems is None:
+    if last.built is None and last.verified is None and last.problems is None:
         raise _error(last.failure, status)
     return last
 

@@ -8,7 +8,7 @@ import pytest
 from omegad.events.git import CheckedRef
 from omegad.log.event import Event, RecordedEvent
 from omegad.projection import Embedding
-from omegad.storage.driver import Connection, sqlite
+from omegad.storage.driver import Connection
 from projections import audit, conversations, edges, fulltext, git_events, histories, retrievals, sessions, vectors
 from tests.builders import (
     START_US,
@@ -156,8 +156,7 @@ def test_the_words_of_a_hidden_memory_are_not_found() -> None:
     connection = show(fulltext, [*log, recorded(deleted("a"), 4), recorded(superseded("b", "c"), 5), recorded(deleted("nobody"), 6)])
     assert rows(connection, "SELECT rowid, content FROM memories_fts") == [(3, "gamma")]
     assert rows(connection, "SELECT rowid FROM memories_fts WHERE memories_fts MATCH 'alpha OR beta'") == []
-    for statement in fulltext.INTEGRITY:
-        connection.execute(statement)
+    assert is_sound(connection)
     connection.close()
 
 
@@ -223,8 +222,7 @@ def test_a_memory_may_be_hidden_twice_over_and_found_again() -> None:
 def test_the_check_of_the_full_text_finds_a_ghost() -> None:
     connection = show(fulltext, in_order(stored("a", "alpha")))
     connection.execute("UPDATE memories_fts_content SET c0 = 'beta'")
-    with pytest.raises(sqlite.DatabaseError, match=r"mismatch|malformed"):
-        is_sound(connection)
+    assert not is_sound(connection)
     connection.close()
 
 

@@ -158,7 +158,7 @@ async def test_views_that_show_nothing_of_a_long_log_are_built_beside(
             raise StorageFull
 
         async with opened_views(tmp_path, log, projections.ALL) as views, anyio.create_task_group() as tasks:
-            first, views.build = views.file, full if fails else views.build
+            first, views.beside = views.file, views.beside._replace(build=full) if fails else views.beside
             tasks.start_soon(views.run)
             with anyio.fail_after(PATIENCE_S):
                 found = await views.at(Barrier(names=("memories",), wait_s=PATIENCE_S), lambda c, _: rows(c, "SELECT count(*) FROM memories"))

@@ -2,6 +2,7 @@
 
 import tracemalloc
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -33,12 +34,8 @@ def write(path: Path, numbers: Numbers) -> Connection:
 
 
 def apart(folder: Path, ours: Numbers, theirs: Numbers) -> tuple[int, int]:
-    mine, other = write(folder / "a.db", ours), write(folder / "b.db", theirs)
-    other.close()
-    try:
-        return replay._apart(mine, folder / "b.db", SELECT)
-    finally:
-        mine.close()
+    with closing(write(folder / "a.db", ours)) as mine, closing(write(folder / "b.db", theirs)) as other:
+        return replay._apart(mine, other, SELECT)
 
 
 _numbers = st.dictionaries(st.integers(1, 12), st.sampled_from([0.0, 0.5, 1.0, None]))
@@ -58,12 +55,10 @@ def test_a_difference_within_the_tolerance_is_none(tmp_path: Path, difference: f
 
 def test_many_vectors_are_compared_in_little_memory(tmp_path: Path) -> None:
     numbers = {key: key / 10_000 for key in range(1, 5_001)}
-    mine, other = write(tmp_path / "a.db", numbers), write(tmp_path / "b.db", numbers)
-    other.close()
-    tracemalloc.start()
-    try:
-        assert replay._apart(mine, tmp_path / "b.db", SELECT) == (0, 0)
-        assert tracemalloc.get_traced_memory()[1] < MEBIBYTE
-    finally:
-        tracemalloc.stop()
-        mine.close()
+    with closing(write(tmp_path / "a.db", numbers)) as mine, closing(write(tmp_path / "b.db", numbers)) as other:
+        tracemalloc.start()
+        try:
+            assert replay._apart(mine, other, SELECT) == (0, 0)
+            assert tracemalloc.get_traced_memory()[1] < MEBIBYTE
+        finally:
+            tracemalloc.stop()
