@@ -155,7 +155,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
         services = DaemonServices(
             log=log,
             views=views,
-            past=await stack.enter_async_context(past.opened(paths.home, log, projections.ALL, look_up)),
+            past=await stack.enter_async_context(past.opened(paths.home, log, views, projections.ALL)),
             near=Neighbourhood(embedder),
             spool=Spool(paths.spool, partial(_is_there, paths.home, paths.home.stat())),
             types=MemoryTypes(settings.event_types),

@@ -22,6 +22,7 @@ from omegad.log.verifying import compare
 from omegad.log.vocabulary import Vocabulary
 from omegad.projection import Embedding
 from omegad.views.building import Builder
+from omegad.views.past_making import PastOrder, make
 from omegad.views.replay import Verification, verify
 from omegad.views.workers import Comparison, Failure, Said, Work, read
 
@@ -29,7 +30,7 @@ NICENESS = 5
 
 
 def main(embeddings: str, work: str) -> None:
-    """Do *work* (JSON of an `Order`, a `Verification` or a `Comparison`), with the vectors of a cache; standard output has a `Said` a line."""
+    """Do *work* (JSON of one of `workers.Work`), with the vectors of a cache; standard output has a `Said` a line."""
     with suppress(OSError):  # a service may not be allowed to
         os.nice(NICENESS)
     telemetry.configure("warning")
@@ -46,6 +47,9 @@ def _done(embeddings: Path, work: Work) -> Said:
     with FileLookup(embeddings) as vectors:
         if isinstance(work, Verification):
             return Said(verified=verify(work, projections.ALL, CODEC, partial(_find, vectors), _tell))
+        if isinstance(work, PastOrder):
+            make(work, projections.ALL, CODEC, partial(_find, vectors), _tell)
+            return Said(built={})
         return Said(built=Builder(projections.ALL, CODEC, partial(_find, vectors)).build(work, _tell))
 
 

@@ -78,10 +78,11 @@ from omegad.reactions.runner import Pace
 from omegad.rpc.peer import Call, Peer
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
-from omegad.views import current, replay
+from omegad.views import current, past_making, replay
 from omegad.views.applying import Lookup
 from omegad.views.building import Builder, Order, Progress, RebuiltView
 from omegad.views.current import Views
+from omegad.views.past_making import PastOrder
 from omegad.views.replay import Verification, ViewReport
 from omegad.views.workers import Beside
 
@@ -422,7 +423,7 @@ def vector_of(text: str) -> bytes:
 
 
 def beside_here(all_of: Sequence[Projection], lookup: Lookup) -> Beside:
-    """Return what builds views of any projections, and compares them with the log, on a thread of this process."""
+    """Return what builds views of any projections, and compares them with the log, or those of an earlier moment, on a thread of this process."""
 
     async def build(order: Order, tell: Progress) -> dict[str, RebuiltView]:
         return await to_thread.run_sync(Builder(all_of, CODEC, lookup).build, order, tell)
@@ -430,7 +431,10 @@ def beside_here(all_of: Sequence[Projection], lookup: Lookup) -> Beside:
     async def verify(wanted: Verification, tell: Progress) -> dict[str, ViewReport]:
         return await to_thread.run_sync(replay.verify, wanted, all_of, CODEC, lookup, tell)
 
-    return Beside(build, verify)
+    async def make_past(order: PastOrder, tell: Progress) -> None:
+        await to_thread.run_sync(past_making.make, order, all_of, CODEC, lookup, tell)
+
+    return Beside(build, verify, make_past)
 
 
 def opened_views(home: Path, log: EventLog, all_of: Sequence[Projection], lookup: Lookup | None = None) -> AbstractAsyncContextManager[Views]:
@@ -555,6 +559,7 @@ async def served(paths: Paths, clock: Clock, settings: Config | None = None) -> 
     async with daemon.composed(paths, _patient(settings or Config()), clock) as service, anyio.create_task_group() as tasks:
         tasks.start_soon(service.services.log.run)
         tasks.start_soon(service.services.views.run)
+        tasks.start_soon(service.services.past.run)
         tasks.start_soon(service.services.near.embedder.run)
         views = service.services.views
         views.beside = beside_here(projections.ALL, views.driver._lookup)

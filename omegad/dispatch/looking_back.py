@@ -27,7 +27,7 @@ from omegad.rpc.peer import Call
 from omegad.storage.driver import Connection
 from omegad.times import parse_time, rfc3339
 from omegad.views.barrier import Barrier, taken
-from omegad.views.generation import Generation
+from omegad.views.past import PastFile
 
 WAIT_S = 5.0  # for the views to show the answer that is named
 POSITION_DIGITS = 18
@@ -59,7 +59,7 @@ class LookingBack:
     def __init__(self, services: DaemonServices) -> None:
         """Take what the service has."""
         self._services = _Unrecorded(**{field.name: getattr(services, field.name) for field in fields(services)})
-        self._indexes: WeakKeyDictionary[Generation, VectorIndex] = WeakKeyDictionary()
+        self._indexes: WeakKeyDictionary[PastFile, VectorIndex] = WeakKeyDictionary()
 
     async def query(self, method: QueryMethod, params: msgspec.Struct, context: RequestContext, as_of: str | int) -> msgspec.Raw:
         """Return the JSON of the answer, with `as_of` beside its fields, a `Then`.
@@ -71,16 +71,16 @@ class LookingBack:
         prepared = await method.prepare(self._services, params, context) if method.prepare else None
         barrier = Barrier(names=method.views or self._services.views.names)
         async with self._services.past.at(wanted.position) as past:
-            if failed := past.driver.failure(barrier.names):
+            if failed := past.failure(barrier.names):
                 raise ViewFailed(f"the view {failed.name!r} failed at position {failed.failed_position}: {failed.error}")
-            path, index = past.generation.path, self._index(past.generation)
+            index = self._index(past)
 
             def read(connection: Connection) -> tuple[Any, dict[str, int]]:
-                versions = taken(connection, path, barrier).versions
+                versions = taken(connection, past.path, barrier).versions
                 moment = Moment(position=wanted.position, stale_by=0, now_us=wanted.now_us, versions=versions, index=index)
                 return method.read(connection, params, *((prepared,) if method.prepare else ()), moment), versions
 
-            found, versions = await past.generation.readers.read(read)
+            found, versions = await past.readers.read(read)
             answer = await method.finish(self._services, params, found, context) if method.finish else found
         then = await self._then(wanted, versions)
         return msgspec.Raw(msgspec.json.encode(answer)[:-1] + b',"as_of":' + msgspec.json.encode(then) + b"}")
@@ -134,7 +134,7 @@ class LookingBack:
             raise Invalid(f"as_of: what was recorded of the query {query_id} is erased", hint="name a position or a time")
         return Wanted(position=earlier.read_position, now_us=earlier.at, earlier=earlier)
 
-    def _index(self, of: Generation) -> VectorIndex | None:
+    def _index(self, of: PastFile) -> VectorIndex | None:
         """Return the vectors of a file of views, None without a model."""
         embedder_id, index = self._services.embedder_id, self._indexes.get(of)
         if embedder_id is not None and (index is None or index.embedder_id != embedder_id):

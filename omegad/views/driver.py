@@ -66,14 +66,12 @@ class Driver:
                 await self._log.wait_beyond(self._front())
             await self._step_or_wait()
 
-    async def catch_up(self, progress: Callable[[Position, Position], None], limits: Mapping[str, Position] | None = None) -> None:
-        """Show each projection everything up to its limit, the present head where there are none, and return."""
-        limits = dict.fromkeys(self._projections, self._log.head) if limits is None else limits
-        target = max(limits.values(), default=0)
-        while behind := {name: checkpoint for name, checkpoint in self._healthy().items() if checkpoint.position < limits[name]}:
+    async def catch_up(self, progress: Callable[[Position, Position], None]) -> None:
+        """Show each projection everything up to the present head, and return."""
+        target = self._log.head
+        while behind := {name: checkpoint for name, checkpoint in self._healthy().items() if checkpoint.position < target}:
             after = min(checkpoint.position for checkpoint in behind.values())
-            through = min(limits[name] for name in behind)
-            await self._apply(after, min(CATCH_UP_EVENTS, through - after), behind)
+            await self._apply(after, min(CATCH_UP_EVENTS, target - after), behind)
             progress(self.position(), target)
 
     async def moved(self) -> None:

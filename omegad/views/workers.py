@@ -17,6 +17,7 @@ from omegad import errors
 from omegad.errors import OmegadError, StorageFailed, Unavailable
 from omegad.log.event import Position
 from omegad.views.building import Order, Progress, RebuiltView
+from omegad.views.past_making import PastOrder
 from omegad.views.replay import Verification, ViewReport
 
 LINE_BYTES_MAX = 256 * 1024
@@ -25,6 +26,8 @@ Build = Callable[[Order, Progress], Awaitable[dict[str, RebuiltView]]]
 """Carries out an order. Whoever is cancelled has stopped it. Raises what `building.build` does, and `Unavailable` where it ended otherwise."""
 Verify = Callable[[Verification, Progress], Awaitable[dict[str, ViewReport]]]
 """Compares views with a replay, and is stopped, and raises, as `Build` does."""
+MakePast = Callable[[PastOrder, Progress], Awaitable[None]]
+"""Makes the views of an earlier moment, and is stopped, and raises, as `Build` does."""
 
 
 class Beside(NamedTuple):
@@ -32,6 +35,7 @@ class Beside(NamedTuple):
 
     build: Build
     verify: Verify
+    make_past: MakePast
 
 
 class Comparison(msgspec.Struct, frozen=True, tag="compare"):
@@ -40,7 +44,7 @@ class Comparison(msgspec.Struct, frozen=True, tag="compare"):
     log: Path
 
 
-Work = Order | Verification | Comparison
+Work = Order | Verification | PastOrder | Comparison
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -70,7 +74,7 @@ def read(work: str) -> Work:
 
 def beside(command: Sequence[str]) -> Beside:
     """Do it in processes that *command* starts."""
-    return Beside(build=partial(build, command), verify=partial(verify, command))
+    return Beside(build=partial(build, command), verify=partial(verify, command), make_past=partial(make_past, command))
 
 
 async def build(command: Sequence[str], order: Order, tell: Progress) -> dict[str, RebuiltView]:
@@ -85,6 +89,11 @@ async def verify(command: Sequence[str], wanted: Verification, tell: Progress) -
     verified = (await _done(command, wanted, tell)).verified
     assert verified is not None
     return verified
+
+
+async def make_past(command: Sequence[str], order: PastOrder, tell: Progress) -> None:
+    """Make the views of an earlier moment by the process that *command* starts."""
+    await _done(command, order, tell)
 
 
 async def compare(command: Sequence[str], log: Path, tell: Progress) -> tuple[str, ...]:

@@ -17,7 +17,9 @@ from omegad.events.retrieval import MemoryQueried
 from omegad.method import QueryMethod
 from omegad.methods import SERVED
 from omegad.times import rfc3339
-from omegad.views import past
+from omegad.views import copies, past
+from omegad.views.building import Progress
+from omegad.views.past_making import PastOrder
 from tests.builders import (
     FakeClock,
     FakeModel,
@@ -37,6 +39,7 @@ from tests.builders import (
     skill_improved,
     stored,
     thesis_stated,
+    tool_called,
     until,
 )
 
@@ -47,6 +50,7 @@ ASIDE = frozenset({"as_of", "took_ms", "query_id", "stale_by"})
 HISTORIES, STEPS = 5, 40
 
 Step = tuple[int, int, int]
+Asked = tuple[str, dict[str, object], Any]
 
 
 async def told(it: Served, method: str, **params: object) -> Any:
@@ -66,7 +70,7 @@ class Life:
         self.it = it
         self.clock = clock
         self.ids: list[str] = []
-        self.asked: list[tuple[str, dict[str, object], Any]] = []
+        self.asked: list[Asked] = []
 
     async def step(self, kind: int, one: int, other: int) -> None:
         name = KINDS[kind % len(KINDS)] if self.ids else "store"
@@ -111,17 +115,26 @@ def test_an_earlier_query_is_answered_as_it_was_then(steps: list[Step]) -> None:
     async def scenario(folder: Path) -> None:
         paths, clock = paths_in(folder), FakeClock()
         put_model(paths.models)
+        asked = list[Asked]()
+        ids = list[str]()
+        for start in range(0, STEPS, STEPS // 2):  # copies of the views are taken meanwhile, and outlive the service
+            async with served(paths, clock) as it:
+                life = Life(it, clock)
+                life.ids, life.asked = ids, asked
+                for step in steps[start : start + STEPS // 2]:
+                    await life.step(*step)
+                    await it.caught_up()
+                    await it.daemon.services.past.copies.take()
         async with served(paths, clock) as it:
-            life = Life(it, clock)
-            for step in steps:
-                await life.step(*step)
-            for query_id, params, answer in life.asked:
+            assert it.daemon.services.past.copies.all()
+            for query_id, params, answer in asked:
                 again = await it.caller.call("memory.query", **params, as_of=query_id)
                 assert {name: value for name, value in again.items() if name not in ASIDE} == answer
                 assert again["as_of"]["is_comparable"]
                 assert again["as_of"]["changed"] == {}
 
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(copies, "COPY_EVERY", 30)
         patched.setattr("omegad.embedding.embedder._load_session", lambda _folder, _manifest: FakeModel())
         anyio.run(scenario, Path(folder))
 
@@ -242,32 +255,68 @@ async def test_few_moments_are_kept_and_none_beyond_the_service(paths: Paths, cl
             full.setattr(past, "ROOM", 2**62)
             with pytest.raises(StorageFull):
                 await ask(4)
-        monkeypatch.setattr(past, "IDLE_S", 0.0)
-        monkeypatch.setattr(past, "TIDY_EVERY_S", 0.01)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(it.daemon.services.past.run)
-            await until(lambda: not kept(paths))
-            tasks.cancel_scope.cancel()
+        with monkeypatch.context() as soon:
+            soon.setattr(past, "IDLE_S", 0.0)
+            soon.setattr(past, "TIDY_EVERY_S", 0.01)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(it.daemon.services.past.run)
+                await until(lambda: not kept(paths))
+                tasks.cancel_scope.cancel()
         await ask(5)
     assert kept(paths) == []
 
 
 async def test_what_takes_long_says_how_far_it_is_and_goes_on(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(past, "CATCH_UP_EVENTS", 5)
-    monkeypatch.setattr(past, "MAKING_S", -1.0)
+    may_go_on = anyio.Event()
     async with served(paths, clock, KEYWORDS) as it:
         await append(it.daemon.services.log, *(stored(f"mem-{number}", f"alpha {number}") for number in range(20)))
-        position = await it.caught_up()
-        done, found = list[str](), dict[str, Any]()
-        for _ in range(position):
-            try:
-                found = await it.caller.call("memory.list", as_of=position, limit=100)
-                break
-            except Stale as error:
-                done.append(str(error))
-        assert len(found["memories"]) == 20
-        assert [message.rpartition(": ")[2] for message in done] == ["25 %", "50 %", "75 %"]
+        views, position = it.daemon.services.views, await it.caught_up()
+        genuine = views.beside.make_past
+
+        async def slow(order: PastOrder, tell: Progress) -> None:
+            tell(position // 4, position)
+            await may_go_on.wait()
+            await genuine(order, tell)
+
+        views.beside = views.beside._replace(make_past=slow)
+        with monkeypatch.context() as hasty:
+            hasty.setattr(past, "WAIT_S", 0.05)
+            for asked in (position, position, 3):
+                with pytest.raises(Stale, match=f"position {position} are being made: 25 %"):
+                    await it.caller.call("memory.list", as_of=asked)
+        may_go_on.set()
+        assert len((await it.caller.call("memory.list", as_of=position, limit=100))["memories"]) == 20
         assert len(kept(paths)) == 1
+
+
+async def test_copies_are_few_spread_out_and_of_this_log_and_version(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copies, "COPY_EVERY", 10)
+    monkeypatch.setattr(copies, "COPIES_TIMES", 100)
+    monkeypatch.setattr(copies, "COPIES_MAX", 4)
+
+    def positions(it: Served) -> list[int]:
+        return [position for position, _ in it.daemon.services.past.copies.all()]
+
+    async with served(paths, clock, KEYWORDS) as it:
+        for part in range(8):
+            await append(it.daemon.services.log, *(tool_called(10 * part + number) for number in range(10)))
+            await it.caught_up()
+            await it.daemon.services.past.copies.take()
+            await it.daemon.services.past.copies.take()
+        assert positions(it) == [20, 40, 60, 80]
+        monkeypatch.setattr(copies, "COPIES_TIMES", 2)
+        await append(it.daemon.services.log, *(tool_called(number) for number in range(100, 110)))
+        await it.caught_up()
+        await it.daemon.services.past.copies.take()
+        assert len(positions(it)) == 2
+    (folder := paths.home / past.FOLDER).joinpath("copy-7-0123456789abcdef.db").write_bytes(b"of another log")
+    async with served(paths, clock, KEYWORDS) as it:
+        assert len(positions(it)) == 2
+        assert 7 not in positions(it)
+    monkeypatch.setattr("projections.audit.VERSION", 10**6)
+    async with served(paths, clock, KEYWORDS) as it:
+        assert positions(it) == []
+        assert [path for path in folder.iterdir() if path.suffix == ".db"] == []
 
 
 async def test_what_changed_between_two_moments_is_told_by_what_it_is_about(paths: Paths, clock: FakeClock) -> None:
