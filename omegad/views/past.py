@@ -90,6 +90,7 @@ class _Making:
         self.is_over = anyio.Event()
         self.failure: OmegadError | None = None
         self.scope = anyio.CancelScope()
+        self.is_begun = False
 
     def tell(self, done: Position, _total: Position) -> None:
         self.done = done
@@ -142,7 +143,7 @@ class PastViews:
 
     async def forget(self) -> None:
         """Remove what shows what was erased since, as soon as nobody reads it."""
-        if making := self._making:
+        if (making := self._making) and making.is_begun:
             making.scope.cancel()
             await making.is_over.wait()
         self.copies.remove_all()
@@ -177,6 +178,7 @@ class PastViews:
         raise Stale(f"the views as of position {position:,} are being made: {percent} %", hint="ask again in a moment; it goes on meanwhile")
 
     async def _make(self, making: _Making) -> None:
+        making.is_begun = True
         try:
             with making.scope:
                 self._kept.append(await self._made(making.position, making.erased, making.tell))
