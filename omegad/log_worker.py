@@ -1,6 +1,6 @@
 """The process that goes through the log beside the daemon: `python -m omegad.log_worker EMBEDDINGS WORK`, as `omegad.views.workers` starts it.
 
-Takes its turn after everyone who is asked something, and ends with the daemon, whatever it is at.
+Takes its turn after everyone who is asked something, unless that is a moment of the past, and ends with the daemon, whatever it is at.
 """
 
 import os
@@ -31,12 +31,14 @@ NICENESS = 5
 
 def main(embeddings: str, work: str) -> None:
     """Do *work* (JSON of one of `workers.Work`), with the vectors of a cache; standard output has a `Said` a line."""
-    with suppress(OSError):  # a service may not be allowed to
-        os.nice(NICENESS)
     telemetry.configure("warning")
     threading.Thread(target=_end_with_daemon, daemon=True).start()
+    wanted = read(work)
+    if not isinstance(wanted, PastOrder):  # for which somebody waits
+        with suppress(OSError):  # a service may not be allowed to
+            os.nice(NICENESS)
     try:
-        _say(_done(Path(embeddings), read(work)))
+        _say(_done(Path(embeddings), wanted))
     except OmegadError as error:
         _say(Said(failure=Failure(type(error).__name__, str(error), error.hint)))
 
