@@ -16,6 +16,7 @@ from omegad.allocator import resident_bytes
 from omegad.config import Paths
 from omegad.dispatch.services import DaemonServices
 from omegad.dispatch.spool import LOST
+from omegad.dispatch.together import together
 from omegad.embedding.embedder import EmbedderStatus
 from omegad.errors import Invalid, OmegadError, Unavailable
 from omegad.log.event import Position
@@ -252,15 +253,25 @@ class SystemDispatch:
         return found[0]
 
     async def rebuild_views(self, query: RebuildViews, call: Call) -> ViewsReport:
-        """Build views again and swap; with all of them the decision state, if it is not what the log says, while whoever decides waits.
+        """Build views again and swap; with all of them, compare the decision state with the log, and make it anew where that says otherwise.
 
-        Raises `ViewFailed` where one could not be built.
+        Whoever decides waits for the latter alone. Raises `ViewFailed` where one could not be built.
         """
-        views = await self._on_views(self._services.views.rebuild, query.name, Progress(call, query.progress_token))
-        if query.name is None and (problems := await self._services.compare_state(_nobody)):
-            _log.warning("log.refolded", problems=list(problems))
+        views: dict[str, object] = {}
+        problems: list[str] = []
+
+        async def build() -> None:
+            built = await self._on_views(self._services.views.rebuild, query.name, Progress(call, query.progress_token))
+            views.update(built)
+
+        async def compare() -> None:
+            problems.extend(await self._services.compare_state(_nobody))
+
+        await together(build, *([compare] if query.name is None else []))
+        if problems:
+            _log.warning("log.refolded", problems=problems)
             await self._services.log.refold()
-        return ViewsReport(ok=True, views=dict(views))
+        return ViewsReport(ok=True, views=views)
 
     async def verify_views(self, query: VerifyViews, call: Call) -> ViewsReport:
         """Compare views with a replay."""

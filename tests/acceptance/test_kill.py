@@ -209,24 +209,24 @@ def _generations(home: Home) -> list[Path]:
     return [path for path in home.path.glob("views-*.db") if path.stem.removeprefix("views-").isdigit()]
 
 
-def _builders(home: Home) -> list[int]:
-    """Return the processes that build views for a home."""
+def _workers(home: Home, work: str = "") -> list[int]:
+    """Return the processes that go through the log of a home, or those whose work it is to build, or to compare."""
     listed = subprocess.run(["ps", "-axww", "-o", "pid=,command="], capture_output=True, text=True, check=True).stdout.splitlines()
-    return [int(line.split()[0]) for line in listed if f"omegad.log_worker {home.paths.embeddings} " in line]
+    return [int(line.split()[0]) for line in listed if f'omegad.log_worker {home.paths.embeddings} {{"type":"{work}' in line]
 
 
 def test_a_rebuild_whose_daemon_is_killed_leaves_one_current_generation(daemon: Home) -> None:
     _fill(daemon, memories=300, calls=6_000)
     before = _answers(daemon)
     assert all(before)
-    moments = [lambda: bool(_builders(daemon)), lambda: _unfinished_bytes(daemon) >= 0, lambda: _unfinished_bytes(daemon) > 500_000]
+    moments = [lambda: bool(_workers(daemon)), lambda: _unfinished_bytes(daemon) >= 0, lambda: _unfinished_bytes(daemon) > 500_000]
     for is_far_enough in moments:
         served = (daemon.path / "views.db").readlink()
         with daemon.raw() as asking:
             asking.send(b'{"jsonrpc":"2.0","id":1,"method":"views.rebuild"}')
             until(is_far_enough)
             daemon.kill()
-        until(lambda: not _builders(daemon))
+        until(lambda: not _workers(daemon))
         assert (daemon.path / "views.db").readlink() == served
         daemon.start()
         assert not _unfinished(daemon)
@@ -245,18 +245,21 @@ def test_a_rebuild_that_is_broken_off_leaves_the_live_views_and_says_why(daemon:
         until(lambda: _unfinished_bytes(daemon) >= 0)
 
     with daemon.raw() as asking:
-        begun(asking)
-        (builder,) = _builders(daemon)
-        os.kill(builder, signal.SIGKILL)
-        assert "ended with status -9" in asking.receive()["error"]["message"]
+        for work in ("build", "compare"):
+            begun(asking)
+            (worker,) = _workers(daemon, work)
+            os.kill(worker, signal.SIGKILL)
+            assert "ended with status -9" in asking.receive()["error"]["message"]
+            assert not _workers(daemon)
+            assert not _unfinished(daemon)
         begun(asking)
         asking.send(b'{"jsonrpc":"2.0","method":"rpc.cancel","params":{"id":1}}')
         assert "error" in asking.receive()
-        until(lambda: not _builders(daemon) and not _unfinished(daemon))
+        until(lambda: not _workers(daemon) and not _unfinished(daemon))
         assert _answers(daemon) == before
         begun(asking)
         assert daemon.stop() == 0
-    assert not _builders(daemon)
+    assert not _workers(daemon)
     assert not _unfinished(daemon)
     daemon.file_bytes_max = daemon.paths.log.stat().st_size // 10
     daemon.start()
