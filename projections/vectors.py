@@ -42,9 +42,11 @@ _INDEX = """
 INSERT INTO memories_vec (rowid, embedding, embedder_id)
 SELECT id, ?, embedder_id FROM memory_vectors WHERE id = ? AND text_hash = ? AND vector IS NULL
 """
-_UNINDEX = "DELETE FROM memories_vec WHERE rowid IN (SELECT id FROM memory_vectors WHERE memory_id = ?)"
+# vec0 would go through the whole index for a plain `rowid IN`; for the pair, SQLite asks it for one row after the other.
+_UNINDEX = "DELETE FROM memories_vec WHERE (rowid, 0) IN (SELECT id, 0 FROM memory_vectors WHERE memory_id = ?)"
 _OVERWRITE = """
-UPDATE memories_vec SET embedding = zeroblob(1536) WHERE rowid IN (SELECT id FROM memory_vectors WHERE memory_id = ? AND vector IS NOT NULL)
+UPDATE memories_vec SET embedding = zeroblob(1536)
+WHERE (rowid, 0) IN (SELECT id, 0 FROM memory_vectors WHERE memory_id = ? AND vector IS NOT NULL)
 """
 
 
