@@ -3,7 +3,7 @@
 One that is new, or of another version, is made from the whole log, batch by batch; it is relied on only once it is in step.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from hashlib import sha256
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from omegad.errors import OmegadError, Unavailable
 from omegad.log import reading, retouching
 from omegad.log.codec import Codec
 from omegad.log.event import Event, Position, RecordedEvent
-from omegad.storage.database import translated
+from omegad.storage.database import failure_of_storage, translated
 from omegad.storage.digest import Digest, digest
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script, writing
@@ -53,14 +53,14 @@ class Inline:
         """Take the modules."""
         self._projections = {projection.NAME: projection for projection in projections}
         self._by_event = {
-            kind: tuple(projection.project for projection in projections if kind in projection.EVENTS)
+            kind: tuple(projection for projection in projections if kind in projection.EVENTS)
             for kind in {kind for projection in projections for kind in projection.EVENTS}
         }
 
     def fold(self, connection: Connection, recorded: RecordedEvent) -> None:
         """Show an event to every projection that it concerns, in the transaction that is open."""
-        for project in self._by_event.get(type(recorded.event), ()):  # type: ignore[arg-type]
-            for sql, values in project(recorded):
+        for projection in self._concerned(recorded):
+            for sql, values in projection.project(recorded):
                 connection.execute(sql, values)
 
     def prepare(self, connection: Connection) -> Position | None:
@@ -92,6 +92,10 @@ class Inline:
             connection.execute("UPDATE inline_projections SET position = ?1 WHERE position < coalesce(?1, position + 1)", (reached,))
         return reached
 
+    def other_tags(self, codec: Codec) -> list[str]:
+        """Return the tags of *codec* whose events concern no projection."""
+        return [tag for tag, kind in codec.kinds.items() if kind not in self._by_event]
+
     def show(self, connection: Connection, recorded: RecordedEvent) -> None:
         """Show an event to every projection; raises `ProjectionFailed`, and storage errors."""
         self._show(connection, recorded, self._projections)
@@ -119,19 +123,19 @@ class Inline:
         """Return what each projection says in a database of their own."""
         return {name: digest(connection, projection) for name, projection in self._projections.items()}
 
-    def _show(self, connection: Connection, recorded: RecordedEvent, names: Iterable[str]) -> None:
-        for name in names:
-            projection = self._projections[name]
-            if isinstance(recorded.event, projection.EVENTS):
+    def _show(self, connection: Connection, recorded: RecordedEvent, names: Container[str]) -> None:
+        for projection in self._concerned(recorded):
+            if projection.NAME in names:
                 try:
-                    with translated():
-                        for sql, values in projection.project(recorded):
-                            connection.execute(sql, values)
+                    for sql, values in projection.project(recorded):
+                        connection.execute(sql, values)
                 except OmegadError:
                     raise
                 except Exception as error:
-                    reason = f"{type(error).__name__}: {error}"[:500]
-                    raise ProjectionFailed(f"the inline projection {name!r} fails at position {recorded.position}: {reason}") from error
+                    raise failure_of_storage(error) or _failure(projection, recorded, error) from error
+
+    def _concerned(self, recorded: RecordedEvent) -> Sequence[InlineProjection]:
+        return self._by_event.get(type(recorded.event), ())  # type: ignore[arg-type]
 
     def _identity(self, name: str) -> list[object] | None:
         projection = self._projections.get(name)
@@ -160,6 +164,11 @@ def behind(connection: Connection) -> Position | None:
     """Return how far those have come that are not in step with the log, None when all are."""
     found: Position | None = connection.execute("SELECT min(position) FROM inline_projections").fetchone()[0]
     return found
+
+
+def _failure(projection: InlineProjection, recorded: RecordedEvent, error: Exception) -> OmegadError:
+    reason = f"{type(error).__name__}: {error}"[:500]
+    return ProjectionFailed(f"the inline projection {projection.NAME!r} fails at position {recorded.position}: {reason}")
 
 
 def _tables(connection: Connection) -> set[str]:

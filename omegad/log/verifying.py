@@ -114,11 +114,11 @@ def compare(path: Path, vocabulary: Vocabulary, progress: Callable[[int, int], N
         with snapshot(log):
             end, live = reading.head(log), vocabulary.inline.digests(log)
         vocabulary.inline.replica(replica)
-        while after < end and not problems:
-            batch = reading.read(log, vocabulary.codec, after, min(COMPARED_AT_ONCE, end - after))
-            _show(replica, vocabulary, batch, problems)
+        others = vocabulary.inline.other_tags(vocabulary.codec)
+        while after < end and not problems and (batch := reading.read(log, vocabulary.codec, after, COMPARED_AT_ONCE, others)):
+            _show(replica, vocabulary, (recorded for recorded in batch if recorded.position <= end), problems)
             after = batch[-1].position
-            progress(after, end)
+            progress(min(after, end), end)
         return problems or _differences(live, vocabulary.inline.digests_of_replica(replica), end)
 
 

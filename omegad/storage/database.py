@@ -45,11 +45,18 @@ def translated(file: str = "") -> Iterator[None]:
     try:
         yield
     except sqlite.Error as error:
-        code = getattr(error, "sqlite_errorcode", None) or _UNCODED.get(str(error), 0)
-        kind = _RESULT_CODES.get(code & 0xFF)
-        if kind is None:
+        if (failure := failure_of_storage(error, file)) is None:
             raise
-        raise kind(f"{(kind.__doc__ or '').strip()} ({f'{file}: ' if file else ''}{error})") from error
+        raise failure from error
+
+
+def failure_of_storage(error: Exception, file: str = "") -> errors.OmegadError | None:
+    """Return the error of the catalogue that *error* is, None where the storage is not at fault."""
+    if not isinstance(error, sqlite.Error):
+        return None
+    code = getattr(error, "sqlite_errorcode", None) or _UNCODED.get(str(error), 0)
+    kind = _RESULT_CODES.get(code & 0xFF)
+    return None if kind is None else kind(f"{(kind.__doc__ or '').strip()} ({f'{file}: ' if file else ''}{error})")
 
 
 def open_writer(path: Path, *, durable: bool) -> Connection:
