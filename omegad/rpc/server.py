@@ -170,6 +170,8 @@ class Server:
 
     def start(self, job: Job) -> None:
         """Run *job* in a task of its own, and finish it, whatever happens."""
+        if self._is_ending:
+            return  # its connection is being closed, and a task group that ends takes no more tasks
         self._running += 1
         task = self._tasks.create_task(self._run(job), name="rpc.request")
         self._running_tasks.add(task)

@@ -12,8 +12,7 @@ import msgspec
 
 from omegad.rpc import endpoint
 from omegad.rpc.server import Handler, Limits, Server
-
-PATIENCE_S = 20.0  # long enough for a busy machine; nothing waits so long unless the test fails
+from tests.builders import PATIENCE_S
 
 
 class Line:

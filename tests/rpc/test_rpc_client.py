@@ -15,7 +15,8 @@ from omegad.client import AsyncClient, Client
 from omegad.rpc import answers, endpoint
 from omegad.rpc.protocol import InternalError, InvalidRequest, MethodNotFound, ParseFailed, WireError
 from omegad.rpc.server import Call, Limits
-from tests.rpc.raw_client import PATIENCE_S, serving, socket_path, until
+from tests.builders import PATIENCE_S
+from tests.rpc.raw_client import serving, socket_path, until
 
 T = TypeVar("T")
 

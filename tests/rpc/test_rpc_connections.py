@@ -10,7 +10,9 @@ import pytest
 
 from omegad.errors import OmegadError, Unavailable
 from omegad.rpc import session
+from omegad.rpc.protocol import Request
 from omegad.rpc.server import Call, Limits
+from tests.builders import PATIENCE_S
 from tests.rpc.misbehaving import MEGABYTE, Desk, by_id, code_of
 from tests.rpc.raw_client import serving, until
 
@@ -89,7 +91,7 @@ async def test_a_slow_reader_stalls_nobody_and_its_answers_do_not_pile_up() -> N
                 assert (await other.call("echo"))["result"] == {}
             assert desk.seen.count("big") <= 10
             reader, writer = await asyncio.open_unix_connection(sock=slow, limit=4 * MEGABYTE)
-            with anyio.fail_after(30):
+            with anyio.fail_after(PATIENCE_S):
                 assert {msgspec.json.decode(await reader.readline())["id"] for _ in range(200)} == set(range(200))
             writer.close()
 
@@ -108,7 +110,7 @@ async def test_no_more_answers_are_made_than_a_connection_may_leave_unread_and_a
             assert desk.seen.count("big") <= 8
             assert house.server.held_bytes <= 8 * MEGABYTE
             reader, writer = await asyncio.open_unix_connection(sock=slow, limit=4 * MEGABYTE)
-            with anyio.fail_after(30):
+            with anyio.fail_after(PATIENCE_S):
                 assert {msgspec.json.decode(await reader.readline())["id"] for _ in range(60)} == set(range(60))
             writer.close()
 
@@ -232,7 +234,7 @@ async def test_notifications_wait_for_a_slow_reader_and_end_with_it() -> None:
                 counts.append(sent)
                 await anyio.sleep(0.05)
             assert sent < 2_000
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_S):
             await ended.wait()
 
 
@@ -252,7 +254,7 @@ async def test_whoever_waits_for_a_slow_reader_is_told_that_it_is_gone() -> None
         with socket.socket(socket.AF_UNIX) as deaf:
             deaf.connect(str(house.path))
             deaf.sendall(b'{"jsonrpc":"2.0","id":1,"method":"log.follow"}\n')
-            with anyio.fail_after(20):
+            with anyio.fail_after(PATIENCE_S):
                 await told.wait()
 
 
@@ -277,7 +279,7 @@ async def test_whoever_notifies_a_client_that_is_gone_is_told() -> None:
             await until(lambda: house.server.in_flight == 1)
         await until(lambda: house.server.connections == 0)
         gate.set()
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_S):
             await done.wait()
     assert len(told) == 1
 
@@ -288,7 +290,7 @@ async def test_a_graceful_stop_lets_requests_end_and_takes_no_new_ones() -> None
         line.ask(1, "wait")
         await desk.begun.acquire()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(house.server.stop, 20.0)
+            tasks.start_soon(house.server.stop, PATIENCE_S)
             await house.server.stopping.wait()
             assert code_of(await other.call("echo")) == -32006
             with pytest.raises(ConnectionRefusedError):
@@ -320,10 +322,19 @@ async def test_a_stop_sends_every_byte_of_the_last_answers() -> None:
         line.ask(1, "wait", ["x" * MEGABYTE])
         await desk.begun.acquire()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(house.server.stop, 20.0)
+            tasks.start_soon(house.server.stop, PATIENCE_S)
             await house.server.stopping.wait()
             desk.gate.set()
             assert (await line.receive())["result"] == ["x" * MEGABYTE]
+
+
+async def test_what_waits_for_its_turn_when_serving_ends_is_never_begun() -> None:
+    desk = Desk()
+    async with serving(desk) as house, house.dial() as line:
+        assert (await line.call("echo"))["result"] == {}
+        (connected,) = house.server._sessions
+    connected.take(Request(jsonrpc="2.0", method="echo"))
+    assert desk.seen == ["echo"]
 
 
 async def test_serving_ends_when_it_is_stopped_though_a_client_never_reads() -> None:
@@ -333,6 +344,6 @@ async def test_serving_ends_when_it_is_stopped_though_a_client_never_reads() -> 
             deaf.connect(str(house.path))
             deaf.sendall(b'{"jsonrpc":"2.0","id":1,"method":"big"}\n')
             await desk.begun.acquire()
-            with anyio.fail_after(20):
+            with anyio.fail_after(PATIENCE_S):
                 await house.server.stop(0.01)
         assert house.server.connections <= 1
