@@ -130,7 +130,8 @@ def _wait(trial: Place, process: "subprocess.Popen[bytes]") -> None:
     deadline = time.monotonic() + START_S
     while starting.answering(trial.paths) is None:
         if process.poll() is not None:
-            raise NoDaemon(f"a daemon could not be started:\n{starting.last_lines(trial.paths.daemon_log)}", hint=REMEDY)
+            said = starting.last_lines(trial.paths.daemon_log) or f"it ended with status {process.returncode} and said nothing"
+            raise NoDaemon(f"a daemon could not be started:\n{said}", hint=REMEDY)
         if time.monotonic() > deadline:
             raise NoDaemon(f"a daemon does not answer after {START_S:.0f} s", hint=REMEDY)
         time.sleep(POLL_S)

@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -6,9 +8,10 @@ from typing import Any
 import pytest
 
 from omegad import config
-from omegad.cli import service, setup, surroundings
+from omegad.cli import service, setup, starting, surroundings, trial
 from omegad.cli.place import at
 from omegad.embedding import catalogue
+from omegad.errors import NoDaemon
 from tests.cli.conftest import Command
 from tests.cli.test_log_and_views_verbs import change_a_view
 
@@ -59,8 +62,8 @@ def test_a_home_that_is_open_to_others_fails_with_what_to_do(omegad: Command) ->
 
 
 def test_what_others_could_read_and_what_hooks_have_left_is_told_of(omegad: Command) -> None:
-    omegad("start")
-    omegad("stop")
+    omegad.home.mkdir(mode=0o700)
+    omegad.paths.log.touch()
     omegad.paths.log.chmod(0o644)
     omegad.paths.spool.mkdir()
     (omegad.paths.spool / "1.json").touch()
@@ -86,6 +89,15 @@ def test_a_configuration_that_is_not_valid_fails_with_what_is_meant(omegad: Comm
     assert "did you mean 'model'?" in {finding["remedy"] for finding in report["findings"]}
 
 
+def test_a_daemon_of_the_trial_that_ends_without_a_word_is_told_with_its_status(omegad: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def launch(*_: object) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen([sys.executable, "-c", "raise SystemExit(7)"])
+
+    monkeypatch.setattr(starting, "launch", launch)
+    with pytest.raises(NoDaemon, match="status 7"):
+        list(trial.round_trip(at(omegad.environ, may_spawn=False)))
+
+
 def test_people_are_told_line_by_line_and_a_daemon_that_may_not_be_started_fails_alone(omegad: Command) -> None:
     told = omegad("doctor", "--no-spawn", status=1).stdout
     assert told.startswith("ok   python")
@@ -95,12 +107,11 @@ def test_people_are_told_line_by_line_and_a_daemon_that_may_not_be_started_fails
     assert not omegad.home.exists()
 
 
-def test_a_socket_that_serves_another_home_is_found_out(omegad: Command, tmp_path: Path) -> None:
-    omegad("start")
-    place = at(omegad.environ | {"OMEGAD_HOME": str(tmp_path / "other"), "OMEGAD_SOCKET": str(omegad.paths.socket)}, may_spawn=False)
+def test_a_socket_that_serves_another_home_is_found_out(served: Command, tmp_path: Path) -> None:
+    place = at(served.environ | {"OMEGAD_HOME": str(tmp_path / "other"), "OMEGAD_SOCKET": str(served.paths.socket)}, may_spawn=False)
     (found,) = service.daemon(place)
     assert found.state == "FAIL"
-    assert str(omegad.home) in found.seen
+    assert str(served.home) in found.seen
 
 
 @pytest.mark.model
