@@ -3,9 +3,10 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import pytest
 
@@ -14,6 +15,18 @@ from tests.acceptance.conftest import PATIENCE_S, Home, daemon, home, homes, hom
 __all__ = ["daemon", "home", "homes"]
 
 CLIENT = Path(__file__).parents[2] / "omegad" / "hook_client.py"
+HURRIED = [str(CLIENT)]
+PATIENT = [
+    "-c",
+    f"""
+import posix, sys
+sys.path.append({str(CLIENT.parents[1])!r})
+from omegad import hook_delivery
+hook_delivery.STDIN_S = hook_delivery.LONG_S = hook_delivery.SHORT_S = hook_delivery.BEHIND_S = {PATIENCE_S}
+posix._exit(hook_delivery.main(sys.argv[1], sys.argv[2:]))
+""",
+]
+"""The client with deadlines that it keeps on a busy machine, too; for all tests but those of its deadlines."""
 
 
 def payload(event: str, session_id: str = "s-1", **fields: Any) -> dict[str, Any]:
@@ -21,19 +34,28 @@ def payload(event: str, session_id: str = "s-1", **fields: Any) -> dict[str, Any
     return {"session_id": session_id, "transcript_path": "/tmp/t.jsonl", "cwd": "/src/shop", "hook_event_name": event} | fields  # noqa: S108
 
 
-def begin(home: Home, event: str, **environ: str) -> subprocess.Popen[bytes]:
+def begin(
+    home: Home, event: str, client: Sequence[str] = PATIENT, stdin: IO[bytes] | int = subprocess.PIPE, /, **environ: str
+) -> subprocess.Popen[bytes]:
     """Run the client as a host does, in an environment of little else than the home."""
     environ = {"OMEGAD_HOME": str(home.path), "HOME": str(home.path), "CLAUDE_PROJECT_DIR": "/src/shop", **environ}
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", str(CLIENT), event], env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    command = [sys.executable, "-I", "-S", *client, event]
+    return subprocess.Popen(command, env=environ, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def fire(home: Home, event: str, session_id: str = "s-1", **fields: Any) -> str:
+def written(said: dict[str, Any]) -> IO[bytes]:
+    """Return what a host says as a file, for which no client waits."""
+    file = TemporaryFile()  # noqa: SIM115  for the caller to close
+    file.write(json.dumps(said).encode())
+    file.seek(0)
+    return file
+
+
+def fire(home: Home, event: str, session_id: str = "s-1", client: Sequence[str] = PATIENT, **fields: Any) -> str:
     """Run one hook to its end, and return the words for the agent; its status is 0 and it complains of nothing."""
-    said = json.dumps(payload(event, session_id, **fields)).encode()
-    process = begin(home, event)
-    out, err = process.communicate(said, PATIENCE_S)
+    with written(payload(event, session_id, **fields)) as said:
+        process = begin(home, event, client, said)
+        out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, err) == (0, b"")
     return context_of(out, event)
 
