@@ -89,7 +89,7 @@ from omegad.views.workers import Beside
 START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 EMBEDDER = "paper-1"
 DIMENSIONS = 384
-PATIENCE_S = 30.0  # long enough for a busy machine; nothing waits so long unless the test fails
+PATIENCE_S = 60.0  # long enough for a busy machine; nothing waits so long unless the test fails
 
 
 class FakeClock:

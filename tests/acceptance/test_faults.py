@@ -23,6 +23,8 @@ from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, refusal, until
 from tests.acceptance.failing import KILLED, How
 from tests.acceptance.faults import FaultyHome, Forked, Outcome, fault_in, lived, steps
 
+SEED = os.environ.get("FAULTS_SEED", "1")  # names another sample
+TRIES = int(os.environ.get("FAULTS", "1"))  # of each way to fail
 HOUR_S = 3_600
 EVENTS = 320  # more than are verified at each start
 PAGE = 4_096
@@ -51,11 +53,10 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, list[str]]:
 def test_a_crash_or_a_failure_at_any_step_makes_no_difference(tmp_path: Path, calm: tuple[Outcome, list[str]], how: How) -> None:
     outcome, names = calm
     kinds = sorted({name.split()[0] for name in names})
-    kind = random.choice(kinds)  # noqa: S311  any will do
-    for at in (
-        random.randint(1, len(names)),  # noqa: S311
-        random.choice([number for number, name in enumerate(names, 1) if name.startswith(kind)]),  # noqa: S311
-    ):
+    chance = random.Random(f"{SEED} {how}")  # noqa: S311  a sample
+    for _ in range(TRIES):
+        kind = chance.choice(kinds)
+        at = chance.choice([number for number, name in enumerate(names, 1) if name.startswith(kind)])
         home = FaultyHome(tmp_path / f"{how}-{at}")
         try:
             left, _ = lived(home, how=how, at=at)
@@ -212,7 +213,7 @@ def test_a_damaged_page_of_what_can_be_made_again_costs_nothing(whole: Path, tmp
     home = _copy(whole, tmp_path / "home")
     pages = (home.path / name).stat().st_size // PAGE
     try:
-        for page in {0, random.randrange(max(1, pages))}:  # noqa: S311  any page will do
+        for page in {0, random.Random(f"{SEED} {name}").randrange(max(1, pages))}:  # noqa: S311  any page will do
             if pages:
                 _scribble(home.path / name, page)
         home.start()
@@ -272,7 +273,7 @@ def test_a_write_ahead_log_that_lost_what_was_acknowledged_is_noticed(whole: Pat
     for number in range(2):
         home = _copy(whole, tmp_path / f"home-{number}")
         wal = home.path / "log.db-wal"
-        offset = random.randrange(32, wal.stat().st_size - PAGE)  # noqa: S311
+        offset = random.Random(f"{SEED} {harm} {number}").randrange(32, wal.stat().st_size - PAGE)  # noqa: S311
         data = bytearray(wal.read_bytes())
         data[offset] ^= 0xFF
         wal.write_bytes(data if harm == "flipped" else data[:offset])
@@ -378,7 +379,8 @@ def test_a_verb_that_fails_at_any_step_leaves_a_whole_log_and_is_run_again(backe
     status, printed, names = _run(*fresh("calm"))
     assert status == 0, printed
     late = [number for number, name in enumerate(names, 1) if name.startswith(("move", "sync a"))]
-    for at in (random.randint(1, len(names)), random.choice(late)):  # noqa: S311
+    chance = random.Random(f"{SEED} {verb} {how}")  # noqa: S311  a sample
+    for at in (chance.randint(1, len(names)), chance.choice(late)):
         home, arguments = fresh(f"{how}-{at}")
         status, printed, _ = _run(home, arguments, how=how, at=at)
         assert (status, "Traceback" in printed) in {(KILLED if how == "kill" else 1, False), (0, False)}, (at, names[at - 1], printed)

@@ -42,8 +42,8 @@ import json
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -139,11 +139,12 @@ def test_a_thing_is_found_by_its_name_with_the_model(model_daemon: Home) -> None
 # --- 6 ------------------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("method", "params"), [("memory.query", {"text": "x"}), ("memory.list", {}), ("memory.timeline", {}), ("memory.lessons", {})]
-)
-def test_an_unknown_type_is_refused_in_a_question_as_well(daemon: Home, method: str, params: dict[str, Any]) -> None:
-    assert "did you mean 'decision'?" in refusal(lambda: daemon.call(method, event_types=["decisoin"], **params)).hint
+def test_an_unknown_type_is_refused_in_a_question_as_well(daemon: Home) -> None:
+    refused = [
+        refusal(partial(daemon.call, "memory.query", text="x", event_types=["decisoin"])),
+        *(refusal(partial(daemon.call, f"memory.{verb}", event_types=["decisoin"])) for verb in ("list", "timeline", "lessons")),
+    ]
+    assert all("did you mean 'decision'?" in one.hint for one in refused)
 
 
 # --- 7 ------------------------------------------------------------------------------------------------------------------------------------
@@ -190,16 +191,11 @@ def offline(homes: Callable[..., Home], tmp_path: Path) -> Callable[..., Home]:
     return start
 
 
-ANSWERED_WITHIN_S = 10.0  # to try a network that does not answer takes longer
-
-
 def _use(home: Home, degraded: str | None) -> None:
     for number in range(3):
         home.call("memory.store", content=f"the release train number {number} leaves at noon of day {number * 11}")
     for mode in ("hybrid", "semantic", "keyword", "phrase"):
-        started = time.monotonic()
         answer: Any = home.call("memory.query", text="release train", mode=mode)
-        assert time.monotonic() - started < ANSWERED_WITHIN_S, mode
         assert answer["results"], mode
         assert answer["degraded"] == (degraded if mode in {"hybrid", "semantic"} else None)
     home.call("views.verify")

@@ -9,7 +9,7 @@ import pytest
 
 from omegad.config import Config, Paths
 from omegad.errors import Invalid, NotFound, OmegadError, Refused
-from tests.builders import Caller, FakeClock, Served, served, until
+from tests.builders import PATIENCE_S, Caller, FakeClock, Served, served, until
 from tests.hooks.conftest import context_of, payload
 
 MINUTE_US = 60_000_000
@@ -163,7 +163,7 @@ async def test_what_a_session_leaves_behind_is_open_again_with_its_last_checkpoi
             found.update(await task(it, left))
             return bool(found["status"] == "open")
 
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_S):
             while not await is_open():  # noqa: ASYNC110
                 await anyio.sleep(0.01)
         assert (found["checkpoint_id"], found["outcome"], found["progress"]) == (memory_id, "session ended: logout", "half of it")

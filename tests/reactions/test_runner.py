@@ -25,7 +25,7 @@ from omegad.method import RequestContext
 from omegad.reactions import runner
 from omegad.reactions.contract import Reader
 from omegad.reactions.runner import Pace, Runner
-from tests.builders import START_US, FakeClock, append, everything, proposal, rated, running_log, served, stored, tool_called, until
+from tests.builders import PATIENCE_S, START_US, FakeClock, append, everything, proposal, rated, running_log, served, stored, tool_called, until
 
 QUICK = Pace(retry_s=0.001, retry_max_s=0.002, clock_s=0.002, sweep_s=0.002)
 HOUR_US = 3_600_000_000
@@ -105,7 +105,7 @@ async def running(log: EventLog, *those: Any, execute: Step | None = None, clock
 
 
 async def has_begun(log: EventLog, name: str = "praise") -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE_S):
         while name not in await log.cursors():  # noqa: ASYNC110  a cursor announces nothing
             await anyio.sleep(0.001)
 
