@@ -24,6 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keep temporary files in memory where there is room: each of thousands of small databases waits for the disk at each commit.
 
     They are gone when the tests are over. `TMPDIR` or `--basetemp` names another place, and leaves them there.
+    Where compiled modules are not to be kept beside the source they are kept there, too: hundreds of processes would compile all of it.
     """
     chosen = "TMPDIR" in os.environ or config.option.basetemp
     if chosen or not os.access(IN_MEMORY, os.W_OK | os.X_OK) or shutil.disk_usage(IN_MEMORY).free < ROOM_BYTES:
@@ -31,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
     place = tempfile.mkdtemp(prefix="omegad-", dir=IN_MEMORY)
     os.environ["TMPDIR"] = tempfile.tempdir = place
     config.option.basetemp = f"{place}/t"  # briefly, for the sake of the sockets in it
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        os.environ["PYTHONPYCACHEPREFIX"] = f"{place}/compiled"
     config.add_cleanup(lambda: shutil.rmtree(place, ignore_errors=True))
 
 

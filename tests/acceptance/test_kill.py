@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -18,11 +19,11 @@ import pytest
 
 from omegad.client import AsyncClient
 from omegad.errors import NoDaemon, OmegadError
-from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, Raw, refusal, until
+from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, Raw, homes_in, refusal, until
 
-ROUNDS = int(os.environ.get("KILLS", "12"))
+ROUNDS = int(os.environ.get("KILLS", "6"))
 ROUNDS_MAX = 200  # of which each writes a number of its own
-ACKNOWLEDGED_MIN = int(os.environ.get("KILLED_WRITES", "1000"))
+ACKNOWLEDGED_MIN = int(os.environ.get("KILLED_WRITES", "500"))
 WRITERS = 4
 AT_ONCE = 4  # requests that each writer has under way
 KILLED_AFTER = (1, 200)  # acknowledgements
@@ -101,9 +102,8 @@ class Tally:
             self.backups.append(subprocess.Popen(command, env=self._home.environ, cwd=ROOT, stdout=subprocess.DEVNULL))
 
 
-async def _write_until_killed(home: Home, book: Book, beside: Tally) -> None:
+async def _write_until_killed(home: Home, book: Book, beside: Tally, *, waits_for_a_rebuild: bool) -> None:
     enough = len(book.acknowledged) + random.randint(*KILLED_AFTER)  # noqa: S311  any moment will do
-    waits_for_a_rebuild = random.random() < 0.5  # noqa: S311
     beside.back_up()
     tasks = [asyncio.create_task(_keep_writing(home, book, f"writer-{number}")) for number in range(WRITERS)]
     tasks.append(asyncio.create_task(beside.rebuild()))
@@ -138,7 +138,7 @@ async def test_what_was_acknowledged_survives_being_killed_at_any_moment(home: H
     book, beside = Book(), Tally(home)
     for number in range(ROUNDS_MAX):
         home.start()
-        await _write_until_killed(home, book, beside)
+        await _write_until_killed(home, book, beside, waits_for_a_rebuild=bool(number % 2))
         if number + 1 >= ROUNDS and len(book.acknowledged) > ACKNOWLEDGED_MIN:
             break
     assert len(book.acknowledged) > ACKNOWLEDGED_MIN
@@ -215,60 +215,84 @@ def _workers(home: Home, work: str = "") -> list[int]:
     return [int(line.split()[0]) for line in listed if f'omegad.log_worker {home.paths.embeddings} {{"type":"{work}' in line]
 
 
-def test_a_rebuild_whose_daemon_is_killed_leaves_one_current_generation(daemon: Home) -> None:
-    _fill(daemon, memories=300, calls=6_000)
-    before = _answers(daemon)
+def _filled(folder: Path, memories: int, calls: int) -> Path:
+    with homes_in(folder) as make:
+        home = make().start()
+        _fill(home, memories, calls)
+        assert home.stop() == 0
+        return home.path
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of memories alone."""
+    return _filled(tmp_path_factory.mktemp("few"), memories=200, calls=0)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home whose views take a while to be built."""
+    return _filled(tmp_path_factory.mktemp("many"), memories=300, calls=6_000)
+
+
+@pytest.fixture
+def long(many: Path, homes: Callable[..., Home], tmp_path: Path) -> Home:
+    """A daemon that serves a copy of it."""
+    return homes(Path(shutil.copytree(many, tmp_path / "long", symlinks=True))).start()
+
+
+def test_a_rebuild_whose_daemon_is_killed_leaves_one_current_generation(long: Home) -> None:
+    before = _answers(long)
     assert all(before)
-    moments = [lambda: bool(_workers(daemon)), lambda: _unfinished_bytes(daemon) >= 0, lambda: _unfinished_bytes(daemon) > 500_000]
+    moments = [lambda: bool(_workers(long)), lambda: _unfinished_bytes(long) >= 0, lambda: _unfinished_bytes(long) > 500_000]
     for is_far_enough in moments:
-        served = (daemon.path / "views.db").readlink()
-        with daemon.raw() as asking:
+        served = (long.path / "views.db").readlink()
+        with long.raw() as asking:
             asking.send(b'{"jsonrpc":"2.0","id":1,"method":"views.rebuild"}')
             until(is_far_enough)
-            daemon.kill()
-        until(lambda: not _workers(daemon))
-        assert (daemon.path / "views.db").readlink() == served
-        daemon.start()
-        assert not _unfinished(daemon)
-        assert _answers(daemon) == before
-    assert daemon.call("views.rebuild")["ok"]
-    assert len(_generations(daemon)) == 2
-    daemon.check()
+            long.kill()
+        until(lambda: not _workers(long))
+        assert (long.path / "views.db").readlink() == served
+        long.start()
+        assert not _unfinished(long)
+        assert _answers(long) == before
+    assert long.call("views.rebuild")["ok"]
+    assert len(_generations(long)) == 2
+    long.check()
 
 
-def test_a_rebuild_that_is_broken_off_leaves_the_live_views_and_says_why(daemon: Home) -> None:
-    _fill(daemon, memories=300, calls=6_000)
-    before = _answers(daemon)
+def test_a_rebuild_that_is_broken_off_leaves_the_live_views_and_says_why(long: Home) -> None:
+    before = _answers(long)
 
-    def begun(asking: Raw) -> None:
+    def begun(asking: Raw, work: str = "build") -> int:
         asking.send(b'{"jsonrpc":"2.0","id":1,"method":"views.rebuild"}')
-        until(lambda: _unfinished_bytes(daemon) >= 0)
+        until(lambda: bool(_workers(long, work)) and (work == "compare" or _unfinished_bytes(long) >= 0))
+        return _workers(long, work)[0]
 
-    with daemon.raw() as asking:
+    with long.raw() as asking:
         for work in ("build", "compare"):
-            begun(asking)
-            (worker,) = _workers(daemon, work)
+            worker = begun(asking, work)
             os.kill(worker, signal.SIGKILL)
             assert "ended with status -9" in asking.receive()["error"]["message"]
-            assert not _workers(daemon)
-            assert not _unfinished(daemon)
+            assert not _workers(long)
+            assert not _unfinished(long)
         begun(asking)
         asking.send(b'{"jsonrpc":"2.0","method":"rpc.cancel","params":{"id":1}}')
         assert "error" in asking.receive()
-        until(lambda: not _workers(daemon) and not _unfinished(daemon))
-        assert _answers(daemon) == before
+        until(lambda: not _workers(long) and not _unfinished(long))
+        assert _answers(long) == before
         begun(asking)
-        assert daemon.stop() == 0
-    assert not _workers(daemon)
-    assert not _unfinished(daemon)
-    daemon.file_bytes_max = daemon.paths.log.stat().st_size // 10
-    daemon.start()
-    refused = refusal(lambda: daemon.call("views.rebuild"))
+        assert long.stop() == 0
+    assert not _workers(long)
+    assert not _unfinished(long)
+    long.file_bytes_max = long.paths.log.stat().st_size // 10
+    long.start()
+    refused = refusal(lambda: long.call("views.rebuild"))
     assert (refused.kind, "refused to read or write" in str(refused)) == ("unavailable", True), str(refused)
-    assert not _unfinished(daemon)
-    assert _answers(daemon) == before
-    daemon.file_bytes_max = None
-    daemon.restart().check()
+    assert not _unfinished(long)
+    assert _answers(long) == before
+    long.file_bytes_max = None
+    long.restart().check()
 
 
 def _unfinished(home: Home) -> list[Path]:
@@ -342,8 +366,8 @@ def _where_one_memory_is_scribbled_over(path: Path) -> None:
 
 
 @pytest.mark.parametrize("tear", [_cut_in_half, _emptied, _scribbled_over, _not_a_database, _where_one_memory_is_scribbled_over])
-def test_torn_views_are_built_again_from_the_log(daemon: Home, tear: Callable[[Path], None]) -> None:
-    _fill(daemon, memories=200, calls=0)
+def test_torn_views_are_built_again_from_the_log(few: Path, homes: Callable[..., Home], tmp_path: Path, tear: Callable[[Path], None]) -> None:
+    daemon = homes(Path(shutil.copytree(few, tmp_path / "few", symlinks=True))).start()
     before = _answers(daemon)
     assert daemon.stop() == 0
     (views,) = _generations(daemon)

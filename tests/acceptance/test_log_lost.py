@@ -3,18 +3,20 @@
 import io
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from omegad.cli.salvage import salvage
-from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, until
+from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, homes_in, until
 
 MEMORIES: list[dict[str, Any]] = [
     {"content": f"Fact {number} of the ledger", "event_type": "decision", "project": "atlas", "tags": [f"tag-{number}"], "priority": number % 5 + 1}
@@ -59,7 +61,32 @@ def _rows(home: Home) -> list[tuple[Any, ...]]:
     return sorted((one["content"], one["event_type"], one["project"], one["tags"], one["priority"], one["created_at"]) for one in listed)
 
 
-def _filled(home: Home, *, is_checkpointed: bool) -> list[Any]:
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, list[Any]]]:
+    """What names a home whose daemon was killed, some of it checkpointed or nothing, and what its views said."""
+
+    @cache
+    def made(*, is_checkpointed: bool) -> tuple[Path, list[Any]]:
+        with homes_in(tmp_path_factory.mktemp("killed")) as make:
+            home = make()
+            return home.path, _fill(home, is_checkpointed=is_checkpointed)
+
+    return made
+
+
+@pytest.fixture
+def filled(home: Home, killed: Callable[..., tuple[Path, list[Any]]]) -> Callable[..., list[Any]]:
+    """What makes a home a copy of such a one, and returns what its views said."""
+
+    def fill(*, is_checkpointed: bool) -> list[Any]:
+        path, before = killed(is_checkpointed=is_checkpointed)
+        shutil.copytree(path, home.path, symlinks=True, ignore=shutil.ignore_patterns("run"), dirs_exist_ok=True)
+        return before
+
+    return fill
+
+
+def _fill(home: Home, *, is_checkpointed: bool) -> list[Any]:
     """Store the memories, kill the daemon, and return what its views said."""
     home.start()
     for memory in MEMORIES[:10]:
@@ -80,8 +107,10 @@ def _filled(home: Home, *, is_checkpointed: bool) -> list[Any]:
     [(_remove_wal, True), (_remove_wal, False), (_empty, False), (_remove, False), (_exchange, True)],
     ids=["shortened", "wal removed", "emptied", "removed", "exchanged"],
 )
-def test_a_log_that_was_lost_is_refused_and_nothing_is_removed(home: Home, lose: Callable[[Home], None], *, is_checkpointed: bool) -> None:
-    _filled(home, is_checkpointed=is_checkpointed)
+def test_a_log_that_was_lost_is_refused_and_nothing_is_removed(
+    home: Home, filled: Callable[..., list[Any]], lose: Callable[[Home], None], *, is_checkpointed: bool
+) -> None:
+    filled(is_checkpointed=is_checkpointed)
     lose(home)
     held = _contents(home)
     for _ in range(2):
@@ -93,8 +122,8 @@ def test_a_log_that_was_lost_is_refused_and_nothing_is_removed(home: Home, lose:
     assert all(kept[name] for name in held)
 
 
-def test_the_memories_of_a_log_that_was_lost_are_salvaged(home: Home, tmp_path: Path) -> None:
-    before = _filled(home, is_checkpointed=True)
+def test_the_memories_of_a_log_that_was_lost_are_salvaged(home: Home, filled: Callable[..., list[Any]], tmp_path: Path) -> None:
+    before = filled(is_checkpointed=True)
     _remove_wal(home)
     written = _omegad(home, "salvage")
     assert len(written.stdout.splitlines()) == len(MEMORIES), written.stderr

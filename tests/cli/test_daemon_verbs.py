@@ -26,16 +26,11 @@ def test_a_daemon_is_started_shown_and_stopped(omegad: Command) -> None:
     status = omegad.json("status")
     assert (status["pid"], status["home"]) == (started["pid"], str(omegad.home))
     assert f"process {started['pid']}" in omegad("status").stdout
+    assert omegad.json("start") == {"pid": started["pid"], "started": False, "home": str(omegad.home), "socket": str(omegad.paths.socket)}
     assert omegad.json("stop") == {"pid": started["pid"], "stopped": True}
     assert not starting.is_alive(started["pid"])
-    assert omegad("status", "--no-spawn", status=3).stdout == ""
-
-
-def test_starting_twice_and_stopping_twice_do_no_harm(omegad: Command) -> None:
-    pid = omegad.json("start")["pid"]
-    assert omegad.json("start") == {"pid": pid, "started": False, "home": str(omegad.home), "socket": str(omegad.paths.socket)}
-    omegad("stop")
     assert "no omegad was running" in omegad("stop").stdout
+    assert omegad("status", "--no-spawn", status=3).stdout == ""
 
 
 def test_a_verb_starts_the_daemon_that_it_needs(omegad: Command) -> None:
@@ -64,11 +59,11 @@ def test_starts_at_the_same_moment_yield_one_daemon(omegad: Command) -> None:
     assert pids == {str(omegad.json("status")["pid"])}
 
 
-def test_a_start_that_another_has_won_leaves_no_process_that_could_become_a_daemon_later(omegad: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    pid = omegad.json("start")["pid"]
+def test_a_start_that_another_has_won_leaves_no_process_that_could_become_a_daemon_later(served: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    pid = served.json("start")["pid"]
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as slow:
         monkeypatch.setattr(starting, "launch", lambda *_: slow)
-        assert starting.start(place.at(omegad.environ, may_spawn=True)) == pid
+        assert starting.start(place.at(served.environ, may_spawn=True)) == pid
         assert slow.poll() is not None
 
 
@@ -103,23 +98,12 @@ def test_a_home_that_is_open_to_others_is_refused_with_what_to_do(omegad: Comman
     assert f"chmod 700 {omegad.home}" in omegad("start", status=3).stderr
 
 
-def test_a_second_daemon_in_the_foreground_is_refused(omegad: Command) -> None:
-    pid = omegad.json("start")["pid"]
-    assert f"process {pid}" in omegad("serve", status=1).stderr
-
-
-def test_two_homes_cannot_share_a_socket(omegad: Command, tmp_path: Path) -> None:
-    omegad("start")
-    refused = omegad("serve", "--home", str(tmp_path / "other"), "--socket", str(omegad.paths.socket), status=1)
-    assert "something listens" in refused.stderr
-
-
 def test_settings_that_are_wrong_are_wrong_usage(omegad: Command) -> None:
     assert "readers" in omegad("serve", status=2, OMEGAD_READERS="many").stderr
 
 
-def test_a_variable_that_names_no_setting_is_warned_of(omegad: Command) -> None:
-    assert "did you mean OMEGAD_MODEL?" in omegad("start", OMEGAD_MODLE="none").stderr
+def test_a_variable_that_names_no_setting_is_warned_of(served: Command) -> None:
+    assert "did you mean OMEGAD_MODEL?" in served("start", OMEGAD_MODLE="none").stderr
 
 
 def test_a_process_that_got_the_number_of_a_daemon_is_left_alone(omegad: Command) -> None:

@@ -1,5 +1,6 @@
 """Queries as of an earlier moment: the answer that was given then, what they cost, and what they leave behind."""
 
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -47,7 +48,8 @@ KEYWORDS = Config(model="none")
 WORDS = ("alpha", "beta", "gamma", "delta")
 KINDS = ("store", "store", "edit", "delete", "restore", "supersede", "rate", "promote", "expire", "wait")
 ASIDE = frozenset({"as_of", "took_ms", "query_id", "stale_by"})
-HISTORIES, STEPS = 5, 40
+HISTORIES = int(os.environ.get("HISTORIES", "3"))
+STEPS = 40
 
 Step = tuple[int, int, int]
 Asked = tuple[str, dict[str, object], Any]

@@ -11,7 +11,7 @@ import pytest
 from tests.acceptance.conftest import PATIENCE_S, Home, daemon, home, homes
 from tests.hooks.conftest import begin, payload
 
-__all__ = ["Race", "daemon", "home", "homes", "race"]
+__all__ = ["Race", "daemon", "home", "homes", "race", "still"]
 
 IDENTITY = {"GIT_AUTHOR_NAME": "Ann", "GIT_AUTHOR_EMAIL": "a@x", "GIT_COMMITTER_NAME": "Ann", "GIT_COMMITTER_EMAIL": "a@x"}
 ALONE = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
@@ -62,11 +62,22 @@ class Race:
         return dict(json.loads(out)) if out else None
 
 
-@pytest.fixture
-def race(tmp_path: Path) -> Race:
+def begun(folder: Path) -> Race:
     """Both work trees have a commit of their own, and `first` has pushed its."""
-    race = Race(tmp_path)
+    race = Race(folder)
     race.commit(race.first, "Round the total in the first tree")
     race.commit(race.second, "Fix the export in the second tree")
     race.git(race.first, "push", "-q", "origin", "main")
     return race
+
+
+@pytest.fixture
+def race(tmp_path: Path) -> Race:
+    """A race of the test's own."""
+    return begun(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory: pytest.TempPathFactory) -> Race:
+    """A race of all tests that change nothing in it."""
+    return begun(tmp_path_factory.mktemp("still"))

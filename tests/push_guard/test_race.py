@@ -43,14 +43,14 @@ def reason(told: dict[str, Any] | None) -> str:
         "git push origin +work:main",
     ],
 )
-def test_a_command_that_pushes_without_what_is_there_is_denied(home: Home, race: Race, command: str) -> None:
-    before = race.refs()
-    folder = race.second if "{second}" not in command else race.folder
-    why = reason(race.told(home, folder, command.format(first=race.first, second=race.second)))
+def test_a_command_that_pushes_without_what_is_there_is_denied(home: Home, still: Race, command: str) -> None:
+    before = still.refs()
+    folder = still.second if "{second}" not in command else still.folder
+    why = reason(still.told(home, folder, command.format(first=still.first, second=still.second)))
     assert LACKED in why
     assert "git pull --rebase origin main" in why
     assert ("discard" in why) == ("force" in command or "+" in command)
-    assert race.refs() == before
+    assert still.refs() == before
 
 
 def test_what_is_configured_says_where_a_push_without_names_goes(home: Home, race: Race) -> None:
@@ -81,8 +81,8 @@ def test_what_is_configured_says_where_a_push_without_names_goes(home: Home, rac
         ("git push origin 'HEAD:main", 0),
     ],
 )
-def test_any_other_command_is_let_pass_and_its_push_recorded(home: Home, race: Race, command: str, checked: int) -> None:
-    assert race.told(home, race.second, command.format(first=race.first)) is None
+def test_any_other_command_is_let_pass_and_its_push_recorded(home: Home, still: Race, command: str, checked: int) -> None:
+    assert still.told(home, still.second, command.format(first=still.first)) is None
     (path,) = spooled(home)
     pushes = json.loads(path.read_bytes()).get("pushes", [])
     assert [push["verdict"] for push in pushes] == ["allowed"] * checked
@@ -127,13 +127,13 @@ def test_a_program_that_the_repository_names_is_not_run_before_anybody_agrees(ho
 
 
 @pytest.mark.parametrize(("mode", "decision"), [("ask", "ask"), ("warn", None), ("off", None)])
-def test_what_is_done_about_it_can_be_set(home: Home, race: Race, mode: str, decision: str | None) -> None:
+def test_what_is_done_about_it_can_be_set(home: Home, still: Race, mode: str, decision: str | None) -> None:
     (home.path / "config.toml").write_text(f'push_guard = "{mode}"\n')
-    told = race.told(home, race.second, f"git push origin {STALE}")
+    told = still.told(home, still.second, f"git push origin {STALE}")
     output = {} if told is None else told["hookSpecificOutput"]
     assert output.get("permissionDecision") == decision
     assert (LACKED in output.get("additionalContext", "")) == (mode == "warn")
-    assert reason(race.told(home, race.second, f"git push origin {STALE}", OMEGAD_PUSH_GUARD="deny"))
+    assert reason(still.told(home, still.second, f"git push origin {STALE}", OMEGAD_PUSH_GUARD="deny"))
 
 
 HOSTS: list[tuple[str, dict[str, Any], dict[str, str], list[str]]] = [
@@ -145,8 +145,8 @@ HOSTS: list[tuple[str, dict[str, Any], dict[str, str], list[str]]] = [
 
 
 @pytest.mark.parametrize(("event", "fields", "environ", "where"), HOSTS)
-def test_each_host_is_told_in_its_own_words(home: Home, race: Race, event: str, fields: Any, environ: Any, where: list[str]) -> None:
-    said = {"session_id": "s", "hook_event_name": event, "cwd": str(race.second), "tool_name": "shell", **fields}
+def test_each_host_is_told_in_its_own_words(home: Home, still: Race, event: str, fields: Any, environ: Any, where: list[str]) -> None:
+    said = {"session_id": "s", "hook_event_name": event, "cwd": str(still.second), "tool_name": "shell", **fields}
     said["tool_input"] = {"command": ["bash", "-lc", "git push origin HEAD:main"]}
     process = begin(home, event, **{"PATH": os.environ["PATH"], "CLAUDE_PROJECT_DIR": "", **environ})
     out, err = process.communicate(json.dumps(said).encode(), PATIENCE_S)

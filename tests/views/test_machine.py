@@ -1,6 +1,7 @@
 """Any sequence of what can happen to a home: the views equal the log, and the answers do not depend on the views having been there before."""
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Coroutine
 from functools import partial
@@ -431,7 +432,7 @@ def _lacking(connection: Any) -> int:
 
 class TestHome(Home.TestCase):  # type: ignore[misc, valid-type]
     # A failure is shown as it was found: to make it smaller takes minutes, since every step of it is a running service.
-    settings = settings(max_examples=16, stateful_step_count=20, phases=(Phase.explicit, Phase.generate))
+    settings = settings(max_examples=int(os.environ.get("LIVES", "10")), stateful_step_count=20, phases=(Phase.explicit, Phase.generate))
 
     @pytest.fixture(autouse=True)
     def _paper_model(self, monkeypatch: pytest.MonkeyPatch) -> None:
