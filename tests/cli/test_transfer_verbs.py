@@ -3,12 +3,14 @@ import sqlite3
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from omegad.client import Client
 from omegad.errors import LogBroken
 from omegad.transfer import log_file
+from tests.acceptance.conftest import until
 from tests.cli.conftest import PATIENCE_S, Command
 
 
@@ -32,14 +34,19 @@ def _views(omegad: Command) -> dict[str, str]:
 def test_a_backup_that_is_made_while_memories_are_stored_is_whole_and_rotates(omegad: Command, tmp_path: Path) -> None:
     _filled(omegad)
     target, is_over = tmp_path / "b.db", threading.Event()
+    written: list[str] = []
+    made: list[dict[str, Any]] = []
 
     def write() -> None:
         while not is_over.is_set():
-            omegad.store("Something to write meanwhile", ack="durable")
+            written.append(omegad.store("Something to write meanwhile", ack="durable"))
 
     writer = threading.Thread(target=write)
     writer.start()
-    made = [omegad.json("backup", str(target), "--keep", "2") for _ in range(3)]
+    for _ in range(3):
+        made.append(omegad.json("backup", str(target), "--keep", "2"))
+        enough = len(written) + 2  # of which one was not under way before
+        until(lambda enough=enough: len(written) >= enough)  # type: ignore[misc]
     is_over.set()
     writer.join()
     assert sorted(path.name for path in tmp_path.iterdir() if path != omegad.home) == ["b.db", "b.db.1"]

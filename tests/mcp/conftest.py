@@ -16,7 +16,7 @@ from mcp import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from omegad.cli.starting import answering, is_alive
-from tests.acceptance.conftest import Home, homes_in, until
+from tests.acceptance.conftest import PATIENCE_S, Home, homes_in, until
 
 BRIDGE = Path(__file__).parents[2] / "omegad" / "mcp_bridge.py"
 PROJECT = "/src/shop"
@@ -44,7 +44,7 @@ class Host:
     def bridge(self, *messages: dict[str, Any]) -> subprocess.CompletedProcess[bytes]:
         """Run a bridge to its end, on these messages."""
         command = [sys.executable, "-I", "-S", str(self._bridge)]
-        return subprocess.run(command, input=lines(messages), env=self.environ, capture_output=True, check=False, timeout=60)
+        return subprocess.run(command, input=lines(messages), env=self.environ, capture_output=True, check=False, timeout=PATIENCE_S)
 
     def say(self, *messages: dict[str, Any]) -> list[dict[str, Any]]:
         """Return what a bridge answers to these messages."""
@@ -78,8 +78,9 @@ def lines(messages: Sequence[dict[str, Any]]) -> bytes:
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[Host]:
-    """A host whose home has neither a daemon nor a gateway yet."""
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+    """A host whose home has neither a daemon nor a gateway yet, and whose clients give these time to start before they speak as of old."""
+    monkeypatch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", PATIENCE_S)
     with homes_in(tmp_path) as make:
         host = Host(make())
         try:
