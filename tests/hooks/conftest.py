@@ -51,7 +51,7 @@ def written(said: dict[str, Any]) -> IO[bytes]:
     return file
 
 
-def fire(home: Home, event: str, session_id: str = "s-1", client: Sequence[str] = PATIENT, **fields: Any) -> str:
+def fire(home: Home, event: str, session_id: str = "s-1", client: Sequence[str] = PATIENT, /, **fields: Any) -> str:
     """Run one hook to its end, and return the words for the agent; its status is 0 and it complains of nothing."""
     with written(payload(event, session_id, **fields)) as said:
         process = begin(home, event, client, said)

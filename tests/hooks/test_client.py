@@ -45,8 +45,8 @@ def test_a_frozen_daemon_holds_nobody_up_and_misses_nothing(daemon: Home) -> Non
     daemon.process.send_signal(signal.SIGSTOP)
     try:
         started = time.monotonic()
-        assert fire(daemon, "SessionStart", client=HURRIED, source="startup") == ""
-        fire(daemon, "PostToolUse", client=HURRIED, tool_name="Read", tool_input={}, tool_response="x", tool_use_id="t-1")
+        assert fire(daemon, "SessionStart", "s-1", HURRIED, source="startup") == ""
+        fire(daemon, "PostToolUse", "s-1", HURRIED, tool_name="Read", tool_input={}, tool_response="x", tool_use_id="t-1")
         assert time.monotonic() - started < SLOW_S
         assert len(spooled(daemon)) == 2
     finally:
@@ -61,7 +61,7 @@ def test_behind_what_waits_in_the_spool_nobody_asks_but_for_words(home: Home, ev
     fire(home, "Stop")
     with endpoint.listening(home.socket) as deaf:
         deaf.settimeout(0)
-        fire(home, event, client=HURRIED)
+        fire(home, event, "s-1", HURRIED)
         try:
             deaf.accept()[0].close()
             was_asked = True
