@@ -3,9 +3,7 @@
 Runs on the thread of the views' writer. A projection that fails is rolled back to the event before and marked; the others go on.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
 
 import msgspec
 
@@ -24,7 +22,6 @@ Bound = str | int | float | bytes | None
 Advance = Callable[[Connection, Projection, Checkpoint, Sequence[RecordedEvent], Lookup], Checkpoint]
 States = Mapping[str, tuple[Projection, Checkpoint]]
 
-_position = attrgetter("position")
 _DEFER = "INSERT OR IGNORE INTO deferred VALUES (?, ?)"
 
 
@@ -49,7 +46,7 @@ def _apply(connection: Connection, batch: Sequence[RecordedEvent], states: State
     after: dict[str, Checkpoint] = {}
     with translated(), writing(connection):
         for name, (projection, before) in states.items():
-            events = batch[bisect_right(batch, before.position, key=_position) :]
+            events = [recorded for recorded in batch if recorded.position > before.position]
             if events:
                 after[name] = advance(connection, projection, before, events, lookup)
         checkpoints.move(connection, after.values())
@@ -97,7 +94,9 @@ def _show(connection: Connection, projection: Projection, events: Sequence[Recor
     """Run the statements in their order; a run of the same SQL goes to SQLite at once."""
     run, rows, binds_vectors = "", list[Sequence[Value]](), False
     kinds = {*projection.EVENTS, Unknown}
-    for recorded in [one for one in events if type(one.event) in kinds]:
+    for recorded in events:
+        if type(recorded.event) not in kinds:
+            continue
         if isinstance(recorded.event, Unknown):
             _check_readable(projection, recorded, recorded.event)
             continue
