@@ -64,8 +64,11 @@ def _find(vectors: FileLookup, wanted: Embedding) -> bytes | None:
 
 
 def _say(said: Said) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(said) + b"\n")
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.buffer.write(msgspec.json.encode(said) + b"\n")
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:  # the daemon is gone, and the other thread about to say so
+        os._exit(1)
 
 
 def _end_with_daemon() -> None:

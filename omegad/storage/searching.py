@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -46,11 +47,16 @@ def _held(path: Path, pieces: Sequence[bytes]) -> Held | None:
 
 
 def main() -> None:
-    """Answer with the names that were found, as JSON."""
-    asked = json.load(sys.stdin)
+    """Answer with the names that were found, as JSON; with nothing where whoever asked was gone before the question was whole."""
+    try:
+        asked = json.load(sys.stdin)
+    except ValueError:
+        return
     pieces = [bytes.fromhex(piece) for piece in asked["pieces"]]
     found = {name: held for name in asked["files"] if (held := _held(Path(os.fsdecode(bytes.fromhex(name))), pieces))}
-    json.dump(found, sys.stdout)
+    with suppress(BrokenPipeError):
+        sys.stdout.write(json.dumps(found))
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -58,3 +60,9 @@ def test_a_file_that_cannot_be_read_may_hold_anything(tmp_path: Path, monkeypatc
 
 def _refuse() -> NoReturn:
     raise PermissionError
+
+
+@pytest.mark.parametrize("asked", [b"", b'{"files": ["6'])
+def test_who_is_asked_by_somebody_who_is_killed_meanwhile_says_nothing(asked: bytes) -> None:
+    done = subprocess.run([sys.executable, "-I", "-S", searching.__file__], input=asked, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
