@@ -677,7 +677,7 @@ def test_each_parameter_is_answered_whatever_its_value(homes: Callable[..., Home
         many.append(required | unique | {name: value})
     taken = [params for params in many if _is_decoded(method, params)]
     assert len(taken) < len(many) or not fields
-    if method == "views.rebuild":
+    if method in {"views.rebuild", "views.verify"}:
         taken = taken[::10]  # each of them is a process
     with home.raw() as connection:
         questioner = Questioner(connection)
