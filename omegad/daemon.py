@@ -166,6 +166,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             liveness=Liveness(clock),
             claims=settings.claims,
             compare_state=partial(workers.compare, worker, paths.log),
+            prove_log=partial(workers.prove, worker, paths.log),
         )
         erasing = Erasing(services, paths.home, vectors, Standstill(views, projections.ALL))
         yield _put_together(services, paths, settings, erasing)

@@ -19,12 +19,13 @@ from omegad.errors import OmegadError
 from omegad.events import CODEC
 from omegad.log.inline import Inline
 from omegad.log.verifying import compare
+from omegad.log.verifying import verify as prove
 from omegad.log.vocabulary import Vocabulary
 from omegad.projection import Embedding
 from omegad.views.building import Builder
 from omegad.views.past_making import PastOrder, make
 from omegad.views.replay import Verification, verify
-from omegad.views.workers import Comparison, Failure, Said, Work, read
+from omegad.views.workers import Comparison, Failure, Proof, Said, Work, read
 
 NICENESS = 5
 
@@ -44,8 +45,11 @@ def main(embeddings: str, work: str) -> None:
 
 
 def _done(embeddings: Path, work: Work) -> Said:
+    vocabulary = Vocabulary(codec=CODEC, inline=Inline(state.ALL))
     if isinstance(work, Comparison):
-        return Said(problems=tuple(compare(work.log, Vocabulary(codec=CODEC, inline=Inline(state.ALL)), _tell)))
+        return Said(problems=tuple(compare(work.log, vocabulary, _tell)))
+    if isinstance(work, Proof):
+        return Said(proven=prove(work.log, vocabulary, _tell))
     with FileLookup(embeddings) as vectors:
         if isinstance(work, Verification):
             return Said(verified=verify(work, projections.ALL, CODEC, partial(_find, vectors), _tell))

@@ -66,12 +66,13 @@ from omegad.events.skill import SkillConfirmed, SkillImproved, SkillImproveFaile
 from omegad.events.task import TaskCreated
 from omegad.events.thesis import Side, ThesisEvidenced, ThesisStated
 from omegad.events.tool import ToolCalled
-from omegad.log import event_log
+from omegad.log import event_log, verifying
 from omegad.log.codec import tag_of
 from omegad.log.decision import Decision, Outcome, Proposal
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Erased, Event, Excerpt, NewEvent, Position, RecordedEvent, Unknown
 from omegad.log.event_log import EventLog
+from omegad.log.verifying import LogReport
 from omegad.projection import Embedding, Projection, schema
 from omegad.reactions import expiry
 from omegad.reactions.runner import Pace
@@ -403,6 +404,11 @@ async def running_log(path: Path, clock: Clock | None = None) -> AsyncIterator[E
 
 async def append(log: EventLog, *events: Event | NewEvent, **changes: Any) -> Outcome:
     return await log.append(proposal(*events, **changes))
+
+
+def proof(log: EventLog, tell: Callable[[int, int], None] = lambda *_: None) -> LogReport:
+    """Prove a log."""
+    return verifying.verify(log.path, log._vocabulary, tell)
 
 
 async def everything(log: EventLog) -> list[RecordedEvent]:

@@ -18,6 +18,7 @@ from omegad.liveness import Liveness
 from omegad.log.decision import Decision, Proposal
 from omegad.log.event import Event, NewEvent, Position, RecordedEvent
 from omegad.log.event_log import EventLog
+from omegad.log.verifying import LogReport
 from omegad.memory_types import MemoryTypes
 from omegad.method import VIEWS_WAIT_S, Embedded, Moment, RequestContext, Rules, Skills
 from omegad.state import DecisionState
@@ -51,6 +52,8 @@ class DaemonServices:
     """What becomes of an edit of what another session holds."""
     compare_state: Callable[[Callable[[Position, Position], None]], Awaitable[Sequence[str]]]
     """Says in what the decision state is not what the log says, telling how many events of how many it has gone through."""
+    prove_log: Callable[[Callable[[Position, Position], None]], Awaitable[LogReport]]
+    """Says whether the log is as it was written, telling how far it is."""
 
     @property
     def head(self) -> Position:

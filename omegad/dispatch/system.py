@@ -247,7 +247,7 @@ class SystemDispatch:
         progress, found = Progress(call, query.progress_token), []
 
         async def work() -> None:
-            found.append(await self._services.log.verify(progress.update))
+            found.append(await self._services.prove_log(progress.update))
 
         await progress.while_doing(work())
         return found[0]
@@ -281,7 +281,7 @@ class SystemDispatch:
     async def problems(self) -> list[str] | None:
         """Prove the log and the views; return what is wrong, in words, None where that cannot be said now."""
         try:
-            log = await self._services.log.verify(_nobody)
+            log = await self._services.prove_log(_nobody)
             views = await self._services.views.verify((), _nobody)
         except OmegadError as error:
             _log.info("self_check.put_off", error=str(error))

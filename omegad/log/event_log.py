@@ -18,7 +18,7 @@ import structlog
 
 from omegad.clock import Clock
 from omegad.errors import LogBroken, Overloaded, ShuttingDown, StorageCorrupt, StorageFailed, Unavailable
-from omegad.log import appending, chain, schema, verifying
+from omegad.log import appending, chain, schema
 from omegad.log.appending import Appender, Committed, Head
 from omegad.log.catching_up import CatchingUp
 from omegad.log.decision import Cursor, Outcome, Proposal, decide_nothing
@@ -27,7 +27,7 @@ from omegad.log.event import Position, RecordedEvent
 from omegad.log.inline import ProjectionFailed
 from omegad.log.reading import LogReader
 from omegad.log.tail import Tail
-from omegad.log.verifying import ChainCheck, LogReport
+from omegad.log.verifying import ChainCheck
 from omegad.log.vocabulary import Vocabulary
 from omegad.log.waiting import fail, tell_failure
 from omegad.storage import readers
@@ -229,10 +229,6 @@ class EventLog(LogReader):
             for recorded in await self.read(after, FOLLOW_CHUNK):
                 yield recorded
                 after = recorded.position
-
-    async def verify(self, progress: Callable[[int, int], None]) -> LogReport:
-        """Check the file, the whole chain and the inline projections on a connection of its own; *progress* is told how many events of how many."""
-        return await verifying.verify(self.path, self._vocabulary, progress)
 
     async def _commit(self, batch: list[tuple[Proposal, asyncio.Future[Outcome]]]) -> None:
         proposals, loop = [proposal for proposal, _ in batch], asyncio.get_running_loop()

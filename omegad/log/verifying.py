@@ -13,11 +13,9 @@ from omegad.log.erasure import PayloadErased
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.reading import RawEvent
 from omegad.log.vocabulary import Vocabulary
-from omegad.storage import readers
 from omegad.storage.database import open_reader, open_scratch, translated
 from omegad.storage.digest import Digest
 from omegad.storage.driver import Connection
-from omegad.storage.readers import Readers
 from omegad.storage.transaction import snapshot, writing
 
 VERIFY_CHUNK = 5_000
@@ -94,16 +92,20 @@ class ChainCheck:
         return (found is not None and found == row.envelope[13]) or self._erasures.excuse(connection, position, found)
 
 
-async def verify(path: Path, vocabulary: Vocabulary, progress: Callable[[int, int], None]) -> LogReport:
-    """Verify the log at *path* on a connection of its own; *progress* is told how many events of how many."""
+def verify(path: Path, vocabulary: Vocabulary, progress: Callable[[int, int], None]) -> LogReport:
+    """Check the file at *path*, the whole chain and the inline projections; *progress* is told how many events of how many.
+
+    It is read in parts, between which whoever checkpoints it does so.
+    """
     check = ChainCheck()
-    async with readers.opened(path, 1) as reading_from:
-        try:
-            problems = await reading_from.read(_damages)
-            problems += await _verify(check, reading_from, vocabulary, progress)
-        except StorageCorrupt as error:
-            failed = msgspec.structs.replace(check.report, first_bad=check.report.events + 1)
-            return msgspec.structs.replace(failed, ok=False, problems=(str(error),))
+    try:
+        with translated(), closing(open_reader(path)) as log:
+            with snapshot(log):
+                problems = _damages(log)
+            problems += _verify(check, log, vocabulary, progress)
+    except StorageCorrupt as error:
+        failed = msgspec.structs.replace(check.report, first_bad=check.report.events + 1)
+        return msgspec.structs.replace(failed, ok=False, problems=(str(error),))
     return msgspec.structs.replace(check.report, ok=check.report.ok and not problems, problems=tuple(problems))
 
 
@@ -122,25 +124,25 @@ def compare(path: Path, vocabulary: Vocabulary, progress: Callable[[int, int], N
         return problems or _differences(live, vocabulary.inline.digests_of_replica(replica), end)
 
 
-async def _verify(check: ChainCheck, reading_from: Readers, vocabulary: Vocabulary, progress: Callable[[int, int], None]) -> list[str]:
+def _verify(check: ChainCheck, log: Connection, vocabulary: Vocabulary, progress: Callable[[int, int], None]) -> list[str]:
     """Verify the chain to the head, and show every event that verifies to a replica, up to where the live tables were looked at."""
-    end, live = await reading_from.read(lambda connection: (reading.head(connection), vocabulary.inline.digests(connection)))
+    with snapshot(log):
+        end, live = reading.head(log), vocabulary.inline.digests(log)
     problems: list[str] = []
     with closing(open_scratch()) as replica:
         vocabulary.inline.replica(replica)
-
-        def part(connection: Connection) -> int:
-            rows = check.verify(connection, VERIFY_CHUNK)
+        while rows := _part(check, log):
             if not problems:
-                shown = (row.recorded(vocabulary.codec) for row in rows if row.envelope[0] <= end)
-                _show(replica, vocabulary, shown, problems)
-            return len(rows)
-
-        while await reading_from.read(part):
+                _show(replica, vocabulary, (row.recorded(vocabulary.codec) for row in rows if row.envelope[0] <= end), problems)
             progress(check.report.events, max(end, check.report.events))
         if check.report.ok and not problems:
             problems += _differences(live, vocabulary.inline.digests_of_replica(replica), end)
     return problems
+
+
+def _part(check: ChainCheck, log: Connection) -> list[RawEvent]:
+    with snapshot(log):
+        return check.verify(log, VERIFY_CHUNK)
 
 
 def _show(replica: Connection, vocabulary: Vocabulary, events: Iterable[RecordedEvent], problems: list[str]) -> None:

@@ -16,6 +16,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from omegad import errors
 from omegad.errors import OmegadError, StorageFailed, Unavailable
 from omegad.log.event import Position
+from omegad.log.verifying import LogReport
 from omegad.views.building import Order, Progress, RebuiltView
 from omegad.views.past_making import PastOrder
 from omegad.views.replay import Verification, ViewReport
@@ -44,7 +45,13 @@ class Comparison(msgspec.Struct, frozen=True, tag="compare"):
     log: Path
 
 
-Work = Order | Verification | PastOrder | Comparison
+class Proof(msgspec.Struct, frozen=True, tag="prove"):
+    """The wish to know whether a log is as it was written."""
+
+    log: Path
+
+
+Work = Order | Verification | PastOrder | Comparison | Proof
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -63,6 +70,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     built: dict[str, RebuiltView] | None = None
     verified: dict[str, ViewReport] | None = None
     problems: tuple[str, ...] | None = None
+    proven: LogReport | None = None
     failure: Failure | None = None
 
 
@@ -103,6 +111,13 @@ async def compare(command: Sequence[str], log: Path, tell: Progress) -> tuple[st
     return problems
 
 
+async def prove(command: Sequence[str], log: Path, tell: Progress) -> LogReport:
+    """Say whether a log is as it was written, chain, file and decision state. Raises storage errors."""
+    proven = (await _done(command, Proof(log), tell)).proven
+    assert proven is not None
+    return proven
+
+
 async def _done(command: Sequence[str], work: Work, tell: Progress) -> Said:
     arguments = [*command, msgspec.json.encode(work, enc_hook=str).decode()]
     try:
@@ -117,7 +132,7 @@ async def _done(command: Sequence[str], work: Work, tell: Progress) -> Said:
             if process.returncode is None:
                 process.kill()
             await process.aclose()
-    if last.built is None and last.verified is None and last.problems is None:
+    if all(said is None for said in (last.built, last.verified, last.problems, last.proven)):
         raise _error(last.failure, status)
     return last
 

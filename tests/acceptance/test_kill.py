@@ -215,6 +215,12 @@ def _workers(home: Home, work: str = "") -> list[int]:
     return [int(line.split()[0]) for line in listed if f'omegad.log_worker {home.paths.embeddings} {{"type":"{work}' in line]
 
 
+def _worker(home: Home, work: str) -> int:
+    """Wait for the one whose work that is."""
+    until(lambda: bool(_workers(home, work)))
+    return _workers(home, work)[0]
+
+
 def _filled(folder: Path, memories: int, calls: int) -> Path:
     with homes_in(folder) as make:
         home = make().start()
@@ -293,6 +299,16 @@ def test_a_rebuild_that_is_broken_off_leaves_the_live_views_and_says_why(long: H
     assert _answers(long) == before
     long.file_bytes_max = None
     long.restart().check()
+
+
+def test_a_proof_that_is_broken_off_says_so_and_the_next_one_is_whole(long: Home) -> None:
+    with long.raw() as asking:
+        for method, work in (("log.verify", "prove"), ("views.verify", "verify")):
+            asking.send(b'{"jsonrpc":"2.0","id":1,"method":"%s"}' % method.encode())
+            os.kill(_worker(long, work), signal.SIGKILL)
+            assert "ended with status -9" in asking.receive()["error"]["message"]
+            assert not _workers(long)
+    long.check()
 
 
 def _unfinished(home: Home) -> list[Path]:

@@ -23,7 +23,7 @@ from omegad.log.inline import Inline, InlineProjection, ProjectionFailed
 from omegad.projection import Statement
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
-from tests.builders import PATIENCE_S, FakeClock, Written, append, everything, proposal, queried, rows, running_log, stored, until
+from tests.builders import PATIENCE_S, FakeClock, Written, append, everything, proof, proposal, queried, rows, running_log, stored, until
 
 SEEDS = count()
 
@@ -214,14 +214,14 @@ async def test_a_projection_that_fails_on_an_append_fails_that_proposal_alone(tm
 async def test_what_was_taken_out_of_a_table_is_seen_and_made_again(tmp_path: Path) -> None:
     expected = await fill(tmp_path / "log.db")
     async with running(tmp_path / "log.db", Named()) as log:
-        assert (await log.verify(lambda *_: None)).ok
+        assert proof(log).ok
         await log._writer.run(lambda connection: connection.execute("DELETE FROM state_named WHERE position > 3").fetchall())
-        report = await log.verify(lambda *_: None)
+        report = proof(log)
         assert (report.ok, report.first_bad, report.events) == (False, None, 18)
         assert report.problems == ("the inline projection 'named' is not what the 18 events say: it has 2 rows, a replay 9",)
         await log.refold()
         assert await named(log) == expected
-        assert (await log.verify(lambda *_: None)).ok
+        assert proof(log).ok
 
 
 async def test_appends_go_on_while_the_log_is_verified(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ async def test_appends_go_on_while_the_log_is_verified(tmp_path: Path) -> None:
     async with running(tmp_path / "log.db", Named()) as log, anyio.create_task_group() as tasks:
         for number in range(20):
             tasks.start_soon(append, log, stored(f"new-{number}"))
-        reports = [await log.verify(lambda *_: None) for _ in range(3)]
+        reports = [proof(log) for _ in range(3)]
         assert [report.problems for report in reports] == [(), (), ()]
 
 
@@ -245,7 +245,7 @@ async def test_a_damaged_page_of_a_table_or_an_index_is_seen(tmp_path: Path, wha
         file.seek((root - 1) * size + 200)
         file.write(b"\x07" * (size - 200))
     async with running_log(path) as log:
-        report = await log.verify(lambda *_: None)
+        report = proof(log)
         assert not report.ok
         assert report.problems
         assert len(await everything(log)) == 200

@@ -18,7 +18,7 @@ from omegad.log.event_log import EventLog
 from omegad.log.verifying import ChainCheck, Erasures, LogReport
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection, sqlite
-from tests.builders import FakeClock, append, embedded, erased, everything, queried, rows, running_log, stored, threads_ended, tool_called
+from tests.builders import FakeClock, append, embedded, erased, everything, proof, queried, rows, running_log, stored, threads_ended, tool_called
 
 EVENTS = 8
 ENVELOPE = ("event_id", "tag", "recorded_at", "occurred_at", "tz_offset", "origin", "hlc", "session_id", "project", "client", "cause", "trace")
@@ -77,7 +77,7 @@ def test_an_untouched_log_verifies() -> None:
 
 async def test_an_empty_log_verifies(tmp_path: Path) -> None:
     async with running_log(tmp_path / "log.db") as log:
-        assert await log.verify(lambda *_: None) == LogReport(ok=True, events=0, head_hash=chain.GENESIS.hex())
+        assert proof(log) == LogReport(ok=True, events=0, head_hash=chain.GENESIS.hex())
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ async def test_an_erased_payload_verifies_when_an_event_names_it(tmp_path: Path)
         await append(log, erased(1))
         await log._writer.run(lambda connection: connection.execute("DELETE FROM payloads WHERE position = 1").fetchall())
         await log.refold()  # what decisions know of it is to go with it
-        report = await log.verify(lambda *_: None)
+        report = proof(log)
         assert (report.ok, report.events) == (True, 3)
 
 
@@ -221,12 +221,12 @@ async def test_erasures_are_searched_for_only_once_a_payload_is_missing_and_foun
     monkeypatch.setattr(verifying, "VERIFY_CHUNK", 2)
     async with running_log(tmp_path / "log.db") as log:
         await append(log, *[queried()] * 20)
-        await log.verify(lambda *_: None)
+        proof(log)
         assert searches == []
         await append(log, erased(*range(3, 18)))
         for position in range(3, 18):
             await _wipe(log, position)
-        assert (await log.verify(lambda *_: None)).ok
+        assert proof(log).ok
         assert searches == [0]
 
 
@@ -290,7 +290,7 @@ async def test_verifying_goes_part_by_part_and_tells_how_far_it_is(tmp_path: Pat
     told: list[tuple[int, int]] = []
     async with running_log(tmp_path / "log.db") as log:
         await append(log, *[queried()] * 5)
-        assert (await log.verify(lambda done, total: told.append((done, total)))).events == 5
+        assert proof(log, lambda done, total: told.append((done, total))).events == 5
         assert len(await everything(log)) == 5
     assert told == [(2, 5), (4, 5), (5, 5)]
 
