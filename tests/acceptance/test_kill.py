@@ -400,7 +400,7 @@ def _answers_at_last(home: Home) -> list[list[tuple[str, float]]] | None:
         return None
 
 
-def test_a_write_ahead_log_whose_end_is_torn_costs_nothing_that_was_checkpointed(daemon: Home) -> None:
+def test_a_write_ahead_log_that_is_torn_costs_nothing_that_was_checkpointed(daemon: Home) -> None:
     kept = daemon.call("memory.store", content="Kept in the database itself")
     assert daemon.stop() == 0
     daemon.start()
@@ -408,7 +408,7 @@ def test_a_write_ahead_log_whose_end_is_torn_costs_nothing_that_was_checkpointed
     daemon.kill()
     wal = daemon.path / "log.db-wal"
     with wal.open("r+b") as file:
-        file.truncate(wal.stat().st_size - 1_000)
+        file.truncate(1_000)  # in its first page: what is at its end may be of something that came after
     for path in daemon.path.glob("views*"):  # else they say that the log has lost what they have seen
         path.unlink()
     daemon.start()
