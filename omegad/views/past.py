@@ -71,7 +71,7 @@ class PastFile:
     @property
     def bytes(self) -> int:
         """How large it is on the disk."""
-        return self.path.stat().st_size
+        return self.path.stat().st_size if self.path.exists() else 0
 
     async def discard(self) -> None:
         """Close it and remove it."""
@@ -136,8 +136,9 @@ class PastViews:
         while True:
             await anyio.sleep(TIDY_EVERY_S)
             try:
-                await self._tidy()
-                await self.copies.take()
+                with _translated():
+                    await self._tidy()
+                    await self.copies.take()
             except OmegadError as error:
                 _log.warning("asof.not_tidied", error=str(error))
 
@@ -180,7 +181,7 @@ class PastViews:
     async def _make(self, making: _Making) -> None:
         making.is_begun = True
         try:
-            with making.scope:
+            with _translated(), making.scope:
                 self._kept.append(await self._made(making.position, making.erased, making.tell))
                 await self._make_room()
             if making.scope.cancelled_caught:

@@ -12,7 +12,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from omegad.config import Config, Paths
-from omegad.errors import Invalid, NotFound, Refused, Stale, StorageFull
+from omegad.errors import Invalid, NotFound, OmegadError, Refused, Stale, StorageFull
 from omegad.events.memory import MemoryStored
 from omegad.events.retrieval import MemoryQueried
 from omegad.method import QueryMethod
@@ -319,6 +319,24 @@ async def test_copies_are_few_spread_out_and_of_this_log_and_version(paths: Path
     async with served(paths, clock, KEYWORDS) as it:
         assert positions(it) == []
         assert [path for path in folder.iterdir() if path.suffix == ".db"] == []
+
+
+async def test_a_folder_that_is_in_nobodys_power_ends_no_service(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copies, "COPY_EVERY", 1)
+    monkeypatch.setattr(past, "TIDY_EVERY_S", 0.01)
+    (paths.home / "asof").write_text("in the way")
+    async with served(paths, clock, KEYWORDS) as it:
+        memory_id = (await it.caller.call("memory.store", content="alpha runs on blue"))["memory_id"]
+        position = await it.caught_up()
+        await anyio.sleep(0.3)  # of which nothing is told but in the daemon's own log
+        with pytest.raises(OmegadError, match="asof"):
+            await it.caller.call("memory.get", memory_id=memory_id, as_of=position)
+        (paths.home / "asof").unlink()
+        for as_of in (position, position - 1):
+            await it.caller.call("memory.list", as_of=as_of)
+            for kept in (paths.home / "asof").glob("[0-9]*.db"):
+                kept.unlink()
+        assert (await it.caller.call("memory.get", memory_id=memory_id))["content"] == "alpha runs on blue"
 
 
 async def test_what_changed_between_two_moments_is_told_by_what_it_is_about(paths: Paths, clock: FakeClock) -> None:
