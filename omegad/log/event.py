@@ -34,9 +34,9 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The beginning and end of a text too long to keep, with the size and SHA-256 of the whole.
+    """The beginning and end of a text too long to keep, with the size of the whole and the SHA-256 of what is kept, `head` and then `tail`.
 
-    `tail` is empty when `head` is all there was.
+    `tail` is empty when `head` is all there was. In older events the hash and the size are of the whole text as it was.
     """
 
     head: FreeText

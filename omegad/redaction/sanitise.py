@@ -63,18 +63,37 @@ def _clean_names(struct: msgspec.Struct) -> dict[str, object]:
 
 
 def excerpt(text: str) -> Excerpt:
-    """Cut *text* to its first and last 4 KiB, free of secrets, with the size and SHA-256 of the whole."""
+    """Cut *text* to its first and last 4 KiB, free of secrets.
+
+    The SHA-256 is of what is kept, and the size counts a secret that was taken out as its mark: neither tells a guess from the secret.
+    What lies between the ends is not searched; it counts as it is, and is in no hash.
+    """
     data = text.encode()
-    size, digest = len(data), sha256(data).hexdigest()
-    if size <= 2 * EXCERPT_BYTES:
-        return Excerpt(head=redact(text)[0], bytes=size, sha256=digest)
+    if len(data) <= 2 * EXCERPT_BYTES:
+        clean = redact(text)[0]
+        return Excerpt(head=clean, bytes=len(clean.encode()), sha256=_digest(clean))
     window = EXCERPT_BYTES + EXCERPT_MARGIN_BYTES + 4  # the window may begin or end within a character
-    head = redact(data[:window].decode(errors="ignore"))[0].encode()
-    tail = redact(data[-window:].decode(errors="ignore"))[0].encode()
+    cut = data[:window].decode(errors="ignore"), data[-window:].decode(errors="ignore")
+    head, tail = (redact(end)[0].encode() for end in cut)
+    size = len(data) - sum(len(end.encode()) for end in cut) + len(head) + len(tail)
     # The inner margin goes whatever redaction has left of the rest: a secret that the window cut in two may stand there.
     head = head[: min(EXCERPT_BYTES, max(0, len(head) - EXCERPT_MARGIN_BYTES))]
     tail = tail[max(EXCERPT_MARGIN_BYTES, len(tail) - EXCERPT_BYTES) :]
-    return Excerpt(head=head.decode(errors="ignore"), tail=tail.decode(errors="ignore"), bytes=size, sha256=digest)
+    kept = head.decode(errors="ignore"), tail.decode(errors="ignore")
+    return Excerpt(head=kept[0], tail=kept[1], bytes=size, sha256=_digest(*kept))
+
+
+def _clean_excerpt(found: Excerpt) -> Excerpt:
+    """Return an excerpt without secrets. One of an older version may have some, and then says the hash and size of the text with them."""
+    head, tail = redact(found.head)[0], redact(found.tail)[0]
+    if (head, tail) == (found.head, found.tail):
+        return found
+    added = len(f"{head}{tail}".encode()) - len(f"{found.head}{found.tail}".encode())
+    return Excerpt(head=head, tail=tail, bytes=max(0, found.bytes + added), sha256=_digest(head, tail))
+
+
+def _digest(*texts: str) -> str:
+    return sha256("".join(texts).encode()).hexdigest()
 
 
 @cache
@@ -115,6 +134,8 @@ def _sanitised(value: object) -> object:
     if isinstance(value, str):
         clean, found = redact(value) if value else (value, ())
         return clean if found else value
+    if isinstance(value, Excerpt):
+        return _clean_excerpt(value)
     if isinstance(value, msgspec.Struct):
         return sanitise(value)
     if isinstance(value, dict):

@@ -196,15 +196,27 @@ def test_a_short_text_is_kept_whole() -> None:
 
 
 @given(text=st.text(st.sampled_from("aé漢😀\n"), min_size=1), times=st.integers(1, 30_000))
-def test_a_long_text_keeps_its_head_and_tail_its_size_and_its_hash(text: str, times: int) -> None:
+def test_a_long_text_keeps_its_head_and_tail_and_its_size(text: str, times: int) -> None:
     whole = (text * times)[:40_000]
     found, data = excerpt(whole), whole.encode()
-    assert (found.bytes, found.sha256) == (len(data), sha256(data).hexdigest())
+    assert (found.bytes, found.sha256) == (len(data), sha256((found.head + found.tail).encode()).hexdigest())
     assert whole.startswith(found.head)
     assert whole.endswith(found.tail)
     if len(data) > 2 * EXCERPT_BYTES:
         assert EXCERPT_BYTES - 4 < len(found.head.encode()) <= EXCERPT_BYTES
         assert EXCERPT_BYTES - 4 < len(found.tail.encode()) <= EXCERPT_BYTES
+
+
+@pytest.mark.parametrize("rest", ["", "." * 30_000])
+async def test_neither_hash_nor_size_of_a_call_tells_its_secret_from_a_guess(rest: str, tmp_path: Path) -> None:
+    """Whoever reads the log knows the text but for the secret, and tries passwords until the hash fits."""
+    async with running_log(tmp_path / "log.db") as log:
+        for number, guess in enumerate(("hunter2!", "c0rrect-horse"), 1):
+            ends: dict[str, Any] = {"tool_input": excerpt(f"password: {guess}\n{rest}"), "result": excerpt(f"{rest}\nDB_PASSWORD={guess}")}
+            await append(log, tool_called(number, **ends))
+        first, second = [msgspec.to_builtins(recorded.event) for recorded in await everything(log)]
+    assert [first[end] for end in ends] == [second[end] for end in ends]
+    assert "[REDACTED:assigned_secret]" in first["tool_input"]["head"]
 
 
 @pytest.mark.parametrize("offset", range(EXCERPT_BYTES - 60, EXCERPT_BYTES + 60, 7))
@@ -227,6 +239,7 @@ def test_secrets_that_shrink_the_text_draw_no_part_of_another_into_it() -> None:
 
 
 def test_a_tools_excerpts_are_sanitised_too() -> None:
-    event = tool_called(tool_input=Excerpt(head=SECRET, tail=SECRET, bytes=1, sha256=""))
+    event = tool_called(tool_input=Excerpt(head=SECRET, tail=SECRET, bytes=2 * len(SECRET), sha256=sha256(SECRET.encode()).hexdigest()))
     clean = sanitise(event)
-    assert clean.tool_input == Excerpt(head="[REDACTED:github_token]", tail="[REDACTED:github_token]", bytes=1, sha256="")
+    mark = "[REDACTED:github_token]"
+    assert clean.tool_input == Excerpt(head=mark, tail=mark, bytes=2 * len(mark), sha256=sha256((mark + mark).encode()).hexdigest())
