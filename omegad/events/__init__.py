@@ -2,7 +2,7 @@
 
 Boundary: of omegad it imports what every event has in common; anything may import it.
 Invariant: a released event never changes incompatibly. A field may be added with a default; otherwise the tag's version goes up,
-the old shape's golden file is kept, and `upcasting` learns the step.
+and `upcasting` learns the step. The golden files of the shapes before are kept as they are.
 """
 
 from omegad.events.claims import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed

@@ -1,7 +1,10 @@
-"""Every version of every event that was ever released decodes for ever. A golden file is written once, at its release."""
+"""Every shape of every event that was ever released decodes for ever. A golden file is written once, at its release."""
 
+import hashlib
 import json
 import re
+import shutil
+import subprocess
 import typing
 from pathlib import Path
 
@@ -14,8 +17,9 @@ from omegad.log.codec import Codec, Payload, tag_of
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Erased, Event, Unknown
 from tests.builders import append, everything, proof, queried, recorded, running_log
+from tests.released import FILES, SUMS, tag_in
 
-GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.json"))
+EACH = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 KINDS: tuple[type[Event], ...] = typing.get_args(AnyEvent)
 
 NOT_SHOWN: dict[type[Event], str] = {
@@ -23,31 +27,52 @@ NOT_SHOWN: dict[type[Event], str] = {
 }
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+@EACH
 def test_a_released_payload_decodes_to_its_event(path: Path) -> None:
-    body = path.read_bytes()
-    event = CODEC.decode(path.stem, body)
+    body, tag = path.read_bytes(), tag_in(path)
+    event = CODEC.decode(tag, body)
     assert isinstance(event, Event)
-    if path.stem in CODEC.kinds:
-        assert type(event) is CODEC.kinds[path.stem]
-        assert json.loads(CODEC.encode(event)) == json.loads(body)
+    if tag in CODEC.kinds:
+        assert type(event) is CODEC.kinds[tag]
+        assert _with_the_names_of(json.loads(body), json.loads(CODEC.encode(event))) == json.loads(body)
     else:
-        assert path.stem in CODEC.upcasters
+        assert tag in CODEC.upcasters
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_a_golden_payload_leaves_no_field_at_its_default(path: Path) -> None:
-    """A field left out would be one whose change nothing notices."""
-    if kind := CODEC.kinds.get(path.stem):
-        assert set(json.loads(path.read_bytes())) == {"type", *kind.__struct_fields__}
+def test_between_them_the_golden_payloads_of_an_event_leave_no_field_at_its_default() -> None:
+    """A field that is in none of them would be one whose change nothing notices."""
+    given: dict[str, set[str]] = {}
+    for path in FILES:
+        given.setdefault(tag_in(path), set()).update(json.loads(path.read_bytes()))
+    assert {f"{tag} {name}" for tag, kind in CODEC.kinds.items() for name in {"type", *kind.__struct_fields__} - given[tag]} == set()
+
+
+def test_no_golden_payload_was_ever_written_again() -> None:
+    """A shape that changes is a file of its own: `tag@N.2.json`, with a line of its own in `SHA256SUMS` (`sha256sum *.json` there)."""
+    found = {f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in FILES}
+    assert found == set(SUMS.read_text().splitlines())
+
+
+@pytest.mark.skipif(not (Path(__file__).parents[2] / ".git").exists() or not shutil.which("git"), reason="the history is not here")
+def test_the_list_of_golden_payloads_only_ever_gained_lines() -> None:
+    """A line that was there once stands for bytes that are in somebody's log."""
+    asked = ["git", "log", "--format=", "-p", "--unified=0", "--", SUMS.name]
+    history = subprocess.run(asked, cwd=SUMS.parent, capture_output=True, text=True, timeout=60, check=True).stdout
+    ever = set(re.findall(r"^\+([0-9a-f]{64}  .+)$", history, re.MULTILINE))
+    assert ever - set(SUMS.read_text().splitlines()) == set()
+
+
+def test_files_of_one_version_are_numbered_from_the_first() -> None:
+    numbered = {tag: sorted(path.stem for path in FILES if tag_in(path) == tag) for tag in map(tag_in, FILES)}
+    assert {tag: sorted([tag, *(f"{tag}.{n}" for n in range(2, len(names) + 1))]) for tag, names in numbered.items()} == numbered
 
 
 def test_every_event_has_a_golden_payload() -> None:
-    assert {tag_of(kind) for kind in KINDS} - {path.stem for path in GOLDEN} == set()
+    assert {tag_of(kind) for kind in KINDS} - set(map(tag_in, FILES)) == set()
 
 
 def test_every_golden_payload_is_an_event_of_today_or_can_be_lifted_to_one() -> None:
-    assert {path.stem for path in GOLDEN} - set(CODEC.kinds) - set(CODEC.upcasters) == set()
+    assert set(map(tag_in, FILES)) - set(CODEC.kinds) - set(CODEC.upcasters) == set()
 
 
 def test_tags_are_unique_and_say_noun_past_verb_and_version() -> None:
@@ -135,3 +160,12 @@ async def test_a_log_with_an_unknown_event_opens_and_keeps_its_bytes(tmp_path: P
 def test_a_recorded_event_is_told_apart_by_its_place() -> None:
     assert recorded(queried(), 1) != recorded(queried(), 2)
     assert msgspec.structs.replace(recorded(queried(), 2), position=1) != recorded(queried(), 1)
+
+
+def _with_the_names_of(wanted: object, found: object) -> object:
+    """Return *found* without the fields that *wanted* does not have, at any depth: what has its default there."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return {name: _with_the_names_of(value, found[name]) for name, value in wanted.items() if name in found}
+    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        return [_with_the_names_of(*pair) for pair in zip(wanted, found, strict=True)]
+    return found

@@ -22,17 +22,17 @@ from omegad.storage.transaction import run_script
 from omegad.views import applying, checkpoints
 from tests.builders import edited, embedded, evolved, look_up, open_in_memory, recorded, rows, show, stored
 from tests.histories import STEPS, Step, history
+from tests.released import FILES, tag_in
 
-GOLDEN = sorted((Path(__file__).parents[1] / "events" / "golden").glob("*.json"))
 EACH = pytest.mark.parametrize("projection", projections.ALL, ids=lambda projection: projection.NAME)
 
 CHECKPOINTS = (Path(applying.__file__).parent / "checkpoints.sql").read_text(encoding="utf-8")
 
 
 def golden() -> list[RecordedEvent]:
-    """Return every event that was ever released, in an order in which it could have come; each older version is about a memory of its own."""
+    """Return every event that was ever released, in an order in which it could have come; each other shape is about something of its own."""
     order = [MemoryStored, MemoryEvolved, MemoryEdited, *CODEC.kinds.values()]
-    facts = sorted(map(_released, GOLDEN), key=lambda event: order.index(type(event)))
+    facts = sorted(map(_released, FILES), key=lambda event: order.index(type(event)))
     return [recorded(event, position) for position, event in enumerate(facts, 1)]
 
 
@@ -43,9 +43,10 @@ def every_kind() -> list[RecordedEvent]:
 
 
 def _released(path: Path) -> Event:
-    event = CODEC.decode(path.stem, path.read_bytes())
+    event = CODEC.decode(tag_in(path), path.read_bytes())
     assert isinstance(event, Event)
-    return event if path.stem in CODEC.kinds else msgspec.structs.replace(event, memory_id=f"mem of {path.stem}")
+    named = next((name for name in event.__struct_fields__ if name.endswith("_id") and getattr(event, name)), None)
+    return event if path.stem in CODEC.kinds or not named else msgspec.structs.replace(event, **{named: f"one of {path.stem}"})
 
 
 class Views:
@@ -242,5 +243,5 @@ def test_canonical_rows_tell_views_apart() -> None:
 
 
 def test_the_golden_events_are_all_of_them() -> None:
-    assert len(golden()) == len(GOLDEN) >= len(CODEC.kinds)
-    assert all(json.loads(path.read_bytes())["type"] == path.stem for path in GOLDEN)
+    assert len(golden()) == len(FILES) >= len(CODEC.kinds)
+    assert all(json.loads(path.read_bytes())["type"] == tag_in(path) for path in FILES)

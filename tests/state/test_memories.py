@@ -53,10 +53,10 @@ from tests.builders import (
     unlinked,
 )
 from tests.histories import STEPS, Step, history
+from tests.released import GOLDEN
 
 SECOND = 1_000_000
 TABLES = tuple(re.findall(r"CREATE TABLE (\w+)", "".join(projection.SCHEMA for projection in state.ALL)))
-GOLDEN = Path(__file__).parents[1] / "events" / "golden"
 
 
 INLINE = Inline(state.ALL)
