@@ -3,25 +3,31 @@
 import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 
 import anyio
+import structlog
 
 SEND_S = 1.0  # a manager that does not read must not hold up those that ask for memories
+
+_log = structlog.get_logger(__name__)
 
 
 def notify(state: str, environ: Mapping[str, str] = os.environ) -> None:
     """Send *state* (`READY=1`, `WATCHDOG=1`, `STOPPING=1`) to the socket in NOTIFY_SOCKET; do nothing where there is none.
 
+    Never raises: who does not hear, or is being started anew, must not end what serves. It is logged.
     See sd_notify(3). A leading `@` stands for the abstract namespace's NUL.
     """
     address = environ.get("NOTIFY_SOCKET")
     if not address:
         return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
-        sock.settimeout(SEND_S)
-        sock.connect("\0" + address[1:] if address.startswith("@") else address)
-        sock.sendall(state.encode())
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+            sock.settimeout(SEND_S)
+            sock.connect("\0" + address[1:] if address.startswith("@") else address)
+            sock.sendall(state.encode(errors="surrogateescape"))
+    except (OSError, ValueError) as error:  # ValueError: an address or a state that cannot be sent at all
+        _log.warning("supervisor.not_told", state=state.partition("\n")[0], socket=address, error=str(error))
 
 
 async def keep_alive(answers: Callable[[], Awaitable[object]], environ: Mapping[str, str] = os.environ) -> None:
@@ -35,6 +41,5 @@ async def keep_alive(answers: Callable[[], Awaitable[object]], environ: Mapping[
         return
     while True:
         await answers()
-        with suppress(OSError):  # a manager that is being restarted listens again soon
-            notify("WATCHDOG=1", environ)
+        notify("WATCHDOG=1", environ)
         await anyio.sleep(int(interval_us) / 2e6)

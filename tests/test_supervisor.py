@@ -4,6 +4,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -76,6 +77,21 @@ async def test_a_manager_that_is_away_for_a_while_harms_nobody(tmp_path: Path) -
     with anyio.move_on_after(0.05) as waiting:
         await supervisor.keep_alive(at_once, environ)
     assert waiting.cancelled_caught
+
+
+@pytest.mark.parametrize("state", ["READY=1\nSTATUS=Serves /home/\udcff", "WATCHDOG=1", "STOPPING=1", "STATUS=\ud800"])
+def test_one_that_does_not_hear_is_told_without_an_error(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "SEND_S", 0.01)
+    (tmp_path / "no-socket").touch()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as full, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as filling:
+        full.bind(str(tmp_path / "full"))
+        filling.settimeout(0)
+        filling.connect(str(tmp_path / "full"))
+        with suppress(BlockingIOError):
+            while True:
+                filling.send(b"said")
+        for address in (tmp_path / "nobody", tmp_path / "no-socket", tmp_path / ("long" * 40), "vsock:2:1", "@", "a\0b", tmp_path / "full"):
+            supervisor.notify(state, {"NOTIFY_SOCKET": str(address)})
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the abstract namespace is Linux's")

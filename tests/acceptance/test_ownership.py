@@ -319,3 +319,10 @@ def test_a_broken_configuration_that_is_read_again_ends_nothing(home: Home) -> N
     home.process.send_signal(signal.SIGHUP)
     until(lambda: "log_levle" in home.printed(), home.printed)
     assert home.call("system.ping")["ok"]
+
+
+def test_a_manager_that_is_gone_keeps_a_daemon_neither_from_starting_nor_from_ending_in_order(homes: Callable[..., Home]) -> None:
+    home = homes(NOTIFY_SOCKET="/nowhere/notify", WATCHDOG_USEC="20000").start()
+    home.call("memory.store", content="Deploys are blue-green")
+    assert home.stop() == 0
+    assert "supervisor.not_told" in home.printed()
