@@ -13,17 +13,17 @@ _LIVE_FOLDERS = ("asof", "spool")
 
 def left_in(home: Path, pieces: Sequence[bytes], *, is_done: bool) -> list[Left]:
     """Return the files of *home* that hold one of *pieces*; those that are changed, or removed, as a memory is erased only once that is done."""
-    live = set() if is_done else {*_LIVE, *_LIVE_FOLDERS, *(path.name for path in generation.files(home))}
-    own = {f"{name}{suffix}" for name in live for suffix in generation.SUFFIXES}
-    found = [path for path in sorted(home.rglob("*")) if not path.is_symlink() and path.relative_to(home).parts[0] not in own]
-    return [Left(file=str(path), hint=_hint(path, home, held)) for path, held in holding(found, pieces).items()]
+    live = {f"{name}{suffix}" for name in (*_LIVE, *(path.name for path in generation.files(home))) for suffix in generation.SUFFIXES}
+    changed = set() if is_done else {*live, *_LIVE_FOLDERS}
+    found = [path for path in sorted(home.rglob("*")) if not path.is_symlink() and path.relative_to(home).parts[0] not in changed]
+    return [Left(file=str(path), hint=_hint(path, home, held, live)) for path, held in holding(found, pieces).items()]
 
 
-def _hint(path: Path, home: Path, held: Held) -> str:
+def _hint(path: Path, home: Path, held: Held, live: set[str]) -> str:
     if held == "unread":
         return "it cannot be read, so it may hold it: make it readable and look, or remove it"
     within = path.relative_to(home).parts[0]
-    if within.startswith((*_LIVE, "views-")) and ".replaced-" not in within and ".of-another-log-" not in within:
+    if within in live:
         return "it stands in a name, as of a session or project, which is not erased; or it was said again meanwhile: `omegad log` shows it"
     if path.name.startswith("log.db.replaced-") or ".of-another-log-" in path.name:
         return "it was set aside, with what it holds: remove it"

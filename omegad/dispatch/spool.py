@@ -11,6 +11,7 @@ import structlog
 
 from omegad.errors import Invalid, Overloaded, ShuttingDown, Unavailable
 from omegad.hooks import DispatchHook
+from omegad.storage import own_files
 from omegad.storage.searching import holding
 
 LOOK_EVERY_S = 1.0
@@ -60,6 +61,7 @@ class Spool:
     async def drain(self) -> None:
         """Take in all that is there. What cannot be taken in now stays, and `trouble` says why; what the service fails on is set aside."""
         try:
+            own_files.check(self._folder)
             if self._names() and self.is_home():
                 async with self._lock:
                     for name in self._names():
@@ -73,7 +75,7 @@ class Spool:
     def remove_aside(self, pieces: Sequence[bytes]) -> None:
         """Remove what was set aside and has one of *pieces* in it, or cannot be read."""
         aside = self._folder / ASIDE
-        for path in holding(aside.iterdir(), pieces) if aside.is_dir() else ():
+        for path in holding(aside.iterdir(), pieces) if own_files.is_own(aside) else ():
             path.unlink()
 
     def _names(self) -> list[str]:
@@ -107,7 +109,7 @@ def _read(path: Path) -> DispatchHook:
 
 def _set_aside(path: Path) -> None:
     folder = path.parent / ASIDE
-    folder.mkdir(mode=0o700, exist_ok=True)
+    own_files.make(folder)
     path.rename(folder / path.name)
     with (path.parent / LOST).open("ab") as lost:
         lost.write(b".")

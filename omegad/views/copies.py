@@ -6,6 +6,7 @@ They outlive the service. An erasure removes them all, and one that was made by 
 """
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from contextlib import closing
@@ -18,6 +19,7 @@ from anyio import to_thread
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
 from omegad.projection import Projection
+from omegad.storage import own_files
 from omegad.storage.database import open_reader, translated
 from omegad.views import checkpoints, generation
 from omegad.views.current import Views
@@ -26,6 +28,8 @@ COPY_EVERY = 25_000
 COPIES_MAX = 8
 COPIES_TIMES = 3
 PREFIX = "copy-"
+_UNFINISHED = f"{PREFIX}new"
+_NAME = re.compile(rf"{PREFIX}([0-9]{{1,18}})-[0-9a-f]{{16}}\.db")
 
 
 class Copies:
@@ -47,7 +51,7 @@ class Copies:
 
     def all(self) -> list[tuple[Position, Path]]:
         """Return what the copies show, and where they are, the earliest first."""
-        return sorted((int(path.name.split("-")[1]), path) for path in self._folder.glob(f"{PREFIX}[0-9]*-*.db"))
+        return sorted((int(path.name.split("-")[1]), path) for path in own_files.named(self._folder, _NAME))
 
     async def take(self) -> None:
         """Copy the live views, if it is time to. Raises storage errors, and then there is no further copy."""
@@ -60,10 +64,10 @@ class Copies:
                 await to_thread.run_sync(self._take, views.file)
 
     def _take(self, live: Path) -> None:
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        if shutil.disk_usage(self._folder).free < COPIES_TIMES * sum(path.stat().st_size for path in live.parent.glob(f"{live.name}*")):
+        own_files.make(self._folder)
+        if shutil.disk_usage(self._folder).free < COPIES_TIMES * sum(path.stat().st_size for path in generation.with_belongings(live)):
             return
-        unfinished = self._folder / f"{PREFIX}new"
+        unfinished = self._folder / _UNFINISHED
         generation.remove(unfinished)
         try:
             with translated():
@@ -90,8 +94,9 @@ class Copies:
 
     def remove_all(self) -> None:
         """Remove every copy."""
-        for path in self._folder.glob(f"{PREFIX}*"):
-            generation.remove(path)
+        if own_files.is_own(self._folder):
+            for path in (*(path for _, path in self.all()), self._folder / _UNFINISHED):
+                generation.remove(path)
 
     def _path(self, position: Position, chain: bytes | None) -> Path:
         """Return the name of a copy of these projections as of a position of a log with that chain there."""

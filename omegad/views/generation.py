@@ -1,6 +1,7 @@
 """One file of views, `views-<number>.db`, and the name `views.db` that points at the current one."""
 
 import os
+import re
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from errno import ENOSPC
@@ -15,7 +16,7 @@ from anyio import to_thread
 
 from omegad.errors import StorageFailed, StorageFull, Unavailable, ViewFailed
 from omegad.projection import Projection, indexes, schema
-from omegad.storage import readers
+from omegad.storage import own_files, readers
 from omegad.storage.checkpointer import Checkpointer
 from omegad.storage.database import Database
 from omegad.storage.driver import Connection
@@ -29,6 +30,10 @@ SCRATCH = "views-verify.tmp"
 UNFINISHED = ".unfinished"
 SUFFIXES = ("", "-wal", "-shm", "-journal")
 """Of the files that belong to a database, it among them."""
+BELONGING = "(?:-wal|-shm|-journal)?"
+"""The same as a pattern."""
+_NAME = re.compile(r"views-([1-9][0-9]{0,17})\.db")
+_UNFINISHED = re.compile(rf"{_NAME.pattern}{re.escape(UNFINISHED)}{BELONGING}")
 LIVE_CACHE_KIB = 2_000
 REBUILD_CACHE_KIB = 16_384  # what a batch touches is all over the file; where it does not fit, it is written twice
 
@@ -104,8 +109,8 @@ def path_of(home: Path, number: int) -> Path:
 
 
 def files(home: Path) -> list[Path]:
-    """Return the files of every generation that the home has, oldest name first."""
-    return sorted(home.glob("views-*.db"))
+    """Return the files of every generation that the home has, oldest name first; what merely has a similar name is somebody's."""
+    return own_files.named(home, _NAME)
 
 
 def current(home: Path) -> Path | None:
@@ -116,7 +121,7 @@ def current(home: Path) -> Path | None:
             raise StorageFailed(f"{pointer} is a directory, and has to be the name of the current views", hint="move it away")
         return None
     target = home / pointer.readlink().name
-    return target if target.exists() else None
+    return target if _NAME.fullmatch(target.name) and target.exists() else None
 
 
 def point_at(path: Path) -> None:
@@ -165,14 +170,14 @@ def finish(path: Path) -> None:
 
 def remove_others(home: Path, *keep: Path) -> None:
     """Remove the generations but those to *keep*, and what an interrupted rebuild or verification left behind."""
-    for path in (*files(home), *home.glob(f"views-*{UNFINISHED}*"), home / SCRATCH):
+    for path in (*files(home), *own_files.named(home, _UNFINISHED), home / SCRATCH):
         if path not in keep:
             remove(path)
 
 
 def remove_all(home: Path) -> None:
     """Remove every file of views, and what is left of a check of them: they are made of the log again."""
-    for path in (*files(home), *home.glob("views-verify.tmp")):
+    for path in (*files(home), home / SCRATCH):
         remove(path)
     (home / POINTER).unlink(missing_ok=True)
 
@@ -190,13 +195,18 @@ def remove_previous(current: Path) -> None:
 
 def remove_built(path: Path) -> None:
     """Remove a generation that was not built to its end."""
-    for left in (path, *path.parent.glob(f"{path.name}{UNFINISHED}*")):
+    for left in (path, unfinished(path)):
         remove(left)
 
 
 def _number(path: Path) -> int:
-    digits = path.stem.removeprefix("views-")
-    return int(digits) if digits.isdigit() else 0
+    found = _NAME.fullmatch(path.name)
+    return int(found[1]) if found else 0
+
+
+def with_belongings(path: Path) -> list[Path]:
+    """Return a database file and what belongs to it, as far as they are there."""
+    return [one for suffix in SUFFIXES if (one := path.with_name(path.name + suffix)).exists()]
 
 
 def remove(path: Path) -> None:

@@ -6,6 +6,7 @@ together but for the latest; the least recently asked for is removed first, and 
 erasure in the log.
 """
 
+import re
 import shutil
 import time
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
@@ -19,12 +20,12 @@ from omegad.errors import OmegadError, Stale, StorageFailed, StorageFull
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
 from omegad.projection import Projection
-from omegad.storage import readers
+from omegad.storage import own_files, readers
 from omegad.storage.readers import Readers
 from omegad.views import checkpoints, generation
 from omegad.views.building import Progress
 from omegad.views.checkpoints import Checkpoint
-from omegad.views.copies import PREFIX, Copies
+from omegad.views.copies import Copies
 from omegad.views.current import Views
 from omegad.views.past_making import PastOrder
 
@@ -34,6 +35,7 @@ BYTES_MAX = 1024**3
 WAIT_S = 10.0  # for what is asked for to be made
 IDLE_S = 3_600.0
 TIDY_EVERY_S = 60.0
+_NAME = re.compile(rf"[1-9][0-9]*\.db{generation.BELONGING}")
 ROOM = 3  # times the size of the log, that has to be free before another is made
 
 _log = structlog.get_logger(__name__)
@@ -194,7 +196,7 @@ class PastViews:
 
     async def _made(self, position: Position, erased: int, tell: Progress) -> PastFile:
         with _translated():
-            self._folder.mkdir(mode=0o700, exist_ok=True)
+            own_files.make(self._folder)
             has_room = shutil.disk_usage(self._folder).free >= ROOM * self._log.bytes_on_disk()
         if not has_room:
             raise StorageFull("there is no room to put the past together", hint="free some space on the disk of the home")
@@ -236,9 +238,8 @@ async def opened(home: Path, log: EventLog, views: Views, projections: Sequence[
     """Have the past of a home's views put together where it is asked for. Only copies are kept from an earlier run, and after the block."""
     folder = home / FOLDER
     with _translated():
-        for left in folder.glob("*.db*"):
-            if not left.name.startswith(PREFIX):
-                left.unlink()
+        for left in own_files.named(folder, _NAME):
+            left.unlink()
     past = PastViews(folder, log, views, projections)
     await past.copies.check()
     try:
