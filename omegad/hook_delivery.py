@@ -6,7 +6,12 @@ for each hook, which the daemon takes in later, once.
 """
 
 import posix
+import sys
 import time
+
+TYPE_CHECKING = False  # typing would be most of what it costs
+if TYPE_CHECKING:
+    from _socket import socket
 
 STDIN_S = 0.3  # a host may leave it open, and say nothing more
 QUIET_S = 0.02  # after what may be the whole
@@ -19,6 +24,9 @@ ANSWER_BYTES_MAX = 1 << 20
 SPOOL_FILES_MAX = 5_000
 SPOOL_BYTES_MAX = 64 << 20
 SOCKET_PATH_BYTES_MAX = 103
+SHARED = b"/tmp"  # where a socket is whose name is too long in its home
+OTHERS, KIND, FOLDER = 0o077, 0o170000, 0o040000
+"""Of a file's mode: what others may, what kind it is, and a folder's."""
 HOSTS = ((b"CURSOR_VERSION", b"cursor"), (b"GEMINI_PROJECT_DIR", b"gemini"), (b"CLAUDE_PROJECT_DIR", b"claude-code"))
 BEFORE_TOOL = ("", "pretooluse", "beforetool", "beforeshellexecution")
 PRE_PUSH = "pre-push"
@@ -149,20 +157,38 @@ def sockets(home: bytes) -> list[bytes]:
     if len(found[-1]) > SOCKET_PATH_BYTES_MAX:
         from hashlib import sha256
 
-        found[-1] = b"/tmp/omegad-%d/%s.sock" % (posix.getuid(), sha256(home).hexdigest()[:16].encode())
+        found[-1] = b"%s/omegad-%d/%s.sock" % (SHARED, posix.getuid(), sha256(home).hexdigest()[:16].encode())
     return [path for path in found if len(path) <= SOCKET_PATH_BYTES_MAX]
 
 
+def is_private(folder: bytes) -> bool:
+    """Say whether a folder is this user's alone, and no link, as the daemon has it that of its socket."""
+    found = posix.lstat(folder)
+    return found.st_mode & KIND == FOLDER and not found.st_mode & OTHERS and found.st_uid == posix.geteuid()
+
+
+def peer_uid(connection: "socket") -> int:
+    """Return the user at the other end of a connection, as the kernel knows it: the second number of what either system says."""
+    import _socket
+
+    asked = (0, 1, 76) if sys.platform == "darwin" else (_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # LOCAL_PEERCRED has no name here
+    return int.from_bytes(connection.getsockopt(*asked)[4:8], sys.byteorder)
+
+
 def ask(paths: list[bytes], params: bytes, deadline: float) -> bytes | None:
-    """Return the daemon's answer; None where there is none in time, and what happened is still to be told."""
+    """Return the daemon's answer; None where there is none in time, and what happened is still to be told. Nobody else's daemon hears anything."""
     from _socket import AF_UNIX, SOCK_STREAM, socket
 
     line = b'{"jsonrpc":"2.0","id":1,"method":"hook.dispatch","params":%s}\n' % params
     for path in paths:
         try:
+            if not is_private(path.rpartition(b"/")[0] or b"."):
+                continue
             connection = socket(AF_UNIX, SOCK_STREAM)
             connection.settimeout(max(0.001, deadline - time.monotonic()))
             connection.connect(path)
+            if peer_uid(connection) != posix.geteuid():
+                continue
             connection.sendall(line)
             answer = b""
             while not answer.endswith(b"\n") and len(answer) < ANSWER_BYTES_MAX:

@@ -64,6 +64,7 @@ def connect(path: str) -> socket.socket | None:
         connection.close()
         return None
     if _peer_uid(connection) != os.geteuid():
+        connection.close()
         raise CannotConnect(f"{path} is served by another user")
     return connection
 
