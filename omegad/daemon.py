@@ -22,6 +22,7 @@ from omegad import __version__, allocator, config, reactions, state, supervisor,
 from omegad.clock import Clock, SystemClock
 from omegad.config import Config, Paths
 from omegad.dispatch.erasing import Erasing
+from omegad.dispatch.keeping import Keeping
 from omegad.dispatch.neighbourhood import Neighbourhood
 from omegad.dispatch.running import RequestRunner
 from omegad.dispatch.service import Service
@@ -80,6 +81,7 @@ class Daemon:
     backlog: EmbeddingBacklog
     system: SystemDispatch
     erasing: Erasing
+    keeping: Keeping
     stopping: anyio.Event
 
     async def run(self, tasks: TaskGroup, shutdown_s: float) -> None:
@@ -120,6 +122,7 @@ async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[
         tasks.start_soon(daemon.services.views.run, name="views")
         tasks.start_soon(daemon.services.past.run, name="asof")
         tasks.start_soon(daemon.erasing.run, name="erasing")
+        tasks.start_soon(daemon.keeping.run, name="keeping")
         tasks.start_soon(daemon.services.near.embedder.run, name="embedder")
         tasks.start_soon(daemon.reactions.run, name="reactions")
         tasks.start_soon(_signals, daemon, paths, name="signals")
@@ -168,11 +171,12 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             compare_state=partial(workers.compare, worker, paths.log),
             prove_log=partial(workers.prove, worker, paths.log),
         )
-        erasing = Erasing(services, paths.home, vectors, Standstill(views, projections.ALL))
-        yield _put_together(services, paths, settings, erasing)
+        keeping = Keeping(log, vectors)
+        erasing = Erasing(services, paths.home, vectors, keeping, Standstill(views, projections.ALL))
+        yield _put_together(services, paths, settings, erasing, keeping)
 
 
-def _put_together(services: DaemonServices, paths: Paths, settings: Config, erasing: Erasing) -> Daemon:
+def _put_together(services: DaemonServices, paths: Paths, settings: Config, erasing: Erasing, keeping: Keeping) -> Daemon:
     stopping = anyio.Event()
     requests = RequestRunner(services, fresh_wait_s=settings.fresh_wait_ms / 1e3)
     backlog = EmbeddingBacklog(services, requests.execute)
@@ -196,7 +200,7 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config, eras
         requests_in_flight_max=settings.requests_in_flight_max,
     )
     server = Server(service.handle, limits, long_answers={name: PAGE_BYTES_MAX for name, method in SERVED.items() if method.is_paged})
-    return Daemon(services, server, runner, backlog, system, erasing, stopping)
+    return Daemon(services, server, runner, backlog, system, erasing, keeping, stopping)
 
 
 def _rules(paths: Paths) -> Rules:

@@ -567,6 +567,7 @@ async def served(paths: Paths, clock: Clock, settings: Config | None = None) -> 
         tasks.start_soon(service.services.views.run)
         tasks.start_soon(service.services.past.run)
         tasks.start_soon(service.services.near.embedder.run)
+        tasks.start_soon(service.keeping.run)
         views = service.services.views
         views.beside = beside_here(projections.ALL, views.driver._lookup)
         service.reactions.pace = Pace(retry_s=0.02, retry_max_s=0.1, sweep_s=0.02)

@@ -16,6 +16,7 @@ import structlog
 
 from omegad.commands.command import Acknowledged
 from omegad.dispatch.finding_copies import Found, find, find_more
+from omegad.dispatch.keeping import Keeping
 from omegad.dispatch.left_files import left_in
 from omegad.dispatch.services import DaemonServices
 from omegad.embedding.cache import VectorCache
@@ -41,8 +42,9 @@ _log = structlog.get_logger(__name__)
 class Erasing:
     """Erases memories, one at a time."""
 
-    def __init__(self, services: DaemonServices, home: Path, cache: VectorCache, standstill: Standstill) -> None:
+    def __init__(self, services: DaemonServices, home: Path, cache: VectorCache, keeping: Keeping, standstill: Standstill) -> None:
         """Take everything from outside."""
+        self._keeping = keeping
         self._services = services
         self._home = home
         self._cache = cache
@@ -56,6 +58,7 @@ class Erasing:
                 async with self._lock:
                     await self._services.log.settled()
                     await self._wipe_log(())
+                    await self._keeping.sweep()
                     await self._services.log.advance(Cursor(CURSOR, DONE))
                 _log.info("erasing.finished")
             except Unavailable as error:
@@ -95,7 +98,7 @@ class Erasing:
 
     async def _append(self, request: EraseMemory, found: Found, call: Call) -> Position:
         """Take what was found out of the log: the act. Return its position."""
-        await self._forget(found)  # before, since nobody could tell them after
+        await self._cache.forget(found.text_hashes, is_last=False)  # before, since nobody could tell them after
         proposal = Proposal(decide=partial(_decide, request, found), client=call.peer.name or None, cursor=Cursor(CURSOR, UNDER_WAY))
         position = (await self._services.log.append(proposal)).position
         call.peer.written = max(call.peer.written, position)
@@ -118,16 +121,12 @@ class Erasing:
         failed = [name for name, checkpoint in checkpoints.items() if checkpoint.failed_position is not None]
         await services.views.wait_for(found.head, checkpoints.keys() - failed)
         pairs = [(one.before, one.after) for one in found.remnants]
-        unlike, *_ = await asyncio.gather(self._standstill.take_out(pairs, pieces), self._wipe_log(pieces), self._forget(found))
+        unlike, *_ = await asyncio.gather(self._standstill.take_out(pairs, pieces), self._wipe_log(pieces), self._cache.forget(found.text_hashes))
         services.near.recent.forget(found.memory_ids)
         services.near.forget_index()
         await services.past.forget()
         await anyio.to_thread.run_sync(services.spool.remove_aside, pieces)
         return [*dict.fromkeys((*unlike, *failed))]
-
-    async def _forget(self, found: Found) -> None:
-        if found.text_hashes:
-            await self._cache.forget(found.text_hashes)
 
     async def _wipe_log(self, pieces: Sequence[bytes]) -> None:
         log = self._services.log

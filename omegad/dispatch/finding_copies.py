@@ -9,6 +9,8 @@ import msgspec
 
 from omegad.commands.content import content_key
 from omegad.dispatch.services import DaemonServices
+from omegad.embedding.cache import text_hash
+from omegad.embedding.passages import passages
 from omegad.errors import NotFound
 from omegad.events import CODEC
 from omegad.events.memory import MemoryEdited, MemoryEmbedded, MemoryErased, MemoryEvolved, MemoryRepeated, MemoryStored
@@ -65,8 +67,10 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text_hashes(self) -> set[str]:
-        """Under which the cache has vectors of what is erased."""
-        return {text_hash for one in self.remnants if isinstance(one.before.event, MemoryEmbedded) for text_hash in one.before.event.text_hashes}
+        """Under which the cache may have vectors of what is erased: those that events name, and those of every wording, named or not."""
+        named = {digest for one in self.remnants if isinstance(one.before.event, MemoryEmbedded) for digest in one.before.event.text_hashes}
+        said = (passage for one in self.remnants for text in _contents(one.before.event) for passage in passages(text))
+        return named | set(map(text_hash, said))
 
     @property
     def copies(self) -> list[Copy]:
@@ -134,9 +138,14 @@ async def _find(services: DaemonServices, wordings: Wordings, own: set[str], hea
     )
 
 
+def _contents(event: object) -> list[str]:
+    """Return what an event says that a memory says."""
+    return [text for text in (event.content, getattr(event, "wording", None)) if text] if isinstance(event, SAID) else []
+
+
 def _said(events: Iterable[RecordedEvent], own: set[str]) -> list[str]:
     said = [one.event for one in events if isinstance(one.event, SAID) and one.event.memory_id in own]
-    return [text for event in said for text in (event.content, getattr(event, "wording", None)) if text]
+    return [text for event in said for text in _contents(event)]
 
 
 def _others(events: Iterable[RecordedEvent], wordings: Wordings, own: set[str]) -> set[str]:

@@ -1,11 +1,12 @@
 """Vectors that were computed before, by embedder id and text: embeddings.db.
 
-Only a cache: whatever is wrong with the file, its loss costs computing time, so it is set aside rather than mended.
+Only a cache: whatever is wrong with the file, its loss costs computing time, so it is set aside rather than mended. A hash and a vector tell
+much of their text, so what is computed for a decision stays in memory until an event names it, and only then goes into the file.
 """
 
 import hashlib
 import unicodedata
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Container, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +21,7 @@ from omegad.storage.checkpointer import Checkpointer, checkpoint_quietly
 from omegad.storage.database import Database, Work
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
+from omegad.storage.wiping import wipe
 
 T = TypeVar("T")
 
@@ -34,8 +36,13 @@ CREATE TABLE IF NOT EXISTS vectors (
 GET = "SELECT text_hash, vector FROM vectors WHERE embedder_id = ? AND text_hash IN (SELECT value FROM json_each(?))"
 PUT = "INSERT OR REPLACE INTO vectors (embedder_id, text_hash, vector) VALUES (?, ?, ?)"
 FORGET = "DELETE FROM vectors WHERE text_hash IN (SELECT value FROM json_each(?))"
+PAGE = "SELECT rowid, text_hash FROM vectors WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?"
+REMOVE = "DELETE FROM vectors WHERE rowid IN (SELECT value FROM json_each(?))"
+SWEPT = 1
+"""The `user_version` of a file in which is only what an event names; 0 is one of an earlier release, which kept all that was computed."""
 
-UNWRITTEN_MAX = 4_096  # vectors that are kept in memory where they cannot be written, 6 MiB
+UNWRITTEN_MAX = 4_096  # vectors that are kept in memory, where no event names them yet or they cannot be written, 6 MiB
+SWEPT_AT_ONCE = 2_000  # rows
 CHECKPOINT_CHANGES = 250  # rows, each of which takes three pages of the write-ahead log: 3 MiB
 
 Key = tuple[str, str]
@@ -65,7 +72,9 @@ class VectorCache:
         """Serve the cache at *path*, which *database* is the writer of."""
         self.path = path
         self.unwritten: dict[Key, bytes] = {}
-        """The vectors that are on their way to the file, or could not be written to it."""
+        """The vectors that no event names yet, are on their way to the file, or could not be written to it; the oldest first."""
+        self._named: set[Key] = set()
+        """Those of them that an event names."""
         self._use(database)
         self._replacing = anyio.Lock()
 
@@ -91,11 +100,20 @@ class VectorCache:
             log.warning("embedding.cache_unreadable", error=str(error))
             return known
 
-    async def put_many(self, embedder_id: str, vectors: Mapping[str, bytes]) -> None:
-        """Keep vectors, given by text hash; in memory where storage fails, `UNWRITTEN_MAX` at most, until it does not."""
+    def hold(self, embedder_id: str, vectors: Mapping[str, bytes]) -> None:
+        """Keep vectors, given by text hash, in memory, `UNWRITTEN_MAX` at most; `keep` has them written."""
         assert all(len(vector) == VECTOR_BYTES for vector in vectors.values())
         self.unwritten |= {(embedder_id, digest): vector for digest, vector in vectors.items()}
-        rows = dict(self.unwritten)
+        for key in list(self.unwritten)[: max(0, len(self.unwritten) - UNWRITTEN_MAX)]:
+            del self.unwritten[key]
+        self._named &= self.unwritten.keys()
+
+    async def keep(self, keys: Iterable[Key]) -> None:
+        """Write those held vectors, which an event names, to the file; they stay in memory where storage fails, until it does not."""
+        self._named |= self.unwritten.keys() & set(keys)
+        rows = {key: self.unwritten[key] for key in self._named}
+        if not rows:
+            return
 
         def write(connection: Connection) -> None:
             with writing(connection):
@@ -105,27 +123,79 @@ class VectorCache:
         try:
             await self._run(write)
         except Unavailable as error:
-            log.warning("embedding.cache_unwritable", error=str(error), vectors=len(self.unwritten))
-            rows = dict(list(self.unwritten.items())[:-UNWRITTEN_MAX])
+            log.warning("embedding.cache_unwritable", error=str(error), vectors=len(rows))
+            return
         for key in rows:
             self.unwritten.pop(key, None)
+        self._named -= rows.keys()
 
-    async def forget(self, hashes: Iterable[str]) -> None:
-        """Wipe every embedder's vectors of these texts from the disk.
+    async def put_many(self, embedder_id: str, vectors: Mapping[str, bytes]) -> None:
+        """Keep vectors, given by text hash, of texts that an event names; in memory where storage fails, as `keep` does."""
+        left = list(vectors.items())
+        while left:
+            part, left = dict(left[:UNWRITTEN_MAX]), left[UNWRITTEN_MAX:]
+            self.hold(embedder_id, part)
+            await self.keep([(embedder_id, digest) for digest in part])
 
-        A vector tells much of its text, so, unlike the other two, this raises where storage fails.
+    async def forget(self, hashes: Iterable[str], *, is_last: bool = True) -> None:
+        """Take every embedder's vectors of these texts out; the last time leave no byte of them in the file.
+
+        A vector tells much of its text, so, unlike the others, this raises where storage fails, and `StorageBusy` while somebody reads.
         """
         texts = set(hashes)
         unwanted = msgspec.json.encode(list(texts)).decode()
         for key in [key for key in self.unwritten if key[1] in texts]:
             del self.unwritten[key]
+        self._named &= self.unwritten.keys()
 
-        def wipe(connection: Connection) -> None:
+        def remove(connection: Connection) -> None:
             with writing(connection):
                 connection.execute(FORGET, (unwanted,))
-            self._checkpointer.truncate(connection)
+            if is_last:
+                wipe(connection, self.path, [text.encode() for text in texts])
 
-        await self._run(wipe)
+        await self._run(remove)
+        self._remove_aside()
+
+    async def is_swept(self) -> bool:
+        """Say whether only what an event names is in the file."""
+        return await self._run(lambda connection: bool(connection.execute("PRAGMA user_version").fetchone()[0] == SWEPT))
+
+    async def last(self) -> int:
+        """Return the place of the row that was written last, 0 where there is none."""
+        return await self._run(lambda connection: int(connection.execute("SELECT coalesce(max(rowid), 0) FROM vectors").fetchone()[0]))
+
+    async def sweep(self, named: Container[str], through: int) -> int:
+        """Remove the rows up to *through* whose texts are not *named*, a few at a time, with all bytes of them; return how many.
+
+        Raises as `forget` does.
+        """
+        removed, after = 0, 0
+
+        def page(connection: Connection) -> tuple[int, int]:
+            rows = connection.execute(PAGE, (after, through, SWEPT_AT_ONCE)).fetchall()
+            unnamed = [row for row, digest in rows if digest not in named]
+            if unnamed:
+                with writing(connection):
+                    connection.execute(REMOVE, (str(unnamed),))
+            return (rows[-1][0] if rows else 0), len(unnamed)
+
+        while True:
+            reached, count = await self._run(page)
+            removed += count
+            if not reached:
+                break
+            after = reached
+
+        def end(connection: Connection) -> None:
+            wipe(connection, self.path, ())
+            connection.execute(f"PRAGMA user_version={SWEPT}")
+
+        await self._run(end)
+        self._remove_aside()
+        return removed
+
+    def _remove_aside(self) -> None:
         for path in _files(_aside(self.path)):
             path.unlink(missing_ok=True)
 
@@ -200,7 +270,10 @@ async def _open(path: Path) -> Database:
 
 def _prepare(connection: Connection) -> None:
     with writing(connection):
+        is_new = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
         connection.execute(SCHEMA)
+        if is_new:
+            connection.execute(f"PRAGMA user_version={SWEPT}")
 
 
 def _set_aside(path: Path, error: Unavailable) -> None:

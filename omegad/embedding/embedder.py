@@ -131,12 +131,19 @@ class Embedder:
         return job
 
     async def embed_store(self, text: str) -> bytes:
-        """Return the vector to store, from the cache where it is known; form and errors as of `embed_query`."""
+        """Return the vector to store, from the cache where it is known; form and errors as of `embed_query`.
+
+        It is written to the cache's file once an event names it.
+        """
         return await self._embed_cached(text, Urgency.STORE)
 
     async def embed_backlog(self, text: str) -> bytes:
         """As `embed_store`, when nothing else is waiting."""
         return await self._embed_cached(text, Urgency.BACKLOG)
+
+    async def keep(self, text: str) -> None:
+        """Have the vector of a text, which an event names, written to the cache's file."""
+        await self._cache.keep([(self._require().embedder_id, text_hash(text))])
 
     async def run(self) -> None:
         """Embed what is asked for until cancelled; who still waits then gets `ShuttingDown`."""
@@ -161,7 +168,7 @@ class Embedder:
         if digest in known:
             return known[digest]
         vector = await self._compute(canonical(text), urgency)
-        await self._cache.put_many(embedder_id, {digest: vector})
+        self._cache.hold(embedder_id, {digest: vector})
         return vector
 
     async def _compute(self, text: str, urgency: Urgency) -> bytes:

@@ -179,6 +179,8 @@ class EmbeddingBacklog:
         problem = await self._compute(memory.content)
         if problem is not None:
             return problem
+        for text in passages(memory.content):
+            await self._near.embedder.keep(text)
         self._has_filled |= await self._views.driver.fill_at([memory.place]) > 0
         left = await self._read(partial(backlog.unfilled, embedder_id=self._near.embedder.embedder_id or "", after=memory.place - 1, limit=1))
         is_filled = not left or left[0].place != memory.place

@@ -8,6 +8,8 @@ import pytest
 
 from omegad.config import Config, Paths
 from omegad.dispatch.finding_copies import find
+from omegad.embedding import cache
+from omegad.embedding.cache import text_hash
 from omegad.errors import NotFound
 from omegad.events import CODEC
 from omegad.log.erasure import PayloadErased
@@ -16,7 +18,21 @@ from omegad.redaction.sanitise import excerpt
 from omegad.views import copies
 from omegad.views.erasing import Standstill
 from omegad.views.past import PastViews
-from tests.builders import FakeClock, FakeModel, Served, append, everything, intent_announced, paths_in, queried, served, tool_called, vector_of
+from tests.builders import (
+    EMBEDDER,
+    FakeClock,
+    FakeModel,
+    Served,
+    append,
+    everything,
+    intent_announced,
+    paths_in,
+    queried,
+    served,
+    tool_called,
+    until,
+    vector_of,
+)
 from tests.redaction.test_sanitise import an_event
 
 CODE = "4711 0815"
@@ -94,6 +110,58 @@ async def test_it_is_gone_from_every_file_that_held_it(paths: Paths, clock: Fake
         assert kept in {one["memory_id"] for one in (await it.caller.call("memory.query", text="the cellar is dry"))["results"]}
         again = await it.other("b").call("memory.store", content=f"{SAID} but with 4712", request_id="r-2")
         assert (again["memory_id"], CODE in str(again)) == (similar["memory_id"], False)
+
+
+def traces(home: Path, *texts: str, alike: str = "") -> dict[str, set[str]]:
+    """Return, for each text of which there are, the files that hold its hash, as hex or as it is, or its vector, or a part of that.
+
+    The vector of a text like *alike* is that of the other.
+    """
+    found = {}
+    for text in texts:
+        digest, vector = text_hash(text), vector_of(text)
+        parts = [vector[at : at + 64] for at in range(0, len(vector), 512)] if vector != vector_of(alike) else []
+        forms = (digest.encode(), bytes.fromhex(digest), *parts)
+        if held := set().union(*(holding(home, form) for form in forms)):
+            found[text] = held
+    return found
+
+
+async def test_what_was_refused_or_only_said_again_leaves_no_hash_and_no_vector(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    """Whether or not something is erased: no event names them."""
+    refused, again, said = "the attic is full of wasps", "The cellar is dry and has shelves!", "the cellar is dry and has shelves"
+    async with served(paths, clock) as it:
+        kept = await store(it, said)
+        with pytest.raises(NotFound):
+            await it.caller.call("memory.edit", memory_id="mem-none", content=refused)
+        answer = await it.caller.call("memory.store", content=again)
+        assert (answer["memory_id"], answer["outcome"]) == (kept, "duplicate")
+        assert {refused, again} <= set(model.texts)
+        await it.worked_off()
+        await until(lambda: {"embeddings.db-wal", "views-1.db-wal"} <= traces(paths.home, said).get(said, set()))
+        assert traces(paths.home, refused, again, alike=said) == {}
+    assert traces(paths.home, refused, again, alike=said) == {}
+
+
+async def test_vectors_that_nothing_names_are_swept_from_a_home_of_before(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    said, again, refused = "the cellar is dry and has shelves", "The cellar is dry and has shelves!", "the attic is full of wasps"
+    async with served(paths, clock) as it:
+        memory_id = await store(it, said)
+        await store(it, again)
+        await it.worked_off()
+        await until(lambda: traces(paths.home, said))
+    async with cache.opened(paths.embeddings) as vectors:  # as releases left it that wrote whatever they had computed
+        await vectors.put_many(EMBEDDER, {text_hash(text): vector_of(text) for text in (said, again, refused)})
+        await vectors._run(lambda connection: connection.execute("PRAGMA user_version=0"))
+    model.texts.clear()
+    async with served(paths, clock) as it:
+        await until(lambda: traces(paths.home, again, refused, alike=said) == {})
+        assert traces(paths.home, said)
+        assert await it.daemon.keeping._cache.get_many(EMBEDDER, [text_hash(said)])
+        await it.daemon.keeping._cache.put_many(EMBEDDER, {text_hash(again): vector_of(again)})
+        await it.caller.call("memory.erase", memory_id=memory_id)
+        assert traces(paths.home, said, again, refused) == {}
+        await check(it)
 
 
 async def test_other_memories_lose_the_copy_and_those_that_say_just_that_go(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
