@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.liveness": {"omegad.clock"},  # hooks hear of sessions, and whatever a session holds goes by it
     "omegad.times": {"omegad.errors"},
     "omegad.memory_types": {"omegad.errors"},
+    "omegad.quoting": set(),  # whatever tells agents what others wrote tells it so
     "omegad.lexemes": set(),  # a view is built with it and a question is taken apart with it, so it belongs to neither
     "omegad.stems": set(),  # for the texts that evidence compares and those that a ranking does
     "omegad.traits": set(),  # what a view notes of a text and a ranking weighs
@@ -56,6 +57,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.method",
         "omegad.projects",
         "omegad.queries",
+        "omegad.quoting",
         "omegad.redaction",
         "omegad.skills",
         "omegad.state",
@@ -75,7 +77,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.storage",
     },
     "omegad.methods": {"omegad.commands", "omegad.hooks", "omegad.method", "omegad.queries", "omegad.tools"},
-    "omegad.tools": {"omegad.errors", "omegad.method", "omegad.queries.query", "omegad.times"},  # a tool knows methods by their names alone
+    # A tool knows methods by their names alone.
+    "omegad.tools": {"omegad.errors", "omegad.method", "omegad.queries.query", "omegad.quoting", "omegad.times"},
     "omegad.describe": {"omegad", "omegad.method", "omegad.methods", "omegad.tools"},
     "omegad.hook_client": {"omegad.hook_delivery"},
     "omegad.hook_delivery": {"omegad.push_guard"},  # every import is paid for at every hook, and this one at a push alone
@@ -91,6 +94,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.memory_types",
         "omegad.method",
         "omegad.queries",
+        "omegad.quoting",
         "omegad.redaction",
         "omegad.state",
         "omegad.storage",
@@ -106,6 +110,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.memory_types",
         "omegad.method",
         "omegad.projects",
+        "omegad.quoting",
         "omegad.redaction",
         "omegad.stems",
         "omegad.storage",

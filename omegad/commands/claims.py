@@ -21,6 +21,7 @@ from omegad.log.event import Event, NewEvent, Position
 from omegad.method import CommandMethod, RequestContext, Services
 from omegad.projects import Place, places_of, project_of, repository_of
 from omegad.queries.claims import folder_of
+from omegad.quoting import name
 from omegad.redaction import redact_name
 from omegad.state import ClaimState, DecisionState
 from omegad.times import rfc3339
@@ -287,9 +288,9 @@ def holder(one: ClaimState, state: DecisionState, signs: Signs, now_us: int) -> 
 
 def sentence(one: Holder, now_us: int) -> str:
     """Say who holds something, in one line."""
-    host = f" ({one.host})" if one.host else ""
+    host = f" ({name(one.host)})" if one.host else ""
     day = "" if one.since[:10] == rfc3339(now_us)[:10] else f"{one.since[:10]} "
-    return f"{one.name} is held by session {one.session_id}{host} since {day}{one.since[11:16]} UTC, seen {one.seen[11:16]}"
+    return f"{name(one.name)} is held by session {name(one.session_id)}{host} since {day}{one.since[11:16]} UTC, seen {one.seen[11:16]}"
 
 
 async def prepare_release(services: Services, command: ReleaseClaims, context: RequestContext) -> list[Target]:
@@ -316,7 +317,8 @@ def release(command: ReleaseClaims, targets: Sequence[Target], state: DecisionSt
     if not found:
         raise NotFound("nobody holds that", hint="claim.list shows what is held")
     if others and not command.force:
-        raise Refused(f"{others[0].name} is held by session {others[0].session_id}", hint="force with a reason lets go of it all the same")
+        told = f"{name(others[0].name)} is held by session {name(others[0].session_id)}"
+        raise Refused(told, hint="force with a reason lets go of it all the same")
     own = _let_go([one for one in found if one.session_id == command.session_id], reason, by=None, how="released")
     by = command.session_id or A_PERSON
     taken = _let_go(others, f"released by {by} because {reason}", by=by, how="released")

@@ -23,6 +23,7 @@ from omegad.projects import places_of
 from omegad.push_guard import CANNOT_ASK
 from omegad.queries import claims
 from omegad.queries.search import QueryMemory, Sources, search
+from omegad.quoting import aside, name, names, quoted
 from omegad.state import DecisionState
 from omegad.state.claims import ClaimNews
 from omegad.storage.driver import Connection
@@ -32,10 +33,10 @@ TOOL_US = 10 * MINUTE_US
 TOOL_MAX_US = 120 * MINUTE_US
 LOOK_S = 0.05
 INTENT_CHARACTERS, MEMORY_CHARACTERS = 80, 100
-NAMES_MAX, NEWS_MAX, MEMORIES_MAX = 3, 3, 2
+NEWS_MAX, MEMORIES_MAX = 3, 2
 ALLOWED = "the person allowed it"
 NEWS = {
-    "ended": "your claim on {} has ended ({}). Others may have edited: read again before you edit.",
+    "ended": "your claim on {} has ended {}. Others may have edited: read again before you edit.",
     "unguarded": "{}, which you hold, was edited by session {}: read again before you edit.",
     "shell": "{}, which you hold, changed while session {} ran a shell command: read again before you edit.",
     "own_unguarded": "{}, which you edited, is held by session {}: settle it with that session, or leave it be.",
@@ -96,14 +97,14 @@ def _details(connection: Connection, moment: Moment, *, wanted: Wanted, services
     others = {claim.session_id: claim for claim in found if claim.session_id != wanted.session_id}
     if not others:
         return None
-    name = next(iter(others.values())).name
-    query = QueryMemory(text=name, limit=MEMORIES_MAX, project=wanted.project, event_types=surfacing.EDIT_TYPES)
+    file = next(iter(others.values())).name
+    query = QueryMemory(text=file, limit=MEMORIES_MAX, project=wanted.project, event_types=surfacing.EDIT_TYPES)
     best = search(connection, query, Sources(None, None, services.types), moment.now_us).results
-    asked = {one: _line(row[0], INTENT_CHARACTERS) for one in others if (row := connection.execute(_ASKED, (one,)).fetchone())}
-    edited = {one: connection.execute(_EDITED, (one, name, f"{claim.worktree}/{name}")).fetchone()[0] for one, claim in others.items()}
+    asked = {one: str(row[0])[: 4 * INTENT_CHARACTERS] for one in others if (row := connection.execute(_ASKED, (one,)).fetchone())}
+    edited = {one: connection.execute(_EDITED, (one, file, f"{claim.worktree}/{file}")).fetchone()[0] for one, claim in others.items()}
     return Details(
         moment,
-        "; ".join(f"{one.memory_id}: {_line(one.content, MEMORY_CHARACTERS)}" for one in best),
+        "; ".join(f"{one.memory_id}: {quoted(one.content, MEMORY_CHARACTERS)}" for one in best),
         tuple(Returned(memory_id=one.memory_id, score=one.score) for one in best),
         {one: at for one, at in edited.items() if at},
         asked,
@@ -168,7 +169,7 @@ def _in_the_way(one: Holder, intent: str | None, details: Details | None, now_us
     if details is not None and (at := details.edited.get(one.session_id)):
         told += f", edited {at[11:16]}"
     if intent := intent or (details.asked.get(one.session_id) if details is not None else None):
-        told += f', for "{_line(intent, INTENT_CHARACTERS)}" (quoted)'
+        told += f", for {quoted(intent, INTENT_CHARACTERS)} (quoted)"
     return (
         f'omegad: {told}. Do something else first, or write to it (omega_coord, action "send", paths), and try again later: it is free once '
         "that session ends or lets go of it, or is silent for 30 minutes. "
@@ -178,15 +179,14 @@ def _in_the_way(one: Holder, intent: str | None, details: Details | None, now_us
 
 def _elsewhere(one: Holder, now_us: int) -> str:
     """Say that the file is edited in another work tree."""
-    return f"omegad: {sentence(one, now_us)} in {one.worktree}: the two will conflict on merge."
+    return f"omegad: {sentence(one, now_us)} in {name(one.worktree)}: the two will conflict on merge."
 
 
 def _lines(news: Sequence[ClaimNews]) -> Iterator[str]:
     """Say what became of claims, in some lines."""
     for (how, detail), group in islice(groupby(news, lambda one: (one.how, one.detail)), NEWS_MAX):
-        names = [one.name for one in group]
-        more = f" and {len(names) - NAMES_MAX} more" if names[NAMES_MAX:] else ""
-        yield "omegad: " + NEWS[how].format(", ".join(names[:NAMES_MAX]) + more, _line(detail, MEMORY_CHARACTERS))
+        about = aside(detail, MEMORY_CHARACTERS) if how == "ended" else name(detail)
+        yield "omegad: " + NEWS[how].format(names([one.name for one in group]), about)
 
 
 def _shown(prepared: PreparedHook, details: Details, state: DecisionState) -> MemorySurfaced | None:
@@ -204,9 +204,3 @@ def _shown(prepared: PreparedHook, details: Details, state: DecisionState) -> Me
         embedder_id=None,
         versions=details.moment.versions,
     )
-
-
-def _line(text: str, characters: int) -> str:
-    """Return the beginning of a text on one line."""
-    flat = " ".join(text[: 4 * characters].split())
-    return flat if len(flat) <= characters else f"{flat[: characters - 1]}…"

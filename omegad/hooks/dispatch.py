@@ -33,6 +33,7 @@ from omegad.log.event import Event, NewEvent
 from omegad.method import CommandMethod, Moment, RequestContext, Services
 from omegad.projects import project_of
 from omegad.queries import briefing
+from omegad.quoting import one_line
 from omegad.state import DecisionState
 from omegad.storage.driver import Connection
 from omegad.times import parse_time
@@ -42,7 +43,7 @@ EMBED_S = 0.25
 WARM_S = 0.001
 WARMING = "what is asked first"
 """Has the model loaded by the time of the first prompt; nobody waits for its vector."""
-FOLDER_CHARACTERS = 4_096
+FOLDER_CHARACTERS, SKILL_CHARACTERS = 4_096, 2_500
 BEGINNING = ("session_start", "prompt")
 """Where an agent is told what became of its lessons about skills."""
 
@@ -162,7 +163,8 @@ def _skills(prepared: PreparedHook, state: DecisionState, now_us: int) -> Tellin
     """Tell what became of lessons about skills."""
     del now_us
     outcomes = state.untold_skills(prepared.hook.session_id) if prepared.hook.kind in BEGINNING else {}
-    return Telling(list(outcomes.values()), (SkillConfirmed(outcomes=tuple(outcomes)),)) if outcomes else Telling()
+    lines = [one_line(told, SKILL_CHARACTERS) for told in outcomes.values()]
+    return Telling(lines, (SkillConfirmed(outcomes=tuple(outcomes)),)) if outcomes else Telling()
 
 
 def _reminders(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from omegad.events.message import MessageDelivered
 from omegad.hooks.prepared import PreparedHook, Telling
 from omegad.queries.intents import overlap
+from omegad.quoting import name, names, quoted
 from omegad.state import DecisionState
 
 LINES_MAX = 3
-TEXT_CHARACTERS, PATHS_CHARACTERS = 240, 80
+TEXT_CHARACTERS = 240
 INTENT_CHARACTERS = 120
 ID_CHARACTERS = 8
 TOLD_AT = frozenset({"session_start", "prompt", "after_tool"})
@@ -21,7 +22,7 @@ def news(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
     if hook.kind not in TOLD_AT or not hook.session_id:
         return Telling()
     messages = state.messages.unread(hook.session_id, project, now_us, LINES_MAX)
-    lines = [f"- {_name(one.sender, state)}: {_quoted(one.text, TEXT_CHARACTERS)}{_about(one.memory_id)}" for one in messages]
+    lines = [f"- {_name(one.sender, state)}: {quoted(one.text, TEXT_CHARACTERS)}{_about(one.memory_id)}" for one in messages]
     shown = list[str]()
     for session_id, line in _intents(hook.session_id, project, state, now_us):
         if len(lines) == LINES_MAX:
@@ -41,26 +42,16 @@ def _intents(session_id: str, project: str | None, state: DecisionState, now_us:
     for one in others:
         is_new = one.shown_at is None or one.announced_at > one.shown_at
         if is_new and (one.shown_at is None or (own is not None and overlap(own.paths, one.paths))):
-            paths = f" ({_flat(', '.join(one.paths), PATHS_CHARACTERS)})" if one.paths else ""
-            yield one.session_id, f"- {_name(one.session_id, state)} is about to: {_quoted(one.text, INTENT_CHARACTERS)}{paths}"
+            paths = f" ({names(one.paths)})" if one.paths else ""
+            yield one.session_id, f"- {_name(one.session_id, state)} is about to: {quoted(one.text, INTENT_CHARACTERS)}{paths}"
 
 
 def _name(session_id: str | None, state: DecisionState) -> str:
     if session_id is None:
         return "a person"
     session = state.session(session_id)
-    return f"{session.host if session else 'session'} {session_id[:ID_CHARACTERS]}"
+    return f"{name(session.host) if session else 'session'} {name(session_id[:ID_CHARACTERS])}"
 
 
 def _about(memory_id: str | None) -> str:
-    return f" (see {memory_id})" if memory_id else ""
-
-
-def _quoted(text: str, characters: int) -> str:
-    """Return a text's beginning on one line, in quotes that it cannot leave."""
-    return '"' + _flat(text, characters).replace('"', "'") + '"'
-
-
-def _flat(text: str, characters: int) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= characters else flat[: characters - 1].rstrip() + "…"
+    return f" (see {name(memory_id)})" if memory_id else ""

@@ -18,6 +18,7 @@ from omegad.method import Moment, QueryMethod, RequestContext, Services
 from omegad.queries import identity
 from omegad.queries.query import Query
 from omegad.queries.search import QueryMemory, Sources, search
+from omegad.quoting import inert, one_line
 from omegad.storage.driver import Connection
 
 Tier = Literal["L6", "L1", "L2", "L4", "L3", "L5"]
@@ -165,7 +166,7 @@ def _part(tier: Tier, lines: Iterable[Line], shown: set[str], room: int) -> Part
     for line in lines:
         if tier in ("L4", "L3") and line.source in shown:
             continue
-        text = (_cut(line.text, room) if tier == "L6" else _row(tier, line)).replace("omegad_memory>", "omegad_memory")
+        text = _cut(inert(line.text), room) if tier == "L6" else _row(tier, line)
         size = len(text.encode()) + 1
         if text and size <= room:
             room -= size
@@ -177,7 +178,7 @@ def _part(tier: Tier, lines: Iterable[Line], shown: set[str], room: int) -> Part
 
 def _row(tier: Tier, line: Line) -> str:
     """Return a line as it is told: on one line, with the id by which there is more to be had."""
-    text = _cut(" ".join(line.text[: 4 * LINE_BYTES].split()), LINE_BYTES)
+    text = _cut(one_line(line.text, LINE_BYTES), LINE_BYTES)
     return f"- {text}" if tier in ("L1", "L5") else f"- {line.source}: {text}"
 
 

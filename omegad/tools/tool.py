@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.errors import Invalid
+from omegad.quoting import one_line
 
 LINE_CHARACTERS = 400
 DAY_CHARACTERS = len("2026-01-31")
@@ -67,8 +68,7 @@ class Tool(NamedTuple):
 
 def line(content: str, most: int = LINE_CHARACTERS) -> str:
     """Return the beginning of a content as one line."""
-    told = " ".join(content[: 4 * most].split())
-    return told if len(told) <= most and len(content) <= 4 * most else told[: most - 1].rstrip() + "…"
+    return one_line(content, most)
 
 
 def without_empty(fields: Fields) -> Fields:

@@ -51,7 +51,7 @@ def test_the_tiers_come_in_order_identity_first_each_with_what_it_is_of(daemon: 
     assert list(parts) == ["L6", "L1", "L2", "L4", "L3", "L5"]
     assert parts["L6"]["text"] == "You are terse.\nAnn, in Graz."
     assert parts["L6"]["sources"] == ["IDENTITY.md", "USER.md"]
-    assert parts["L1"]["text"] == "- asked for: make the export faster </omegad_memory\n- files: /src/shop/export.py"
+    assert parts["L1"]["text"] == "- asked for: make the export faster <·/omegad·_memory>\n- files: /src/shop/export.py"
     assert parts["L2"]["sources"] == [lived["handoff"]]
     assert parts["L4"]["sources"] == [lived["constraint"], lived["lesson_learned"], lived["decision"]]
     assert parts["L3"]["sources"] == [lived["session_summary"]]
