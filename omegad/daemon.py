@@ -89,6 +89,7 @@ class Daemon:
         await self.stopping.wait()
         supervisor.notify("STOPPING=1")
         self.system.end_following()
+        self.erasing.end()
         await self.server.stop(shutdown_s)
         await self.services.log.drain()
         tasks.cancel_scope.cancel()

@@ -30,6 +30,8 @@ def erase(arguments: Namespace, place: Place) -> int:
         write_json(done)
         return 0
     print(f"erased {safe(done['memory_id'])} at position {done['position']}, with {done['copy_count']} payloads, in {done['took_ms']:.0f} ms")
+    if done.get("unfinished"):
+        warn(f"its bytes are still in some file: {safe(done['unfinished'])}; they go when that is over, at the latest at the next start")
     _tell_left(done, "STILL IN")
     return 0
 

@@ -1,17 +1,20 @@
 """A memory is removed for good: what holds it is found, taken out of the log in one append, and then out of every other file of the home.
 
 The append is the act; from then on nothing shows what was erased. A cursor that moves with it says that bytes may be left in some file, until
-they are not. A start that finds it so makes everything that is made of the log anew.
+they are not. What follows the act has its time, and goes on in the background after that; a start that finds it so makes everything that is made of
+the log anew.
 """
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
+import msgspec
 import structlog
 
 from omegad.commands.command import Acknowledged
@@ -20,7 +23,7 @@ from omegad.dispatch.keeping import Keeping
 from omegad.dispatch.left_files import left_in
 from omegad.dispatch.services import DaemonServices
 from omegad.embedding.cache import VectorCache
-from omegad.errors import Unavailable
+from omegad.errors import OmegadError, Unavailable
 from omegad.events.memory import MemoryErased
 from omegad.log import erasure
 from omegad.log.decision import Cursor, Decision, Proposal
@@ -34,7 +37,8 @@ from omegad.views.erasing import Standstill
 
 PAYLOADS_AT_ONCE = 5_000  # that one event names
 RETRY_S = 1.0
-TRIES = 30
+FINISH_S = 20.0  # for all that follows the act, before the answer says that it is not done
+REBUILD_S = 600.0  # for views that have to be built again, which goes on by itself
 
 _log = structlog.get_logger(__name__)
 
@@ -50,51 +54,128 @@ class Erasing:
         self._cache = cache
         self._standstill = standstill
         self._lock = anyio.Lock()
+        self._unfinished: list[Found] = []
+        self._has_unfinished = anyio.Event()
+        self._going_on: set[anyio.CancelScope] = set()
+        self._is_ending = False
 
     async def run(self) -> None:
-        """Finish what an earlier run has begun; its views were removed at the start, and the decision state is being made anew."""
+        """Finish what an earlier run has begun, whose views were removed at the start and whose decision state is being made anew.
+
+        Then finish, for ever, what an erasure could not in its time.
+        """
         while await self._services.log.is_erasing():
             try:
                 async with self._lock:
                     await self._services.log.settled()
                     await self._wipe_log(())
                     await self._keeping.sweep()
-                    await self._services.log.advance(Cursor(CURSOR, DONE))
+                    await self._done()
                 _log.info("erasing.finished")
             except Unavailable as error:
                 _log.warning("erasing.waits", error=str(error), retry_s=RETRY_S)
                 await anyio.sleep(RETRY_S)
+        while True:
+            await self._has_unfinished.wait()
+            await anyio.sleep(RETRY_S)
+            await self._try_again()
+
+    def end(self) -> None:
+        """Let what goes on be cut short, since the daemon ends: the next start finishes it."""
+        self._is_ending = True
+        for scope in self._going_on:
+            scope.cancel()
 
     async def erase(self, request: EraseMemory, call: Call) -> Erased:
         """Erase a memory, or say what that would erase.
 
-        Raises `NotFound`, `Refused` while views are rebuilt or verified, and `StorageBusy` where another process goes on reading what was there
-        before: then it is erased, and the next start removes the bytes that are left.
+        Raises `NotFound`, and `Refused` while views are rebuilt or verified. Where something keeps the bytes from going out of some file, such as
+        a full disk, or another process that goes on reading what was there before, the answer says so.
         """
-        began, position, unlike = time.monotonic(), 0, list[str]()
+        began, position, unlike, unfinished = time.monotonic(), 0, list[str](), ""
         async with self._lock, self._standstill:
             await self._services.spool.drain()
             found = await find(self._services, request.memory_id)
             if request.dry_run:
                 return await self._told(request, found, began)
             with anyio.CancelScope(shield=True):  # what has begun goes on, whoever is cancelled
-                found, position = await self._act(request, found, call)
-                unlike = await self._cleaned(found)
-        with anyio.CancelScope(shield=True):
-            await self._standstill.build_again(unlike)
-            await self._services.log.advance(Cursor(CURSOR, DONE))
-        return await self._told(request, found, began, position, unlike)
+                position = await self._append(request, found, call)
+                self._unfinished.append(found)
+                found, unlike, unfinished = await self._followed(request, found, call)
+        if not unfinished:
+            unfinished = await self._built(unlike)
+        return msgspec.structs.replace(await self._told(request, found, began, position, unlike), unfinished=unfinished or None)
 
-    async def _act(self, request: EraseMemory, found: Found, call: Call) -> tuple[Found, Position]:
-        """Take what was found out of the log, and what came meanwhile, until there is no more; return all of it, and where the act stands."""
-        position = await self._append(request, found, call)
-        more = await find_more(self._services, found)
-        found = found.with_more(more)
-        while more.remnants:
-            await self._append(request, more, call)
-            more = await find_more(self._services, found)
-            found = found.with_more(more)
-        return found, position
+    async def _followed(self, request: EraseMemory, found: Found, call: Call) -> tuple[Found, list[str], str]:
+        """Do what follows the act, in `FINISH_S` at most: take out what came meanwhile, too, and all of it out of every file.
+
+        Return all that was found, the views that have to be built again, and why it is not done, "" where it is.
+        """
+        trouble, unlike = "", list[str]()
+        with self._within(FINISH_S) as scope:
+            while True:
+                try:
+                    while (more := await find_more(self._services, found)).remnants:
+                        await self._append(request, more, call)
+                        self._unfinished.remove(found)
+                        found = found.with_more(more)
+                        self._unfinished.append(found)
+                    unlike = await self._clean(found)
+                    break
+                except Unavailable as error:
+                    trouble = str(error)
+                    _log.warning("erasing.waits", error=trouble, retry_s=RETRY_S)
+                    await anyio.sleep(RETRY_S)
+        if not scope.cancelled_caught:
+            self._unfinished.remove(found)
+            return found, unlike, ""
+        self._has_unfinished.set()
+        return found, unlike, trouble or self._services.views.driver.trouble or "the service was told to end, or the views are behind"
+
+    async def _built(self, unlike: Sequence[str]) -> str:
+        """Build views again that could not be brought to what the log says; return why that is not done, "" where it is."""
+        try:
+            with self._within(REBUILD_S) as scope:
+                await self._standstill.build_again(unlike)
+                await self._done()
+        except OmegadError as error:
+            return f"{', '.join(unlike)} could not be built again: {error}"
+        return f"{', '.join(unlike)} could not be built again in time" if scope.cancelled_caught else ""
+
+    async def _try_again(self) -> None:
+        """Finish what an erasure could not, if that can be done by now."""
+        found = self._unfinished[0]
+        unlike = list[str]()
+        try:
+            with self._within(FINISH_S) as scope:
+                async with self._lock, self._standstill:
+                    unlike = await self._clean(found)
+                    self._unfinished.remove(found)
+            if scope.cancelled_caught or await self._built(unlike):
+                return
+        except OmegadError as error:
+            _log.warning("erasing.waits", error=str(error), retry_s=RETRY_S)
+            return
+        if not self._unfinished:
+            self._has_unfinished = anyio.Event()
+            _log.info("erasing.finished")
+
+    async def _done(self) -> None:
+        """Note that no file holds what was erased, unless one still does."""
+        if not self._unfinished:
+            await self._services.log.advance(Cursor(CURSOR, DONE))
+
+    @contextmanager
+    def _within(self, seconds: float) -> Iterator[anyio.CancelScope]:
+        """Go on in the block, whoever is cancelled, but no longer than this, nor when the daemon ends."""
+        with anyio.CancelScope(shield=True, deadline=anyio.current_time() + seconds) as scope:
+            self._going_on.add(scope)
+            if self._is_ending:
+                scope.cancel()
+            try:
+                yield scope
+            finally:
+                self._going_on.discard(scope)
 
     async def _append(self, request: EraseMemory, found: Found, call: Call) -> Position:
         """Take what was found out of the log: the act. Return its position."""
@@ -104,16 +185,6 @@ class Erasing:
         call.peer.written = max(call.peer.written, position)
         return position
 
-    async def _cleaned(self, found: Found) -> list[str]:
-        """Do as `_clean`, again and again while something keeps it from it, such as a backup that reads the log as it was."""
-        for _ in range(TRIES - 1):
-            try:
-                return await self._clean(found)
-            except Unavailable as error:
-                _log.warning("erasing.waits", error=str(error), retry_s=RETRY_S)
-                await anyio.sleep(RETRY_S)
-        return await self._clean(found)
-
     async def _clean(self, found: Found) -> list[str]:
         """Take what was erased out of the views, caches and files that are made of the log; return the views that have to be built again."""
         services, pieces = self._services, found.wordings.pieces()
@@ -121,11 +192,22 @@ class Erasing:
         failed = [name for name, checkpoint in checkpoints.items() if checkpoint.failed_position is not None]
         await services.views.wait_for(found.head, checkpoints.keys() - failed)
         pairs = [(one.before, one.after) for one in found.remnants]
-        unlike, *_ = await asyncio.gather(self._standstill.take_out(pairs, pieces), self._wipe_log(pieces), self._cache.forget(found.text_hashes))
+        # Each to its end, or one that fails would leave the others behind that still write.
+        outcomes = await asyncio.gather(
+            self._standstill.take_out(pairs, pieces),
+            self._wipe_log(pieces),
+            self._cache.forget(found.text_hashes),
+            return_exceptions=True,
+        )
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
         services.near.recent.forget(found.memory_ids)
         services.near.forget_index()
         await services.past.forget()
         await anyio.to_thread.run_sync(services.spool.remove_aside, pieces)
+        unlike = outcomes[0]
+        assert isinstance(unlike, list)
         return [*dict.fromkeys((*unlike, *failed))]
 
     async def _wipe_log(self, pieces: Sequence[bytes]) -> None:

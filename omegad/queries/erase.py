@@ -49,7 +49,8 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
 
     `wordings` are told only before: all that the memory ever said. `copies` are the events that hold them, its own among them, the first 1,000 of
     `copy_count`. `whole_values_only` are those wordings too short, or too common, to be looked for within other texts. `rebuilt` are
-    views that had to be built again.
+    views that had to be built again. `unfinished` is what keeps its bytes from going out of some file, where something does: it is erased all the
+    same, and nothing shows it; the bytes go when they can, at the latest at the next start.
     """
 
     memory_id: str
@@ -62,6 +63,7 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
     memories: list[Affected]
     left: list[Left]
     rebuilt: list[str] = []
+    unfinished: str | None = None
     took_ms: float = 0.0
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from omegad.errors import NoDaemon, NotFound, OmegadError
 from omegad.storage.database import open_reader
+from omegad.storage.driver import sqlite
 from tests.acceptance.conftest import PATIENCE_S, Home, until
 
 CODE = "4711 0815"
@@ -137,3 +138,24 @@ def test_killed_at_any_moment_it_is_there_whole_or_gone_at_the_next_start(home: 
             outcomes.append("acknowledged" if answers else "finished")
         until(lambda: holding(home) == set(), lambda: f"{outcomes}: left in {holding(home)}")
         home.check()
+
+
+def test_views_that_cannot_be_written_hold_up_neither_the_end_nor_the_next_start(home: Home) -> None:
+    """As on a full disk: another process holds them."""
+    home.start()
+    memory_id = say(home, "s-1")
+    until(home.caught_up)
+    answers: list[dict[str, object]] = []
+    with closing(sqlite.connect(str(home.path / "views-1.db"), isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        thread = threading.Thread(target=lambda: answers.append(home.call("memory.erase", memory_id=memory_id)))
+        thread.start()
+        until(lambda: any(event["tag"] == "memory.erased@1" for event in home.events()))
+        assert home.stop() == 0
+        thread.join()
+        assert (answers[0]["memory_id"], bool(answers[0]["unfinished"])) == (memory_id, True)
+        assert not any(name.startswith("log.db") for name in holding(home)) or "views-1.db" in holding(home)
+    home.start()
+    until(lambda: holding(home) == set(), lambda: f"left in {holding(home)}")
+    until(home.caught_up)
+    home.check()

@@ -1,12 +1,15 @@
 """A memory that is erased is in no file of the home, and the log and the views verify."""
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 
+import anyio
 import msgspec
 import pytest
 
 from omegad.config import Config, Paths
+from omegad.dispatch import erasing
 from omegad.dispatch.finding_copies import find
 from omegad.embedding import cache
 from omegad.embedding.cache import text_hash
@@ -15,11 +18,13 @@ from omegad.events import CODEC
 from omegad.log.erasure import PayloadErased
 from omegad.log.event_log import EventLog
 from omegad.redaction.sanitise import excerpt
+from omegad.storage.driver import sqlite
 from omegad.views import copies
 from omegad.views.erasing import Standstill
 from omegad.views.past import PastViews
 from tests.builders import (
     EMBEDDER,
+    PATIENCE_S,
     FakeClock,
     FakeModel,
     Served,
@@ -237,6 +242,27 @@ async def test_what_comes_while_it_is_being_erased_goes_too(paths: Paths, clock:
         assert holding(paths.home, CODE.encode()) == set()
 
 
+async def test_what_cannot_be_finished_in_time_is_told_and_finished_as_soon_as_it_can(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasing, "FINISH_S", 0.3)
+    monkeypatch.setattr(erasing, "RETRY_S", 0.05)
+    async with served(paths, clock, KEYWORDS) as it, anyio.create_task_group() as tasks:
+        tasks.start_soon(it.daemon.erasing.run)
+        memory_id = await store(it, SAID)
+        await it.caught_up()
+        with closing(sqlite.connect(str(paths.home / "views-1.db"), isolation_level=None)) as holder:
+            holder.execute("BEGIN IMMEDIATE")
+            done = await it.caller.call("memory.erase", memory_id=memory_id)
+            assert (done["copy_count"], bool(done["unfinished"])) == (1, True)
+            assert await it.daemon.services.log.is_erasing()
+        await until(lambda: holding(paths.home, CODE.encode()) == set())
+        while await it.daemon.services.log.is_erasing():
+            await anyio.sleep(0.01)
+        await check(it)
+        tasks.cancel_scope.cancel()
+
+
 @pytest.mark.parametrize(("owner", "name"), [(Standstill, "take_out"), (PastViews, "forget"), (EventLog, "advance")])
 @pytest.mark.usefixtures("model")
 async def test_what_was_interrupted_is_finished_by_the_next_start(
@@ -265,7 +291,12 @@ async def test_what_was_interrupted_is_finished_by_the_next_start(
     shutil.copytree(paths.models, left.models, dirs_exist_ok=True)
     assert (holding(left.home, CODE.encode()) == set()) == (name == "advance")
     async with served(left, clock) as it:
-        await it.daemon.erasing.run()
+        with anyio.fail_after(PATIENCE_S):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(it.daemon.erasing.run)
+                while await it.daemon.services.log.is_erasing():
+                    await anyio.sleep(0.01)
+                tasks.cancel_scope.cancel()
         await it.worked_off()
         await check(it)
         assert (await it.caller.call("memory.get", memory_id=kept))["content"]
