@@ -149,6 +149,12 @@ class LogLost(Unavailable):
     )
 
 
+class LogReplaced(StorageFailed):
+    """The log was moved, replaced or removed while it was in use, so nothing is written."""
+
+    hint = "put log.db and log.db-wal back where they were, or stop omegad and start it on the log that is there"
+
+
 class AlreadyRunning(OmegadError):
     """Another omegad serves this home."""
 

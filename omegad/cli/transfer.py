@@ -14,7 +14,7 @@ from omegad.cli.place import Place
 from omegad.cli.printing import warn, write_json
 from omegad.cli.progress import Bar
 from omegad.rpc import endpoint
-from omegad.transfer import files, lines, log_file
+from omegad.transfer import files, lines, log_file, targets
 from omegad.transfer.log_file import Progress
 
 STANDARD = "-"
@@ -27,11 +27,12 @@ def backup(arguments: Namespace, place: Place) -> int:
     keep = 1 if arguments.keep is None else arguments.keep
     if keep < 1:
         raise WrongUsage("--keep is 1 or more")
-    target = _given(arguments)
-    files.check_name(target, keep)
+    check = files.nothing_there if keep == 1 else targets.check_backup
+    target = _target(arguments, place)
+    files.check_names(target, keep, check)
     with drawn("backing up") as progress, files.unfinished(target) as part:
         report = log_file.copy(place.paths.log, part, progress)
-        files.finish(part, target, keep)
+        files.finish(part, target, keep, check)
     told = {"file": str(target), "events": report.events, "head_hash": report.head_hash, "bytes": target.stat().st_size}
     _tell(arguments, told, f"{report.events:,} events backed up to {target} and verified, head {report.head_hash[:16]}…")
     return 0
@@ -54,8 +55,8 @@ def export(arguments: Namespace, place: Place) -> int:
     if arguments.file == STANDARD:
         lines.export(place.paths.log, sys.stdout.buffer, lambda _done, _total, _what: None)
         return 0
-    target = _given(arguments)
-    files.check_name(target, 1)
+    target = _target(arguments, place)
+    files.check_names(target, 1, files.nothing_there)
     with drawn("exporting") as progress, files.unfinished(target) as part:
         with part.open("wb") as out:
             header = lines.export(place.paths.log, out, progress)
@@ -103,6 +104,13 @@ def _given(arguments: Namespace) -> Path:
     if not arguments.file:
         raise WrongUsage("name a file")
     return Path(arguments.file).expanduser()
+
+
+def _target(arguments: Namespace, place: Place) -> Path:
+    """Return the file to make. Raises `Refused` for one in a home: what the daemon uses there must never be moved."""
+    target = _given(arguments)
+    targets.check_outside(target, place.paths.home)
+    return target
 
 
 def _tell(arguments: Namespace, told: dict[str, Any], sentence: str) -> None:

@@ -30,5 +30,5 @@ def _hint(path: Path, home: Path, held: Held, live: set[str]) -> str:
     if within in {"identity", "skills", "setup"}:
         return "a file of yours: take it out there, and out of its git history"
     if held == "database":
-        return f"a backup: `omegad backup {path}.clean` makes one without it; then remove this one"
+        return "a copy: `omegad backup FILE`, outside the home, makes one without it; then remove this one"
     return "remove the file, or take it out there"

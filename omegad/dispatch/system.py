@@ -332,8 +332,8 @@ class SystemDispatch:
             found.append(f"what hooks left in the spool waits: {spooled}")
         if lost := self._services.spool.lost:
             found.append(f"{lost} hooks were let go, too large, too many or not to be read: remove {self._paths.spool / LOST} when you have seen it")
-        if log.trouble:
-            found.append(f"the log cannot be written: {log.trouble}")
+        if trouble := log.trouble or log.in_place.trouble():
+            found.append(f"the log cannot be written: {trouble}")
         if log.state_position < log.head:
             found.append(f"what changes something waits: the decision state is at position {log.state_position:,} of {log.head:,}")
         found += [f"the reaction {name}: {reaction.trouble}" for name, reaction in reactions.items() if reaction.trouble]

@@ -18,12 +18,13 @@ import structlog
 
 from omegad.clock import Clock
 from omegad.errors import LogBroken, Overloaded, ShuttingDown, StorageCorrupt, StorageFailed, Unavailable
-from omegad.log import appending, chain, schema
+from omegad.log import chain, schema
 from omegad.log.appending import Appender, Committed, Head
 from omegad.log.catching_up import CatchingUp
 from omegad.log.decision import Cursor, Outcome, Proposal, decide_nothing
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Position, RecordedEvent
+from omegad.log.in_place import InPlace
 from omegad.log.inline import ProjectionFailed
 from omegad.log.reading import LogReader
 from omegad.log.tail import Tail
@@ -70,6 +71,7 @@ class EventLog(LogReader):
         self._catching_up: CatchingUp | None = None
         self._catch_up_wait_s = CATCH_UP_WAIT_S
         self._is_writer_lost = False
+        self.in_place = InPlace(path)
         self.trouble: str | None = None
         """What keeps the log from being appended to, in words, until it works again; None where nothing does."""
 
@@ -104,7 +106,7 @@ class EventLog(LogReader):
 
     def bytes_on_disk(self) -> int:
         """Size of the log and its write-ahead log."""
-        return self.path.stat().st_size + self._checkpointer.wal_bytes()
+        return self.in_place.bytes() + self._checkpointer.wal_bytes()
 
     async def append(self, proposal: Proposal) -> Outcome:
         """Decide *proposal* and append its events; return when they are on the disk.
@@ -235,6 +237,7 @@ class EventLog(LogReader):
 
         def on_thread(connection: Connection) -> None:
             committed = self._appender.commit(connection, proposals, self._head)
+            self.in_place.check()  # or what was written is where no start finds it, and must not be acknowledged
             loop.call_soon_threadsafe(self._settle, batch, committed)  # at once: nobody waits for what follows
             self._appender.requests.after_commit(connection, committed.head.position)
             checkpoint_quietly(self._checkpointer, connection)
@@ -290,10 +293,11 @@ class EventLog(LogReader):
 
     async def _reopen(self) -> None:
         """Start over with a new connection: after a failed fsync nobody knows what the old one believes."""
+        self.in_place.check()
         await self._writer.close()
         self._writer = await Database.writer(self.path, durable=True)
         self._tail.clear()
-        self._advance(Committed([], [], await self._writer.run(appending.load_head)))
+        self._advance(Committed([], [], await self._writer.run(self.in_place.load_head)))
         self._is_writer_lost = False
 
     async def _prepare(self) -> None:
@@ -301,7 +305,7 @@ class EventLog(LogReader):
         self._appender = Appender(self._vocabulary, origin, self._clock)
         behind, is_stale = (0, True) if await self.is_erasing() else (behind, False)
         self._catching_up = None if behind is None else CatchingUp(behind, anew=is_stale)
-        self._head = await self._writer.run(appending.load_head)
+        self._head = await self._writer.run(self.in_place.load_head)
         await self._verify_tail()
 
     async def _verify_tail(self) -> None:

@@ -1,12 +1,14 @@
 """Files that get their names only when they are complete, and are on the disk then."""
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from glob import escape
+from itertools import pairwise
 from pathlib import Path
 
 from omegad.errors import Refused
+from omegad.storage import own_files
 
 SIDE_FILES = ("-wal", "-shm", "-journal")
 
@@ -29,9 +31,9 @@ def unfinished(target: Path) -> Iterator[Path]:
 
 def remove_left(target: Path) -> None:
     """Remove the unfinished copies of *target* whose processes are gone; each may be as large as the whole."""
-    for part in target.parent.glob(f".{escape(target.name)}.*.part*"):
-        number = part.name.removeprefix(f".{target.name}.").partition(".")[0]
-        if number.isdigit() and not _runs(int(number)):
+    name = re.compile(rf"\.{re.escape(target.name)}\.([1-9][0-9]*)\.part({'|'.join(SIDE_FILES)})?")
+    for part in own_files.named(target.parent.resolve(), name):
+        if (found := name.fullmatch(part.name)) and not _runs(int(found[1])):
             part.unlink(missing_ok=True)
 
 
@@ -45,25 +47,39 @@ def _runs(pid: int) -> bool:
     return True
 
 
-def check_name(target: Path, keep: int) -> None:
-    """Raise `Refused` where *target* is there and is not to be kept beside a newer one."""
-    if keep == 1 and target.exists():
-        raise Refused(f"{target} is there already", hint="name another file, or remove that one")
+Check = Callable[[Path], None]
+"""Raises `Refused` for a file that may not be renamed, and in the end removed, to make room for a newer one."""
 
 
-def finish(part: Path, target: Path, keep: int = 1) -> None:
+def nothing_there(path: Path) -> None:
+    """Refuse every file."""
+    raise Refused(f"{path} is there already", hint="name another file, or remove that one")
+
+
+def check_names(target: Path, keep: int, check: Check) -> None:
+    """Raise what *check* does of one of the *keep* names that begin with *target*."""
+    for path in _names(target, keep):
+        if os.path.lexists(path):
+            check(path)
+
+
+def finish(part: Path, target: Path, keep: int = 1, check: Check = nothing_there) -> None:
     """Give *part* its name. A file that has it becomes `NAME.1`, that one `NAME.2`, and so on, so that *keep* of them are left.
 
-    Whatever interrupts it, every file but the oldest is still there.
+    Whatever interrupts it, every file but the oldest is still there. Raises what *check* does of one of them, and changes nothing.
     """
-    check_name(target, keep)
+    check_names(target, keep, check)
     sync(part)
-    for number in range(keep - 1, 0, -1):
-        newer = target if number == 1 else target.with_name(f"{target.name}.{number - 1}")
+    names = _names(target, keep)
+    for newer, older in reversed([*pairwise(names)]):
         if newer.exists():
-            newer.replace(target.with_name(f"{target.name}.{number}"))
+            newer.replace(older)
     part.rename(target)
     sync(target.parent)
+
+
+def _names(target: Path, keep: int) -> list[Path]:
+    return [target, *(target.with_name(f"{target.name}.{number}") for number in range(1, keep))]
 
 
 def sync(path: Path) -> None:

@@ -96,7 +96,7 @@ def put_in_place(verified: Path, log: Path, now: datetime) -> list[Path]:
 
     The caller holds the home's lock. Views are renamed last: until then they keep a daemon from starting with a log that lacks what they saw.
     """
-    aside = log.with_name(f"{log.name}.replaced-{now:%Y%m%dT%H%M%S}")
+    aside = log.with_name(f"{log.name}.replaced-{now:%Y%m%dT%H%M%S%f}")
     moved = [aside] if log.exists() else []
     for suffix in (*SIDE_FILES, ""):  # a write-ahead log beside a file that is not its own would spoil it
         old = log.with_name(log.name + suffix)

@@ -42,7 +42,7 @@ def set_aside(home: Path, now: datetime) -> list[Path]:
     """Rename every file of views, so that the next start builds them from the log as it is; return the new names. Nothing is removed."""
     moved = []
     for path in generation.files(home):
-        aside = path.with_name(f"{path.name}.of-another-log-{now:%Y%m%dT%H%M%S}")
+        aside = path.with_name(f"{path.name}.of-another-log-{now:%Y%m%dT%H%M%S%f}")
         for suffix in generation.SUFFIXES:
             belonging = path.with_name(path.name + suffix)
             if belonging.exists():

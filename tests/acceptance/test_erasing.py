@@ -48,13 +48,14 @@ def say(home: Home, session: str) -> str:
     return memory_id
 
 
-def test_it_is_gone_from_every_place_that_held_it(home: Home) -> None:
+def test_it_is_gone_from_every_place_that_held_it(home: Home, tmp_path: Path) -> None:
     home.start()
     position = home.call("memory.store", content="The cellar is dry and has shelves", project="house")["position"]
     memory_id = say(home, "s-1")
     until(home.caught_up)
     assert len(home.call("memory.list", as_of=home.call("system.status")["log"]["head"])["memories"]) >= 2
-    omegad(home, "backup", str(home.path / "kept.db"))
+    omegad(home, "backup", str(tmp_path / "kept.db"))
+    (tmp_path / "kept.db").rename(home.path / "kept.db")
     spool = home.path / "spool"
     spool.mkdir(mode=0o700, exist_ok=True)
     hook = {"session_id": "s-2", "hook_event_name": "UserPromptSubmit", "prompt": f"spooled: {SAID}"}
@@ -97,7 +98,8 @@ def test_it_is_gone_from_every_place_that_held_it(home: Home) -> None:
     home.check()
     home.restart().check()
     assert holding(home) == {"kept.db"}
-    omegad(home, "backup", str(home.path / "kept.db.clean"))
+    omegad(home, "backup", str(tmp_path / "clean.db"))
+    (tmp_path / "clean.db").rename(home.path / "clean.db")
     assert holding(home) == {"kept.db"}
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from msgspec.structs import replace
 
 from omegad.client import AsyncClient
 from omegad.errors import OmegadError
@@ -343,6 +344,8 @@ def _run(home: FaultyHome, arguments: list[str], **fault: Any) -> tuple[int, str
     printed = home.path.with_name("verb.printed")
     printed.unlink(missing_ok=True)
     wanted = fault_in(home, **fault)
+    if arguments[0] == "backup":
+        wanted = replace(wanted, within=f"{Path(arguments[1]).parent}/")
     Path(wanted.trace).unlink(missing_ok=True)
     status = Forked(arguments, home.environ, printed, wanted).wait()
     return status, printed.read_text(), Path(wanted.trace).read_text().splitlines()
@@ -368,10 +371,12 @@ def test_a_verb_that_fails_at_any_step_leaves_a_whole_log_and_is_run_again(backe
     def fresh(name: str) -> tuple[FaultyHome, list[str]]:
         if verb == "import":
             return FaultyHome(tmp_path / name), ["import", str(backed_up / "e.jsonl")]
-        home = _copy(backed_up / "home", tmp_path / name)
+        (tmp_path / name).mkdir()
+        home = _copy(backed_up / "home", tmp_path / name / "home")
         if verb == "restore":
             return home, ["restore", str(backed_up / "b.db"), "--replace"]
-        arguments = ["backup", str(home.path / "x.db"), "--keep", "3"]
+        (copies := home.path.with_name("copies")).mkdir()
+        arguments = ["backup", str(copies / "x.db"), "--keep", "3"]
         for _ in range(2):
             assert _run(home, arguments)[0] == 0
         return home, arguments
@@ -392,12 +397,12 @@ def test_a_verb_that_fails_at_any_step_leaves_a_whole_log_and_is_run_again(backe
             assert _memories(home) == FACTS
             home.check()
             home.kill()
-        assert list(home.path.glob(".*.part*")) == []
+        assert list(tmp_path.rglob(".*.part*")) == []
 
 
 def _is_whole(home: FaultyHome, verb: str, told: object) -> None:
     """See that each copy is whole, and that a daemon serves a whole log or says what to do."""
-    for path in home.path.glob("x.db*"):
+    for path in home.path.with_name("copies").glob("x.db*"):
         assert log_file.verify(path, _quiet).ok, (told, path)
     if verb == "restore":
         if home.serves():

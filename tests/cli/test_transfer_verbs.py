@@ -1,4 +1,6 @@
 import json
+import os
+import shutil
 import sqlite3
 import threading
 from contextlib import closing
@@ -12,6 +14,8 @@ from omegad.errors import LogBroken
 from omegad.transfer import log_file
 from tests.acceptance.conftest import until
 from tests.cli.conftest import PATIENCE_S, Command
+
+REFUSED = ("lies in the home", "is a file of the home", "is no backup that omegad made", "is no file, or a link")
 
 
 def _quiet(_done: int, _total: int, _what: str) -> None:
@@ -54,6 +58,49 @@ def test_a_backup_that_is_made_while_memories_are_stored_is_whole_and_rotates(om
     assert kept == [one["events"] for one in made[1:]]
     assert kept[0] < kept[-1]
     assert "is there already" in omegad("backup", str(target), status=1).stderr
+
+
+def _contents(folder: Path) -> dict[str, int]:
+    return {path.name: path.lstat().st_ino for path in folder.iterdir()}
+
+
+def test_no_copy_goes_into_a_home_or_in_the_place_of_what_is_no_backup(omegad: Command, tmp_path: Path) -> None:
+    omegad("start")
+    omegad.store("The cellar is dry")
+    outside, home = tmp_path / "outside", omegad.home
+    outside.mkdir()
+    (tmp_path / "door").symlink_to(home)
+    (outside / "linked.db").symlink_to(home / "log.db")
+    os.link(home / "log.db", outside / "hard.db")
+    os.mkfifo(outside / "pipe.db")
+    (outside / "thesis.db").write_text("two years of work")
+    (outside / "rotated.db.2").write_text("this too")
+    (outside / "empty.db").touch()
+    shutil.copy(home / "views-1.db", outside / "views.db")
+    other = tmp_path / "another home"
+    other.mkdir()
+    (other / "omegad.lock").touch()
+    (home / "kept").mkdir()
+    before = _contents(home), _contents(outside)
+    within = ("log.db", "new.db", "kept/new.db", "views-1.db", "config.toml", "kept/../log.db", "./log.db")
+    targets = [home / name for name in within] + [tmp_path / "door" / "log.db", tmp_path / "door" / "new.db", other / "log.db"]
+    targets += [outside / f"../{home.name}/log.db"] + [
+        outside / f"{name}.db" for name in ("linked", "hard", "pipe", "thesis", "rotated", "empty", "views")
+    ]
+    for target in targets:
+        told = omegad("backup", str(target), "--keep", "3", status=1).stderr
+        assert any(reason in told for reason in REFUSED), (target, told)
+    for target in targets[:11:3]:
+        assert "the home" in omegad("export", str(target), status=1).stderr
+    after = _contents(home), _contents(outside)
+    assert after == before
+    for number in range(4):
+        omegad.store(f"Stored afterwards, number {number}")
+        omegad("backup", str(outside / "b.db"), "--keep", "3")
+    assert sorted(path.name for path in outside.glob("b.db*")) == ["b.db", "b.db.1", "b.db.2"]
+    omegad("stop")
+    assert omegad.json("verify")["ok"]
+    assert omegad.json("status")["log"]["head"] == 5
 
 
 def test_a_backup_takes_the_place_of_a_log_only_when_it_is_asked_to(omegad: Command, tmp_path: Path) -> None:
