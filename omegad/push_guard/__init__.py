@@ -65,14 +65,14 @@ def before_tool(payload: bytes, host: str, home: str) -> Guarded:
     deadline = time.monotonic() + LIMIT_S
     checked = [one for push in found if (one := check(push, deadline - time.monotonic()))]
     stopped = [one for one in checked if one.is_stopped]
-    stdout = json.dumps(answer(_host(said, fired, host), fired, mode, [one.reason for one in stopped])).encode() if stopped else b""
+    stdout = _json(answer(_host(said, fired, host), fired, mode, [one.reason for one in stopped])) if stopped else b""
     return Guarded(payload, _told(checked, mode), stdout)
 
 
 def pre_push(arguments: list[str], home: str) -> Guarded:
     """Look at what git is about to push, which it says on standard input, and print why it is stopped; see githooks(5)."""
-    from omegad.push_guard.checking import HEADS, NOTHING, Checked, Pushed, judged
-    from omegad.push_guard.repository import Repository
+    from omegad.push_guard.checking import GONE, NOTHING, Checked, Pushed, judged, missing, whole
+    from omegad.push_guard.repository import HEADS, Repository
 
     remote = (arguments or ["origin"])[0]
     payload: dict[str, Any] = {"hook_event_name": "pre-push", "cwd": os.getcwd(), "session_id": os.environ.get("CLAUDE_CODE_SESSION_ID") or None}
@@ -81,22 +81,28 @@ def pre_push(arguments: list[str], home: str) -> Guarded:
         return Guarded(None)
     repository = Repository(str(payload["cwd"]))
     lines = [line.split() for line in sys.stdin.read().splitlines()]
+    options = {whole(word) for word in _parent()}
+    is_mirror = "--mirror" in options or repository.is_set(f"remote.{remote}.mirror")
+    # What is deleted by name is left to git; what is only because it is not here is looked at. Of a mirror git does not say what it deletes.
     pushed = [
-        (Pushed(ref, name.removeprefix(HEADS), sha), there) for name, sha, ref, there in lines if ref.startswith(HEADS) and not set(sha) <= NOTHING
+        (Pushed(ref, name.removeprefix(HEADS), sha) if set(sha) - NOTHING else Pushed(ref, "", GONE), there)
+        for name, sha, ref, there in lines
+        if ref.startswith(HEADS) and (set(sha) - NOTHING or "--prune" in options)
     ]
+    pushed += missing(repository, remote) if is_mirror else []
     if not pushed:
         _say(_diverged(repository, remote) if not lines else "")
         return Guarded(None)
     # git has refused by itself what is neither forced nor all that the remote has, as far as that is known here.
-    with_lease = "--force-with-lease" in _parent()
+    with_lease = "--force-with-lease" in options
     checked = judged(repository, remote, pushed, is_forced=True)
     if with_lease and checked.is_stopped:
         checked = Checked(remote, (), "git itself checks what --force-with-lease expects")
     if checked.is_stopped:
         _say(f"{WARNING if mode == 'warn' else HEAD}\n{checked.reason}")
-    payload["tool_input"] = [ref._asdict() for ref in checked.refs]
+    payload["tool_input"] = checked.told("")["refs"]
     stopping = mode if mode == "warn" else "deny"
-    return Guarded(json.dumps(payload).encode(), _told([checked], stopping), b"", int(checked.is_stopped and stopping == "deny"))
+    return Guarded(_json(payload), _told([checked], stopping), b"", int(checked.is_stopped and stopping == "deny"))
 
 
 def answer(host: str, fired: str, mode: str, reasons: list[str]) -> dict[str, Any]:
@@ -139,7 +145,12 @@ def _pushes(said: dict[str, Any], tool_input: dict[str, Any]) -> list[Push]:
 
 
 def _told(checked: "list[Checked]", mode: str) -> bytes:
-    return json.dumps([one.told(MODES[mode] if one.is_stopped else "allowed") for one in checked]).encode() if checked else b""
+    return _json([one.told(MODES[mode] if one.is_stopped else "allowed") for one in checked]) if checked else b""
+
+
+def _json(value: object) -> bytes:
+    """Return JSON; what git names by other bytes than those of UTF-8 is replaced."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _first(values: dict[str, Any], *keys: str) -> Any:  # noqa: ANN401  any JSON
@@ -160,7 +171,8 @@ def _host(said: dict[str, Any], fired: str, host: str) -> str:
 
 def _diverged(repository: "Repository", remote: str) -> str:
     """Return what to say where git itself pushes nothing: what the branch lacks of the remote's, as far as is known here, which may be why."""
-    from omegad.push_guard.checking import HEADS, listed
+    from omegad.push_guard.checking import listed
+    from omegad.push_guard.repository import HEADS
 
     branch = repository.branch
     follows = repository.setting(f"branch.{branch}.merge") if repository.setting(f"branch.{branch}.remote") == remote else None
@@ -176,7 +188,10 @@ def _parent() -> list[str]:
     """Return the words of the command that runs the hook, which is git's."""
     import subprocess
 
-    shown = subprocess.run(["ps", "-o", "args=", "-p", str(os.getppid())], capture_output=True, text=True, check=False)
+    from omegad.push_guard.repository import programs
+
+    environ = {**os.environ, "PATH": programs()}
+    shown = subprocess.run(["ps", "-o", "args=", "-p", str(os.getppid())], env=environ, capture_output=True, text=True, check=False)
     return [word.partition("=")[0] for word in shown.stdout.split()]
 
 

@@ -67,6 +67,8 @@ KEEPS = frozenset(
 """What of git leaves the branches where they are, or takes the current one further."""
 WITH_VALUE = frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"))
 PLACES = ("GIT_DIR", "GIT_WORK_TREE")
+SETTINGS = ("branch.", "push.", "remote.", "url.")
+"""What of git's configuration says where a push goes, and what it pushes."""
 
 
 class Push(NamedTuple):
@@ -204,8 +206,9 @@ def _in_git(words: list[Word], where: list[Word], state: _State) -> Iterator[Pus
         option, _, value = word.partition("=")
         if option in WITH_VALUE and not value:
             place += 1
-        if option in ("-C", "--git-dir", "--work-tree"):
-            where = [*where, option, value or (words[place] if place < len(words) else None)]
+        given = value or (words[place] if place < len(words) else None)
+        if option in ("-C", "--git-dir", "--work-tree") or (option == "-c" and (given is None or given.lower().startswith(SETTINGS))):
+            where = [*where, option, given]
         place += 1
     subcommand = words[place] if place < len(words) else None
     if subcommand == "push":
