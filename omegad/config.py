@@ -42,6 +42,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """How long a query waits for the views to show what other clients have stored, before it says how stale it is."""
     query_timeout_s: Seconds = 2.0
     """After so long a query falls back from meaning to keywords."""
+    read_timeout_s: Seconds = 5.0
+    """A read may take so long, and a hook's a quarter of it; then it is interrupted and refused."""
+    report_timeout_s: Seconds = 30.0
+    """What goes through much may take so long: the lint, pages of the log, lists of what is stale or junk."""
     shutdown_s: Seconds = 5.0
     """How long a stopping daemon gives running requests to end."""
     gateway_idle_s: Seconds = 3600.0

@@ -55,6 +55,8 @@ from omegad.rpc import activation, endpoint
 from omegad.rpc.server import Limits, Server
 from omegad.skills.telling import language_of
 from omegad.state import DecisionState
+from omegad.storage.readers import Limits as ReadLimits
+from omegad.storage.readers import Reading
 from omegad.transfer import files
 from omegad.views import current, generation, log_check, past, workers
 from omegad.views.erasing import Standstill
@@ -65,6 +67,8 @@ VOCABULARY = Vocabulary(codec=CODEC, inline=Inline(state.ALL), state=DecisionSta
 """What the log of a home holds, and what of it decisions rely on."""
 
 LOG_WORKER = (sys.executable, "-P", "-m", "omegad.log_worker")
+
+HOOKS_SHARE = 0.25  # of the time of a read: an agent waits for its hook
 
 T = TypeVar("T")
 
@@ -148,18 +152,21 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
         stack.callback(lookup.close)
         files.remove_left(paths.log)
         log_check.check_there(paths.home, paths.log)
-        log = await stack.enter_async_context(event_log.opened(paths.log, clock, VOCABULARY))
+        limits = ReadLimits(settings.read_timeout_s * HOOKS_SHARE, settings.read_timeout_s, settings.report_timeout_s)
+        log = await stack.enter_async_context(event_log.opened(paths.log, clock, VOCABULARY, limits=limits))
         if await log.is_erasing():  # by an earlier run: what it has left in the views nobody can tell
             generation.remove_all(paths.home)
         look_up = partial(_find, lookup)
         worker = (*LOG_WORKER, str(paths.embeddings))
         beside = workers.beside(worker)
-        views = await stack.enter_async_context(current.opened(paths.home, log, projections.ALL, look_up, settings.readers, beside=beside))
+        views = await stack.enter_async_context(
+            current.opened(paths.home, log, projections.ALL, look_up, Reading(settings.readers, limits), beside=beside)
+        )
         embedder = Embedder(vectors, models_dir=paths.models, choice=settings.model, idle_unload_s=settings.model_idle_unload_s)
         services = DaemonServices(
             log=log,
             views=views,
-            past=await stack.enter_async_context(past.opened(paths.home, log, views, projections.ALL)),
+            past=await stack.enter_async_context(past.opened(paths.home, log, views, projections.ALL, limits)),
             near=Neighbourhood(embedder),
             spool=Spool(paths.spool, partial(_is_there, paths.home, paths.home.stat())),
             types=MemoryTypes(settings.event_types),

@@ -76,6 +76,13 @@ class Unavailable(OmegadError):
     code = -32005
 
 
+class ReadTooLong(Unavailable):
+    """It took longer to read than it may."""
+
+    code, kind, tag = -32004, "overloaded", "RETRIEVAL"
+    hint = "ask for less: a shorter question, a filter, a smaller page; `read_timeout_s` and `report_timeout_s` in config.toml bound it"
+
+
 class ShuttingDown(OmegadError):
     """The service is stopping."""
 

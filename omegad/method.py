@@ -21,6 +21,7 @@ from omegad.log.decision import Decision, RequestKey
 from omegad.log.event import Position, RecordedEvent
 from omegad.memory_types import MemoryTypes
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 
 T = TypeVar("T")
 
@@ -150,8 +151,16 @@ class Services(Protocol):
         """Begin to embed a question, and return what waits for its vector on another thread, as `embed_question`; None where it could take long."""
         ...
 
-    async def look(self, work: Callable[[Connection, Moment], T], *, at_least: Position, names: Sequence[str], wait_s: float = VIEWS_WAIT_S) -> T:
-        """Read the views for a decision, which is made without what they do not show in time."""
+    async def look(
+        self,
+        work: Callable[[Connection, Moment], T],
+        *,
+        at_least: Position,
+        names: Sequence[str],
+        wait_s: float = VIEWS_WAIT_S,
+        turn: Turn = Turn.USUAL,
+    ) -> T:
+        """Read the views for a decision, which is made without what they do not show in time. Raises `ReadTooLong`."""
         ...
 
     async def drain_spool(self) -> None:
@@ -228,6 +237,8 @@ class QueryMethod(Method):
     finish: Callable[[Services, Any, Any, RequestContext], Awaitable[msgspec.Struct]] | None = None
     shows_queries: bool = False
     """Whether what was asked a moment ago has to show."""
+    turn: Turn = Turn.USUAL
+    """`Turn.LONG` where it may go through all that there is."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,6 +79,7 @@ from omegad.reactions.runner import Pace
 from omegad.rpc.peer import Call, Peer
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Reading
 from omegad.views import current, past_making, replay
 from omegad.views.applying import Lookup
 from omegad.views.building import Builder, Order, Progress, RebuiltView
@@ -446,7 +447,7 @@ def beside_here(all_of: Sequence[Projection], lookup: Lookup) -> Beside:
 def opened_views(home: Path, log: EventLog, all_of: Sequence[Projection], lookup: Lookup | None = None) -> AbstractAsyncContextManager[Views]:
     """Open a home's views, with one reader."""
     lookup = lookup or look_up
-    return current.opened(home, log, all_of, lookup, 1, beside=beside_here(all_of, lookup))
+    return current.opened(home, log, all_of, lookup, Reading(1), beside=beside_here(all_of, lookup))
 
 
 def look_up(wanted: Embedding) -> bytes:
@@ -579,7 +580,7 @@ async def served(paths: Paths, clock: Clock, settings: Config | None = None) -> 
 
 def _patient(settings: Config) -> Config:
     """Let nothing be answered otherwise because the machine is busy, unless the test has set how long to wait."""
-    patient = {"fresh_wait_ms": 20_000, "query_timeout_s": 20.0}
+    patient = {"fresh_wait_ms": 20_000, "query_timeout_s": 20.0, "read_timeout_s": 60.0, "report_timeout_s": 60.0}
     untouched = {name: value for name, value in patient.items() if getattr(settings, name) == getattr(Config(), name)}
     return msgspec.structs.replace(settings, **untouched)
 

@@ -19,6 +19,7 @@ from omegad.queries.upkeep import Compactable, Compacting
 from omegad.redaction.sanitise import TAGS_MAX
 from omegad.state import DecisionState, MemoryState
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 
 COMPACTED_TYPES = ("advisor_insight", "session_summary")
 """What is compacted where nothing else is asked for: notes that accumulate by themselves and that nobody wrote to be kept word by word.
@@ -103,7 +104,7 @@ async def prepare(services: Services, command: CompactMemories, context: Request
     def read(connection: Connection, moment: Moment) -> tuple[list[Compactable], Position]:
         return upkeep.compactable(connection, wanted, moment.now_us, MEMORIES_MAX), moment.position
 
-    rows, position = await services.look(read, at_least=services.head, names=upkeep.VIEWS)
+    rows, position = await services.look(read, at_least=services.head, names=upkeep.VIEWS, turn=Turn.LONG)
     members = [Member(**msgspec.structs.asdict(row)) for row in rows]
     found = await services.compute(partial(drafts, members, command))
     if not command.dry_run:

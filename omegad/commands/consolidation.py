@@ -18,6 +18,7 @@ from omegad.method import CommandMethod, Moment, RequestContext, Services
 from omegad.queries import upkeep
 from omegad.state import DecisionState, MemoryState
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 
 NAMED_MAX = 1_000  # of each kind in one consolidation; the next one finds the rest
 FLAGGED_RATING_MAX = -3
@@ -63,7 +64,7 @@ async def prepare(services: Services, command: ConsolidateMemories, context: Req
             flagged=upkeep.flagged(connection, FLAGGED_RATING_MAX, moment.now_us, NAMED_MAX),
         )
 
-    found = await services.look(read, at_least=services.head, names=upkeep.VIEWS)
+    found = await services.look(read, at_least=services.head, names=upkeep.VIEWS, turn=Turn.LONG)
     compacting = CompactMemories(dry_run=command.dry_run, ack=command.ack)
     return msgspec.structs.replace(found, compaction=await compaction.prepare(services, compacting, context))
 

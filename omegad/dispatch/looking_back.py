@@ -25,6 +25,7 @@ from omegad.queries.search.ranking import RANKING_VERSION
 from omegad.queries.search.vector_index import VectorIndex
 from omegad.rpc.peer import Call
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 from omegad.times import parse_time, rfc3339
 from omegad.views.barrier import Barrier, taken
 from omegad.views.past import PastFile
@@ -80,7 +81,7 @@ class LookingBack:
                 moment = Moment(position=wanted.position, stale_by=0, now_us=wanted.now_us, versions=versions, index=index)
                 return method.read(connection, params, *((prepared,) if method.prepare else ()), moment), versions
 
-            found, versions = await past.readers.read(read)
+            found, versions = await past.readers.read(read, method.turn)
             answer = await method.finish(self._services, params, found, context) if method.finish else found
         then = await self._then(wanted, versions)
         return msgspec.Raw(msgspec.json.encode(answer)[:-1] + b',"as_of":' + msgspec.json.encode(then) + b"}")
@@ -95,7 +96,7 @@ class LookingBack:
             raise Invalid(f"log.diff: position {until} is before {since}", hint="let from be the earlier moment")
         changes, after, last = Changes(request.limit), since, min(until, since + EVENTS_MAX)
         while after < last:
-            for recorded in await log.read(after, min(SLICE_EVENTS, last - after)):
+            for recorded in await log.read(after, min(SLICE_EVENTS, last - after), Turn.LONG):
                 if not changes.add(recorded):
                     last = after
                     break

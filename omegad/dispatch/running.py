@@ -81,7 +81,7 @@ class RequestRunner:
         def read(connection: Connection, snapshot: Snapshot) -> Any:  # noqa: ANN401  as the method has it
             return method.read(connection, params, *((prepared,) if method.prepare else ()), self._services.moment(snapshot))
 
-        found = await self._services.views.at(barrier, read)
+        found = await self._services.views.at(barrier, read, method.turn)
         return await method.finish(self._services, params, found, context) if method.finish else found
 
     def _check_types(self, params: msgspec.Struct) -> None:

@@ -23,6 +23,7 @@ from omegad.memory_types import MemoryTypes
 from omegad.method import VIEWS_WAIT_S, Embedded, Moment, RequestContext, Rules, Skills
 from omegad.state import DecisionState
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 from omegad.views.barrier import Barrier, Snapshot
 from omegad.views.current import Views
 from omegad.views.past import PastViews
@@ -105,10 +106,18 @@ class DaemonServices:
             index=self.near.index(snapshot.file),
         )
 
-    async def look(self, work: Callable[[Connection, Moment], T], *, at_least: Position, names: Sequence[str], wait_s: float = VIEWS_WAIT_S) -> T:
-        """Read the views for a decision, which is made without what they do not show in time."""
+    async def look(
+        self,
+        work: Callable[[Connection, Moment], T],
+        *,
+        at_least: Position,
+        names: Sequence[str],
+        wait_s: float = VIEWS_WAIT_S,
+        turn: Turn = Turn.USUAL,
+    ) -> T:
+        """Read the views for a decision, which is made without what they do not show in time. Raises `ReadTooLong`."""
         barrier = Barrier(names=tuple(names), acknowledged=at_least, wait_s=wait_s, makes_do=True)
-        return await self.views.at(barrier, lambda connection, snapshot: work(connection, self.moment(snapshot)))
+        return await self.views.at(barrier, lambda connection, snapshot: work(connection, self.moment(snapshot)), turn)
 
     async def events_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:
         """Return events of the log; fewer where they are large."""

@@ -38,6 +38,7 @@ from omegad.queries.system import (
 )
 from omegad.queries.views import ProgressToken, RebuildViews, VerifyViews, ViewsReport
 from omegad.rpc.peer import Call
+from omegad.storage.readers import Turn
 
 T = TypeVar("T")
 ReactionStates = Callable[[], dict[str, ReactionStatus]]
@@ -211,7 +212,7 @@ class SystemDispatch:
         events: list[msgspec.Raw] = []
         after, size = query.after, 0
         while len(events) < query.limit and size < PAGE_BYTES_MAX:
-            recorded = await self._services.log.read(after, min(SLICE_EVENTS, query.limit - len(events)))
+            recorded = await self._services.log.read(after, min(SLICE_EVENTS, query.limit - len(events)), Turn.LONG)
             if not recorded:
                 break
             for one in recorded:

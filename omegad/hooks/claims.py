@@ -15,6 +15,7 @@ from omegad.events.retrieval import Returned
 from omegad.events.session import MemorySurfaced
 from omegad.hooks import shells, surfacing
 from omegad.hooks.hosts import Hook
+from omegad.hooks.looking import looked
 from omegad.hooks.prepared import Details, PreparedHook, Telling
 from omegad.liveness import LEASE_US, MINUTE_US
 from omegad.log.event import Event, NewEvent
@@ -68,7 +69,7 @@ async def prepare(services: Services, prepared: PreparedHook) -> PreparedHook:
     details = None
     if hook.kind == "before_tool" and not prepared.is_spooled and len(wanted.signs.seen) > 1:
         read = partial(_details, wanted=wanted, services=services)
-        details = await services.look(read, at_least=0, names=VIEWS, wait_s=LOOK_S)
+        details = await looked(services, read, None, at_least=0, names=VIEWS, wait_s=LOOK_S)
     return msgspec.structs.replace(prepared, wanted=wanted, claims=services.claims, details=details)
 
 

@@ -25,6 +25,7 @@ from omegad.events.skill import SkillConfirmed
 from omegad.events.tool import ToolCalled
 from omegad.hooks import claims, hosts, messages, surfacing
 from omegad.hooks.hosts import Hook
+from omegad.hooks.looking import looked
 from omegad.hooks.prepared import PreparedHook, Telling, Told
 from omegad.hooks.pushes import CheckedPush, checked
 from omegad.hooks.surfacing import Shown
@@ -105,7 +106,7 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
 
 async def _told(services: Services, hook: Hook, project: str | None) -> Told:
     """Return what an agent should know at a hook. Words alone are looked for where the model takes too long."""
-    look = partial(services.look, names=surfacing.VIEWS, wait_s=LOOK_S)
+    look = partial(looked, services, names=surfacing.VIEWS, wait_s=LOOK_S)
     is_start, is_prompt, sought = hook.kind == "session_start", hook.kind == "prompt", surfacing.wanted(hook, project)
     if not is_start and not is_prompt and sought is None:
         return Told()
@@ -118,7 +119,7 @@ async def _told(services: Services, hook: Hook, project: str | None) -> Told:
     if is_start:
         await services.embed_question(WARMING, within_s=WARM_S)
     # What became due a moment ago is told at the next prompt, so that none waits for the views on its account.
-    is_wanted, told = await look(begin, at_least=0 if is_prompt else services.head)
+    is_wanted, told = await look(begin, (False, Told()), at_least=0 if is_prompt else services.head)
     if sought is None or not is_wanted:
         return told
     vector = await services.embed_question(sought.text, within_s=EMBED_S)
@@ -126,7 +127,7 @@ async def _told(services: Services, hook: Hook, project: str | None) -> Told:
     def read(connection: Connection, moment: Moment) -> Shown | None:
         return surfacing.found(connection, hook, sought, (vector, services.types), moment)
 
-    shown = await look(read, at_least=services.head)
+    shown = await look(read, None, at_least=services.head)
     return told._replace(shown=shown if shown is None or vector is None else msgspec.structs.replace(shown, embedder_id=services.embedder_id))
 
 

@@ -9,6 +9,7 @@ from functools import partial
 
 from omegad.commands.claims import Target
 from omegad.hooks.hosts import Hook
+from omegad.hooks.looking import looked
 from omegad.liveness import LEASE_US
 from omegad.method import Moment, Services
 from omegad.projects import changed_us, places_of
@@ -42,7 +43,8 @@ async def changed(services: Services, hook: Hook, last_us: int | None, ended_us:
     others = (ended_us - seen_us < LEASE_US for session_id, seen_us in services.liveness.signs().seen.items() if session_id != hook.session_id)
     if since_us is None or hook.folder is None or not any(others):
         return []
-    return await services.look(partial(_changed, hook=hook, since_us=since_us), at_least=0, names=("coord_claims", "audit"), wait_s=LOOK_S)
+    find = partial(_changed, hook=hook, since_us=since_us)
+    return await looked(services, find, [], at_least=0, names=("coord_claims", "audit"), wait_s=LOOK_S)
 
 
 def _changed(connection: Connection, moment: Moment, *, hook: Hook, since_us: int) -> list[Target]:

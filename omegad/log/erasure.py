@@ -92,10 +92,13 @@ def clean_answers(connection: Connection, erasure: Erasure) -> None:
             connection.execute("UPDATE requests SET answer = ? WHERE client = ? AND request_id = ?", (clean, client, request_id))
 
 
-def candidates(connection: Connection, signs: Signs, after: Position) -> list[Position]:
-    """Return the positions after *after* of the payloads in whose JSON all words of one group of *signs* stand; of all where there is none."""
-    sql = f"SELECT position FROM payloads WHERE ({_has('body', signs)}) AND position > ? ORDER BY position"
-    return [position for (position,) in connection.execute(sql, (*sum(signs, ()), after))]
+def candidates(connection: Connection, signs: Signs, after: Position, through: Position) -> list[Position]:
+    """Return the positions after *after*, up to *through*, of the payloads in whose JSON all words of one group of *signs* stand.
+
+    Without any group that is all of them.
+    """
+    sql = f"SELECT position FROM payloads WHERE ({_has('body', signs)}) AND position > ? AND position <= ? ORDER BY position"
+    return [position for (position,) in connection.execute(sql, (*sum(signs, ()), after, through))]
 
 
 def stands_for(named: dict[Position, tuple[Position, str]], position: Position, body_hash: bytes | None) -> bool:

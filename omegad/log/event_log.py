@@ -205,11 +205,11 @@ class EventLog(LogReader):
         checkpoint_quietly(self._checkpointer, connection)
         return is_in_step
 
-    async def read(self, after: Position, limit: int) -> list[RecordedEvent]:
+    async def read(self, after: Position, limit: int, turn: readers.Turn = readers.Turn.USUAL) -> list[RecordedEvent]:
         """Return up to *limit* events after a position, in order; empty at the head. Raises `LogBroken` where they cannot be read."""
         if after >= self.head:
             return []
-        return self._tail.after(after, limit) or await super().read(after, limit)
+        return self._tail.after(after, limit) or await super().read(after, limit, turn)
 
     async def settled(self) -> None:
         """Return when everything proposed before is appended, or refused. Raises `Overloaded`, `ShuttingDown` or a storage error."""
@@ -331,7 +331,7 @@ class EventLog(LogReader):
 
 @asynccontextmanager
 async def opened(
-    path: Path, clock: Clock, vocabulary: Vocabulary, reader_count: int = 1, *, catch_up_wait_s: float = CATCH_UP_WAIT_S
+    path: Path, clock: Clock, vocabulary: Vocabulary, *, catch_up_wait_s: float = CATCH_UP_WAIT_S, limits: readers.Limits = readers.LIMITS
 ) -> AsyncIterator[EventLog]:
     """Open the log at *path*, making it if there is none; verify the end of its chain.
 
@@ -340,7 +340,7 @@ async def opened(
     """
     await anyio.Path(path).touch(mode=0o600)
     writer = await Database.writer(path, durable=True)
-    async with readers.opened(path, reader_count) as reading_from:
+    async with readers.opened(path, 1, limits, own=(readers.Turn.LONG,)) as reading_from:
         log = EventLog(path, clock, vocabulary, writer, reading_from)
         log._catch_up_wait_s = catch_up_wait_s  # noqa: SLF001
         try:

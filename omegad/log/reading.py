@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,10 +17,14 @@ from omegad.log.erasure import CURSOR, UNDER_WAY, Signs, candidates
 from omegad.log.event import Position, RecordedEvent
 from omegad.storage import readers
 from omegad.storage.driver import Connection, sqlite
-from omegad.storage.readers import Readers
+from omegad.storage.readers import Limits, Readers, Turn
 
 FORMAT = 2
 BATCH_BYTES_MAX = 8 * 1024 * 1024
+SEARCHED = 5_000  # payloads that are looked through at once
+
+UNLIMITED = Limits(86_400.0, 86_400.0, 86_400.0)
+"""For who reads a log alone, and keeps nobody waiting."""
 
 T = TypeVar("T")
 
@@ -146,9 +151,9 @@ class LogReader:
         self._end = await self._readers.read(head)
         return self._end
 
-    async def read(self, after: Position, limit: int) -> list[RecordedEvent]:
+    async def read(self, after: Position, limit: int, turn: Turn = Turn.USUAL) -> list[RecordedEvent]:
         """Return up to *limit* events after a position, in order; empty at the head. Raises `LogBroken` where they cannot be read."""
-        return await self._read(lambda connection: read(connection, self._codec, after, limit), f"after position {after}")
+        return await self._read(lambda connection: read(connection, self._codec, after, limit), f"after position {after}", turn)
 
     async def read_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:
         """Return the events at *positions*, in order; fewer where they are large, but never none. Raises `LogBroken` as `read` does."""
@@ -186,12 +191,16 @@ class LogReader:
         return cursor is not None and cursor.position == UNDER_WAY
 
     async def erasable(self, signs: Signs, after: Position) -> list[Position]:
-        """Return, after a position, those of the payloads that `erasure.candidates` finds."""
-        return await self._read(lambda connection: candidates(connection, signs, after), f"after position {after}")
+        """Return, after a position and up to `head`, those of the payloads that `erasure.candidates` finds."""
+        found, end = list[Position](), self.head
+        for first in range(after, end, SEARCHED):  # in parts, none of which takes long
+            part = partial(candidates, signs=signs, after=first, through=min(first + SEARCHED, end))
+            found += await self._read(part, f"after position {first}", Turn.LONG)
+        return found
 
-    async def _read(self, work: Callable[[Connection], T], place: str) -> T:
+    async def _read(self, work: Callable[[Connection], T], place: str, turn: Turn = Turn.USUAL) -> T:
         try:
-            return await self._readers.read(work)
+            return await self._readers.read(work, turn)
         except StorageCorrupt as error:
             raise LogBroken(f"{self.path.name} is damaged {place}: {error}") from error
 
@@ -201,7 +210,7 @@ async def opened(path: Path, codec: Codec, reader_count: int = 1) -> AsyncIterat
     """Open the log at *path* to read it alone. Raises `StorageFailed` where there is none, `LogBroken` where a newer version wrote it."""
     if not await anyio.Path(path).exists():
         raise StorageFailed(f"there is no log at {path}")
-    async with readers.opened(path, reader_count) as reading_from:
+    async with readers.opened(path, reader_count, UNLIMITED) as reading_from:
         log = LogReader(path, codec, reading_from)
         await reading_from.read(check_format)
         await log.refresh()

@@ -14,6 +14,7 @@ from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import One
 from omegad.queries.query import Query
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 
 ENOUGH = 30
 """Of fewer outcomes nothing can be told."""
@@ -118,4 +119,4 @@ def calibration(connection: Connection, query: Calibration, moment: Moment) -> C
     return CalibrationAnswer(overall=overall, domains=domains, position=moment.position, stale_by=moment.stale_by)
 
 
-METHODS = (QueryMethod(params=Calibration, answer=CalibrationAnswer, views=_VIEWS, read=calibration),)
+METHODS = (QueryMethod(params=Calibration, answer=CalibrationAnswer, views=_VIEWS, read=calibration, turn=Turn.LONG),)

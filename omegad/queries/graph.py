@@ -16,6 +16,7 @@ from omegad.queries.search import VIEWS, terms
 from omegad.queries.search.columns import selection
 from omegad.queries.search.vector_index import VectorIndex
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 
 HOPS_MAX = 5
 NODES_MAX = 500
@@ -253,6 +254,6 @@ def _json(values: Sequence[str]) -> str:
 
 
 METHODS = (
-    QueryMethod(params=TraverseMemories, answer=Graph, views=("memories", "edges"), read=traverse),
+    QueryMethod(params=TraverseMemories, answer=Graph, views=("memories", "edges"), read=traverse, turn=Turn.LONG),
     QueryMethod(params=SimilarMemories, answer=SimilarAnswer, views=VIEWS, read=similar),
 )

@@ -11,6 +11,7 @@ from omegad.queries.log import LogEvent, told
 from omegad.queries.memory import Cursor, require
 from omegad.queries.query import Query
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 
 VIEWS = ("memories", "histories")
 
@@ -61,4 +62,4 @@ def history(found: Places, events: list[LogEvent]) -> History:
     return History(events=events, next_cursor=next_cursor, position=found.moment.position, stale_by=found.moment.stale_by)
 
 
-METHODS = (QueryMethod(params=MemoryHistory, answer=History, views=VIEWS, read=places, finish=finish),)
+METHODS = (QueryMethod(params=MemoryHistory, answer=History, views=VIEWS, read=places, finish=finish, turn=Turn.LONG),)

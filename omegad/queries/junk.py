@@ -9,6 +9,7 @@ from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import Filters, where
 from omegad.queries.stale import DAY_US, PREVIEW_CHARACTERS
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 
 # Use, a helpful rating, and being said again by someone else end a memory's probation; so what is on it for long has nothing that speaks for it.
 _FOUND = """
@@ -60,4 +61,4 @@ def junk(connection: Connection, query: JunkMemories, moment: Moment) -> JunkAns
     return JunkAnswer(memories=memories, total=rows[0][-1] if rows else 0, position=moment.position, stale_by=moment.stale_by)
 
 
-METHODS = (QueryMethod(params=JunkMemories, answer=JunkAnswer, views=("memories", "retrievals"), read=junk),)
+METHODS = (QueryMethod(params=JunkMemories, answer=JunkAnswer, views=("memories", "retrievals"), read=junk, turn=Turn.LONG),)

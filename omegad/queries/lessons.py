@@ -9,6 +9,7 @@ from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import Filters, Some, where
 from omegad.queries.memory import COLUMNS, Memory, fields
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 
 LESSON_TYPES = ("lesson_learned", "error_pattern")
 
@@ -48,4 +49,4 @@ def lessons(connection: Connection, query: Lessons, moment: Moment) -> LessonsAn
     return LessonsAnswer(lessons=[Memory(**fields(row)) for row in rows], position=moment.position, stale_by=moment.stale_by)
 
 
-METHODS = (QueryMethod(params=Lessons, answer=LessonsAnswer, views=("memories",), read=lessons),)
+METHODS = (QueryMethod(params=Lessons, answer=LessonsAnswer, views=("memories",), read=lessons, turn=Turn.LONG),)

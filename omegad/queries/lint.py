@@ -15,6 +15,7 @@ from omegad.queries import calibration, theses
 from omegad.queries.filters import One
 from omegad.queries.query import Query
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 from omegad.times import rfc3339
 
 Rule = Literal["contradiction", "rests_on", "thesis", "asked_in_vain", "calibration", "gap", "stale_decision", "orphan", "strength"]
@@ -299,4 +300,4 @@ def _json(values: tuple[str, ...]) -> str:
     return msgspec.json.encode(values).decode()
 
 
-METHODS = (QueryMethod(params=Lint, answer=LintReport, views=VIEWS, read=lint, shows_queries=True),)
+METHODS = (QueryMethod(params=Lint, answer=LintReport, views=VIEWS, read=lint, shows_queries=True, turn=Turn.LONG),)

@@ -11,6 +11,7 @@ from omegad.method import Moment, QueryMethod
 from omegad.queries.memory import Cursor, require
 from omegad.queries.query import Query
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 
 RANKS = 1_024  # the ids of one query's rows lie within its position times this, and the next one's
 LAST_ROW = 2**62
@@ -107,4 +108,6 @@ def _check(connection: Connection, query: ListReceipts) -> None:
         raise NotFound(f"there is no query {query.query_id[:80]}", hint="pass the query_id of an answer of memory.query")
 
 
-METHODS = (QueryMethod(params=ListReceipts, answer=ReceiptPage, views=("memories", "retrievals"), read=list_receipts, shows_queries=True),)
+METHODS = (
+    QueryMethod(params=ListReceipts, answer=ReceiptPage, views=("memories", "retrievals"), read=list_receipts, shows_queries=True, turn=Turn.LONG),
+)

@@ -8,6 +8,7 @@ from msgspec import Meta
 from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import Filters, where
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 from omegad.times import rfc3339
 
 DAY_US = 86_400_000_000
@@ -91,4 +92,4 @@ def _values(values: tuple[object, ...], now_us: int, days: int) -> tuple[object,
     return PREVIEW_CHARACTERS, *values, said_before, rfc3339(now_us - UNFOUND_DAYS * DAY_US), said_before
 
 
-METHODS = (QueryMethod(params=StaleMemories, answer=StaleAnswer, views=("memories",), read=stale),)
+METHODS = (QueryMethod(params=StaleMemories, answer=StaleAnswer, views=("memories",), read=stale, turn=Turn.LONG),)

@@ -10,6 +10,7 @@ from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import Filters, where
 from omegad.queries.memory import COLUMNS, Memory, fields, page_of
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 from omegad.times import parse_time
 
 DAY_US = 86_400_000_000
@@ -57,4 +58,4 @@ def timeline(connection: Connection, query: Timeline, moment: Moment) -> Timelin
     return TimelinePage(days=days, truncated=truncated, position=moment.position, stale_by=moment.stale_by)
 
 
-METHODS = (QueryMethod(params=Timeline, answer=TimelinePage, views=("memories",), read=timeline, is_paged=True),)
+METHODS = (QueryMethod(params=Timeline, answer=TimelinePage, views=("memories",), read=timeline, is_paged=True, turn=Turn.LONG),)

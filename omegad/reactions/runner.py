@@ -9,7 +9,7 @@ import structlog
 
 from omegad.clock import Clock
 from omegad.commands.command import Command
-from omegad.errors import Conflict, NotFound, OmegadError, Overloaded, Refused, ShuttingDown, Unavailable
+from omegad.errors import Conflict, NotFound, OmegadError, Overloaded, ReadTooLong, Refused, ShuttingDown, Unavailable
 from omegad.log.decision import Cursor, RequestKey
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.event_log import EventLog
@@ -235,6 +235,10 @@ class Runner:
             try:
                 result = await work()
             except (Unavailable, Overloaded, ShuttingDown) as error:
+                failures += isinstance(error, ReadTooLong)  # which it is to blame for
+                if failures == TRIES:
+                    standing.waiting = None
+                    raise
                 standing.waiting = str(error)
             except Exception as error:
                 failures += 1

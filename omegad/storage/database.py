@@ -151,3 +151,8 @@ class Database(aiosqlite.Connection):
         with translated(self._file):
             result: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]
             return result
+
+    def interrupt_now(self) -> None:
+        """Interrupt the statement that the connection's thread is at, from any other; without one nothing happens."""
+        if self._connection is not None:
+            self._connection.interrupt()

@@ -1,18 +1,37 @@
-"""A few read-only connections to one file, each on its own thread."""
+"""A few read-only connections to one file, each on its own thread, and how long each read may take.
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+A read that is over its time is interrupted, and its connection is free again. The interruption comes from the event loop: a progress handler would
+take the interpreter's lock every few thousand instructions, which costs a busy process more than the reading. SQLite looks for it at every
+jump of a program; what computes beside SQLite calls `check` between its steps.
+"""
+
+import asyncio
+import gc
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager, suppress
+from enum import Enum
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import anyio
+import structlog
 
-from omegad.errors import Unavailable
+from omegad.errors import Overloaded, ReadTooLong, Unavailable
 from omegad.storage.database import Database, Work
-from omegad.storage.driver import Connection
+from omegad.storage.driver import Connection, sqlite
 from omegad.storage.transaction import snapshot
 
 T = TypeVar("T")
+
+_log = structlog.get_logger(__name__)
+
+AGAIN_S = 0.05  # after which a read is interrupted again: between two statements nothing hears it
+WAIT_S = 30.0  # for a reader
+ROLLBACKS_MAX = 20
 
 
 class ReadersClosed(Unavailable):
@@ -21,53 +40,196 @@ class ReadersClosed(Unavailable):
     hint = "ask again"
 
 
+class Turn(Enum):
+    """Whose turn it is when a reader is free."""
+
+    FIRST = 0
+    """That of hooks, for which an agent waits: before all others, and with a reader that nobody else takes."""
+    USUAL = 1
+    LONG = 2
+    """That of what goes through much: it has a reader of its own, and takes none of the others'."""
+
+
+class Limits(NamedTuple):
+    """How many seconds a read may take, by its turn."""
+
+    first: float
+    usual: float
+    long: float
+
+
+LIMITS = Limits(first=1.25, usual=5.0, long=30.0)
+
+
+class Reading(NamedTuple):
+    """How many readers a file has, beside those that one turn alone takes, and how long each may take."""
+
+    readers: int
+    limits: Limits = LIMITS
+
+
+class _Watch:
+    """How long the read that a thread is at may go on."""
+
+    def __init__(self, limit_s: float) -> None:
+        self.limit_s = limit_s
+        self.until = time.monotonic() + limit_s
+        self.timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self.until
+
+
+_mine = threading.local()
+
+
+def check() -> None:
+    """Raise `ReadTooLong` where the read that this thread is at has taken too long; to be called between the steps of one that computes."""
+    watch: _Watch | None = getattr(_mine, "watch", None)
+    if watch is not None and watch.is_over:
+        raise _too_long(watch)
+
+
+def _too_long(watch: _Watch) -> ReadTooLong:
+    return ReadTooLong(f"it took longer than {watch.limit_s:g} s to read")
+
+
+class _Waiter:
+    def __init__(self) -> None:
+        self.is_over = anyio.Event()
+        self.database: Database | None = None
+
+
 class Readers:
     """Hands out connections for consistent reads; waits when all are in use."""
 
-    def __init__(self, databases: list[Database]) -> None:
-        """Use `opened`, which opens and closes them."""
-        self._idle = list(databases)
-        self._count = len(databases)
+    def __init__(self, usual: list[Database], own: dict[Turn, Database], limits: Limits) -> None:
+        """Use `opened`, which opens and closes them; *own* are those that one turn alone takes."""
+        self._lanes = {Turn.FIRST: [*usual, *([own[Turn.FIRST]] if Turn.FIRST in own else [])], Turn.USUAL: usual}
+        self._lanes[Turn.LONG] = [own[Turn.LONG]] if Turn.LONG in own else usual
+        self._idle = {*usual, *own.values()}
+        self._count = len(self._idle)
+        self._limits = {Turn.FIRST: limits.first, Turn.USUAL: limits.usual, Turn.LONG: limits.long}
+        self._waiting: dict[Turn, deque[_Waiter]] = {turn: deque() for turn in Turn}
         self._is_closed = False
-        self._places = anyio.Semaphore(len(databases))
+        self._came_back = anyio.Event()
 
-    async def read(self, work: Work[T]) -> T:
-        """Do *work*, all of whose reads see one moment. A caller that is cancelled gives its connection back when the work is over."""
-        if self._is_closed:
-            raise ReadersClosed
-        async with self._places:
-            if self._is_closed:
-                raise ReadersClosed
-            database = self._idle.pop()
-            result: list[T] = []
-            try:
-                # The thread cannot be interrupted safely, so the place stays taken until it is free again.
-                with anyio.CancelScope(shield=True):
-                    result.append(await database.run(lambda connection: _in_snapshot(connection, work)))
-            finally:
-                self._idle.append(database)
-            return result[0]
+    async def read(self, work: Work[T], turn: Turn = Turn.USUAL) -> T:
+        """Do *work*, all of whose reads see one moment; raises `ReadTooLong` where it is not done in time. Whoever is cancelled interrupts it."""
+        database = await self._taken(turn)
+        watch = _Watch(self._limits[turn])
+        _interrupt_after(watch.limit_s, database, watch)
+        try:
+            return await database.run(lambda connection: _in_snapshot(connection, work, watch))
+        except ReadTooLong as error:
+            _log.warning("storage.read_too_long", turn=turn.name.lower(), error=str(error))
+            raise
+        except anyio.get_cancelled_exc_class():
+            watch.until = 0.0
+            _interrupt(database, watch)
+            with anyio.CancelScope(shield=True):  # the thread is at it still, and its place taken until it is not
+                await database.run(lambda _: None)
+            raise
+        finally:
+            assert watch.timer
+            watch.timer.cancel()
+            self._give_back(database)
 
     async def drain(self) -> None:
         """Wait until no read is under way, and let none begin: later ones raise `ReadersClosed`."""
         self._is_closed = True
-        for _ in range(self._count):
-            await self._places.acquire()
-        for _ in range(self._count):
-            self._places.release()
+        for waiting in self._waiting.values():
+            while waiting:
+                waiting.popleft().is_over.set()
+        while len(self._idle) < self._count:
+            await self._came_back.wait()
+
+    async def _taken(self, turn: Turn) -> Database:
+        if self._is_closed:
+            raise ReadersClosed
+        if database := next(filter(self._idle.__contains__, self._lanes[turn]), None):
+            self._idle.remove(database)
+            return database
+        waiter = _Waiter()
+        self._waiting[turn].append(waiter)
+        try:
+            with anyio.move_on_after(WAIT_S):
+                await waiter.is_over.wait()
+        except BaseException:
+            if waiter.database:
+                self._give_back(waiter.database)
+            raise
+        finally:
+            with suppress(ValueError):  # it was given one, or is to go
+                self._waiting[turn].remove(waiter)
+        if waiter.database:
+            return waiter.database
+        raise ReadersClosed if self._is_closed else Overloaded(f"no reader was free within {WAIT_S:g} s", hint="ask again in a moment")
+
+    def _give_back(self, database: Database) -> None:
+        for turn in Turn:
+            if database in self._lanes[turn] and self._waiting[turn]:
+                waiter = self._waiting[turn].popleft()
+                waiter.database = database
+                waiter.is_over.set()
+                return
+        self._idle.add(database)
+        self._came_back.set()
+        self._came_back = anyio.Event()
 
 
-def _in_snapshot(connection: Connection, work: Work[T]) -> T:
-    with snapshot(connection):
-        return work(connection)
+def _interrupt_after(seconds: float, database: Database, watch: _Watch) -> None:
+    if watch.timer:
+        watch.timer.cancel()
+    watch.timer = asyncio.get_running_loop().call_later(seconds, _interrupt, database, watch)
+
+
+def _interrupt(database: Database, watch: _Watch) -> None:
+    """Interrupt what the thread of a connection is at, again and again until the timer is cancelled; what is over is not harmed."""
+    database.interrupt_now()
+    _interrupt_after(AGAIN_S, database, watch)
+
+
+def _in_snapshot(connection: Connection, work: Work[T], watch: _Watch) -> T:
+    _mine.watch = watch
+    try:
+        with snapshot(connection):
+            return work(connection)
+    except BaseException as error:
+        if not watch.is_over:
+            raise
+        _let_go(error)
+        _roll_back(connection)
+        if isinstance(error, sqlite.OperationalError):
+            raise _too_long(watch) from None
+        raise
+    finally:
+        _mine.watch = None
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Let go of the statements that the frames of an error have begun: one that is not over keeps the interruption, for those after it as well."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+
+
+def _roll_back(connection: Connection) -> None:
+    for _ in range(ROLLBACKS_MAX):
+        if not connection.in_transaction:
+            return
+        with suppress(sqlite.OperationalError):  # which can be interrupted, too
+            connection.execute("ROLLBACK")
+        gc.collect()  # a statement may be in a circle
 
 
 @asynccontextmanager
-async def opened(path: Path, count: int) -> AsyncIterator[Readers]:
-    """Open *count* readers of *path*; close them at the end of the block."""
-    databases = [await Database.reader(path) for _ in range(count)]
+async def opened(path: Path, count: int, limits: Limits = LIMITS, own: Collection[Turn] = ()) -> AsyncIterator[Readers]:
+    """Open *count* readers of *path*, and one for each turn that is to have its own; close them at the end of the block."""
+    databases = [await Database.reader(path) for _ in range(count + len(own))]
     try:
-        yield Readers(databases)
+        yield Readers(databases[:count], dict(zip(own, databases[count:], strict=True)), limits)
     finally:
         with anyio.CancelScope(shield=True):
             for database in databases:

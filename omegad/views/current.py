@@ -15,7 +15,7 @@ from omegad.log.event import Position
 from omegad.log.event_log import EventLog
 from omegad.projection import Projection
 from omegad.storage.driver import Connection
-from omegad.storage.readers import ReadersClosed
+from omegad.storage.readers import ReadersClosed, Reading, Turn
 from omegad.views import barrier as barriers
 from omegad.views import generation, log_check
 from omegad.views.applying import Lookup
@@ -38,14 +38,14 @@ _log = structlog.get_logger(__name__)
 class Views:
     """The projections of one home, as one consistent file at a time. Make it with `opened`; `run` keeps it in step."""
 
-    def __init__(self, home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int, *, beside: Beside) -> None:
+    def __init__(self, home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reading: Reading, *, beside: Beside) -> None:
         """Use `opened`; *beside* builds another generation, and compares one with the log."""
         self.beside = beside
         self._home = home
         self._log = log
         self._projections = tuple(projections)
         self._lookup = lookup
-        self._reader_count = reader_count
+        self._reading = reading
         self._serving = anyio.CancelScope()
         self.proving = anyio.Lock()
         self._is_damaged = False
@@ -122,11 +122,11 @@ class Views:
     def _outdated(self) -> list[str]:
         return [one.NAME for one, stands in zip(self._projections, self.checkpoints.values(), strict=True) if not stands.belongs_to(one)]
 
-    async def at(self, barrier: Barrier, work: Callable[[Connection, Snapshot], T]) -> T:
+    async def at(self, barrier: Barrier, work: Callable[[Connection, Snapshot], T], turn: Turn = Turn.USUAL) -> T:
         """Do *work* on views that show what *barrier* asks for; all its reads see the one moment that the snapshot describes.
 
         A `NotFound` of *work* is `Stale` where what was acknowledged is not shown yet. Raises `Invalid` for a position that is not in the
-        log, `Stale`, `ViewFailed`, `StorageCorrupt` where the file is damaged (it is then built again), and what *work* raises.
+        log, `Stale`, `ViewFailed`, `StorageCorrupt` where the file is damaged (it is then built again), `ReadTooLong`, and what *work* raises.
         """
         await self._pass(barrier)
 
@@ -140,7 +140,7 @@ class Views:
                 snapshot.require_current(str(error))
                 raise
 
-        return await self._on_current(at_one_moment)
+        return await self._on_current(at_one_moment, turn)
 
     async def _pass(self, barrier: Barrier) -> None:
         """Wait as *barrier* says."""
@@ -164,15 +164,15 @@ class Views:
                     raise
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """Do *work* on the views as they are, all of whose reads see one moment. Raises `StorageCorrupt` as `at` does."""
-        return await self._on_current(lambda _, connection: work(connection))
+        """Do *work* on the views as they are, all of whose reads see one moment, beside those who ask something. Raises as `at` does."""
+        return await self._on_current(lambda _, connection: work(connection), Turn.LONG)
 
-    async def _on_current(self, work: Callable[[Generation, Connection], T]) -> T:
+    async def _on_current(self, work: Callable[[Generation, Connection], T], turn: Turn) -> T:
         """Do *work* on a reading connection; on the new file where the file is being replaced."""
         while True:
             target = self.driver.generation
             try:
-                return await target.readers.read(partial(work, target))
+                return await target.readers.read(partial(work, target), turn)
             except ReadersClosed:
                 if target is self.driver.generation:
                     raise
@@ -317,7 +317,7 @@ class Views:
         return self._latest
 
     async def _open(self, path: Path) -> Generation:
-        return await Generation.opened(path, self._projections, self._reader_count)
+        return await Generation.opened(path, self._projections, self._reading)
 
     async def _start_over(self) -> None:
         old = self.driver
@@ -336,10 +336,10 @@ class Views:
 
 @asynccontextmanager
 async def opened(
-    home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reader_count: int, *, beside: Beside
+    home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reading: Reading, *, beside: Beside
 ) -> AsyncIterator[Views]:
     """Open the current views of *home*, or make them anew where they are damaged. Raises `LogLost` where they have seen another log."""
-    views = Views(home, log, projections, lookup, reader_count, beside=beside)
+    views = Views(home, log, projections, lookup, reading, beside=beside)
     await views._start()  # noqa: SLF001  the second half of making it
     try:
         yield views

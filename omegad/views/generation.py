@@ -20,7 +20,7 @@ from omegad.storage import own_files, readers
 from omegad.storage.checkpointer import Checkpointer
 from omegad.storage.database import Database
 from omegad.storage.driver import Connection
-from omegad.storage.readers import Readers
+from omegad.storage.readers import Readers, Reading, Turn
 from omegad.storage.transaction import run_script, writing
 from omegad.views import checkpoints
 from omegad.views.checkpoints import Checkpoint
@@ -55,8 +55,8 @@ class Generation:
         self._stack = stack
 
     @classmethod
-    async def opened(cls, path: Path, projections: Sequence[Projection], reader_count: int) -> "Generation":
-        """Open *path*, make the tables that are missing, and read the checkpoints.
+    async def opened(cls, path: Path, projections: Sequence[Projection], reading: Reading) -> "Generation":
+        """Open *path* with so many readers, and one each for hooks and for long reads, make the tables that are missing, and read the checkpoints.
 
         Raises `StorageCorrupt` where the file is damaged.
         """
@@ -65,7 +65,7 @@ class Generation:
             writer = await Database.writer(path, durable=False)
             stack.push_async_callback(writer.close)
             found = await writer.run(partial(prepare, projections=projections))
-            reading_from = await stack.enter_async_context(readers.opened(path, reader_count))
+            reading_from = await stack.enter_async_context(readers.opened(path, *reading, own=(Turn.FIRST, Turn.LONG)))
             generation = cls(path, writer, reading_from, stack.pop_all())
             generation.checkpoints = found
             return generation

@@ -21,7 +21,7 @@ from omegad.log.event import Position
 from omegad.log.event_log import EventLog
 from omegad.projection import Projection
 from omegad.storage import own_files, readers
-from omegad.storage.readers import Readers
+from omegad.storage.readers import LIMITS, Limits, Readers
 from omegad.views import checkpoints, generation
 from omegad.views.building import Progress
 from omegad.views.checkpoints import Checkpoint
@@ -56,10 +56,10 @@ class PastFile:
         self._stack = stack
 
     @classmethod
-    async def opened(cls, path: Path, position: Position, erased: int) -> "PastFile":
+    async def opened(cls, path: Path, position: Position, erased: int, limits: Limits) -> "PastFile":
         """Open what was made."""
         async with AsyncExitStack() as stack:
-            reading_from = await stack.enter_async_context(readers.opened(path, 1))
+            reading_from = await stack.enter_async_context(readers.opened(path, 1, limits))
             found = cls(path, position, erased, reading_from, stack)
             found.checkpoints = await reading_from.read(checkpoints.load)
             found._stack = stack.pop_all()
@@ -101,8 +101,9 @@ class _Making:
 class PastViews:
     """The files that are kept. Make it with `opened`; `run` makes them."""
 
-    def __init__(self, folder: Path, log: EventLog, views: Views, projections: Sequence[Projection]) -> None:
+    def __init__(self, folder: Path, log: EventLog, views: Views, projections: Sequence[Projection], limits: Limits) -> None:
         """Use `opened`."""
+        self._limits = limits
         self.copies = Copies(folder, log, views, projections)
         self._folder = folder
         self._log = log
@@ -206,7 +207,7 @@ class PastViews:
         source = max(((shown, path) for shown, path in known if shown <= position), default=(0, None))[1]
         try:
             await self._views.beside.make_past(PastOrder(log=self._log.path, target=target, position=position, source=source), tell)
-            return await PastFile.opened(target, position, erased)
+            return await PastFile.opened(target, position, erased, self._limits)
         except BaseException:
             generation.remove(target)
             raise
@@ -234,13 +235,13 @@ class PastViews:
 
 
 @asynccontextmanager
-async def opened(home: Path, log: EventLog, views: Views, projections: Sequence[Projection]) -> AsyncIterator[PastViews]:
+async def opened(home: Path, log: EventLog, views: Views, projections: Sequence[Projection], limits: Limits = LIMITS) -> AsyncIterator[PastViews]:
     """Have the past of a home's views put together where it is asked for. Only copies are kept from an earlier run, and after the block."""
     folder = home / FOLDER
     with _translated():
         for left in own_files.named(folder, _NAME):
             left.unlink()
-    past = PastViews(folder, log, views, projections)
+    past = PastViews(folder, log, views, projections, limits)
     await past.copies.check()
     try:
         yield past

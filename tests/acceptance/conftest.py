@@ -25,7 +25,7 @@ from omegad.rpc import endpoint
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0  # long enough for a busy machine; nothing waits so long unless the test fails
 CALM_MAX = 10_000  # events that `Home.events` reads at once
-PATIENT = {"OMEGAD_FRESH_WAIT_MS": "50000", "OMEGAD_QUERY_TIMEOUT_S": "50"}
+PATIENT = {"OMEGAD_FRESH_WAIT_MS": "50000", "OMEGAD_QUERY_TIMEOUT_S": "50", "OMEGAD_READ_TIMEOUT_S": "100", "OMEGAD_REPORT_TIMEOUT_S": "100"}
 """Settings with which nothing is answered otherwise because the machine is busy; for all tests but those of such answers."""
 
 

@@ -19,6 +19,7 @@ from omegad.queries.search.candidates import Candidates
 from omegad.queries.search.question import Question
 from omegad.queries.search.terms import bare_version, stemmed, words_in_a_row
 from omegad.storage.driver import Connection
+from omegad.storage.readers import check
 
 Array = npt.NDArray[np.float64]
 
@@ -143,6 +144,7 @@ class _WordsOfTexts(dict[str, _Words]):
         self._count = 0
 
     def __missing__(self, text: str) -> _Words:
+        check()
         first = text[:FIRST_LINE_CHARACTERS].split("\n", 1)[0]
         begun = stemmed(first)
         ids = np.array([hash(word) for word in (*begun, *stemmed(text[len(first) :]))], np.int64)
@@ -200,6 +202,7 @@ def _identifiers(named: Mapping[str, str], text: str) -> float:
     """Return the share of the identifiers that a text holds; one that is part of a longer name counts for less."""
     if not named:
         return 0.0
+    check()
     lowered = text.lower()
     parts = [words for name, words in named.items() if not _stands_alone(name, lowered)]
     in_a_row = _in_a_row(text) if parts else ""

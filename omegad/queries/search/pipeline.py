@@ -20,6 +20,7 @@ from omegad.queries.search.scope import Scope
 from omegad.queries.search.vector_index import VectorIndex
 from omegad.queries.search.words import Vocabulary
 from omegad.storage.driver import Connection
+from omegad.storage.readers import check
 
 VIEWS = ("memories", "vectors", "fulltext", "sessions")
 SHORTLIST = 40  # of the best matches, or as many as are asked for, that are looked at closely; all of them where the question names a time
@@ -146,6 +147,7 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
 def observed(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Observed:
     """Return all that the ranking of a search is decided on."""
     question = understood(query.text, now_us)
+    check()
     sought = _sought(connection, query, question, sources, now_us)
     named = by_words(connection, sought)
     if sources.vector is not None:  # all that needs no vector is done while it is being computed
@@ -153,7 +155,9 @@ def observed(connection: Connection, query: QueryMemory, sources: Sources, now_u
         if vector is None:
             raise NotEmbedded
         sought = msgspec.structs.replace(sought, vector=vector)
+    check()
     found = gathered(connection, sought, named)
+    check()
     matching = features.matching(found)
     scores = sources.model.contributions(matching, MATCHING, 0.0).sum(axis=1)
     places = _shortlist(found, scores, len(found.ids) if question.period else max(SHORTLIST, query.limit))
