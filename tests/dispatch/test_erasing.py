@@ -257,7 +257,7 @@ async def test_what_cannot_be_finished_in_time_is_told_and_finished_as_soon_as_i
             assert (done["copy_count"], bool(done["unfinished"])) == (1, True)
             assert await it.daemon.services.log.is_erasing()
         await until(lambda: holding(paths.home, CODE.encode()) == set())
-        while await it.daemon.services.log.is_erasing():
+        while await it.daemon.services.log.is_erasing():  # noqa: ASYNC110  nothing tells of it
             await anyio.sleep(0.01)
         await check(it)
         tasks.cancel_scope.cancel()
@@ -294,7 +294,7 @@ async def test_what_was_interrupted_is_finished_by_the_next_start(
         with anyio.fail_after(PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(it.daemon.erasing.run)
-                while await it.daemon.services.log.is_erasing():
+                while await it.daemon.services.log.is_erasing():  # noqa: ASYNC110  nothing tells of it
                     await anyio.sleep(0.01)
                 tasks.cancel_scope.cancel()
         await it.worked_off()
