@@ -1,11 +1,14 @@
 """Which project a folder belongs to, where in which repository a file is, and when it changed."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote
 
 GITDIR = "gitdir: "
 LEVELS_MAX = 64
+FILE_URI = "file:"
 LINE_MAX = 4_096
 PATH_CHARACTERS = 4_096
 
@@ -35,9 +38,25 @@ def project_of(folder: str | None) -> str | None:
 
 
 def places_of(paths: Iterable[str], folder: str | None) -> list[Place | None]:
-    """Return where files are, links followed, whether or not they exist; None for what cannot be a file's path. Relative ones are *folder*'s."""
+    """Return where files are, links followed, whether or not they exist; None for what cannot be a file's path. Relative ones are *folder*'s.
+
+    A path may begin with the person's folder (`~/`), or be a URI (`file://`).
+    """
     known: dict[Path, Found] = {}
-    return [_place(Path(folder or "", path), known) for path in paths]
+    return [_place(Path(folder or "", _plain(path)), known) for path in paths]
+
+
+def same_as(path: str, others: Iterable[str]) -> list[str]:
+    """Return those of other whole paths that are the same file under another name: a hard link, a name in other case, a folder mounted twice."""
+    found = list[str]()
+    with suppress(OSError, ValueError):
+        own = Path(path).lstat()
+        for other in others:
+            with suppress(OSError, ValueError):
+                its = Path(other).lstat()
+                if (its.st_ino, its.st_dev) == (own.st_ino, own.st_dev) and other != path:
+                    found.append(other)
+    return found
 
 
 def repository_of(folder: str) -> str:
@@ -54,6 +73,17 @@ def changed_us(path: str, *, has_been: bool) -> int:
         except OSError:
             continue
     return 0
+
+
+def _plain(path: str) -> str:
+    """Return a path without what only stands for a part of it, or says that it is one."""
+    if path[: len(FILE_URI)].lower() == FILE_URI:
+        rest = path[len(FILE_URI) :]
+        path = unquote(rest if not rest.startswith("//") else "/" + rest[2:].partition("/")[2])
+    if path.startswith("~/"):
+        with suppress(RuntimeError):  # nobody knows the person's folder
+            return str(Path(path).expanduser())
+    return path
 
 
 class Found(NamedTuple):

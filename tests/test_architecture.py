@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.liveness": {"omegad.clock"},  # hooks hear of sessions, and whatever a session holds goes by it
     "omegad.times": {"omegad.errors"},
     "omegad.memory_types": {"omegad.errors"},
+    "omegad.edits": set(),  # what stops an edit and what sums a session up mean the same by one
     "omegad.quoting": set(),  # whatever tells agents what others wrote tells it so
     "omegad.lexemes": set(),  # a view is built with it and a question is taken apart with it, so it belongs to neither
     "omegad.stems": set(),  # for the texts that evidence compares and those that a ranking does
@@ -84,6 +85,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.hook_delivery": {"omegad.push_guard"},  # every import is paid for at every hook, and this one at a push alone
     "omegad.push_guard": {"omegad"},
     "omegad.hooks": {
+        "omegad.edits",
         "omegad.liveness",
         "omegad.projects",
         "omegad.push_guard",  # knows each host's form of a verdict
@@ -121,6 +123,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.reactions": {"omegad.commands.command", "omegad.log.decision", "omegad.log.event", "omegad.storage.driver"},
     "omegad.reactions.*": {
         "omegad.commands",
+        "omegad.edits",
         "omegad.events",
         "omegad.log.event",
         "omegad.queries",
@@ -338,7 +341,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.hooks": PURE | {"msgspec"},
     "omegad.hooks.hosts": PURE | {"msgspec"},
     "omegad.hooks.surfacing": PURE | {"msgspec", "pathlib"},
-    "omegad.projects": PURE | {"pathlib"},  # looks for the repository that a folder is in
+    "omegad.projects": PURE | {"pathlib", "urllib"},  # looks for the repository that a folder is in
     "omegad.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
     "omegad.reactions": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.reactions.*": PURE | {"msgspec"},

@@ -13,14 +13,14 @@ import msgspec
 from msgspec import Meta
 
 from omegad.commands.command import Acknowledged, Command, Name, Reason
+from omegad.commands.targets import Target, branches, files, folder_for, same_files
 from omegad.errors import Invalid, NotFound, Refused
 from omegad.events.claims import PATHS_MAX, BranchClaimed, ClaimsContested, ClaimsReleased, Contest, FilesClaimed
 from omegad.liveness import MINUTE_US, Signs
 from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent, Position
 from omegad.method import CommandMethod, RequestContext, Services
-from omegad.projects import Place, places_of, project_of, repository_of
-from omegad.queries.claims import folder_of
+from omegad.projects import project_of
 from omegad.quoting import name
 from omegad.redaction import redact_name
 from omegad.state import ClaimState, DecisionState
@@ -33,7 +33,6 @@ Ref = Annotated[str, Meta(min_length=1, max_length=1_024, description="a branch,
 Intent = Annotated[str, Meta(max_length=1_000, description="what for, in a few words that others are told")]
 Asking = Annotated[Name, Meta(description="which session asks")]
 Force = Annotated[bool, Meta(description="take it from whoever holds it; asks for a reason")]
-HEADS = "refs/heads/"
 A_PERSON = "a person"
 
 
@@ -106,15 +105,6 @@ class Released(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
-class Target(NamedTuple):
-    """A file of a work tree, or a branch."""
-
-    repository: str
-    worktree: str
-    name: str
-    is_branch: bool = False
-
-
 class Wanted(NamedTuple):
     """What is to be claimed, and what is known beside the log of those who may hold it."""
 
@@ -170,9 +160,10 @@ def _claims(targets: Iterable[Target], wanted: Wanted) -> Iterator[Event]:
     for (repository, worktree, is_branch), group in groupby(sorted(set(targets)), lambda one: (one.repository, one.worktree, one.is_branch)):
         names = tuple(target.name for target in group)
         if is_branch:
-            yield from (BranchClaimed(repository=repository, ref=name, intent=wanted.intent) for name in names)
+            yield from (BranchClaimed(repository=repository, ref=ref, intent=wanted.intent) for ref in names)
         else:
-            yield FilesClaimed(repository=repository, worktree=worktree, paths=names, how=wanted.how, intent=wanted.intent)
+            for some in _some(names):
+                yield FilesClaimed(repository=repository, worktree=worktree, paths=some, how=wanted.how, intent=wanted.intent)
 
 
 def _expired(session_id: str, recorded_us: int, signs: Signs, now_us: int) -> NewEvent:
@@ -197,9 +188,14 @@ def _by_holder(claims: Iterable[ClaimState]) -> Iterator[tuple[str, dict[str, An
         return claim.session_id, claim.repository, claim.worktree
 
     for (session_id, repository, worktree), group in groupby(sorted(claims, key=place), place):
-        names = tuple(dict.fromkeys(claim.name for claim in group))
         is_branch = bool(repository) and not worktree
-        yield session_id, {"repository": repository, "worktree": worktree, "refs" if is_branch else "paths": names}
+        for some in _some(tuple(dict.fromkeys(claim.name for claim in group))):
+            yield session_id, {"repository": repository, "worktree": worktree, "refs" if is_branch else "paths": some}
+
+
+def _some(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield as many names as an event holds, and again until there are none."""
+    return (names[first : first + PATHS_MAX] for first in range(0, len(names), PATHS_MAX))
 
 
 async def prepare_files(services: Services, command: ClaimFiles, context: RequestContext) -> Wanted:
@@ -211,6 +207,7 @@ async def prepare_files(services: Services, command: ClaimFiles, context: Reques
         return files(command.paths, folder), project_of(folder)
 
     targets, project = await services.compute(find)
+    targets += await same_files(services, command.session_id, targets)
     return _wanted(services, command, targets, None if project is None else redact_name(project))
 
 
@@ -224,36 +221,6 @@ def _wanted(services: Services, command: ClaimFiles | ClaimBranch, targets: Sequ
     _check_reason(command)
     services.liveness.hear(command.session_id)
     return Wanted(command.session_id, targets, services.liveness.signs(), project, "asked", command.intent)
-
-
-async def folder_for(services: Services, session_id: str | None, paths: Sequence[str], told: str | None) -> str | None:
-    """Return where relative paths begin: in the folder that is told, else in that of the session which names them."""
-    if told is not None or session_id is None or all(path.startswith("/") for path in paths):
-        return told
-    return await services.look(lambda connection, _: folder_of(connection, session_id), at_least=services.head, names=("coord_claims",))
-
-
-def files(paths: Sequence[str], folder: str | None) -> list[Target]:
-    """Say what files are claimed by. Raises `Invalid` for what is no file's path."""
-    places = places_of(paths, folder)
-    found = targets_of(places)
-    if len(found) < len(paths):
-        wrong = paths[places.index(None)]
-        raise Invalid(f"{wrong[:80]!r} is not the path of a file", hint="give whole paths, or the folder that they start from")
-    return found
-
-
-def targets_of(places: Iterable[Place | None]) -> list[Target]:
-    """Say by what names files are claimed, which the log can hold."""
-    return [Target(redact_name(one.repository), redact_name(one.worktree), redact_name(one.path)) for one in places if one is not None]
-
-
-def branches(refs: Sequence[str], folder: str | None) -> list[Target]:
-    """Say what branches are claimed by. Raises `Invalid` outside git."""
-    repository = repository_of(folder) if folder else ""
-    if not repository:
-        raise Invalid(f"{(folder or '')[:80]!r} is in no repository", hint="name a folder of the repository that the branch is in")
-    return [Target(redact_name(repository), "", redact_name(HEADS + ref.removeprefix(HEADS)), is_branch=True) for ref in refs]
 
 
 def _check_reason(command: ClaimFiles | ClaimBranch | ReleaseClaims) -> None:

@@ -6,8 +6,9 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from omegad.commands.claims import Folder, Path, Target, files, folder_for
+from omegad.commands.claims import Folder, Path
 from omegad.commands.command import Acknowledged, Command, Name, known
+from omegad.commands.targets import Target, files, folder_for
 from omegad.errors import Invalid, NotFound, Refused
 from omegad.events.message import IntentAnnounced, MessageDelivered, MessagePosted
 from omegad.liveness import Signs

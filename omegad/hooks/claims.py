@@ -9,7 +9,8 @@ from itertools import groupby, islice
 
 import msgspec
 
-from omegad.commands.claims import Holder, Ruling, Wanted, contested, holder, ruled, sentence, targets_of
+from omegad.commands.claims import Holder, Ruling, Wanted, contested, holder, ruled, sentence
+from omegad.commands.targets import same_files, targets_of
 from omegad.events.claims import ClaimsContested, ClaimsReported, Contest
 from omegad.events.retrieval import Returned
 from omegad.events.session import MemorySurfaced
@@ -59,6 +60,8 @@ async def prepare(services: Services, prepared: PreparedHook) -> PreparedHook:
         return prepared
     if hook.files:
         targets = targets_of(await services.compute(partial(places_of, hook.files, hook.folder)))
+        if not prepared.is_spooled:
+            targets += await same_files(services, hook.session_id, targets)
     elif hook.kind == "after_tool" and hook.tool_name.lower() in shells.SHELLS and not prepared.is_spooled:
         targets = await shells.changed(services, hook, last_us, prepared.occurred_at or services.clock.now_us())
     else:

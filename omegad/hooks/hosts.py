@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from omegad import edits
 from omegad.events.tool import ToolStatus
 from omegad.push_guard import verdict
 from omegad.redaction import redact_name
@@ -14,7 +15,6 @@ from omegad.redaction import redact_name
 Kind = Literal["session_start", "prompt", "before_tool", "after_tool", "turn_end", "subagent_end", "compaction", "session_end", "push"]
 
 NAME_MAX = 256
-FILES_MAX = 64
 PRE_PUSH = "pre-push"
 
 KINDS: dict[str, Kind] = {
@@ -46,12 +46,6 @@ ADDS_CONTEXT: dict[str, frozenset[Kind]] = {
 }
 """At which events a host takes words for its agent; "" stands for those that have Claude Code's form."""
 
-EDITS = frozenset(
-    {"edit", "write", "multiedit", "notebookedit", "apply_patch", "replace", "write_file", "edit_file", "create_file", "create", "str_replace"}
-)
-"""The tools that change files, in lower case."""
-
-_PATCHED = re.compile(r"^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.{1,1024})$", re.MULTILINE)
 _ENDED_WITH = re.compile(r"(?:exited with code|[Ee]xit code:?) ([0-9]{1,3})\b")
 _LOOKS_FAILED = re.compile(
     r"(?:[\w.]{1,80}(?:Error|Exception): |(?:ba|z|da)?sh: .{0,200}: (?:command )?not found|fatal: |npm ERR! |error(?:\[\w{1,9}\])?: )"
@@ -85,6 +79,8 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     tool_name: str = ""
     tool_use_id: str | None = None
     tool_input: Any = None
+    files: tuple[str, ...] = ()
+    """Those that a tool is to change, as it says them."""
     result: Any = None
     status: ToolStatus = "ok"
     duration_ms: float | None = None
@@ -99,18 +95,6 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
         """The first file that a tool is to change, None where it changes none."""
         return next(iter(self.files), None)
 
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files that a tool is to change."""
-        if self.tool_name.lower() not in EDITS:
-            return ()
-        given = self.tool_input if isinstance(self.tool_input, Mapping) else {}
-        named = _text(given, "file_path", "notebook_path", "path", "target_file")
-        patch = self.tool_input if isinstance(self.tool_input, str) else _text(given, "patch", "input", "command")
-        if named or patch is None:
-            return (named,) if named else ()
-        return tuple(dict.fromkeys(found.strip() for found in _PATCHED.findall(patch)))[:FILES_MAX]
-
 
 def understood(event: str, payload: Mapping[str, Any], host: str) -> Hook | None:
     """Return what a host tells; None for what is of no concern, or of no session."""
@@ -124,6 +108,7 @@ def understood(event: str, payload: Mapping[str, Any], host: str) -> Hook | None
         kind = "subagent_end"
     host_name = _host(fired, payload, host)
     result = _first(payload, "tool_response", "tool_output", "tool_result", "result")
+    tool_name, tool_input = _text(payload, "tool_name") or "unknown", _first(payload, "tool_input", "tool_args")
     return Hook(
         kind=kind,
         fired=fired[:NAME_MAX],
@@ -138,11 +123,12 @@ def understood(event: str, payload: Mapping[str, Any], host: str) -> Hook | None
         trigger=_text(payload, "trigger", most=NAME_MAX),
         agent_id=agent_id,
         agent_type=_text(payload, "agent_type", "subagent_type", most=NAME_MAX),
-        tool_name=name(_text(payload, "tool_name") or "unknown"),
+        tool_name=name(tool_name),
         tool_use_id=None if (use := _text(payload, "tool_use_id", "tool_call_id")) is None else name(use),
-        tool_input=_first(payload, "tool_input", "tool_args"),
+        tool_input=tool_input,
+        files=edits.changed(tool_name[:NAME_MAX], tool_input) if kind in {"before_tool", "after_tool"} else (),
         result=_plain(result if (error := payload.get("error")) is None else error),
-        status=_status(fired, payload, result, "" if host_name != "codex" else _text(payload, "tool_name") or ""),
+        status=_status(fired, payload, result, tool_name if host_name == "codex" else ""),
         duration_ms=None if not isinstance(took := _first(payload, "duration_ms", "duration"), int | float) or took < 0 else float(took),
     )
 

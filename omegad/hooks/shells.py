@@ -7,7 +7,7 @@ a held branch is not, until something is committed there. A ref that is packed, 
 
 from functools import partial
 
-from omegad.commands.claims import Target
+from omegad.commands.targets import Target
 from omegad.hooks.hosts import Hook
 from omegad.hooks.looking import looked
 from omegad.liveness import LEASE_US

@@ -17,6 +17,7 @@ from omegad.storage.driver import Connection
 from omegad.times import rfc3339
 
 PATHS_MAX = 64
+HELD_MAX = 1_000
 _EVERY = """
 SELECT 'file' AS kind, id / 1024 AS position, session_id, repository, worktree, path AS name, project, intent, claimed_at, released_at, ended, reason
 FROM coord_file_claims
@@ -35,6 +36,10 @@ AND (:repository IS NULL OR c.repository = :repository) ORDER BY c.position DESC
 _ON_FILE = f"""
 SELECT {_COLUMNS} FROM ({_EVERY}) AS c JOIN coord_sessions AS s USING (session_id)
 WHERE c.kind = 'file' AND c.repository = ? AND c.name = ? AND c.released_at IS NULL ORDER BY c.worktree
+"""
+_HELD_BY_OTHERS = """
+SELECT repository, worktree, path FROM coord_file_claims INDEXED BY coord_file_claims_held
+WHERE released_at IS NULL AND session_id != ? LIMIT ?
 """
 _GONE = """
 SELECT DISTINCT session_id FROM coord_sessions AS s WHERE seen_us < ? AND (
@@ -117,6 +122,11 @@ def check(connection: Connection, query: CheckClaims, places: Sequence[Place], m
 def on_file(connection: Connection, repository: str, path: str) -> list[Claim]:
     """Return the claims on a file in any work tree of its repository."""
     return [_claim(row) for row in connection.execute(_ON_FILE, (repository, path))]
+
+
+def held_by_others(connection: Connection, session_id: str) -> list[tuple[str, str, str]]:
+    """Return repository, work tree and path of the files that other sessions hold."""
+    return connection.execute(_HELD_BY_OTHERS, (session_id, HELD_MAX)).fetchall()
 
 
 def folder_of(connection: Connection, session_id: str) -> str | None:

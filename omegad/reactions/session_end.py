@@ -7,6 +7,7 @@ between them. Before its context is compacted, where it stands is a checkpoint, 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from omegad import edits
 from omegad.commands.command import Command
 from omegad.commands.lifecycle import RateMemory
 from omegad.commands.store import SUPERSEDES_MAX, StoreMemory
@@ -34,7 +35,6 @@ TEXT_CHARACTERS = 600
 
 LEARNED_BY = "auto_procedural"
 CHECKPOINTED_BY = "auto_checkpoint"
-CHANGING = ("edit", "write", "multiedit", "notebookedit", "apply_patch", "replace", "write_file", "edit_file", "create_file", "create")
 STATES = ("checkpoint", "session_summary")
 
 
@@ -122,7 +122,7 @@ def _checkpoint(recorded: RecordedEvent, reader: Reader, calls: Sequence[Call], 
     made = [call for call in calls if call.position > after]
     if has_one or (len(captured) < CAPTURED_MIN and len(made) < CALLS_MIN):
         return
-    files = list(dict.fromkeys(call.file for call in calls if call.file and call.tool_name.lower() in CHANGING))[-FILES_MAX:]
+    files = list(dict.fromkeys(call.file for call in calls if call.file and edits.changes(call.tool_name)))[-FILES_MAX:]
     said = session.said(reader.connection, session_id, recorded.position)
     next_steps = next((one.content for one in reversed(stored) if one.event_type == "handoff"), None)
     parts = [f"Checkpoint of a session in {recorded.project or 'no project'}: {len(calls)} tool calls, {len(captured)} memories stored."]

@@ -91,12 +91,17 @@ class Host(NamedTuple):
 
 
 GUARD_S = 30  # the push guard may take 20 s
+OF_SERVERS = (
+    "([Ee]dit|[Ww]rite|[Cc]reate|[Rr]eplace|[Ii]nsert|[Aa]ppend|[Pp]atch|[Uu]pdate|[Mm]odify|[Ss]ave|[Dd]elete|[Rr]emove|[Rr]ename|[Mm]ove).*"
+)
+"""What the tools of MCP servers have in their names that may change files, so that others cost nothing."""
 LAST_S = 3  # at the end of a session, where hosts wait for no more
 
 CLAUDE_HOOKS = (
     Hook("SessionStart"),
     Hook("UserPromptSubmit"),
     Hook("PreToolUse", GUARD_S, "Edit|MultiEdit|NotebookEdit|Write"),
+    Hook("PreToolUse", GUARD_S, f"mcp__.*{OF_SERVERS}"),
     Hook("PreToolUse", GUARD_S, "Bash", (("if", "Bash(*push*)"),)),  # the host itself looks, at no cost
     Hook("PostToolUse", more=(("async", True),)),  # the agent goes on: what there is to say of a success can wait for its next turn
     Hook("PostToolUseFailure"),
@@ -109,6 +114,7 @@ CODEX_HOOKS = (
     Hook("SessionStart"),
     Hook("UserPromptSubmit"),
     Hook("PreToolUse", GUARD_S, "Bash|apply_patch"),
+    Hook("PreToolUse", GUARD_S, f"mcp__.*{OF_SERVERS}"),
     Hook("PostToolUse"),
     Hook("PreCompact"),
     Hook("SubagentStop"),
@@ -130,6 +136,7 @@ GEMINI_HOOKS = (
     Hook("SessionStart"),
     Hook("BeforeAgent"),
     Hook("BeforeTool", GUARD_S, "run_shell_command|replace|write_file"),
+    Hook("BeforeTool", GUARD_S, f"(mcp_|__).*{OF_SERVERS}"),
     Hook("AfterTool"),
     Hook("AfterAgent"),  # PreCompress comes before every request, whether it compresses or not
     Hook("SessionEnd", LAST_S),

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omegad import state
-from omegad.commands.claims import ClaimFiles, ExpireClaims, ReleaseClaims, Target, Wanted, claim, contested, expire, release, ruled
+from omegad.commands.claims import ClaimFiles, ExpireClaims, ReleaseClaims, Wanted, claim, contested, expire, release, ruled
+from omegad.commands.targets import Target
 from omegad.errors import NotFound, Refused
 from omegad.events.claims import ClaimsReleased, Contest
 from omegad.events.session import SessionEnded

@@ -1,6 +1,7 @@
 """Before an edit its file is claimed, and an edit of what another session holds is stopped; hooks of two sessions against one daemon."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -127,6 +128,45 @@ def test_a_patch_of_many_files_is_claimed_whole_or_not_at_all(served: Home, hook
     assert claimed(served, repository) == {"b.py": "a"}
     assert hooked("PreToolUse", "b", **tool, tool_input={"command": patch.format("e.py")}) == {}
     assert claimed(served, repository) == {"a.py": "b", "b.py": "a", "c/d.py": "b", "e.py": "b"}
+
+
+def test_no_tool_and_no_name_of_a_file_passes_what_another_holds(served: Home, hooked: Hooked, repository: Path) -> None:
+    """Whatever a host calls its tool and the file: the person's folder, a URI, a hard link, a link, a list of patches."""
+    held = repository / "src" / "a b.py"
+    held.parent.mkdir()
+    held.write_text("1")
+    (repository / "hard.py").hardlink_to(held)
+    (repository / "soft.py").symlink_to(held)
+    edit(hooked, "a", "src/a b.py")
+    until(served.caught_up)
+    person = Path(served.environ["HOME"])
+    from_home = f"~/{os.path.relpath(held, person)}"
+    patch = "*** Begin Patch\n*** Add File: new.py\n+a\n*** Update File: other.py\n*** Move to: src/a b.py\n@@\n-a\n+b\n*** End Patch"
+    calls: list[tuple[str, Any]] = [
+        ("mcp__filesystem__edit_file", {"path": str(held), "edits": []}),
+        ("mcp__filesystem__move_file", {"source": str(held), "destination": "gone.py"}),
+        ("write_file", {"path": "src/a b.py"}),
+        ("str_replace_based_edit_tool", {"command": "insert", "path": "src/a b.py"}),
+        ("apply_patch", {"command": ["apply_patch", patch]}),
+        ("multi_replace_string_in_file", {"replacements": [{"filePath": "new.py"}, {"filePath": "src/a b.py"}]}),
+        ("mcp__unheard_of__modifyFile", {"absolutePath": str(held)}),
+        ("Edit", {"file_path": "hard.py"}),
+        ("Edit", {"file_path": "soft.py"}),
+        ("Edit", {"file_path": from_home}),
+        ("Edit", {"file_path": held.as_uri()}),
+        ("Write", {"file_path": f"file://localhost{held}".replace(" ", "%20")}),
+    ]
+    passed = [(tool, given) for tool, given in calls if verdict(hooked("PreToolUse", "b", tool_name=tool, tool_input=given)) != "deny"]
+    assert passed == []
+    refused = refusal(lambda: served.call("claim.files", session_id="b", paths=[str(repository / "hard.py")]))
+    assert "src/a b.py" in str(refused)
+    assert claimed(served, repository) == {"src/a b.py": "a"}
+    assert hooked("PreToolUse", "b", tool_name="mcp__filesystem__read_text_file", tool_input={"path": str(held)}) == {}
+    many = "\n".join(["*** Begin Patch", *(f"*** Add File: new/{number}.py\n+a" for number in range(150)), "*** End Patch"])
+    assert hooked("PreToolUse", "b", tool_name="apply_patch", tool_input={"command": many}) == {}
+    assert len(claimed(served, repository)) == 100, "a page"
+    assert verdict(edit(hooked, "a", "new/149.py")) == "deny"
+    served.check()
 
 
 def test_the_same_file_of_another_work_tree_is_a_warning(hooked: Hooked, repository: Path) -> None:

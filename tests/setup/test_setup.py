@@ -1,6 +1,7 @@
 """`omegad setup` on the files of every host: what it adds, and that taking it out leaves every byte as it was."""
 
 import json
+import re
 import stat
 import sys
 import tomllib
@@ -71,6 +72,18 @@ def write(world: World, *names: str, removing: bool = False) -> list[planning.Ch
 
 def tree(folder: Path) -> dict[str, bytes | None]:
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize(("host", "event"), [("claude-code", "PreToolUse"), ("codex", "PreToolUse"), ("gemini", "BeforeTool")])
+def test_a_host_asks_before_the_tools_of_servers_that_change_files_and_no_others(host: str, event: str) -> None:
+    matchers = [hook.matcher for hook in hosts.BY_NAME[host].hooks if hook.event == event]
+    prefix = "mcp_" if host == "gemini" else "mcp__"
+
+    def asks(tool: str) -> bool:
+        return any(re.search(f"^(?:{matcher})$", f"{prefix}{tool}") for matcher in matchers)
+
+    assert all(map(asks, ("filesystem__edit_file", "fs__write_file", "fs__move_file", "serena__replace_symbol_body", "x__insertText")))
+    assert not any(map(asks, ("filesystem__read_text_file", "filesystem__list_directory", "omegad__omega_store", "omegad__omega_memory")))
 
 
 def samples() -> Iterator[Any]:
@@ -167,7 +180,10 @@ def test_older_entries_are_brought_up_to_date_and_never_doubled(world: World) ->
     assert "/old/" not in path.read_text()
     assert [len(there["Stop"]), there["Stop"][0], there["SessionStart"][0]] == [2, FOREIGN, {"hooks": FOREIGN["hooks"]}]
     assert [sum(map(is_ours, there[event])) for event in ("Stop", "SessionStart")] == [1, 1]
-    assert [there["PreToolUse"][0], [group["matcher"] for group in there["PreToolUse"][1:]]] == [FOREIGN, [EDITS, "Bash"]]
+    assert [there["PreToolUse"][0], [group["matcher"] for group in there["PreToolUse"][1:]]] == [
+        FOREIGN,
+        [EDITS, f"mcp__.*{hosts.OF_SERVERS}", "Bash"],
+    ]
     assert "Gone" not in there
 
 

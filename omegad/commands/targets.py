@@ -1,0 +1,78 @@
+"""What claims are on: where the files and branches are that a request names."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from omegad.errors import Invalid
+from omegad.method import Moment, Services
+from omegad.projects import Place, places_of, repository_of, same_as
+from omegad.queries.claims import folder_of, held_by_others
+from omegad.redaction import redact_name
+from omegad.storage.driver import Connection
+
+HEADS = "refs/heads/"
+LOOK_S = 0.05
+
+
+class Target(NamedTuple):
+    """A file of a work tree, or a branch."""
+
+    repository: str
+    worktree: str
+    name: str
+    is_branch: bool = False
+
+
+async def folder_for(services: Services, session_id: str | None, paths: Sequence[str], told: str | None) -> str | None:
+    """Return where relative paths begin: in the folder that is told, else in that of the session which names them."""
+    if told is not None or session_id is None or all(path.startswith("/") for path in paths):
+        return told
+    return await services.look(lambda connection, _: folder_of(connection, session_id), at_least=services.head, names=("coord_claims",))
+
+
+def files(paths: Sequence[str], folder: str | None) -> list[Target]:
+    """Say what files are claimed by. Raises `Invalid` for what is no file's path."""
+    places = places_of(paths, folder)
+    found = targets_of(places)
+    if len(found) < len(paths):
+        wrong = paths[places.index(None)]
+        raise Invalid(f"{wrong[:80]!r} is not the path of a file", hint="give whole paths, or the folder that they start from")
+    return found
+
+
+def targets_of(places: Iterable[Place | None]) -> list[Target]:
+    """Say by what names files are claimed, which the log can hold."""
+    return [Target(redact_name(one.repository), redact_name(one.worktree), redact_name(one.path)) for one in places if one is not None]
+
+
+async def same_files(services: Services, session_id: str, targets: Sequence[Target]) -> list[Target]:
+    """Return what others hold of the same files under other names, which is claimed with them."""
+    if not services.liveness.signs().seen.keys() - {session_id}:
+        return []
+    read = partial(_held_by_others, session_id=session_id)
+    held = await services.look(read, at_least=services.head, names=("coord_claims",), wait_s=LOOK_S)
+
+    def find() -> list[Target]:
+        others = {_path(one): one for one in held}
+        found = (others[path] for target in targets for path in same_as(_path(target), others))
+        return [one for one in dict.fromkeys(found) if one not in targets]
+
+    return await services.compute(find) if held else []
+
+
+def _path(target: Target) -> str:
+    return f"{target.worktree}/{target.name}" if target.worktree else target.name
+
+
+def _held_by_others(connection: Connection, moment: Moment, *, session_id: str) -> list[Target]:
+    del moment
+    return [Target(*row) for row in held_by_others(connection, session_id)]
+
+
+def branches(refs: Sequence[str], folder: str | None) -> list[Target]:
+    """Say what branches are claimed by. Raises `Invalid` outside git."""
+    repository = repository_of(folder) if folder else ""
+    if not repository:
+        raise Invalid(f"{(folder or '')[:80]!r} is in no repository", hint="name a folder of the repository that the branch is in")
+    return [Target(redact_name(repository), "", redact_name(HEADS + ref.removeprefix(HEADS)), is_branch=True) for ref in refs]
