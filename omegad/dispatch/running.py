@@ -1,6 +1,7 @@
 """How a request is run: a command is prepared, decided and appended, a query prepared and read; whatever its method is."""
 
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ import msgspec
 from omegad.dispatch.looking_back import LookingBack
 from omegad.dispatch.services import DaemonServices
 from omegad.errors import OmegadError
-from omegad.log.decision import Cursor, Outcome, Proposal
+from omegad.log.decision import Cursor, Decision, Outcome, Proposal, RequestKey
 from omegad.method import CommandMethod, Outdated, QueryMethod, RequestContext
 from omegad.methods import ALL
 from omegad.storage.driver import Connection
@@ -29,9 +30,43 @@ class RequestRunner:
         self.back = LookingBack(services)
         self.acknowledged = services.log.head
         """The highest position that any client's command was acknowledged at."""
+        self._under_way: dict[tuple[str, str], anyio.Event] = {}
+
+    @asynccontextmanager
+    async def first_time(self, request: RequestKey) -> AsyncIterator[Outcome | None]:
+        """Yield the answer that a request was given before; None where it has none, and may be worked on until the end of the block.
+
+        The same request waits meanwhile. So what was answered is neither prepared nor checked again, whatever has changed since, and
+        nothing is prepared twice at once. Raises `Conflict` where it had other parameters.
+        """
+        name = (request.client, request.request_id)
+        while other := self._under_way.get(name):
+            await other.wait()
+        done = self._under_way[name] = anyio.Event()
+        try:
+            yield await self._services.log.answered(request)
+        finally:
+            del self._under_way[name]
+            done.set()
+
+    async def remember(self, request: RequestKey, answer: msgspec.Struct, position: int) -> None:
+        """Return when an answer is on the disk that the same request is to be given; what it tells of stands at *position*."""
+        decision = Decision(answer=answer, position=position)
+        await self._services.log.append(Proposal(decide=lambda _state, _now_us: decision, request=request))
 
     async def command(self, method: CommandMethod, params: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None) -> Outcome:
-        """Carry out a command; raises what its decision raises. What changes while it is prepared is prepared again, three times at most."""
+        """Carry out a command, once for each `context.delivery`; raises what its decision raises."""
+        if context.delivery is None:
+            return await self._carry_out(method, params, context, cursor)
+        async with self.first_time(context.delivery) as answered:
+            if answered is None:
+                return await self._carry_out(method, params, context, cursor)
+            if cursor:
+                await self._services.log.advance(cursor)
+            return answered
+
+    async def _carry_out(self, method: CommandMethod, params: msgspec.Struct, context: RequestContext, cursor: Cursor | None) -> Outcome:
+        """Prepare, decide and append. What changes while it is prepared is prepared again, three times at most."""
         context = msgspec.structs.replace(context, acknowledged=max(context.acknowledged, self.acknowledged))
         if not method.is_internal:  # what is stored already has whatever type it has
             self._check_types(params)

@@ -39,7 +39,7 @@ class Service:
         """*handlers* answer for the running service; *stop* begins the daemon's end and returns at once."""
         self._runner = runner
         self._stop = stop
-        own: dict[type[msgspec.Struct], Handler] = {Hello: _greet, Ping: _pong, Shutdown: self._shut_down, ListTools: _tools, CallTool: self._tool}
+        own: dict[type[msgspec.Struct], Handler] = {Hello: _greet, Ping: _pong, Shutdown: self._shut_down, ListTools: _tools}
         self._handlers = handlers | own
 
     async def handle(self, call: Call) -> object:
@@ -52,31 +52,46 @@ class Service:
     async def _answer(self, call: Call, params: bytes, delivery: RequestKey | None = None) -> object:
         method, request = parse(call.method, params)
         request = without_credentials(request)
-        context = RequestContext(client=call.peer.name or None, written=call.peer.written, delivery=delivery)
+        delivery = delivery or _key_of(request, call, params)
         match method:
             case CommandMethod():
-                if (request_id := getattr(request, "request_id", None)) is not None:
-                    key = RequestKey(client=call.peer.name, request_id=request_id, params_digest=digest_of(call.method, params))
-                    context = msgspec.structs.replace(context, delivery=key)
+                context = RequestContext(client=call.peer.name or None, written=call.peer.written, delivery=delivery)
                 outcome = await self._runner.command(method, request, context)
                 call.peer.written = max(call.peer.written, outcome.position)
                 return outcome.answer
             case QueryMethod():
+                context = RequestContext(client=call.peer.name or None, written=call.peer.written)
                 return await self._runner.query(method, request, context)
+            case _ if delivery:
+                return await self._once(request, call, delivery)
             case _:
-                return await self._handlers[type(request)](request, call)
+                return await self._served(request, call, None)
 
-    async def _tool(self, request: CallTool, call: Call) -> ToolAnswer:
-        digest = digest_of(call.method, bytes(call.params))
+    async def _once(self, request: msgspec.Struct, call: Call, key: RequestKey) -> object:
+        """Answer a method of the service as it was answered before; remember the answer where something was changed."""
+        async with self._runner.first_time(key) as answered:
+            if answered is not None:
+                call.peer.written = max(call.peer.written, answered.position)
+                return answered.answer
+            before = call.peer.written
+            answer = await self._served(request, call, key)
+            if isinstance(answer, msgspec.Struct) and call.peer.written > before and not getattr(answer, "is_error", False):
+                await self._runner.remember(key, answer, call.peer.written)
+            return answer
+
+    async def _served(self, request: msgspec.Struct, call: Call, key: RequestKey | None) -> object:
+        return await (self._tool(request, call, key) if isinstance(request, CallTool) else self._handlers[type(request)](request, call))
+
+    async def _tool(self, request: CallTool, call: Call, key: RequestKey | None) -> ToolAnswer:
         asked = count()
 
         async def ask(method: str, /, **params: object) -> object:
             given = {name: value for name, value in params.items() if value is not None}
-            key = None
-            if request.request_id is not None and isinstance(SERVED.get(method), CommandMethod):
+            delivery = None
+            if key is not None and isinstance(SERVED.get(method), CommandMethod):
                 # What a tool asks for may depend on what it has read, so the call is what must be the same, and the command's place in it.
-                key = RequestKey(client=call.peer.name, request_id=f"{request.request_id}/{digest.hex()}/{next(asked)}", params_digest=digest)
-            answer = await self._answer(Call(method, call.params, call.peer, call.notify), msgspec.json.encode(given), key)
+                delivery = msgspec.structs.replace(key, request_id=f"{key.request_id}/{next(asked)}")
+            answer = await self._answer(Call(method, call.params, call.peer, call.notify), msgspec.json.encode(given), delivery)
             return msgspec.json.decode(answer, type=SERVED[method].answer) if isinstance(answer, msgspec.Raw) else answer
 
         return await calling.call(request, ask, client=call.peer.name)
@@ -103,6 +118,16 @@ def digest_of(method: str, params: bytes) -> bytes:
     """Identify what a request asks for: its method and its parameters, whatever their order and spacing."""
     ordered = msgspec.json.encode(msgspec.json.decode(params or b"{}"), order="deterministic")
     return blake2b(method.encode() + b"\0" + ordered, digest_size=16).digest()
+
+
+def _key_of(request: msgspec.Struct, call: Call, params: bytes) -> RequestKey | None:
+    """Return what makes a request the same, None where its sender has not named it. Of a tool's call it is the arguments as well."""
+    request_id = getattr(request, "request_id", None)
+    if request_id is None:
+        return None
+    digest = digest_of(call.method, params)
+    name = f"{request_id}/{digest.hex()}" if isinstance(request, CallTool) else request_id
+    return RequestKey(client=call.peer.name, request_id=name, params_digest=digest)
 
 
 def _composed(request: msgspec.Struct) -> msgspec.Struct:

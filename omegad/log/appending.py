@@ -15,7 +15,7 @@ from omegad.log.codec import tag_of
 from omegad.log.decision import Decision, Outcome, Proposal
 from omegad.log.erasure import Erasure, PayloadErased
 from omegad.log.event import NewEvent, Position, RecordedEvent
-from omegad.log.requests import Requests
+from omegad.log.requests import Requests, answered
 from omegad.log.vocabulary import Vocabulary
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
@@ -101,8 +101,8 @@ class _Append:
 
     def _decided(self, proposal: Proposal) -> Outcome | Exception:
         try:
-            if proposal.request and (answered := self._requests.answered(self._connection, proposal.request)):
-                return answered
+            if proposal.request and (first := answered(self._connection, proposal.request)):
+                return first
             now_us = self._clock.now_us()
             decision = proposal.decide(self._state, now_us)
             bodies = [self._encoded(new) for new in decision.events]
@@ -126,7 +126,7 @@ class _Append:
         answer = decision.answer
         if bodies and getattr(answer, "position", None) == 0:
             answer = msgspec.structs.replace(answer, position=self.head.position)
-        outcome = Outcome(answer=answer, position=self.head.position if bodies else getattr(answer, "position", 0))
+        outcome = Outcome(answer=answer, position=self.head.position if bodies else getattr(answer, "position", decision.position))
         if proposal.request:
             self._requests.remember(self._connection, proposal.request, first, outcome)
         return outcome

@@ -13,12 +13,13 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """Events to append, all or none, and the answer to the one who asked.
 
     An answer whose `position` is 0 is given the position of the last of the events. With an `erasure`, the last of them is the `payload.erased`
-    that names what is erased in the same transaction.
+    that names what is erased in the same transaction. Without events, and where the answer has no `position`, it is acknowledged at `position`.
     """
 
     events: tuple[NewEvent, ...] = ()
     answer: msgspec.Struct
     erasure: Erasure | None = None
+    position: Position = 0
 
 
 Decide = Callable[[Any, int], Decision]

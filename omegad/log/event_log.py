@@ -340,7 +340,7 @@ async def opened(
     """
     await anyio.Path(path).touch(mode=0o600)
     writer = await Database.writer(path, durable=True)
-    async with readers.opened(path, 1, limits, own=(readers.Turn.LONG,)) as reading_from:
+    async with readers.opened(path, 1, limits, own=(readers.Turn.FIRST, readers.Turn.LONG)) as reading_from:
         log = EventLog(path, clock, vocabulary, writer, reading_from)
         log._catch_up_wait_s = catch_up_wait_s  # noqa: SLF001
         try:

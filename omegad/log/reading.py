@@ -10,9 +10,9 @@ import anyio
 import msgspec
 
 from omegad.errors import LogBroken, StorageCorrupt, StorageFailed
-from omegad.log import chain
+from omegad.log import chain, requests
 from omegad.log.codec import Codec
-from omegad.log.decision import Cursor
+from omegad.log.decision import Cursor, Outcome, RequestKey
 from omegad.log.erasure import CURSOR, UNDER_WAY, Signs, candidates
 from omegad.log.event import Position, RecordedEvent
 from omegad.storage import readers
@@ -184,6 +184,13 @@ class LogReader:
     async def cursors(self) -> dict[str, Cursor]:
         """Return, by name, how far those have come who act on events; a cursor moves with `Proposal.cursor`."""
         return await self._readers.read(cursors)
+
+    async def answered(self, request: RequestKey) -> Outcome | None:
+        """Return the first answer to a request, None where there was none; waits for no commit and no long read.
+
+        Raises `Conflict` where it had other parameters, and storage errors.
+        """
+        return await self._readers.read(partial(requests.answered, request=request), Turn.FIRST)
 
     async def is_erasing(self) -> bool:
         """Say whether what an erasure removed may be in some file of the home still."""

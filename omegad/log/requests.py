@@ -27,22 +27,23 @@ DELETE FROM requests WHERE (client, request_id) IN (SELECT client, request_id FR
 """
 
 
+def answered(connection: Connection, request: RequestKey) -> Outcome | None:
+    """Return the first answer to a request, None where there was none. Raises `Conflict` where it had other parameters."""
+    row = connection.execute(_FIND, (request.client, request.request_id)).fetchone()
+    if row is None:
+        return None
+    if row[0] != request.params_digest:
+        raise Conflict(f"request_id {request.request_id!r} was used before, with other parameters")
+    return Outcome(answer=msgspec.Raw(row[2].encode()), position=row[1])
+
+
 class Requests:
-    """The table of requests that were answered; everything here runs on the writer's thread."""
+    """The table of requests that were answered, as the writer's thread keeps it."""
 
     def __init__(self, clock: Clock) -> None:
         """Take the clock by which they grow old."""
         self._clock = clock
         self._next: Position = 0
-
-    def answered(self, connection: Connection, request: RequestKey) -> Outcome | None:
-        """Return the first answer to a request, None where there was none. Raises `Conflict` where it had other parameters."""
-        row = connection.execute(_FIND, (request.client, request.request_id)).fetchone()
-        if row is None:
-            return None
-        if row[0] != request.params_digest:
-            raise Conflict(f"request_id {request.request_id!r} was used before, with other parameters")
-        return Outcome(answer=msgspec.Raw(row[2].encode()), position=row[1])
 
     def remember(self, connection: Connection, request: RequestKey, first: Position, outcome: Outcome) -> None:
         """Note what was answered; *first* is the position of its first event, or that it would have had."""

@@ -18,6 +18,9 @@ class EraseMemory(Request, frozen=True, kw_only=True, tag="memory.erase"):
     memory_id: Annotated[str, Meta(min_length=1, max_length=256, description="the memory's id")]
     reason: Annotated[str, Meta(max_length=4_096, description="why; it stays in the log")] | None = None
     dry_run: Annotated[bool, Meta(description="say what would be erased, and erase nothing")] = False
+    request_id: (
+        Annotated[str, Meta(min_length=1, max_length=256, description="makes it safe to send again: the same id gives the first answer")] | None
+    ) = None
 
 
 class Copy(msgspec.Struct, frozen=True, kw_only=True):
