@@ -10,7 +10,7 @@ import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, Self, cast
 from urllib.parse import unquote, urlsplit
@@ -27,13 +27,16 @@ from mcp.shared.exceptions import MCPError
 
 from omegad import __version__
 from omegad.errors import NoDaemon, NotFound, OmegadError, ShuttingDown
+from omegad.json_text import id_in, mended
 from omegad.projects import project_of
 from omegad.rpc import endpoint
 from omegad.rpc.async_client import AsyncClient
+from omegad.rpc.protocol import WHITESPACE, InvalidRequest, Lines, LineTooLong, ParseFailed
 from omegad.tools.protocol import INSTRUCTIONS
 from omegad.versions import is_older
 
 LINE_BYTES_MAX = 16 * 1024 * 1024
+READ_BYTES = 64 * 1024
 CALL_S = 30.0  # hosts give up after a minute, and say less
 OPENING_S = 10.0
 ROOTS_S = 2.0
@@ -140,12 +143,51 @@ class Wire:
         self._writer = writer
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        """Yield lines until the other end has no more."""
+        """Yield lines that the SDK can read, until the other end has no more; answer the others."""
+        lines = Lines(LINE_BYTES_MAX)
         try:
-            while line := await self._reader.readline():
-                yield line.decode("utf-8", "replace")
-        except (OSError, ValueError):  # it is gone, or sends a line without an end
+            while data := await self._reader.read(READ_BYTES):
+                lines.feed(data)
+                while (line := self._next(lines)) is not None:
+                    if line:
+                        yield line
+                    await self.flush()
+        except OSError:  # it is gone
             return
+
+    def _next(self, lines: Lines) -> str | None:
+        """Return the next line, an empty one where it is answered, None where there is none yet."""
+        try:
+            line = lines.next()
+        except LineTooLong as error:
+            self._refuse(b"null", error)
+            return ""
+        if line is None:
+            return None
+        for text, errors in ((line, "strict"), (mended(line), "replace")):
+            with suppress(ValueError, RecursionError):
+                read = text.decode("utf-8", errors)
+                mcp.jsonrpc_message_adapter.validate_json(read, by_name=False)
+                return read
+        if line.strip(WHITESPACE):
+            self._diagnose(line)
+        return ""
+
+    def _diagnose(self, line: bytes) -> None:
+        """Answer what cannot be read, unless it is an answer itself."""
+        try:
+            said = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        except msgspec.ValidationError:
+            self._refuse(b"null", InvalidRequest("the line is no request of JSON-RPC 2.0"))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            self._refuse(id_in(line), ParseFailed("the line is no JSON, or nested too deeply"))
+        else:
+            if not {"result", "error"} & set(said):
+                self._refuse(id_in(b'{"id":%s}' % bytes(said.get("id", b"null"))), InvalidRequest("the line is no request of JSON-RPC 2.0"))
+
+    def _refuse(self, number: bytes, error: OmegadError) -> None:
+        told = msgspec.json.encode({"code": error.code, "message": _told(error)})
+        self._writer.write(b'{"jsonrpc":"2.0","id":%s,"error":%s}\n' % (mended(number), told))
 
     async def write(self, text: str) -> None:
         """Send text."""

@@ -30,7 +30,7 @@ OTHERS, KIND, FOLDER = 0o077, 0o170000, 0o040000
 HOSTS = ((b"CURSOR_VERSION", b"cursor"), (b"GEMINI_PROJECT_DIR", b"gemini"), (b"CLAUDE_PROJECT_DIR", b"claude-code"))
 BEFORE_TOOL = ("", "pretooluse", "beforetool", "beforeshellexecution")
 PRE_PUSH = "pre-push"
-LOST = (b'"code":-32700', b'"code":-32600', b'"code":-32602')  # what the daemon can never read
+UNREADABLE = (b'"code":-32700', b'"code":-32600', b'"code":-32602')  # what the daemon can never read
 
 
 def main(event: str, arguments: list[str]) -> int:
@@ -59,21 +59,31 @@ def deliver(name: str, payload: bytes, host: bytes, home: bytes, pushes: bytes, 
     if is_waiting(home + b"/spool"):  # a daemon that runs takes it in within a second: one did not answer just before
         wait_s = BEHIND_S if is_patient else 0.0
     seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now_us // 1_000_000)).encode()
-    params = b'{"event":"%s","delivery_id":"%s","occurred_at":"%s.%06dZ","host":"%s","payload":%s%s' % (
-        name.encode(),
-        delivery_id,
-        seconds,
-        now_us % 1_000_000,
-        host,
-        payload,
-        pushes,
-    )
+    about = (name.encode(), delivery_id, seconds, now_us % 1_000_000, host, pushes)
+    params = b'{"event":"%s","delivery_id":"%s","occurred_at":"%s.%06dZ","host":"%s"%s,"payload":' % about
     deadline = time.monotonic() + wait_s
-    answer = ask(sockets(home), params + b',"answer_within_ms":%d}' % (wait_s * 1000), deadline) if wait_s else None
+    answer = ask(sockets(home), params + payload + b',"answer_within_ms":%d}' % (wait_s * 1000), deadline) if wait_s else None
+    if answer is not None and is_unread(answer):
+        payload = readable(payload)
+        answer = ask(sockets(home), params + payload + b',"answer_within_ms":%d}' % (wait_s * 1000), deadline)
     if answer is None:
-        spool(home + b"/spool", b"%020d-%s.json" % (now_us, delivery_id), params + b"}")
+        spool(home + b"/spool", b"%020d-%s.json" % (now_us, delivery_id), params + payload + b"}")
+    elif is_unread(answer):
+        lose(home + b"/spool")
     elif not is_told and b'"stdout":""' not in answer:
         tell(answer)
+
+
+def is_unread(answer: bytes) -> bool:
+    """Say whether it is an answer to what the daemon can never read."""
+    return b'"result"' not in answer and any(code in answer for code in UNREADABLE)
+
+
+def readable(payload: bytes) -> bytes:
+    """Return as much of a payload as can be read, for a daemon that could not read it."""
+    from omegad.json_text import flattened
+
+    return flattened(payload)
 
 
 def guard(payload: bytes | None, arguments: list[str], host: bytes, home: bytes) -> tuple[bytes | None, bytes, bytes, int]:
@@ -97,12 +107,10 @@ def read_stdin() -> bytes | None:
         left_s = deadline - time.monotonic()
         is_perhaps_whole = read[-ENDING_BYTES:].rstrip().endswith(b"}")
         if left_s <= 0 or not select([0], [], [], min(left_s, QUIET_S) if is_perhaps_whole else left_s)[0]:
-            if not is_perhaps_whole:
-                return None
-            if is_json(read):
+            if is_perhaps_whole and is_json(read):
                 break
-            if left_s <= QUIET_S:
-                return None
+            if not is_perhaps_whole or left_s <= QUIET_S:
+                return cannot_pass(read)
             select([0], [], [], left_s)
             continue
         chunk = posix.read(0, 1 << 20)
@@ -111,11 +119,21 @@ def read_stdin() -> bytes | None:
         read += chunk
         deadline = time.monotonic() + STDIN_S
         if len(read) > STDIN_BYTES_MAX:
-            lose(find_home() + b"/spool")
-            return None
+            return cannot_pass(read)
     # Lines end between the parts of JSON alone, never within a string.
     data = bytes(read.strip()).replace(b"\r", b" ").replace(b"\n", b" ")
-    return data if data.startswith(b"{") else None
+    try:
+        data.decode()
+    except UnicodeDecodeError:  # text that was cut inside a character
+        data = data.decode("utf-8", "replace").encode()
+    return data if data.startswith(b"{") else cannot_pass(read)
+
+
+def cannot_pass(read: bytearray) -> bytes | None:
+    """Count what cannot be passed on, if anything was said at all; return None."""
+    if read.strip():
+        lose(find_home() + b"/spool")
+    return None
 
 
 def is_json(data: bytearray) -> bool:
@@ -126,6 +144,8 @@ def is_json(data: bytearray) -> bool:
         json.loads(data)
     except ValueError:
         return False
+    except RecursionError:
+        pass  # as far as anybody can say
     return True
 
 
@@ -199,7 +219,7 @@ def ask(paths: list[bytes], params: bytes, deadline: float) -> bytes | None:
                 answer += chunk
         except OSError:
             continue
-        return answer if b'"result"' in answer or any(code in answer for code in LOST) else None
+        return answer if b'"result"' in answer or is_unread(answer) else None
     return None
 
 

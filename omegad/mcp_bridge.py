@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 CHUNK = 65536
+LINE_BYTES_MAX = 16 << 20  # of what a host says, as the gateway has it
 START_S = 30.0
 POLL_S = 0.02
 LAST_WORDS_S = 10.0  # for the answers to what was sent before the host closed its end
 RESTARTS_MAX = 3  # of gateways that end without an answer
 REASON_BYTES = 2048
 INTERNAL_ERROR = -32603
+INVALID_REQUEST = -32600
 LOG = "gateway.log"
 GREETING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mcp_greeting.json")
 """What the gateway would answer to `initialize` and `tools/list`."""
@@ -155,18 +157,35 @@ def _last_words(environ: Mapping[str, str]) -> str:
 
 
 class Lines:
-    """Bytes in, whole lines out."""
+    """Bytes in, whole lines out. A line of more than *bytes_max* comes out as the error that it is answered with, and takes no more."""
 
-    def __init__(self) -> None:
+    def __init__(self, bytes_max: int | None = None) -> None:
+        self._bytes_max = bytes_max
         self._rest = bytearray()
+        self._beginning = b""
+        """Of a line that is too long already."""
 
-    def feed(self, data: bytes) -> list[bytes]:
+    def feed(self, data: bytes) -> list[bytes | TooLong]:
         """Return the lines that *data* ends."""
         self._rest += data
-        if b"\n" not in data:
-            return []
-        *lines, self._rest = self._rest.split(b"\n")
-        return [bytes(line) for line in lines]
+        lines: list[bytes | TooLong] = []
+        if b"\n" in data:
+            *whole, self._rest = self._rest.split(b"\n")
+            for line in whole:
+                is_too_long = self._beginning or (self._bytes_max is not None and len(line) > self._bytes_max)
+                lines.append(TooLong(self._beginning + line) if is_too_long else bytes(line))
+                self._beginning = b""
+        if self._bytes_max is not None and len(self._rest) > self._bytes_max:
+            self._beginning = self._beginning or bytes(self._rest[:CHUNK])
+            del self._rest[:-CHUNK]
+        return lines
+
+
+class TooLong:
+    """A line that is refused: its beginning and its end."""
+
+    def __init__(self, ends: bytes) -> None:
+        self.ends = ends
 
 
 class Bridge:
@@ -191,7 +210,7 @@ class Bridge:
 
     def run(self) -> None:
         """Carry lines until the host has no more to say, and has its answers."""
-        up, deadline = Lines(), 0.0
+        up, deadline = Lines(LINE_BYTES_MAX), 0.0
         while not deadline or (self._pending and time.monotonic() < deadline):
             if self._connection is None and self._held:
                 self._reconnect()
@@ -205,14 +224,17 @@ class Bridge:
             if 0 in readable:
                 data = os.read(0, CHUNK)
                 for line in up.feed(data):
-                    self._take(line)
+                    if isinstance(line, TooLong):
+                        refuse(line)
+                    else:
+                        self._take(line)
                 deadline = 0.0 if data else time.monotonic() + LAST_WORDS_S
 
     def _take(self, line: bytes) -> None:
         """Note what a line of the client asks, and pass it on."""
         message = read_message(line)
         method = message.get("method")
-        if method == "initialize":
+        if method == "initialize" and isinstance(message.get("params"), dict):  # or it is for the gateway to refuse
             self._introduction = [line]
         elif method == "notifications/initialized":
             self._introduction.append(line)
@@ -228,15 +250,17 @@ class Bridge:
     def _greets(self, method: object, message: dict[str, Any]) -> bool:
         """Answer in the gateway's words, and start one where there is none; say whether that was possible."""
         if method == "initialize":
+            if not isinstance(message.get("params"), dict):
+                return False
             self._greeting = greeting()
             try:  # noqa: SIM105  contextlib takes 5 ms to import
                 started(self._environ)
             except (OSError, CannotConnect):
                 pass  # as is said when something is asked of it
-        if self._greeting is None or method not in {"initialize", "notifications/initialized", "tools/list"}:
+        if self._greeting is None or method not in ("initialize", "notifications/initialized", "tools/list"):
             return False
         if method == "initialize":
-            asked = (message.get("params") or {}).get("protocolVersion")
+            asked = message["params"].get("protocolVersion")
             versions = self._greeting["versions"]
             chosen = asked if asked in versions else versions[-1]
             answer(json.dumps(message.get("id")), result={"protocolVersion": chosen, **self._greeting["initialize"]})
@@ -265,6 +289,7 @@ class Bridge:
         if not data:
             self._lose()
         for line in self._down.feed(data):
+            assert isinstance(line, bytes)
             message = read_message(line)
             number = json.dumps(message.get("id"))
             if "method" in message or number != self._unheard:
@@ -315,6 +340,16 @@ def read_message(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return message if isinstance(message, dict) else {}
+
+
+def refuse(line: TooLong) -> None:
+    """Answer a line that is too long, under its id where that can be told."""
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    from omegad.json_text import id_in  # noqa: PLC0415  hardly any session needs it
+
+    sys.path.pop()
+    message = f"the line is longer than {LINE_BYTES_MAX} bytes; what to do: say less at once"
+    answer(id_in(line.ends).decode(), error={"code": INVALID_REQUEST, "message": message})
 
 
 def answer(number: str, **said: object) -> None:

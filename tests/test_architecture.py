@@ -82,8 +82,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.tools": {"omegad.errors", "omegad.method", "omegad.queries.query", "omegad.quoting", "omegad.times"},
     "omegad.describe": {"omegad", "omegad.method", "omegad.methods", "omegad.tools"},
     "omegad.hook_client": {"omegad.hook_delivery"},
-    "omegad.hook_delivery": {"omegad.push_guard"},  # every import is paid for at every hook, and this one at a push alone
-    "omegad.push_guard": {"omegad"},
+    "omegad.hook_delivery": {"omegad.json_text", "omegad.push_guard"},  # every import is paid for at every hook, these at few
+    "omegad.push_guard": {"omegad", "omegad.json_text"},
     "omegad.hooks": {
         "omegad.edits",
         "omegad.liveness",
@@ -171,6 +171,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.events",
         "omegad.hooks",
         "omegad.ingestion",
+        "omegad.json_text",
         "omegad.log",
         "omegad.memory_types",
         "omegad.queries",
@@ -192,7 +193,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.rpc.client",
     },  # the name that other people's programs import
     "omegad.rpc": {"omegad", *LEAVES},
-    "omegad.rpc.protocol": {"omegad.errors"},
+    "omegad.json_text": set(),  # whoever reads what others wrote
+    "omegad.rpc.protocol": {"omegad.errors", "omegad.json_text"},
     "omegad.rpc.endpoint": {"omegad.errors"},
     "omegad.rpc.answers": {"omegad.errors", "omegad.rpc.protocol"},
     "omegad.rpc.client": {"omegad.errors", "omegad.rpc.answers", "omegad.rpc.endpoint", "omegad.rpc.protocol"},
@@ -239,15 +241,17 @@ MAY_IMPORT: dict[str, set[str]] = {
         "projections",
     },
     "omegad.setup": {"omegad", "omegad.errors"},  # knows the hosts, and nothing of the daemon
-    "omegad.mcp_bridge": set(),  # started for every session, without the packages of others
+    "omegad.mcp_bridge": {"omegad.json_text"},  # started for every session, without the packages of others
     "omegad.versions": set(),  # what the gateway asks of bridges and of the daemon
     "omegad.projects": set(),  # the hooks of a session and its tools speak of one project
     "omegad.gateway": {
         "omegad.projects",
         "omegad",
         "omegad.errors",
+        "omegad.json_text",
         "omegad.rpc.async_client",
         "omegad.rpc.endpoint",
+        "omegad.rpc.protocol",
         "omegad.tools.protocol",
         "omegad.versions",
     },  # a client of the socket like any other
@@ -271,6 +275,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.transfer": {
         "omegad.events",  # of which one says what was erased
         "omegad.ingestion.statements",
+        "omegad.json_text",
         "omegad.log",
         "omegad.memory_types",
         "omegad.projects",

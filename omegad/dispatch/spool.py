@@ -11,6 +11,7 @@ import structlog
 
 from omegad.errors import Invalid, Overloaded, ShuttingDown, Unavailable
 from omegad.hooks import DispatchHook
+from omegad.json_text import flattened, mended
 from omegad.storage import own_files
 from omegad.storage.searching import holding
 
@@ -104,7 +105,11 @@ class Spool:
 def _read(path: Path) -> DispatchHook:
     if not path.is_file() or path.is_symlink() or path.stat().st_size > FILE_BYTES_MAX:
         raise Invalid("it is no file, or a large one")
-    return _decoder.decode(path.read_bytes())
+    data = path.read_bytes()
+    try:
+        return _decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _decoder.decode(flattened(mended(data)))
 
 
 def _set_aside(path: Path) -> None:

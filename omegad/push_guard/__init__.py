@@ -11,6 +11,7 @@ import time
 from os.path import join
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from omegad.json_text import flattened, mended
 from omegad.push_guard.commands import Push, pushes, pushes_of_words
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ def mode_of(home: str) -> str:
 
 def before_tool(payload: bytes, host: str, home: str) -> Guarded:
     """Look at the pushes of a command that an agent is about to run, and say what its host is to be told."""
-    said = json.loads(payload)
+    said = _read(payload)
     fired = _first(said, "hook_event_name", "hookEventName") or ""
     tool_input = _first(said, "tool_input", "toolInput", "tool_args", "toolArgs") or said
     if isinstance(tool_input, str):
-        tool_input = json.loads(tool_input)
+        tool_input = _read(tool_input.encode())
     mode = mode_of(home)
     found = _pushes(said, tool_input) if mode in MODES and fired.lower() in BEFORE_TOOL and isinstance(tool_input, dict) else []
     if not found:
@@ -130,6 +131,13 @@ def verdict(host: str, fired: str, mode: str, text: str) -> dict[str, Any]:
             return {"permissionDecision": mode, "permissionDecisionReason": text}
         case _:
             return {"hookSpecificOutput": {"hookEventName": fired, "permissionDecision": mode, "permissionDecisionReason": text}}
+
+
+def _read(payload: bytes) -> Any:  # noqa: ANN401  any JSON
+    try:
+        return json.loads(mended(payload))
+    except RecursionError:
+        return json.loads(flattened(mended(payload)))
 
 
 def _pushes(said: dict[str, Any], tool_input: dict[str, Any]) -> list[Push]:

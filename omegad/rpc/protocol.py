@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from omegad.errors import Invalid, OmegadError
+from omegad.json_text import id_in, mended
 
 BATCH_LENGTH_MAX: Final = 100
 NO_PARAMS: Final = Raw(b"")
@@ -205,7 +206,14 @@ class Receiver:
 
 
 def parse(line: bytes) -> Message:
-    """Read one line that is not blank."""
+    """Read one line that is not blank. Where text was cut inside a character, the half that is left of it is read as U+FFFD."""
+    message = _parse(line)
+    if isinstance(message, Fault) and isinstance(message.error, ParseFailed) and (better := mended(line)) is not line:
+        return _parse(better)
+    return message
+
+
+def _parse(line: bytes) -> Message:
     try:
         if not line.isascii():
             line.decode()  # strings that msgspec skips over are not checked for UTF-8
@@ -213,7 +221,7 @@ def parse(line: bytes) -> Message:
             return _parse_request(line)
         _anything.decode(line)  # tells what is no JSON from what is no batch
     except UNREADABLE as error:
-        return Fault(None, _parse_failed(error))
+        return _unreadable(line, error)
     try:
         entries = [entry for entry in msgspec.structs.astuple(_entries.decode(line)) if memoryview(entry)]
     except msgspec.ValidationError:
@@ -241,16 +249,26 @@ def _diagnose(text: bytes | Raw, error: Exception) -> Fault:
     try:
         _anything.decode(text)
     except UNREADABLE as malformed:
-        return Fault(None, _parse_failed(malformed))
+        return _unreadable(text, malformed)
     try:
-        found = _id.decode(_identified.decode(text).id)
+        found = _identified.decode(text).id
     except UNREADABLE:
-        found = None
-    return Fault(found, InvalidRequest(str(error)))
+        found = Raw(b"null")
+    return Fault(_read_id(found), InvalidRequest(str(error)))
 
 
-def _parse_failed(error: Exception) -> ParseFailed:
-    return ParseFailed("JSON is nested too deeply" if isinstance(error, RecursionError) else str(error))
+def _unreadable(text: bytes | Raw, error: Exception) -> Fault:
+    if isinstance(error, RecursionError):  # which is JSON all the same, as far as anybody knows, and may say whose it is
+        return Fault(_read_id(id_in(bytes(text))), ParseFailed("JSON is nested too deeply", hint="send it flatter, or as a text"))
+    return Fault(None, ParseFailed(str(error)))
+
+
+def _read_id(text: bytes | Raw) -> Id:
+    try:
+        found: Id = _id.decode(text)
+    except UNREADABLE:
+        return None
+    return found
 
 
 def parse_cancel(params: Raw) -> Id:

@@ -12,6 +12,7 @@ import msgspec
 
 from omegad.errors import Invalid
 from omegad.events.memory import EdgeType
+from omegad.json_text import flattened, mended
 from omegad.memory_types import BUILT_IN, TTL_SECONDS_MAX
 from omegad.projects import project_of
 from omegad.storage.driver import Connection, sqlite
@@ -153,8 +154,8 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
             if not line.strip():
                 continue
             try:
-                yield number, msgspec.json.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                yield number, json_of(line)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 if line.endswith(b"\n"):
                     raise Invalid(f"{path}, line {number}: {error}", hint="mend the line, or remove it") from error
 
@@ -164,9 +165,20 @@ def json_file(path: Path) -> Any:  # noqa: ANN401  any JSON
     if path.stat().st_size > FILE_BYTES_MAX:
         raise Invalid(f"{path} is larger than {FILE_BYTES_MAX // 2**20} MiB", hint="split it")
     try:
-        return msgspec.json.decode(path.read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return json_of(path.read_bytes())
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Invalid(f"{path}: {error}", hint="is it whole?") from error
+
+
+def json_of(data: bytes) -> Any:  # noqa: ANN401  any JSON
+    """Return what JSON says: text cut inside a character with U+FFFD for what is left of it, what is nested too deeply with null in its place.
+
+    Raises `DecodeError`, `UnicodeDecodeError` or `RecursionError` for what is no JSON.
+    """
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return msgspec.json.decode(flattened(mended(data)))
 
 
 @contextmanager
@@ -197,8 +209,8 @@ def rows_if_any(connection: Connection, table: str, order: str) -> Iterator[dict
 def decoded(text: object, kind: type) -> Any:  # noqa: ANN401  what *kind* says
     """Return the JSON that a column holds, an empty *kind* where it holds none of it."""
     try:
-        value = msgspec.json.decode(text) if isinstance(text, str) else text
-    except msgspec.DecodeError:
+        value = json_of(text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else text
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         value = None
     return value if isinstance(value, kind) else kind()
 

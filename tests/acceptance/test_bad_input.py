@@ -98,13 +98,11 @@ NESTED = b"[" * 200_000 + b"]" * 200_000
         (b'{"jsonrpc":"2.0","id":7,"method":"system.ping","params":{"a":\0}}', PARSE, None),
         (b"\xff\xfe\x00", PARSE, None),
         (b'\xef\xbb\xbf{"jsonrpc":"2.0","id":7,"method":"system.ping"}', PARSE, None),
-        (b'{"jsonrpc":"2.0","id":7,"method":"memory.store","params":{"content":"\\ud800"}}', PARSE, None),
-        (b'{"jsonrpc":"2.0","id":7,"method":"memory.store","params":{"content":"\\udc00 \\ud800"}}', PARSE, None),
-        (b'{"jsonrpc":"2.0","id":7,"method":"memory.store","params":{"content":"\xed\xa0\x80"}}', PARSE, None),
         (b'{"jsonrpc":"2.0","id":7,"method":"system.ping","params":{"a":NaN}}', PARSE, None),
         (NESTED, PARSE, None),
-        (b'{"jsonrpc":"2.0","id":7,"method":"system.ping","params":' + NESTED + b"}", PARSE, None),
-        (b'{"jsonrpc":"2.0","id":7,"method":"tool.record","params":{"tool_input":' + NESTED + b"}}", PARSE, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"memory.store","params":{"content":"caf\xe9"}}', PARSE, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"system.ping","params":' + NESTED + b"}", PARSE, 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":"tool.record","params":{"tool_input":' + NESTED + b"}}", PARSE, 7),
         (b"null", REQUEST, None),
         (b"17", REQUEST, None),
         (b'"system.ping"', REQUEST, None),
@@ -284,6 +282,16 @@ def test_content_with_nul_bytes_is_stored_whole_and_found(daemon: Home, content:
     listed = daemon.call("memory.list", project="nul\0project", tags=["nul\0tag"])["memories"]
     assert content in [memory["content"] for memory in listed]
     daemon.call("memory.query", text="\0")
+
+
+@pytest.mark.parametrize("half", [b"\\ud83d", b"\\udE00", b"\xed\xa0\xbd"], ids=repr)
+def test_text_that_was_cut_inside_a_character_is_stored_without_the_half_of_it(daemon: Home, half: bytes) -> None:
+    text = b'"%d cut here: %s"' % (hash(half), half)
+    with daemon.raw() as connection:
+        stored = connection.ask("memory.store", b'{"content":%s,"tags":["cut %s"],"metadata":{"said":%s}}' % (text, half, text))["result"]
+    found = daemon.call("memory.get", memory_id=stored["memory_id"])
+    assert found["content"].endswith("cut here: \N{REPLACEMENT CHARACTER}")
+    assert (found["tags"], found["metadata"]) == (["cut \N{REPLACEMENT CHARACTER}"], {"said": found["content"]})
 
 
 HUGE = b"9" * 40

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,6 +101,43 @@ def test_nonsense_is_passed_over(served: Home, said: bytes) -> None:
     assert process.returncode == 0
     assert tags(served) == before
     assert spooled(served) == []
+
+
+CUT = b"\\ud83d"
+DEEP = b"[" * 20_000 + b"]" * 20_000
+
+
+def test_an_edit_of_a_held_file_is_stopped_whatever_text_is_in_it(served: Home, tmp_path: Path) -> None:
+    call = {"cwd": str(tmp_path), "tool_name": "Write", "tool_input": {"file_path": str(tmp_path / "a.py"), "content": "X"}}
+    fire(served, "PreToolUse", "holder", **call)
+    before = lost(served)
+    for number, text in enumerate((b'"%s"' % CUT, b'"\xed\xa0\xbd"', b'"caf\xe9"', DEEP)):
+        said = json.dumps(payload("PreToolUse", f"other-{number}", **call)).encode().replace(b'"X"', text)
+        out, err = begin(served, "PreToolUse").communicate(said, PATIENCE_S)
+        assert (b'"permissionDecision":"deny"' in out, err) == (True, b""), text[:9]
+    assert (spooled(served), lost(served)) == ([], before)
+
+
+@pytest.mark.parametrize("text", [b'"%s"' % CUT, b'"\xed\xa0\xbd"', DEEP], ids=repr)
+def test_what_was_cut_or_is_deep_and_waited_in_the_spool_is_taken_in(home: Home, text: bytes) -> None:
+    said = json.dumps(payload("PostToolUse", tool_name="Bash", tool_input={"command": "X"}, tool_use_id="t-1")).encode()
+    begin(home, "PostToolUse").communicate(said.replace(b'"X"', text), PATIENCE_S)
+    assert len(spooled(home)) == 1
+    home.start()
+    until(lambda: not spooled(home))
+    assert (tags(home), lost(home)) == (["tool.called@1"], 0)
+
+
+def test_what_nobody_can_read_is_counted(served: Home) -> None:
+    before = lost(served)
+    for said in (b"{", b"[1]", b'{"a": nonsense}', b'{"session_id": "s", "tool_name": NaN}', b""):
+        assert begin(served, "PreToolUse").communicate(said, PATIENCE_S) == (b"", b"")
+    assert served.call("system.status")["spool"]["lost"] - before == lost(served) - before == 4
+
+
+def lost(home: Home) -> int:
+    counted = home.path / "spool" / "lost"
+    return counted.stat().st_size if counted.exists() else 0
 
 
 JSON = st.recursive(

@@ -50,6 +50,13 @@ class Host:
         """Return what a bridge answers to these messages."""
         return [msgspec.json.decode(line) for line in self.bridge(*messages).stdout.splitlines()]
 
+    def say_lines(self, *lines: bytes) -> list[dict[str, Any]]:
+        """Return what a bridge answers to these lines, whatever they are."""
+        command = [sys.executable, "-I", "-S", str(self._bridge)]
+        said = b"".join(line + b"\n" for line in lines)
+        done = subprocess.run(command, input=said, env=self.environ, capture_output=True, check=True, timeout=PATIENCE_S)
+        return [msgspec.json.decode(line) for line in done.stdout.splitlines()]
+
     def ask_gateway(self, *messages: dict[str, Any]) -> list[dict[str, Any]]:
         """Return what the gateway itself answers."""
         with socket.socket(socket.AF_UNIX) as connection:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from mcp import Client, ClientSession
 from mcp.client.stdio import stdio_client
@@ -43,6 +44,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
+NOTED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 CODEX: Any = {"sessionId": "s-2", "threadId": "t-1"}
 
 
@@ -186,6 +188,32 @@ async def test_what_goes_wrong_in_a_tool_is_an_answer_and_a_tool_that_there_is_n
         assert "colour" in answer.content[0].text  # type: ignore[union-attr]
         with pytest.raises(MCPError, match="the tools are omega_"):
             await session.call_tool("omega_fly", {})
+
+
+def test_lines_that_cannot_be_read_are_answered_and_the_session_goes_on(host: Host) -> None:
+    deep = b"[" * 5_000 + b"]" * 5_000
+    call = b'{"jsonrpc":"2.0","id":"%s","method":"tools/call","params":{"name":"omega_store","arguments":{"content":"%s"}}}'
+    lines = [
+        call % (b"long", b"x" * (17 << 20)),
+        b"x" * (17 << 20),
+        b"nonsense",
+        b'{"jsonrpc":"2.0","id":"deep","method":"a","params":{"x":%s}}' % deep,
+        b'{"jsonrpc":"2.0","id":5,"method":7}',
+        b'{"jsonrpc":"2.0","id":6,"method":[]}',
+        b'{"id":7,"method":"initialize","params":[]}',
+        b"[]",
+        b"7",
+        call % (b"cut", b"cut in an emoji \\ud83d"),
+        call % (b"bytes", b"cut in its bytes \xed\xa0\xbd"),
+    ]
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    introduced = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}), NOTED
+    answers = host.say_lines(*introduced, *lines)
+    errors = sorted((str(answer["id"]), answer["error"]["code"]) for answer in answers if "error" in answer)
+    assert errors == [("5", -32600), ("6", -32600), ("7", -32600), ("None", -32700), *[("None", -32600)] * 3, ("deep", -32700), ("long", -32600)]
+    stored = [answer["result"]["structuredContent"]["memory_id"] for answer in answers if answer["id"] in {"cut", "bytes"}]
+    contents = {host.home.call("memory.get", memory_id=one)["content"] for one in stored}
+    assert contents == {"cut in an emoji \N{REPLACEMENT CHARACTER}", "cut in its bytes \N{REPLACEMENT CHARACTER}"}
 
 
 def test_a_host_is_told_why_no_gateway_answers(host: Host) -> None:

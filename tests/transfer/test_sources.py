@@ -195,6 +195,18 @@ def test_edges_between_what_was_imported_are_drawn_in_our_words(tmp_path: Path) 
     assert unheard["request_id"] != asked["request_id"]
 
 
+def test_a_transcript_with_text_that_was_cut_or_is_nested_deeply_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    _transcript(path)
+    whole = path.read_bytes().rpartition(b"\n")[0] + b"\n"
+    expected = len(list(read(path, source_of(path))))
+    assert expected
+    cut = whole.replace(b'"sessionId"', b'"cut": "\\ud83d", "bytes": "\xed\xa0\xbd", "sessionId"')
+    deep = whole.replace(b'"sessionId"', b'"deep": %s, "sessionId"' % (b"[" * 5_000 + b"]" * 5_000))
+    path.write_bytes(cut + deep)
+    assert len(list(read(path, source_of(path)))) == 2 * expected
+
+
 def test_every_format_has_a_case() -> None:
     assert {case.name for case in CASES} == set(sources.ALL)
 
