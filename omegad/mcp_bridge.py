@@ -1,6 +1,6 @@
 """The pipe between an agent's host and the MCP gateway: standard input and output on one side, the gateway's socket on the other.
 
-A host starts one for each session with `python -I -S`, so it is made of the standard library alone, imports nothing of omegad, and is small.
+A host starts one for each session with `python -I -S`, so it is made of the standard library alone, as is what it imports, and is small.
 It starts the gateway where none answers: of any number that find none, one does, by a lock. It introduces the server and lists the tools itself,
 in the gateway's words, since hosts begin without a server that takes more than a second; a gateway is told who the client is when there is
 something to ask of it. So it is when one ends under a session, or leaves it to a newer one: what was not answered is asked again, which does
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-CHUNK = 65536
+sys.path.append(ROOT := os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from omegad.json_text import id_in  # noqa: E402  nobody else has told where it lies
+from omegad.mcp_lines import CHUNK, Lines, TooLong, read_message  # noqa: E402
+
 LINE_BYTES_MAX = 16 << 20  # of what a host says, as the gateway has it
 START_S = 30.0
 POLL_S = 0.02
@@ -33,8 +36,9 @@ RESTARTS_MAX = 3  # of gateways that end without an answer
 REASON_BYTES = 2048
 INTERNAL_ERROR = -32603
 INVALID_REQUEST = -32600
+TOO_LONG = f"the line is longer than {LINE_BYTES_MAX} bytes; what to do: say less at once"
 LOG = "gateway.log"
-GREETING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mcp_greeting.json")
+GREETING = os.path.join(ROOT, "omegad", "mcp_greeting.json")
 """What the gateway would answer to `initialize` and `tools/list`."""
 NAME = os.urandom(8).hex()
 """Whose calls they are, to any gateway."""
@@ -139,10 +143,9 @@ def started(environ: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
 def _launched(home: str, environ: Mapping[str, str], lock: int) -> subprocess.Popen[bytes]:
     import subprocess  # noqa: PLC0415  costs more than all the rest, and one session of many needs it
 
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     given = {**environ, "OMEGAD_HOME": home}
-    if os.path.basename(root) not in {"site-packages", "dist-packages"}:
-        given["PYTHONPATH"] = os.pathsep.join(filter(None, [root, environ.get("PYTHONPATH")]))
+    if os.path.basename(ROOT) not in {"site-packages", "dist-packages"}:
+        given["PYTHONPATH"] = os.pathsep.join(filter(None, [ROOT, environ.get("PYTHONPATH")]))
     command = [sys.executable, "-P", "-m", "omegad", "gateway"]
     log = os.open(os.path.join(home, LOG), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
@@ -156,38 +159,6 @@ def _last_words(environ: Mapping[str, str]) -> str:
         return file.read()[-REASON_BYTES:].decode("utf-8", "replace").strip()
 
 
-class Lines:
-    """Bytes in, whole lines out. A line of more than *bytes_max* comes out as the error that it is answered with, and takes no more."""
-
-    def __init__(self, bytes_max: int | None = None) -> None:
-        self._bytes_max = bytes_max
-        self._rest = bytearray()
-        self._beginning = b""
-        """Of a line that is too long already."""
-
-    def feed(self, data: bytes) -> list[bytes | TooLong]:
-        """Return the lines that *data* ends."""
-        self._rest += data
-        lines: list[bytes | TooLong] = []
-        if b"\n" in data:
-            *whole, self._rest = self._rest.split(b"\n")
-            for line in whole:
-                is_too_long = self._beginning or (self._bytes_max is not None and len(line) > self._bytes_max)
-                lines.append(TooLong(self._beginning + line) if is_too_long else bytes(line))
-                self._beginning = b""
-        if self._bytes_max is not None and len(self._rest) > self._bytes_max:
-            self._beginning = self._beginning or bytes(self._rest[:CHUNK])
-            del self._rest[:-CHUNK]
-        return lines
-
-
-class TooLong:
-    """A line that is refused: its beginning and its end."""
-
-    def __init__(self, ends: bytes) -> None:
-        self.ends = ends
-
-
 class Bridge:
     """A session: what its client has asked and was not answered yet, and how it introduced itself."""
 
@@ -195,7 +166,7 @@ class Bridge:
         self._environ = environ
         self._connection: socket.socket | None = None
         self._failures = 0
-        self._down = Lines()
+        self._down = Lines(float("inf"))
         self._outgoing = bytearray()
         self._held: list[bytes] = []
         """Lines for the gateway that is yet to be connected, or to be introduced to."""
@@ -224,10 +195,7 @@ class Bridge:
             if 0 in readable:
                 data = os.read(0, CHUNK)
                 for line in up.feed(data):
-                    if isinstance(line, TooLong):
-                        refuse(line)
-                    else:
-                        self._take(line)
+                    (refuse if isinstance(line, TooLong) else self._take)(line)
                 deadline = 0.0 if data else time.monotonic() + LAST_WORDS_S
 
     def _take(self, line: bytes) -> None:
@@ -289,7 +257,6 @@ class Bridge:
         if not data:
             self._lose()
         for line in self._down.feed(data):
-            assert isinstance(line, bytes)
             message = read_message(line)
             number = json.dumps(message.get("id"))
             if "method" in message or number != self._unheard:
@@ -319,7 +286,7 @@ class Bridge:
                 answer(number, error={"code": INTERNAL_ERROR, "message": str(error)})
             sys.stderr.write(f"omegad mcp: {error}\n")
             sys.exit(1)
-        self._down = Lines()
+        self._down = Lines(float("inf"))
         if self._introduction:
             self._unheard = json.dumps(read_message(self._introduction[0]).get("id"))
             self._outgoing += self._introduction[0] + b"\n"
@@ -333,23 +300,9 @@ class Bridge:
         self._held = []
 
 
-def read_message(line: bytes) -> dict[str, Any]:
-    """Return the message of a line, an empty one where it has none."""
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return message if isinstance(message, dict) else {}
-
-
-def refuse(line: TooLong) -> None:
+def refuse(line: bytes) -> None:
     """Answer a line that is too long, under its id where that can be told."""
-    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    from omegad.json_text import id_in  # noqa: PLC0415  hardly any session needs it
-
-    sys.path.pop()
-    message = f"the line is longer than {LINE_BYTES_MAX} bytes; what to do: say less at once"
-    answer(id_in(line.ends).decode(), error={"code": INVALID_REQUEST, "message": message})
+    answer(id_in(line).decode(), error={"code": INVALID_REQUEST, "message": TOO_LONG})
 
 
 def answer(number: str, **said: object) -> None:

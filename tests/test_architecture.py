@@ -241,7 +241,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "projections",
     },
     "omegad.setup": {"omegad", "omegad.errors"},  # knows the hosts, and nothing of the daemon
-    "omegad.mcp_bridge": {"omegad.json_text"},  # started for every session, without the packages of others
+    "omegad.mcp_lines": set(),
+    "omegad.mcp_bridge": {"omegad.json_text", "omegad.mcp_lines"},  # started for every session, without the packages of others
     "omegad.versions": set(),  # what the gateway asks of bridges and of the daemon
     "omegad.projects": set(),  # the hooks of a session and its tools speak of one project
     "omegad.gateway": {
@@ -358,6 +359,8 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.queries.search.model": PURE | {"importlib", "msgspec", "numpy"},  # reads its weights from a file beside it
     "omegad.queries.search.ranking": PURE | {"msgspec", "numpy"},
     "omegad.setup": STDLIB,
+    "omegad.json_text": STDLIB,
+    "omegad.mcp_lines": STDLIB,
     "omegad.mcp_bridge": STDLIB,
     "omegad.gateway": STDLIB | {"anyio", "mcp", "msgspec"},
     "omegad.gateway_http": STDLIB | {"anyio", "mcp", "pydantic", "starlette", "uvicorn"},
