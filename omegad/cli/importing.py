@@ -21,14 +21,16 @@ from omegad.errors import OmegadError
 from omegad.rpc.async_client import AsyncClient
 from omegad.times import EPOCH, MICROSECOND
 from omegad.transfer import lines, sources
-from omegad.transfer.found import Edge, LeftOut, Source, expires_at, link, request
+from omegad.transfer.found import ODD, UNREADABLE, Edge, LeftOut, Source, expires_at, link, request
 from omegad.transfer.log_file import Progress
+from omegad.transfer.reading import check_kind
 
 STORE = "memory.upsert"  # it has the time at which something was learned
 LINK = "memory.link"
 AT_ONCE = 32  # which share the waits for the disk
 PROBLEMS_SHOWN = 10
-REFUSALS = frozenset({"refused", "invalid", "conflict"})
+REFUSALS = frozenset({"refused", "invalid", "conflict", "not_found"})
+ID_SHOWN = 80
 COUNT = "SELECT count(*) FROM memories WHERE status = 'active'"
 
 Request = dict[str, Any]
@@ -39,6 +41,7 @@ def run(arguments: Namespace, place: Place) -> int:
     if not arguments.file:
         raise WrongUsage("name a file")
     path = Path(arguments.file).expanduser()
+    check_kind(path)
     if arguments.format is None and path.is_file() and lines.is_export(path):
         return transfer.import_log(arguments, place, path)
     source = sources.source_of(path, arguments.format)
@@ -58,7 +61,7 @@ def run(arguments: Namespace, place: Place) -> int:
     report |= {"to_store": len(requests), **tally.outcomes, "left_out": dict(tally.left_out), "by_type": dict(tally.types)}
     report |= {"edges": len(tally.edges)} | ({} if arguments.dry_run else {"edges_drawn": tally.drawn})
     _tell(arguments, report, tally.problems)
-    return 1 if tally.outcomes["refused"] else 0
+    return 1 if tally.problems else 0
 
 
 class Tally:
@@ -75,6 +78,12 @@ class Tally:
         self.edges: list[Edge] = []
         self.drawn = 0
 
+    def leave_out(self, one: LeftOut) -> None:
+        """Count what is left out, and keep what is wrong with it, where something is."""
+        self.left_out[one.why] += 1
+        if one.problem:
+            self.problems.append(f"{one.source_id[:ID_SHOWN]}: {one.problem}")
+
     @property
     def done(self) -> int:
         """How many were sent and answered."""
@@ -90,11 +99,15 @@ def _requests(path: Path, source: Source, tally: Tally) -> Iterator[Request]:
             continue
         tally.found += 1
         if isinstance(one, LeftOut):
-            tally.left_out[one.why] += 1
+            tally.leave_out(one)
         elif (until := expires_at(one)) is not None and until <= now_us:
             tally.left_out["expired"] += 1
         else:
-            asked = request(one, source)
+            try:
+                asked = request(one, source)
+            except ODD as error:
+                tally.leave_out(LeftOut(one.source_id, UNREADABLE, repr(error)[:200]))
+                continue
             tally.types[str(asked["event_type"])] += 1
             yield asked
 
@@ -108,7 +121,13 @@ async def _take_in(place: Place, source: Source, requests: Sequence[Request], ta
             progress(tally.done, len(requests), "memories")
 
         async def draw(asked: Request) -> None:
-            await client.call(LINK, **asked)
+            try:
+                await client.call(LINK, **asked)
+            except OmegadError as error:
+                if error.kind not in REFUSALS:
+                    raise
+                tally.problems.append(f"an edge of {asked['memory_id']}: {error}")
+                return
             tally.drawn += 1
             progress(tally.drawn, len(drawn), "edges")
 
@@ -135,7 +154,7 @@ async def _store(client: AsyncClient, asked: Request, tally: Tally, head: int) -
         if error.kind not in REFUSALS:
             raise
         tally.outcomes["refused"] += 1
-        tally.problems.append(f"{source_id}: {error}")
+        tally.problems.append(f"{source_id[:ID_SHOWN]}: {error}")
     else:
         outcome = "already_imported" if answer["position"] <= head else "stored" if answer["outcome"] == "stored" else "duplicate"
         tally.outcomes[outcome] += 1

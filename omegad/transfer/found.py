@@ -1,29 +1,33 @@
 """Memories and their edges as another system has them, and the requests that store them here."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
-from urllib.parse import quote
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import msgspec
 
-from omegad.errors import Invalid
 from omegad.events.memory import EdgeType
-from omegad.json_text import flattened, mended
 from omegad.memory_types import BUILT_IN, TTL_SECONDS_MAX
 from omegad.projects import project_of
-from omegad.storage.driver import Connection, sqlite
-from omegad.times import EPOCH, MICROSECOND, rfc3339
+from omegad.times import EPOCH, LAST_US, MICROSECOND, rfc3339
+from omegad.transfer.reading import Odd, Row, json_of, whole
 
 TAGS_MAX, TAG_CHARACTERS_MAX, NAME_CHARACTERS_MAX = 32, 64, 256
 METADATA_BYTES_MAX = 15 * 1024
-FILE_BYTES_MAX = 512 * 1024 * 1024
+CONTENT_BYTES_MAX = 1024 * 1024  # more than is stored, and less than a connection takes
+UNREADABLE = "not readable"
 EDGE_TYPES = frozenset(get_args(EdgeType))
 MILLISECONDS_FROM = 100_000_000_000  # a number of seconds that large is in the year 5138
 SECOND_US = 1_000_000
+DAY_US = 86_400 * SECOND_US
+FIRST_US = (datetime(2, 1, 1, tzinfo=UTC) - EPOCH) // MICROSECOND
+ODD = (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
+"""What reading a row ends with that is not as its program writes it."""
+
+T = TypeVar("T")
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,10 +49,11 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """What the other system has and does not find itself, or what says nothing, and why."""
+    """What the other system has and does not find itself, or what says nothing, and why; of what cannot be read, what its *problem* is."""
 
     source_id: str
     why: str
+    problem: str = ""
 
 
 class Edge(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +84,59 @@ class Beginning(NamedTuple):
 
     head: bytes
     tables: Mapping[str, frozenset[str]]
+
+
+def each(numbered: Iterable[Row], make: Callable[[str, Any], Iterable[Finding]]) -> Iterator[Finding]:
+    """Yield what *make* finds in each row, told where that stands; what cannot be read is left out, and the next row is read."""
+    for place, one in numbered:
+        if isinstance(one, Odd):
+            yield LeftOut(place, UNREADABLE, one.problem)
+            continue
+        try:
+            yield from [checked(found) for found in make(place, one)]
+        except ODD as error:
+            yield LeftOut(place, UNREADABLE, repr(error)[:200])
+
+
+def checked(found: Finding) -> Finding:
+    """Return a finding all of whose values are of their types, which databases and JSON promise of nothing; raise one of `ODD` where it has no text.
+
+    What is said beside the text and is of no use is let go.
+    """
+    match found:
+        case Found():
+            content = text_of(found.content)
+            if content is None and found.content:
+                raise TypeError(f"its content is {type(found.content).__name__}, and no text")
+            if content is None:
+                return LeftOut(_identifier(found.source_id), "empty")
+            if len(content.encode()) > CONTENT_BYTES_MAX:
+                raise ValueError(f"its content is larger than {CONTENT_BYTES_MAX // 2**20} MiB")
+            ttl = integer(found.ttl_seconds)
+            return Found(
+                source_id=_identifier(found.source_id),
+                content=content,
+                created_at=found.created_at,
+                event_type=text_of(found.event_type) or "memory",
+                tags=tuple(tag for tag in map(text_of, found.tags) if tag),
+                project=text_of(found.project),
+                session_id=text_of(found.session_id),
+                entity_id=text_of(found.entity_id),
+                priority=integer(found.priority),
+                ttl_seconds=None if ttl is None else min(max(ttl, 0), TTL_SECONDS_MAX) or None,
+                confidence=min(1.0, max(0.0, number(found.confidence, 1.0))),
+                on_probation=found.on_probation,
+                metadata=whole(found.metadata),
+            )
+        case Edge():
+            return Edge(
+                source_id=_identifier(found.source_id),
+                target_id=_identifier(found.target_id),
+                edge_type=text_of(found.edge_type) or "related",
+                weight=number(found.weight, 1.0),
+            )
+        case _:
+            return found
 
 
 def request(found: Found, source: Source) -> dict[str, object]:
@@ -130,16 +188,20 @@ def expires_at(found: Found) -> int | None:
 
 
 def moment(value: object, otherwise: int) -> int:
-    """Read a time as programs write them, in microseconds since 1970: seconds or milliseconds, or ISO 8601, UTC where it names no zone."""
-    if isinstance(value, int | float) and value > 0:
-        return int(value * (1_000 if value >= MILLISECONDS_FROM else SECOND_US))
+    """Read a time as programs write them, in microseconds since 1970: seconds or milliseconds, or ISO 8601, UTC where it names no zone.
+
+    What is none, or of a year that nobody means, is *otherwise*.
+    """
+    read_us = 0
+    if isinstance(value, int | float) and 0 < value < math.inf:
+        read_us = int(min(value * (1_000 if value >= MILLISECONDS_FROM else SECOND_US), LAST_US))
     if isinstance(value, str):
         try:
             read = datetime.fromisoformat(value.strip())
-        except ValueError:
+            read_us = ((read if read.tzinfo else read.replace(tzinfo=UTC)) - EPOCH) // MICROSECOND
+        except (ValueError, OverflowError):
             return otherwise
-        return ((read if read.tzinfo else read.replace(tzinfo=UTC)) - EPOCH) // MICROSECOND
-    return otherwise
+    return read_us if FIRST_US <= read_us <= LAST_US - DAY_US and read_us else otherwise
 
 
 def modified_at(path: Path) -> int:
@@ -147,70 +209,11 @@ def modified_at(path: Path) -> int:
     return path.stat().st_mtime_ns // 1_000
 
 
-def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield what each line of a file says, with its number. Raises `Invalid` for a line that is no JSON, unless it is a last one without an end."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            try:
-                yield number, json_of(line)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                if line.endswith(b"\n"):
-                    raise Invalid(f"{path}, line {number}: {error}", hint="mend the line, or remove it") from error
-
-
-def json_file(path: Path) -> Any:  # noqa: ANN401  any JSON
-    """Return what a file of JSON says. Raises `Invalid`."""
-    if path.stat().st_size > FILE_BYTES_MAX:
-        raise Invalid(f"{path} is larger than {FILE_BYTES_MAX // 2**20} MiB", hint="split it")
-    try:
-        return json_of(path.read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Invalid(f"{path}: {error}", hint="is it whole?") from error
-
-
-def json_of(data: bytes) -> Any:  # noqa: ANN401  any JSON
-    """Return what JSON says: text cut inside a character with U+FFFD for what is left of it, what is nested too deeply with null in its place.
-
-    Raises `DecodeError`, `UnicodeDecodeError` or `RecursionError` for what is no JSON.
-    """
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return msgspec.json.decode(flattened(mended(data)))
-
-
-@contextmanager
-def database(path: Path) -> Iterator[Connection]:
-    """Open another program's database to read it, and nothing else. Raises `Invalid` where that fails."""
-    try:
-        with closing(sqlite.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None)) as connection:
-            connection.execute("PRAGMA trusted_schema=OFF")
-            connection.text_factory = lambda data: data.decode(errors="replace")
-            yield connection
-    except sqlite.Error as error:
-        raise Invalid(f"{path} cannot be read: {error}", hint="stop the program that it belongs to, or pass a copy") from error
-
-
-def rows(connection: Connection, table: str, order: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of *table*, whatever columns it has."""
-    found = connection.execute(f'SELECT * FROM "{table}" ORDER BY {order}')
-    names = [column[0] for column in found.description]
-    yield from (dict(zip(names, row, strict=True)) for row in found)
-
-
-def rows_if_any(connection: Connection, table: str, order: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table that not every version of the other system has."""
-    if connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (table,)).fetchone():
-        yield from rows(connection, table, order)
-
-
 def decoded(text: object, kind: type) -> Any:  # noqa: ANN401  what *kind* says
     """Return the JSON that a column holds, an empty *kind* where it holds none of it."""
     try:
-        value = json_of(text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else text
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        value = json_of(text) if isinstance(text, str | bytes) else text
+    except (ValueError, RecursionError):
         value = None
     return value if isinstance(value, kind) else kind()
 
@@ -221,13 +224,36 @@ def texts(values: object) -> tuple[str, ...]:
 
 
 def text_of(value: object) -> str | None:
-    """Return a text that says something, None for anything else."""
-    return value if isinstance(value, str) and value.strip() else None
+    """Return a text that says something, also one that a database keeps as bytes; None for anything else."""
+    if isinstance(value, bytes):
+        try:
+            value = value.decode()
+        except UnicodeDecodeError:
+            return None
+    return str(whole(value)) if isinstance(value, str) and value.strip() else None
+
+
+def integer(value: object) -> int | None:
+    """Return a whole number, None for anything else."""
+    return int(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def number(value: object, otherwise: float) -> float:
+    """Return a number that can be compared, *otherwise* for anything else."""
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else otherwise
 
 
 def columns_of(tables: Mapping[str, frozenset[str]], table: str, names: Iterable[str]) -> bool:
     """Say whether there is a table with these columns."""
     return set(names) <= tables.get(table, frozenset())
+
+
+def _identifier(value: object) -> str:
+    """Return the other system's name for something. Raises `TypeError` where it is none."""
+    found = str(value) if isinstance(value, int) else text_of(value)
+    if found is None:
+        raise TypeError(f"its id is {type(value).__name__}, and no text")
+    return found
 
 
 def _name(name: str | None) -> str | None:
@@ -243,6 +269,12 @@ def _project(project: str | None) -> str | None:
 
 def _metadata(found: Found, source: Source) -> dict[str, object]:
     origin = {"from": source.name, "id": found.source_id, "event_type": found.event_type, "project": found.project}
-    imported: dict[str, object] = {"imported": {name: value for name, value in origin.items() if value is not None}}
-    whole = found.metadata | imported
-    return whole if len(msgspec.json.encode(whole)) <= METADATA_BYTES_MAX else imported
+    told = {name: value for name, value in origin.items() if value is not None}
+    imported: dict[str, object] = {"imported": told}
+    for wanted in (found.metadata | imported, imported):
+        try:
+            if len(msgspec.json.encode(wanted)) <= METADATA_BYTES_MAX:
+                return wanted
+        except ODD:  # bytes, or numbers that JSON has not
+            continue
+    return {"imported": {name: value[:NAME_CHARACTERS_MAX] for name, value in told.items()}}

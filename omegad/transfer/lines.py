@@ -7,12 +7,13 @@ is stored, byte for byte, so that every hash can be computed again. What is made
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from struct import error as StructError  # noqa: N812  it is a class
 from typing import IO, Any
 
 import msgspec
 
 from omegad.clock import SystemClock
-from omegad.errors import Invalid
+from omegad.errors import Invalid, OmegadError
 from omegad.events import CODEC
 from omegad.log import chain, erasure, reading, schema
 from omegad.log.codec import tag_of
@@ -83,6 +84,8 @@ class RequestLine(msgspec.Struct, frozen=True, tag="request", forbid_unknown_fie
 Line = Header | EventLine | RequestLine
 _decode = msgspec.json.Decoder(Line).decode
 _encode = msgspec.json.Encoder().encode
+_NOT_OURS = (ValueError, OverflowError, RecursionError, StructError, sqlite.IntegrityError, OmegadError)
+"""What a line ends with that nobody has exported: hex that is none, a number too large, a row twice, an event that cannot be read."""
 _ERASED_PAYLOAD = msgspec.Raw(b"null")
 
 
@@ -145,16 +148,19 @@ class _Making:
         self._chain = chain.GENESIS
         self._changed: dict[int, bytes | None] = {}  # payloads that are not what their events were hashed with, by what they hash to
         self._erased: dict[int, tuple[int, str]] = {}
-        with writing(connection):
-            connection.execute("UPDATE identity SET origin = ?", (header.origin,))
-            connection.executemany("INSERT INTO cursors (name, version, position) VALUES (?, ?, ?)", header.cursors)
+        try:
+            with writing(connection):
+                connection.execute("UPDATE identity SET origin = ?", (header.origin,))
+                connection.executemany("INSERT INTO cursors (name, version, position) VALUES (?, ?, ?)", header.cursors)
+        except _NOT_OURS as error:
+            raise _wrong(1, str(error)) from error
 
     def add(self, lines: list[tuple[int, Line]]) -> None:
         with writing(self._connection):
             for number, line in lines:
                 try:
                     self._add(line)
-                except (ValueError, OverflowError, sqlite.IntegrityError, Invalid) as error:  # hex that is none, a number too large, a row twice
+                except _NOT_OURS as error:
                     raise _wrong(number, str(error)) from error
 
     def _add(self, line: Line) -> None:
@@ -222,7 +228,7 @@ def _parsed(lines: IO[bytes]) -> Iterator[tuple[int, Line]]:
         number += 1
         try:
             yield number, _decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise _wrong(number, str(error)) from error
 
 

@@ -35,11 +35,15 @@ class Command:
         self.home = home
         self.paths = config.find_paths(self.environ)
 
-    def __call__(self, *arguments: str, status: int = 0, stdin: bytes = b"", **environ: str) -> subprocess.CompletedProcess[str]:
-        """Run it to its end and check its status."""
+    def run(self, *arguments: str, stdin: bytes = b"", **environ: str) -> subprocess.CompletedProcess[str]:
+        """Run it to its end, whatever its status."""
         run = _in_a_process if PROCESSES & set(arguments) else _here
         done = run(arguments, self.environ | environ, stdin)
-        told = subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def __call__(self, *arguments: str, status: int = 0, stdin: bytes = b"", **environ: str) -> subprocess.CompletedProcess[str]:
+        """Run it to its end and check its status."""
+        told = self.run(*arguments, stdin=stdin, **environ)
         assert told.returncode == status, f"{' '.join(arguments)}: {told.returncode}\n{told.stdout}\n{told.stderr}"
         return told
 

@@ -11,17 +11,17 @@ from omegad.transfer.found import (
     LeftOut,
     Source,
     columns_of,
-    database,
     decoded,
+    each,
     modified_at,
     moment,
-    rows,
-    rows_if_any,
     text_of,
     texts,
 )
+from omegad.transfer.reading import database, rows, rows_if_any
 
 SUMMED_UP = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+SESSIONS = ("memory_session_id", "sdk_session_id", "session_id")
 
 
 def recognises(_path: Path, beginning: Beginning) -> bool:
@@ -31,28 +31,35 @@ def recognises(_path: Path, beginning: Beginning) -> bool:
 
 def read(path: Path) -> Iterator[Finding]:
     """Yield what was observed, then how sessions were summed up, oldest first."""
+    at = modified_at(path)
+
+    def observed(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
+        told = (row.get("title"), row.get("narrative") or row.get("text"), *(f"- {fact}" for fact in texts(decoded(row.get("facts"), list))))
+        yield _found(at, row, "observation", row.get("type") or "memory", told)
+
+    def summed_up(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
+        told = tuple(f"{name.replace('_', ' ').capitalize()}: {text}" for name in SUMMED_UP if (text := text_of(row.get(name))))
+        yield _found(at, row, "summary", "session_summary", told)
+
     with database(path) as connection:
-        for row in rows(connection, "observations", "id"):
-            told = (row.get("title"), row.get("narrative") or row.get("text"), *(f"- {fact}" for fact in texts(decoded(row.get("facts"), list))))
-            yield _found(path, row, "observation", row["type"] or "memory", told)
-        for row in rows_if_any(connection, "session_summaries", "id"):
-            told = tuple(f"{name.replace('_', ' ').capitalize()}: {row[name]}" for name in SUMMED_UP if text_of(row.get(name)))
-            yield _found(path, row, "summary", "session_summary", told)
+        yield from each(rows(connection, "observations"), observed)
+        yield from each(rows_if_any(connection, "session_summaries"), summed_up)
 
 
-def _found(path: Path, row: dict[str, Any], kind: str, event_type: str, told: tuple[Any, ...]) -> Finding:
-    content = "\n".join(text for text in told if text_of(text))
+def _found(at: int, row: dict[str, Any], kind: str, event_type: str, told: tuple[Any, ...]) -> Finding:
+    content = "\n".join(text for one in told if (text := text_of(one)))
+    source_id = f"{kind}-{row['id']}"
     if not content:
-        return LeftOut(f"{kind}-{row['id']}", "empty")
+        return LeftOut(source_id, "empty")
     files = {name: read for name in ("files_read", "files_modified", "files_edited") if (read := texts(decoded(row.get(name), list)))}
     return Found(
-        source_id=f"{kind}-{row['id']}",
+        source_id=source_id,
         content=content,
-        created_at=moment(row.get("created_at_epoch") or row["created_at"], modified_at(path)),
+        created_at=moment(row.get("created_at_epoch") or row.get("created_at"), at),
         event_type=event_type,
         tags=texts(decoded(row.get("concepts"), list)),
         project=text_of(row.get("project")),
-        session_id=next((row[name] for name in ("memory_session_id", "sdk_session_id", "session_id") if text_of(row.get(name))), None),
+        session_id=next((text for name in SESSIONS if (text := text_of(row.get(name)))), None),
         metadata=files,
     )
 

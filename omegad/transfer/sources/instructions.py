@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from omegad.errors import Invalid
 from omegad.projects import project_of
-from omegad.transfer.found import Beginning, Finding, Found, LeftOut, Source, modified_at
+from omegad.transfer.found import Beginning, Finding, Found, LeftOut, Source, checked, modified_at
+from omegad.transfer.reading import text_file
 
 NAMES = frozenset(
     {"claude.md", "claude.local.md", "agents.md", "gemini.md", "copilot-instructions.md", "memory.md", ".cursorrules", ".windsurfrules"}
@@ -30,12 +30,7 @@ def recognises(path: Path, _beginning: Beginning) -> bool:
 
 def read(path: Path) -> Iterator[Finding]:
     """Yield each point of a list, with the headings above it as tags. Raises `Invalid` for a file that is no text."""
-    if path.stat().st_size > FILE_BYTES_MAX:
-        raise Invalid(f"{path} is larger than {FILE_BYTES_MAX // 1024} KiB", hint="split it")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise Invalid(f"{path} is not UTF-8") from error
+    text = text_file(path, FILE_BYTES_MAX)
     folder = path.absolute().parent
     project = None if folder == Path.home() or folder.name in OF_THE_USER else project_of(str(folder))
     for heading, point in _points(text):
@@ -43,7 +38,7 @@ def read(path: Path) -> Iterator[Finding]:
         if len(point.split()) < WORDS_MIN:
             yield LeftOut(source_id, "too short to say something by itself")
             continue
-        yield Found(
+        found = Found(
             source_id=source_id,
             content=point,
             created_at=modified_at(path),
@@ -52,6 +47,7 @@ def read(path: Path) -> Iterator[Finding]:
             project=project,
             metadata={"file": path.name},
         )
+        yield checked(found)
 
 
 def _points(text: str) -> Iterator[tuple[str, str]]:

@@ -2,22 +2,10 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from omegad.transfer.found import (
-    Beginning,
-    Edge,
-    Finding,
-    Found,
-    LeftOut,
-    Source,
-    columns_of,
-    database,
-    decoded,
-    modified_at,
-    moment,
-    rows,
-    rows_if_any,
-)
+from omegad.transfer.found import Beginning, Edge, Finding, Found, LeftOut, Source, columns_of, decoded, each, modified_at, moment, text_of
+from omegad.transfer.reading import database, rows, rows_if_any
 
 PROJECT = "proj:"
 NO_TAG = "untagged"
@@ -30,26 +18,34 @@ def recognises(_path: Path, beginning: Beginning) -> bool:
 
 def read(path: Path) -> Iterator[Finding]:
     """Yield every memory that was not deleted or superseded there, oldest first, and the edges of its graph."""
+    at = modified_at(path)
+
+    def memory(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
+        yield _found(row, at)
+
     with database(path) as connection:
-        for row in rows(connection, "memories", "id"):
-            metadata = decoded(row["metadata"], dict)
-            hidden = "deleted" if row.get("deleted_at") else "superseded" if row.get("superseded_by") else None
-            if hidden:
-                yield LeftOut(row["content_hash"], hidden)
-                continue
-            tags = tuple(tag.strip() for tag in (row["tags"] or "").split(",") if tag.strip() not in {"", NO_TAG})
-            yield Found(
-                source_id=row["content_hash"],
-                content=row["content"],
-                created_at=moment(row["created_at"], modified_at(path)),
-                event_type=row["memory_type"] or "memory",
-                tags=tags,
-                project=next((tag.removeprefix(PROJECT) for tag in tags if tag.startswith(PROJECT)), None),
-                metadata=metadata,
-            )
-        for row in rows_if_any(connection, "memory_graph", "rowid"):
-            kind = row.get("relationship_type") or "related"
-            yield Edge(source_id=row["source_hash"], target_id=row["target_hash"], edge_type=kind, weight=row["similarity"])
+        yield from each(rows(connection, "memories"), memory)
+        yield from each(rows_if_any(connection, "memory_graph"), _edge)
+
+
+def _found(row: dict[str, Any], at: int) -> Finding:
+    if hidden := "deleted" if row.get("deleted_at") else "superseded" if row.get("superseded_by") else None:
+        return LeftOut(str(row["content_hash"]), hidden)
+    tags = tuple(tag.strip() for tag in (text_of(row.get("tags")) or "").split(",") if tag.strip() not in {"", NO_TAG})
+    return Found(
+        source_id=row["content_hash"],
+        content=row["content"],
+        created_at=moment(row.get("created_at"), at),
+        event_type=row.get("memory_type") or "memory",
+        tags=tags,
+        project=next((tag.removeprefix(PROJECT) for tag in tags if tag.startswith(PROJECT)), None),
+        metadata=decoded(row.get("metadata"), dict),
+    )
+
+
+def _edge(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
+    kind = row.get("relationship_type") or "related"
+    yield Edge(source_id=row["source_hash"], target_id=row["target_hash"], edge_type=kind, weight=row.get("similarity", 1.0))
 
 
 SOURCE = Source(

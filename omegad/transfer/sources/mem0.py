@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from omegad.errors import Invalid
-from omegad.transfer.found import Beginning, Finding, Found, LeftOut, Source, json_file, modified_at, moment, text_of, texts
+from omegad.transfer.found import Beginning, Finding, Found, LeftOut, Source, each, modified_at, moment, text_of, texts
+from omegad.transfer.reading import Odd, json_file
 
 LISTS = ("results", "memories")
 
@@ -17,17 +18,21 @@ def recognises(_path: Path, beginning: Beginning) -> bool:
 
 def read(path: Path) -> Iterator[Finding]:
     """Yield each memory, in the order of the file. Raises `Invalid` where there is no list."""
-    whole = json_file(path)
+    whole, at = json_file(path), modified_at(path)
     found = whole if isinstance(whole, list) else next((whole[name] for name in LISTS if isinstance(whole.get(name), list)), None)
     if found is None:
         raise Invalid(f"{path} has no list of memories", hint="pass what get_all() of mem0 gives, as JSON")
-    for place, one in enumerate(found, 1):
-        yield _found(one if isinstance(one, dict) else {}, place, modified_at(path))
+
+    def memory(place: str, one: dict[str, Any]) -> Iterator[Finding]:
+        yield _found(one, place, at)
+
+    numbered = ((f"memory {number}", one if isinstance(one, dict) else Odd("it is no object")) for number, one in enumerate(found, 1))
+    yield from each(numbered, memory)
 
 
-def _found(one: dict[str, Any], place: int, at: int) -> Finding:
+def _found(one: dict[str, Any], place: str, at: int) -> Finding:
     content = text_of(one.get("memory")) or text_of(one.get("content")) or text_of(one.get("text"))
-    source_id = str(one.get("id") or f"memory {place}")
+    source_id = str(one.get("id") or place)
     if content is None:
         return LeftOut(source_id, "empty")
     metadata = one["metadata"] if isinstance(one.get("metadata"), dict) else {}

@@ -1,11 +1,14 @@
 """Transcripts of Claude Code: `~/.claude/projects/*/*.jsonl`, or a folder of them. What states something worth remembering is found, on probation."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from omegad.errors import Invalid
 from omegad.ingestion.statements import Role, statements
-from omegad.transfer.found import Beginning, Finding, Found, Source, json_lines, modified_at, moment, text_of
+from omegad.transfer.found import Beginning, Finding, Found, Source, each, modified_at, moment, text_of
+from omegad.transfer.reading import Odd, Row, json_lines
 
 MESSAGE_CHARACTERS_MAX = 64 * 1024
 ROLES: tuple[Role, ...] = ("user", "assistant")
@@ -21,16 +24,25 @@ def recognises(path: Path, beginning: Beginning) -> bool:
 def read(path: Path) -> Iterator[Finding]:
     """Yield what people and the agent stated, session after session."""
     for file in _files(path) if path.is_dir() else (path,):
-        for _, line in json_lines(file):
-            if isinstance(line, dict) and not (line.get("isMeta") or line.get("isSidechain")):
-                yield from _stated(file, line)
+        yield from each(_lines(file), partial(_stated, file))
 
 
 def _files(folder: Path) -> Iterator[Path]:
     return iter(sorted(folder.rglob("*.jsonl")))
 
 
-def _stated(file: Path, line: dict[str, Any]) -> Iterator[Found]:
+def _lines(file: Path) -> Iterator[Row]:
+    """Yield the lines of a file, with its name; of one of many that cannot be read, that."""
+    try:
+        for place, line in json_lines(file):
+            yield f"{file.name} {place}", line
+    except Invalid as error:
+        yield file.name, Odd(str(error))
+
+
+def _stated(file: Path, _place: str, line: Any) -> Iterator[Found]:  # noqa: ANN401  any JSON
+    if not isinstance(line, dict) or line.get("isMeta") or line.get("isSidechain"):
+        return
     message = line.get("message")
     for role in ROLES:
         if line.get("type") == role and isinstance(message, dict):
