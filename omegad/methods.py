@@ -8,6 +8,7 @@ from omegad.commands import (
     claims,
     compaction,
     consolidation,
+    deriving,
     embedding,
     lifecycle,
     lint,
@@ -60,7 +61,8 @@ from omegad.queries import profile as facts
 from omegad.tools import calling
 
 _DECLARING = (
-    *(storing, upsert, capturing, lifecycle, edges, compaction, consolidation, embedding, tool, session, identities, hooks, thesis, ripple, lint),
+    *(storing, upsert, capturing, deriving, lifecycle, edges, compaction, consolidation, embedding, tool, session, identities, hooks),
+    *(thesis, ripple, lint),
     *(profile, reminder, briefing, facts, reminders, prune, skill, claims, holders),
     *(search, memory, timeline, lessons, stale, junk, history, graph, receipts, log, diff, views, erase, system, sql),
     *(identity, context, theses, calibration, findings),

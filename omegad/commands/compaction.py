@@ -10,7 +10,7 @@ from msgspec import Meta
 from omegad.commands.clusters import CHARACTERS_MAX, CLUSTER_MAX, Member, clusters, summary
 from omegad.commands.command import Command, Name, new_id
 from omegad.commands.content import content_key
-from omegad.events.memory import MemoryEmbedded, MemoryStored, MemorySuperseded
+from omegad.events.memory import MadeOf, MemoryEmbedded, MemoryStored, MemorySuperseded
 from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent, Position
 from omegad.method import CommandMethod, Moment, RequestContext, Services
@@ -193,6 +193,7 @@ def _stored(draft: Draft, memories: Sequence[MemoryState], promoted: Collection[
         auto_tags=tuple(auto_tags[: TAGS_MAX - len(tags)]),
         priority=max(member.priority for member in draft.members),
         metadata={"compacted": [member.memory_id for member in draft.members]},
+        made_of=MadeOf(memories=tuple(member.memory_id for member in draft.members)),
         referenced_at=moments.pop() if len(moments) == 1 else None,
         ttl_seconds=max(ttls) if len(ttls) == len(memories) else None,
         source=SOURCE,

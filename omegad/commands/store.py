@@ -13,6 +13,7 @@ from omegad.commands.relating import Neighbour, relations
 from omegad.commands.replacing import Effects, Replaceable, effects
 from omegad.events.memory import (
     Likeness,
+    MadeOf,
     MemoryEmbedded,
     MemoryEvolved,
     MemoryPromoted,
@@ -73,6 +74,10 @@ class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
 
     def known_before(self) -> frozenset[str] | None:
         """Return the memories that its session had been shown when it was said; None for those that it has been shown by now."""
+        return None
+
+    def sources(self) -> MadeOf | None:
+        """Return what omegad has the text from; None where it was said as it is."""
         return None
 
 
@@ -233,6 +238,7 @@ def _repeated(
         likeness=how,
         similarity=round(similarity, 6),
         content=None if how == "exact" else prepared.content,
+        made_of=command.sources(),
         tags=_tags(command, survivor),
         ttl_seconds=lasting.ttl_seconds,
         is_permanent=lasting.is_permanent,
@@ -246,6 +252,7 @@ def _evolved(command: StoreMemory, prepared: PreparedStore, survivor: MemoryStat
         content=prepared.content,
         content_key=content_key(prepared.content, survivor.event_type, survivor.project, survivor.entity_id, survivor.session_id),
         wording=prepared.content,
+        made_of=command.sources(),
         similarity=round(similarity, 6),
         tags=_tags(command, survivor),
         auto_tags=prepared.auto_tags,
@@ -298,6 +305,7 @@ def _new(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, key: s
         auto_tags=prepared.auto_tags,
         priority=kind.priority if command.priority is None else command.priority,
         metadata=command.metadata,
+        made_of=command.sources(),
         referenced_at=None if command.referenced_date is None else parse_time(command.referenced_date, "referenced_date"),
         ttl_seconds=_ttl_seconds(command, kind),
         source=command.source or prepared.client or "unnamed client",

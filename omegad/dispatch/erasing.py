@@ -1,4 +1,4 @@
-"""A memory is removed for good: what holds it is found, taken out of the log in one append, and then out of every other file of the home.
+"""A memory, or a phrase, is removed for good: what holds it is found, taken out of the log in one append, and then out of every other file.
 
 The append is the act; from then on nothing shows what was erased. A cursor that moves with it says that bytes may be left in some file, until
 they are not. What follows the act has its time, and goes on in the background after that; a start that finds it so makes everything that is made of
@@ -18,16 +18,16 @@ import msgspec
 import structlog
 
 from omegad.commands.command import Acknowledged
-from omegad.dispatch.finding_copies import Found, find, find_more
+from omegad.dispatch.finding_copies import Found, find, find_more, find_phrase
 from omegad.dispatch.keeping import Keeping
 from omegad.dispatch.left_files import left_in
 from omegad.dispatch.services import DaemonServices
 from omegad.embedding.cache import VectorCache
-from omegad.errors import OmegadError, Unavailable
+from omegad.errors import Invalid, OmegadError, Unavailable
 from omegad.events.memory import MemoryErased
 from omegad.log import erasure
 from omegad.log.decision import Cursor, Decision, Proposal
-from omegad.log.erasure import CURSOR, DONE, UNDER_WAY, Erasure
+from omegad.log.erasure import CURSOR, DONE, UNDER_WAY, CameSince, Erasure
 from omegad.log.event import NewEvent, Position
 from omegad.queries.erase import COPIES_TOLD, Erased, EraseMemory
 from omegad.rpc.peer import Call
@@ -36,6 +36,7 @@ from omegad.storage.wiping import wipe
 from omegad.views.erasing import Standstill
 
 PAYLOADS_AT_ONCE = 5_000  # that one event names
+TRIES = 5
 RETRY_S = 1.0
 FINISH_S = 20.0  # for all that follows the act, before the answer says that it is not done
 REBUILD_S = 600.0  # for views that have to be built again, which goes on by itself
@@ -95,11 +96,11 @@ class Erasing:
         began, position, unlike, unfinished = time.monotonic(), 0, list[str](), ""
         async with self._lock, self._standstill:
             await self._services.spool.drain()
-            found = await find(self._services, request.memory_id)
+            found = await self._found(request)
             if request.dry_run:
                 return await self._told(request, found, began)
             with anyio.CancelScope(shield=True):  # what has begun goes on, whoever is cancelled
-                position = await self._append(request, found, call)
+                found, position = await self._act(request, found, call)
                 self._unfinished.append(found)
                 found, unlike, unfinished = await self._followed(request, found, call)
         if not unfinished:
@@ -177,17 +178,36 @@ class Erasing:
             finally:
                 self._going_on.discard(scope)
 
-    async def _append(self, request: EraseMemory, found: Found, call: Call) -> Position:
-        """Take what was found out of the log: the act. Return its position."""
+    async def _found(self, request: EraseMemory) -> Found:
+        """Find what is to be erased. Raises `Invalid`, `NotFound`."""
+        match request:
+            case EraseMemory(memory_id=str(memory_id), text=None):
+                return await find(self._services, memory_id)
+            case EraseMemory(memory_id=None, text=str(text)):
+                return await find_phrase(self._services, text)
+            case _:
+                raise Invalid("name a memory by its id, or give a text: one of the two")
+
+    async def _act(self, request: EraseMemory, found: Found, call: Call) -> tuple[Found, Position]:
+        """Take what was found out of the log in one append, in which there is nothing that came since; return what that was, and its position."""
+        for _ in range(TRIES):
+            try:
+                return found, await self._append(request, found, call, seen=found.head)
+            except CameSince:
+                found = await self._found(request)
+        return found, await self._append(request, found, call)  # what came since is taken out after
+
+    async def _append(self, request: EraseMemory, found: Found, call: Call, seen: Position | None = None) -> Position:
+        """Take what was found out of the log: the act. Return its position. Raises `CameSince` where something came since *seen*."""
         await self._cache.forget(found.text_hashes, is_last=False)  # before, since nobody could tell them after
-        proposal = Proposal(decide=partial(_decide, request, found), client=call.peer.name or None, cursor=Cursor(CURSOR, UNDER_WAY))
+        proposal = Proposal(decide=partial(_decide, request, found, seen), client=call.peer.name or None, cursor=Cursor(CURSOR, UNDER_WAY))
         position = (await self._services.log.append(proposal)).position
         call.peer.written = max(call.peer.written, position)
         return position
 
     async def _clean(self, found: Found) -> list[str]:
         """Take what was erased out of the views, caches and files that are made of the log; return the views that have to be built again."""
-        services, pieces = self._services, found.wordings.pieces()
+        services, pieces = self._services, found.pieces(has_parts=True)
         checkpoints = services.views.driver.checkpoints
         failed = [name for name, checkpoint in checkpoints.items() if checkpoint.failed_position is not None]
         await services.views.wait_for(found.head, checkpoints.keys() - failed)
@@ -216,35 +236,41 @@ class Erasing:
         await log.on_writer(partial(wipe, path=log.path, pieces=pieces))
 
     async def _told(self, request: EraseMemory, found: Found, began: float, position: Position = 0, rebuilt: Sequence[str] = ()) -> Erased:
-        look = partial(left_in, self._home, found.wordings.pieces(), is_done=not request.dry_run)
+        folders = self._services.skills.folders
+        look = partial(left_in, self._home, folders, found.pieces(), found.pieces(has_parts=True), is_done=not request.dry_run)
         left = await anyio.to_thread.run_sync(look)
+        names = [] if request.text is None else await self._services.log.names_with(request.text.strip())
+        wordings = found.sought.wordings
         return Erased(
             memory_id=request.memory_id,
             dry_run=request.dry_run,
             position=position,
-            wordings=list(found.wordings.texts) if request.dry_run else [],
-            whole_values_only=found.wordings.short,
+            wordings=list(wordings.texts) if request.dry_run and request.text is None else [],
+            whole_values_only=wordings.short,
             copies=found.copies[:COPIES_TOLD],
             copy_count=len(found.remnants),
             memories=list(found.affected),
             left=left,
             rebuilt=list(rebuilt),
+            names=names,
             took_ms=round(1e3 * (time.monotonic() - began), 1),
         )
 
 
-def _decide(request: EraseMemory, found: Found, state: DecisionState, now_us: int) -> Decision:
+def _decide(request: EraseMemory, found: Found, seen: Position | None, state: DecisionState, now_us: int) -> Decision:
     """Decide that what was found is erased."""
     del now_us
-    reason = None if request.reason is None else found.wordings.clean(request.reason)
+    sought = found.sought
+    reason = None if request.reason is None else sought.wordings.clean(request.reason)
     known = [memory for memory_id in found.memory_ids if (memory := state.memory(memory_id))]
     events = [NewEvent(event=MemoryErased(memory_id=one.memory_id, reason=reason), project=one.project) for one in known]
     events += [NewEvent(event=edit, project=project) for project, edit in found.edits]
+    why = f"memory {request.memory_id} was erased" if request.text is None else "a text was erased"
+    why = why if reason is None or known else f"{why}: {reason}"
     for start in range(0, len(found.remnants), PAYLOADS_AT_ONCE):
-        event = erasure.erased_event(found.remnants[start : start + PAYLOADS_AT_ONCE], f"memory {request.memory_id} was erased")
-        events.append(NewEvent(event=event))
+        events.append(NewEvent(event=erasure.erased_event(found.remnants[start : start + PAYLOADS_AT_ONCE], why)))
     return Decision(
         events=tuple(events),
         answer=Acknowledged(),
-        erasure=Erasure(remnants=found.remnants, signs=found.wordings.signs, clean=found.wordings.data),
+        erasure=Erasure(remnants=found.remnants, signs=sought.signs, clean=sought.clean, seen=seen),
     )

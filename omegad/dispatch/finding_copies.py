@@ -1,23 +1,29 @@
-"""What holds a memory: its own events, and verbatim copies of its wordings in any other."""
+"""What holds a memory, or a phrase: its own events, verbatim copies of its wordings in any other, and what omegad itself made of these."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Container, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import anyio.to_thread
 import msgspec
 
+from omegad.commands import clusters
+from omegad.commands.clusters import Member
 from omegad.commands.content import content_key
 from omegad.dispatch.services import DaemonServices
+from omegad.dispatch.taking_out import COMPOSED, REPORTED, SAID, TOLD_WITHIN, Sought, Taken, members_of, taken_out
 from omegad.embedding.cache import text_hash
 from omegad.embedding.passages import passages
-from omegad.errors import NotFound
-from omegad.events import CODEC
-from omegad.events.memory import MemoryEdited, MemoryEmbedded, MemoryErased, MemoryEvolved, MemoryRepeated, MemoryStored
-from omegad.log.erasure import Remnant, remnant
-from omegad.log.event import Erased, Event, Position, RecordedEvent, Unknown
+from omegad.errors import Invalid, NotFound
+from omegad.events.memory import MemoryEdited, MemoryEmbedded, MemoryErased, MemoryStored
+from omegad.events.session import MemorySurfaced
+from omegad.events.thesis import ThesisRevised, ThesisStated
+from omegad.log.codec import tag_of
+from omegad.log.erasure import Remnant
+from omegad.log.event import Position, RecordedEvent
 from omegad.queries.erase import Affected, Copy
-from omegad.redaction.copies import ERASED, Wordings, blank
+from omegad.redaction.copies import ERASED, PHRASE_CUT_MIN, Wordings, is_short
 from omegad.storage.driver import Connection
 from omegad.times import rfc3339
 from omegad.views.barrier import Barrier
@@ -25,10 +31,8 @@ from omegad.views.barrier import Barrier
 EVENTS_AT_ONCE = 500
 VIEWS = ("memories", "histories")
 VIEWS_WAIT_S = 10.0
-
-SAID = (MemoryStored, MemoryEvolved, MemoryEdited, MemoryRepeated)
-"""The events that hold what a memory says."""
-
+ROUNDS_MAX = 8
+"""How long a line of texts, each made of the one before, is followed."""
 _HISTORY = "SELECT DISTINCT position FROM memory_history WHERE memory_id IN (SELECT value FROM json_each(?)) ORDER BY position"
 _ROWS = """
 SELECT json_object(
@@ -36,6 +40,7 @@ SELECT json_object(
     'tags', json(tags), 'auto_tags', json(auto_tags), 'metadata', json(metadata), 'source', source, 'redacted', json(redacted)
 ) FROM memories WHERE node_id IN (SELECT value FROM json_each(?))
 """
+_ID = re.compile(r"(?:mem|th|task|msg)-[0-9a-f-]{8,64}")
 
 
 class Other(msgspec.Struct, frozen=True):
@@ -58,12 +63,20 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be erased as the log stands at `head`: the memories, what remains of each payload, and the edits of other memories."""
 
     head: Position
-    wordings: Wordings
-    memory_ids: tuple[str, ...]
+    sought: Sought
     remnants: tuple[Remnant, ...]
     affected: tuple[Affected, ...] = ()
     edits: tuple[tuple[str | None, MemoryEdited], ...] = ()
     """Each with the project of its memory."""
+
+    @property
+    def memory_ids(self) -> tuple[str, ...]:
+        """The memories that are erased."""
+        return tuple(sorted(self.sought.memory_ids))
+
+    def pieces(self, *, has_parts: bool = False) -> list[bytes]:
+        """Return runs of bytes by which a file that holds it is recognised; or one with what was made of it, which others may say, too."""
+        return self.sought.wordings.pieces(has_runs=has_parts)
 
     @property
     def text_hashes(self) -> set[str]:
@@ -79,9 +92,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     def with_more(self, other: "Found") -> "Found":
         """Return all that was found before and then."""
-        return msgspec.structs.replace(
-            other, remnants=(*self.remnants, *other.remnants), affected=tuple(dict.fromkeys((*self.affected, *other.affected)))
-        )
+        affected = tuple(dict.fromkeys((*self.affected, *other.affected)))
+        return msgspec.structs.replace(other, remnants=(*self.remnants, *other.remnants), affected=affected)
 
     def _copy(self, one: Remnant) -> Copy:
         before = one.before
@@ -95,11 +107,24 @@ async def find(services: DaemonServices, memory_id: str) -> Found:
     await services.log.settled()
     head = services.log.head
     history = await _events(services, await _history(services, [memory_id], head))
-    if not any(isinstance(one.event, MemoryStored) and one.event.memory_id == memory_id for one in history):
+    stored = next((one.event for one in history if isinstance(one.event, MemoryStored) and one.event.memory_id == memory_id), None)
+    if stored is None:
         raise NotFound(f"there is no memory {memory_id[:80]}")
     if gone := [one.position for one in history if isinstance(one.event, MemoryErased) and one.event.memory_id == memory_id]:
         raise NotFound(f"memory {memory_id} was erased at position {gone[0]}")
-    return await _find(services, Wordings(_said(history, {memory_id})), {memory_id}, head, after=0)
+    wordings = Wordings(_said(history, {memory_id}))
+    return await _find(services, Sought(wordings=wordings, memory_ids=frozenset({memory_id}), is_composed=stored.source in COMPOSED), head, after=0)
+
+
+async def find_phrase(services: DaemonServices, text: str) -> Found:
+    """Find all that holds a phrase. Raises `Invalid` for one that stands for too much, and what reading the views raises."""
+    if is_short(text):
+        raise Invalid("the text is too short, or a single common word: it would be taken out of what means something else")
+    if _ID.fullmatch(text.strip()):
+        raise Invalid("that is an id, which tells nothing", hint="`omegad memory erase ID` erases a memory by it")
+    await services.log.settled()
+    sought = Sought(wordings=Wordings((text.strip(),), PHRASE_CUT_MIN), is_phrase=True)
+    return await _find(services, sought, services.log.head, after=0)
 
 
 async def find_more(services: DaemonServices, found: Found) -> Found:
@@ -109,33 +134,71 @@ async def find_more(services: DaemonServices, found: Found) -> Found:
     while after < head and (part := await services.log.read(after, EVENTS_AT_ONCE)):
         came += part
         after = part[-1].position
-    own = set(found.memory_ids)
-    said = [text for text in _said(came, own) if text.strip()]
-    wordings = Wordings((*found.wordings.texts, *said))
-    return await _find(services, wordings, own, head, after=0 if said else found.head)
+    sought = found.sought
+    said = [text for text in _said(came, sought.memory_ids) if text.strip()]
+    if said:
+        sought = msgspec.structs.replace(sought, wordings=Wordings((*sought.wordings.texts, *said)))
+    holding = tuple(one.position for one in found.remnants)
+    return await _find(services, sought, head, after=0 if said else found.head, holding=holding)
 
 
-async def _find(services: DaemonServices, wordings: Wordings, own: set[str], head: Position, *, after: Position) -> Found:
-    positions = set(await services.log.erasable(wordings.signs, after)) | {
-        position for position in await _history(services, own, head) if position > after
-    }
-    events = await _events(services, positions)
-    others = await anyio.to_thread.run_sync(partial(_others, events, wordings, own))
-    rows = await _rows(services, others, head)
-    own |= {one.memory_id for one in rows if _says_only_that(wordings, one.content)}
-    events = await _events(services, positions | set(await _history(services, others | own, head)))
-    remnants = await anyio.to_thread.run_sync(partial(_remnants, events, wordings, own))
-    edits = {one.memory_id: edit for one in rows if one.memory_id not in own and (edit := _edited(one, wordings))}
+async def _find(services: DaemonServices, sought: Sought, head: Position, *, after: Position, holding: Sequence[Position] = ()) -> Found:
+    """Find what holds it after a position; the events at *holding* did, and are erased."""
+    marks = ('"made_of":{', *(f'"source":"{source}"' for source in COMPOSED))
+    signs = sought.signs and (*sought.signs, *((mark,) for mark in marks))
+    positions = set(await services.log.erasable(signs, after))
+    positions |= set(await services.log.tagged((tag_of(ThesisStated), tag_of(ThesisRevised)), after))
+    positions |= await _history_after(services, sought.memory_ids, head, after) | await _led_to(services, holding, after)
+    own, holders = sought.memory_ids, set[str]()
+    for _ in range(ROUNDS_MAX):
+        events = await _events(services, positions)
+        taken = await anyio.to_thread.run_sync(partial(taken_out, events, sought, set(holding)))
+        rows = await _rows(services, taken.memory_ids, head)
+        whole = {one.memory_id for one in rows if _says_only_that(taken, one)}
+        sought = msgspec.structs.replace(sought, memory_ids=sought.memory_ids | whole)
+        holders |= taken.memory_ids
+        more = await _history_after(services, taken.memory_ids | sought.memory_ids, head, after) | await _led_to(services, taken.positions, after)
+        if more <= positions:
+            break
+        positions |= more
+    made = await _made_again(services, taken, rows, sought, head)
+    taken = await anyio.to_thread.run_sync(partial(taken_out, events, sought, set(holding), made))
+    edits = {one.memory_id: edit for one in rows if one.memory_id not in sought.memory_ids and (edit := _edited(one, taken, made))}
     return Found(
         head=head,
-        wordings=wordings,
-        memory_ids=tuple(sorted(own)),
-        remnants=tuple(remnants),
+        sought=sought,
+        remnants=tuple(taken.remnants),
         affected=tuple(
-            Affected(memory_id=other, outcome="erased" if other in own else "edited" if other in edits else "history") for other in sorted(others)
+            Affected(memory_id=other, outcome="erased" if other in sought.memory_ids else "edited" if other in edits else "history")
+            for other in sorted(holders - own)
         ),
         edits=tuple((one.project, edits[one.memory_id]) for one in rows if one.memory_id in edits),
     )
+
+
+async def _history_after(services: DaemonServices, memory_ids: Iterable[str], head: Position, after: Position) -> set[Position]:
+    return {position for position in await _history(services, memory_ids, head) if position > after}
+
+
+async def _led_to(services: DaemonServices, positions: Sequence[Position], after: Position) -> set[Position]:
+    """Return where what was made of the events at *positions* may stand, beside what says so itself."""
+    if not positions:
+        return set()
+    told = set(await services.log.tagged((tag_of(MemorySurfaced),), max(after, min(positions))))
+    told &= {near for position in positions for near in range(position + 1, position + 1 + TOLD_WITHIN)}
+    return told | {one for one in await services.log.caused(positions) if one > after}
+
+
+async def _made_again(services: DaemonServices, taken: Taken, rows: Iterable[Other], sought: Sought, head: Position) -> dict[str, str]:
+    """Return what the summaries say, that have to be made again, of the memories that are left of each; those not that somebody edited."""
+    made: dict[str, str] = {}
+    present = {one.memory_id: one.content for one in rows}
+    for memory_id, stored in taken.compacted.items():
+        left = [one for one in await _rows(services, members_of(stored), head) if one.memory_id not in sought.memory_ids]
+        if present.get(memory_id) == stored.content and memory_id not in sought.memory_ids and left:
+            contents = [Member(memory_id=one.memory_id, content=taken.clean(one.content), event_type=one.event_type) for one in left]
+            made[memory_id] = await anyio.to_thread.run_sync(clusters.summary, contents)
+    return made
 
 
 def _contents(event: object) -> list[str]:
@@ -143,70 +206,37 @@ def _contents(event: object) -> list[str]:
     return [text for text in (event.content, getattr(event, "wording", None)) if text] if isinstance(event, SAID) else []
 
 
-def _said(events: Iterable[RecordedEvent], own: set[str]) -> list[str]:
+def _said(events: Iterable[RecordedEvent], own: Container[str]) -> list[str]:
     said = [one.event for one in events if isinstance(one.event, SAID) and one.event.memory_id in own]
     return [text for event in said for text in _contents(event)]
 
 
-def _others(events: Iterable[RecordedEvent], wordings: Wordings, own: set[str]) -> set[str]:
-    said = [one.event for one in events if isinstance(one.event, SAID) and one.event.memory_id not in own]
-    return {event.memory_id for event in said if wordings.without(event) is not event}
-
-
-def _says_only_that(wordings: Wordings, content: str) -> bool:
-    clean = wordings.clean(content)
+def _says_only_that(taken: Taken, one: Other) -> bool:
+    clean = taken.clean(one.content, taken.least.get(one.memory_id, 0))
     return ERASED in clean and not clean.replace(ERASED, "").strip()
 
 
-def _remnants(events: Iterable[RecordedEvent], wordings: Wordings, own: set[str]) -> list[Remnant]:
-    """Return what is to remain of those events, given in their order, that hold what is erased."""
-    found = []
-    holding: set[str] = set()  # other memories whose present wording, as the log goes on, holds a copy: so do its vectors
-    for recorded in events:
-        match recorded.event:
-            case Erased():
-                continue
-            case Unknown(body=body):
-                if wordings.clean(text := body.decode(errors="replace")) != text:
-                    found.append(remnant(recorded, None, CODEC))
-                continue
-            case event:
-                clean = _clean(event, wordings, own, holding)
-        if clean != event:
-            found.append(remnant(recorded, clean, CODEC))
-    return found
-
-
-def _clean(event: Event, wordings: Wordings, own: set[str], holding: set[str]) -> Event:
-    if isinstance(event, MemoryEmbedded):
-        return msgspec.structs.replace(event, text_hashes=()) if event.memory_id in own | holding else event
-    if not isinstance(event, SAID):
-        return wordings.without(event)
-    if event.memory_id in own:
-        return blank(event)
-    clean = wordings.without(event)
-    if not isinstance(event, MemoryRepeated):
-        is_holding = clean.content != event.content
-        (holding.add if is_holding else holding.discard)(event.memory_id)
-        return msgspec.structs.replace(clean, content_key="") if is_holding else clean
-    return clean
-
-
-def _edited(one: Other, wordings: Wordings) -> MemoryEdited | None:
+def _edited(one: Other, taken: Taken, made: dict[str, str]) -> MemoryEdited | None:
     """Return the edit that takes copies out of what a memory says now and is known by; None where there are none."""
-    content, source = wordings.clean(one.content), None if one.source is None else wordings.clean(one.source)
+    least = taken.least.get(one.memory_id, 0)
+    clean: Callable[[Any], Any] = partial(taken.clean, least=least)
+    content, source = clean(one.content), None if one.source is None else clean(one.source)
+    if content != one.content:
+        content = made.get(one.memory_id, content)
     key = content_key(content, one.event_type, one.project, one.entity_id, one.session_id)
+    metadata: Any = clean(one.metadata)
+    if metadata != one.metadata and one.source == REPORTED:
+        metadata.pop("digest", None)
     edit = MemoryEdited(
         memory_id=one.memory_id,
         content=content,
         content_key=key,
-        reason="a copy of an erased memory was taken out",
-        auto_tags=tuple(map(wordings.clean, one.auto_tags)),
+        reason="a copy of what was erased was taken out",
+        auto_tags=tuple(map(clean, one.auto_tags)),
         redacted=tuple(one.redacted),
-        tags=tuple(map(wordings.clean, one.tags)),
+        tags=tuple(map(clean, one.tags)),
         source=source,
     )
-    metadata: Any = wordings.data(one.metadata)
     is_clean = (content, list(edit.tags or ()), list(edit.auto_tags), metadata, source) == (
         one.content,
         one.tags,

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from omegad.log.event import Event, FreeData, FreeText
+from omegad.log.event import Event, FreeData, FreeText, Position
 
 EdgeType = Literal["related", "evolved_from", "superseded_by", "contradicts", "evolves", "supersedes"]
 Likeness = Literal["exact", "cosine", "jaccard"]
@@ -20,13 +20,20 @@ class Relation(msgspec.Struct, frozen=True, kw_only=True):
     edge_type: EdgeType = "related"
 
 
+class MadeOf(msgspec.Struct, frozen=True, kw_only=True):
+    """What omegad put a text together of, or cut it from: memories, and what other events at these positions say."""
+
+    memories: tuple[str, ...] = ()
+    positions: tuple[Position, ...] = ()
+
+
 class MemoryStored(Event, frozen=True, kw_only=True, tag="memory.stored@2"):
     """A memory was stored.
 
     `content_key` identifies the content within its scope (type, project, entity); `referenced_at` is the moment the content speaks
     of, in microseconds since 1970. `auto_tags` were found in the content by rule. `on_probation` says that it was captured without
     being asked for, and counts for less until it is promoted. `pending` says that relations were not decided yet and follow as events of
-    their own.
+    their own. `made_of` is where omegad has the text from, None where it was said as it is.
     """
 
     memory_id: str
@@ -46,6 +53,7 @@ class MemoryStored(Event, frozen=True, kw_only=True, tag="memory.stored@2"):
     pending: bool = False
     auto_tags: tuple[FreeText, ...] = ()
     on_probation: bool = False
+    made_of: MadeOf | None = None
 
 
 class MemoryEmbedded(Event, frozen=True, kw_only=True, tag="memory.embedded@1"):
@@ -62,7 +70,8 @@ class MemoryEmbedded(Event, frozen=True, kw_only=True, tag="memory.embedded@1"):
 class MemoryRepeated(Event, frozen=True, kw_only=True, tag="memory.repeated@2"):
     """What a memory says was said again. `content` is the new wording, None where it is the same to the letter; `tags` came with it.
 
-    `is_permanent` says that the memory has no time to live any more, `ttl_seconds` that it has a longer one from now on.
+    `is_permanent` says that the memory has no time to live any more, `ttl_seconds` that it has a longer one from now on. `made_of` is as in
+    `MemoryStored`.
     """
 
     memory_id: str
@@ -72,6 +81,7 @@ class MemoryRepeated(Event, frozen=True, kw_only=True, tag="memory.repeated@2"):
     tags: tuple[FreeText, ...] = ()
     ttl_seconds: int | None = None
     is_permanent: bool = False
+    made_of: MadeOf | None = None
 
 
 class MemoryRelated(Event, frozen=True, kw_only=True, tag="memory.related@1"):
@@ -100,7 +110,8 @@ class MemoryEvolved(Event, frozen=True, kw_only=True, tag="memory.evolved@1"):
     """What a memory says was said again with more: the addition was appended. `content` is the whole that it now says.
 
     `wording` is what was said, `similarity` the word Jaccard between that and what the memory said before; `tags` came with it, and
-    `auto_tags` were found in it by rule. The time to live changes as with `MemoryRepeated`.
+    `auto_tags` were found in it by rule. The time to live changes as with `MemoryRepeated`, and
+    `made_of` is as in `MemoryStored`.
     """
 
     memory_id: str
@@ -112,6 +123,7 @@ class MemoryEvolved(Event, frozen=True, kw_only=True, tag="memory.evolved@1"):
     auto_tags: tuple[FreeText, ...] = ()
     ttl_seconds: int | None = None
     is_permanent: bool = False
+    made_of: MadeOf | None = None
 
 
 class MemoryEdited(Event, frozen=True, kw_only=True, tag="memory.edited@1"):

@@ -106,6 +106,8 @@ class _Append:
             now_us = self._clock.now_us()
             decision = proposal.decide(self._state, now_us)
             bodies = [self._encoded(new) for new in decision.events]
+            if decision.erasure:
+                erasure.check_seen(self._connection, decision.erasure, (str(body) for _, _, body in self._payloads))
         except OmegadError as refusal:
             return refusal
         except Exception as mistake:  # noqa: BLE001  a mistake in one decision is told to its own caller and spoils no other

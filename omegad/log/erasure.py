@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from omegad.errors import Refused
 from omegad.log import chain
 from omegad.log.codec import Codec
 from omegad.log.event import Event, FreeText, Position, RecordedEvent
@@ -17,6 +18,8 @@ from omegad.storage.driver import Connection
 CURSOR = "erasing"
 """The cursor that is moved to `UNDER_WAY` with an erasure, and to `DONE` when its bytes are in no file of the home."""
 UNDER_WAY, DONE = 1, 0
+END: Position = 2**62
+"""Beyond any log."""
 
 Signs = tuple[tuple[str, ...], ...]
 
@@ -55,12 +58,17 @@ class Erasure(msgspec.Struct, frozen=True):
     """What is taken out of the log: of payloads, and of the answers that were given.
 
     What is to be taken out has all words of one group of `signs` in it, as JSON has it; without any group everything is looked at. `clean` takes
-    it out of decoded JSON.
+    it out of decoded JSON. It was looked for up to the position `seen`; `None` for an erasure that goes on whatever came since.
     """
 
     remnants: tuple[Remnant, ...]
     signs: Signs
     clean: Callable[[object], object]
+    seen: Position | None = None
+
+
+class CameSince(Refused):
+    """What may hold a copy was appended since the erasure was prepared."""
 
 
 def remnant(recorded: RecordedEvent, event: Event | None, codec: Codec) -> Remnant:
@@ -85,11 +93,13 @@ def replace(connection: Connection, remnants: Iterable[Remnant]) -> None:
 
 def clean_answers(connection: Connection, erasure: Erasure) -> None:
     """Take out of the answers that were given to requests what is erased, in the transaction that is open."""
-    sql = f"SELECT client, request_id, answer FROM requests WHERE {_has('answer', erasure.signs)}"
-    for client, request_id, answer in connection.execute(sql, sum(erasure.signs, ())).fetchall():
-        clean = msgspec.json.encode(erasure.clean(msgspec.json.decode(answer))).decode()
-        if clean != answer:
-            connection.execute("UPDATE requests SET answer = ? WHERE client = ? AND request_id = ?", (clean, client, request_id))
+    columns = ("answer", "request_id", "client")
+    sql = f"SELECT client, request_id, answer FROM requests WHERE {' OR '.join(_has(column, erasure.signs) for column in columns)}"
+    for client, request_id, answer in connection.execute(sql, len(columns) * sum(erasure.signs, ())).fetchall():
+        clean = (erasure.clean(client), erasure.clean(request_id), msgspec.json.encode(erasure.clean(msgspec.json.decode(answer))).decode())
+        if clean != (client, request_id, answer):
+            sql = "UPDATE OR REPLACE requests SET (client, request_id, answer) = (?, ?, ?) WHERE client = ? AND request_id = ?"
+            connection.execute(sql, (*clean, client, request_id))
 
 
 def candidates(connection: Connection, signs: Signs, after: Position, through: Position) -> list[Position]:
@@ -99,6 +109,15 @@ def candidates(connection: Connection, signs: Signs, after: Position, through: P
     """
     sql = f"SELECT position FROM payloads WHERE ({_has('body', signs)}) AND position > ? AND position <= ? ORDER BY position"
     return [position for (position,) in connection.execute(sql, (*sum(signs, ()), after, through))]
+
+
+def check_seen(connection: Connection, erasure: Erasure, waiting: Iterable[str]) -> None:
+    """Raise `CameSince` where a payload that was appended since, or is *waiting* to be, may hold what is erased."""
+    if erasure.seen is None:
+        return
+    groups = erasure.signs or ((),)
+    if any(all(word in body for word in group) for body in waiting for group in groups) or candidates(connection, erasure.signs, erasure.seen, END):
+        raise CameSince("an event that may hold a copy came meanwhile")
 
 
 def stands_for(named: dict[Position, tuple[Position, str]], position: Position, body_hash: bytes | None) -> bool:

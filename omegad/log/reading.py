@@ -113,6 +113,20 @@ def tagged(connection: Connection, tags: Sequence[str], after: Position) -> list
     return [position for (position,) in connection.execute(sql, (after, *tags))]
 
 
+def caused(connection: Connection, causes: Sequence[Position], after: Position, through: Position) -> list[Position]:
+    """Return the positions after *after*, up to *through*, of the events that those at *causes* led to."""
+    sql = "SELECT position FROM events WHERE position > ? AND position <= ? AND cause IN (SELECT value FROM json_each(?)) ORDER BY position"
+    return [position for (position,) in connection.execute(sql, (after, through, str(list(causes))))]
+
+
+def names_with(connection: Connection, text: str, after: Position, through: Position) -> list[str]:
+    """Return the names of the columns of events' envelopes in which a text stands, of the events after *after*, up to *through*."""
+    names = ("session_id", "project", "client", "trace")
+    found = ", ".join(f"coalesce(max(instr({name}, ?1) > 0), 0)" for name in names)
+    sql = f"SELECT {found} FROM events WHERE position > ?2 AND position <= ?3"
+    return [name for name, is_there in zip(names, connection.execute(sql, (text, after, through)).fetchone(), strict=True) if is_there]
+
+
 def check_format(connection: Connection) -> None:
     """Raise `LogBroken` where a newer version has written the file."""
     found = connection.execute("SELECT format FROM identity").fetchone()[0]
@@ -180,6 +194,16 @@ class LogReader:
     async def tagged(self, tags: Sequence[str], after: Position) -> list[Position]:
         """Return the positions after *after* of the events with one of *tags*."""
         return await self._readers.read(lambda connection: tagged(connection, tags, after))
+
+    async def caused(self, positions: Sequence[Position]) -> list[Position]:
+        """Return the positions, up to `head`, of the events that those at *positions* led to."""
+        parts = [partial(caused, causes=positions, after=first, through=first + SEARCHED) for first in range(0, self.head, SEARCHED)]
+        return [position for part in parts for position in await self._readers.read(part, Turn.LONG)]
+
+    async def names_with(self, text: str) -> list[str]:
+        """Return the names of the columns of events' envelopes, which nothing changes, in which a text stands."""
+        parts = [partial(names_with, text=text, after=first, through=first + SEARCHED) for first in range(0, self.head, SEARCHED)]
+        return sorted({name for part in parts for name in await self._readers.read(part, Turn.LONG)})
 
     async def cursors(self) -> dict[str, Cursor]:
         """Return, by name, how far those have come who act on events; a cursor moves with `Proposal.cursor`."""

@@ -10,12 +10,18 @@ from omegad.method import ServiceMethod
 from omegad.queries.query import Request
 
 COPIES_TOLD = 1_000
+TEXT_MAX = 65_536
 
 
 class EraseMemory(Request, frozen=True, kw_only=True, tag="memory.erase"):
-    """Remove a memory for good: every wording it ever had, and verbatim copies of them in other events, from every file of the home."""
+    """Remove a memory for good: every wording it ever had, and copies of them in other events, from every file of the home.
 
-    memory_id: Annotated[str, Meta(min_length=1, max_length=256, description="the memory's id")]
+    Or, with `text` instead of `memory_id`, a phrase wherever it stands, such as a password: in prompts, tool calls, queries, memories, messages,
+    tasks. What omegad itself cut from what is erased, or put together of it, goes as well, or is made again.
+    """
+
+    memory_id: Annotated[str, Meta(min_length=1, max_length=256, description="the memory's id")] | None = None
+    text: Annotated[str, Meta(min_length=1, max_length=TEXT_MAX, description="a phrase to erase wherever it stands")] | None = None
     reason: Annotated[str, Meta(max_length=4_096, description="why; it stays in the log")] | None = None
     dry_run: Annotated[bool, Meta(description="say what would be erased, and erase nothing")] = False
     request_id: (
@@ -50,13 +56,14 @@ class Left(msgspec.Struct, frozen=True, kw_only=True):
 class Erased(msgspec.Struct, frozen=True, kw_only=True):
     """What was erased, or would be (`dry_run`), and where it stands still.
 
-    `wordings` are told only before: all that the memory ever said. `copies` are the events that hold them, its own among them, the first 1,000 of
-    `copy_count`. `whole_values_only` are those wordings too short, or too common, to be looked for within other texts. `rebuilt` are
-    views that had to be built again. `unfinished` is what keeps its bytes from going out of some file, where something does: it is erased all the
-    same, and nothing shows it; the bytes go when they can, at the latest at the next start.
+    `wordings` are told only before: all that the memory ever said; a phrase is not. `copies` are the events that hold them, its own among them,
+    the first 1,000 of `copy_count`. `whole_values_only` are those wordings too short, or too common, to be looked for within other texts.
+    `rebuilt` are views that had to be built again. `unfinished` is what keeps its bytes from going out of some file, where something does: it is
+    erased all the same, and nothing shows it; the bytes go when they can, at the latest at the next start. `names` are those in which a phrase
+    stands as well, such as a session's or a project's, beside events: they are not erased.
     """
 
-    memory_id: str
+    memory_id: str | None
     dry_run: bool
     position: Position
     wordings: list[str]
@@ -67,6 +74,7 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
     left: list[Left]
     rebuilt: list[str] = []
     unfinished: str | None = None
+    names: list[str] = []
     took_ms: float = 0.0
 
 

@@ -5,7 +5,8 @@ from hashlib import blake2b
 
 import msgspec
 
-from omegad.commands.store import StoreMemory
+from omegad.commands.deriving import DeriveMemory
+from omegad.events.memory import MadeOf
 from omegad.queries import lint
 from omegad.queries.lint import Figures, Finding, LintReport
 from omegad.reactions.contract import Reader
@@ -17,7 +18,7 @@ VIEWS = lint.VIEWS
 IDS = ("mem-", "th-")
 
 
-def due(_slot: int, reader: Reader) -> Iterator[StoreMemory]:
+def due(_slot: int, reader: Reader) -> Iterator[DeriveMemory]:
     """Store the report, unless it says what the last one said, or there is nothing to say."""
     report = lint.examine(reader.connection, reader.now_us)
     former = lint.last_report(reader.connection, reader.now_us)
@@ -32,9 +33,10 @@ def due(_slot: int, reader: Reader) -> Iterator[StoreMemory]:
         "figures": msgspec.to_builtins(report.figures),
         "findings": msgspec.to_builtins(findings),
     }
-    yield StoreMemory(
+    yield DeriveMemory(
         content=text(msgspec.structs.replace(report, findings=findings), _figures(known)),
         event_type="advisor_insight",
+        made_of=MadeOf(memories=tuple(dict.fromkeys(one for finding in findings for one in finding.ids if one.startswith(IDS)))),
         source=lint.SOURCE,
         probation=False,
         metadata=metadata,

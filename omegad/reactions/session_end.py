@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 from omegad import edits
 from omegad.commands.command import Command
+from omegad.commands.deriving import DeriveMemory
 from omegad.commands.lifecycle import RateMemory
 from omegad.commands.store import SUPERSEDES_MAX, StoreMemory
 from omegad.commands.task import ReleaseTasks
+from omegad.events.memory import MadeOf
 from omegad.events.session import SessionCompacted, SessionEnded
 from omegad.log.event import RecordedEvent
 from omegad.queries import session
@@ -32,6 +34,7 @@ STUCK_CALLS = 5
 CONTEXT_CHARACTERS = 100
 FILES_MAX = 30
 TEXT_CHARACTERS = 600
+SOURCES_MAX = 500
 
 LEARNED_BY = "auto_procedural"
 CHECKPOINTED_BY = "auto_checkpoint"
@@ -44,6 +47,8 @@ class Learning(NamedTuple):
     content: str
     polarity: str
     position: int
+    made_of: tuple[int, ...] = ()
+    """The positions of the calls that it tells of."""
 
 
 def react(recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
@@ -69,8 +74,9 @@ def _learned(recorded: RecordedEvent, calls: Sequence[Call], after: int) -> Iter
     was_enough = sum(call.position <= after for call in calls) >= LEARNING_CALLS_MIN
     for learning in known:
         if learning.position > after or not was_enough:
-            yield StoreMemory(
+            yield DeriveMemory(
                 content=learning.content,
+                made_of=MadeOf(positions=learning.made_of),
                 event_type="lesson_learned",
                 session_id=recorded.session_id,
                 project=recorded.project,
@@ -102,14 +108,14 @@ def learnings(calls: Sequence[Call]) -> list[Learning]:
 def _recovered(errors: Sequence[Call], ok: Call) -> Learning:
     error, success = errors[0].summary[:CONTEXT_CHARACTERS], ok.summary[:CONTEXT_CHARACTERS]
     content = f"Approach that worked: {ok.tool_name} error resolved after {len(errors)} attempts. Error context: {error}. Success context: {success}"
-    return Learning(content, "positive", ok.position)
+    return Learning(content, "positive", ok.position, (errors[0].position, ok.position))
 
 
 def _stuck(run: Sequence[Call]) -> Iterator[Learning]:
     if len(run) >= STUCK_CALLS:
         last = run[-1]
         content = f"Anti-pattern: {last.tool_name} failed {len(run)} consecutive times. Error: {last.summary[:CONTEXT_CHARACTERS]}"
-        yield Learning(content, "negative", last.position)
+        yield Learning(content, "negative", last.position, (last.position,))
 
 
 def _checkpoint(recorded: RecordedEvent, reader: Reader, calls: Sequence[Call], after: int) -> Iterator[StoreMemory]:
@@ -124,17 +130,21 @@ def _checkpoint(recorded: RecordedEvent, reader: Reader, calls: Sequence[Call], 
         return
     files = list(dict.fromkeys(call.file for call in calls if call.file and edits.changes(call.tool_name)))[-FILES_MAX:]
     said = session.said(reader.connection, session_id, recorded.position)
-    next_steps = next((one.content for one in reversed(stored) if one.event_type == "handoff"), None)
+    handoff = next((one for one in reversed(stored) if one.event_type == "handoff"), None)
+    next_steps = handoff and handoff.content
+    sources = [call.position for call in calls if call.file in files]
     parts = [f"Checkpoint of a session in {recorded.project or 'no project'}: {len(calls)} tool calls, {len(captured)} memories stored."]
     for role, title in (("user", "Asked last"), ("assistant", "Said last")):
-        if text := next((one.content for one in reversed(said) if one.role == role), None):
-            parts.append(f"{title}: {_cut(text)}")
+        if last := next((one for one in reversed(said) if one.role == role), None):
+            parts.append(f"{title}: {_cut(last.content)}")
+            sources.append(last.position)
     if files:
         parts.append(f"Files touched: {', '.join(files)}")
     if next_steps:
         parts.append(f"Next steps: {_cut(next_steps)}")
-    yield StoreMemory(
+    yield DeriveMemory(
         content="\n".join(parts),
+        made_of=MadeOf(memories=(handoff.memory_id,) if handoff else (), positions=tuple(sources[-SOURCES_MAX:])),
         event_type="checkpoint",
         session_id=recorded.session_id,
         project=recorded.project,

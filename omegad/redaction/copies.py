@@ -1,6 +1,7 @@
 """Verbatim copies of a text in other texts: found whatever the white space between the words and however often they were written as JSON.
 
-What is short, or a single common word, stands in many texts for something else, so of that only whole values are copies.
+What is short, or a single common word, stands in many texts for something else, so of that only whole values are copies. A text that was cut off,
+and shows it, is a copy, too. Of what is known to be made of what is looked for, every run of it is one.
 """
 
 import json
@@ -25,6 +26,9 @@ WORDS_MAX = 3
 SIGNS_MAX = 200
 CUT_MIN = 40
 """So many characters of a text's beginning or end, where another one was cut, are a copy."""
+PHRASE_CUT_MIN = 8
+"""As `CUT_MIN`, of a phrase, which stands for nothing else."""
+CUT_MARKS = ("…", "...", "[…]", "\\u2026")
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
@@ -35,13 +39,16 @@ _TOKEN = re.compile(r"\S+")
 class Wordings:
     """The texts to find. Texts are compared in NFC."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        """Take them; empty ones are left out."""
+    def __init__(self, texts: Iterable[str], cut_min: int = CUT_MIN) -> None:
+        """Take them; empty ones are left out. So many characters where another one was cut are a copy."""
+        self._cut_min = cut_min
         self.texts = tuple(dict.fromkeys(text for text in map(_nfc, texts) if text.strip()))
         variants = sorted({written for text in self.texts for written in _written(text)}, key=len, reverse=True)
         self._anywhere = [" ".join(one.split()) for one in variants if not is_short(one)]
         self._whole = {" ".join(one.split()) for one in variants if is_short(one)}
-        self._long = [one for one in variants if len(one) >= 2 * CUT_MIN]
+        self._long = [one for one in variants if not is_short(one) and len(one) > cut_min]
+        self._windows: dict[int, frozenset[str]] = {}
+        self._runs: dict[str, None] = {}
         self.signs = self._signs()
         """Groups of words: every text with a copy has all those of one group in it, also as JSON; no group where there may be none."""
 
@@ -63,54 +70,93 @@ class Wordings:
             if wording in spaced:
                 found = _replaced(found, wording)
                 spaced = " ".join(found.split())
+        for wording in self._anywhere if any(mark in spaced for mark in CUT_MARKS) else ():
+            for run in self._cut_off(spaced, wording):
+                found = _replaced(found, run)
+                spaced = " ".join(found.split())
         return text if found == composed else found
 
-    def without(self, event: StructT) -> StructT:
-        """Return *event* with `ERASED` in place of each copy in its free text; itself where there is none."""
+    def clean_runs(self, text: str, least: int) -> str:
+        """Return *text* without copies, and without any run of *least* characters that one of the texts has, too."""
+        text = self.clean(text)
+        windows = self._windows_of(least)
+        spaced, ranges = " ".join(text.split()), list[tuple[int, int]]()
+        for start in range(len(spaced) - least + 1 if windows else 0):
+            if spaced[start : start + least] in windows:
+                if ranges and start <= ranges[-1][1]:
+                    ranges[-1] = (ranges[-1][0], start + least)
+                else:
+                    ranges.append((start, start + least))
+        self._runs.update(dict.fromkeys(spaced[start:end].strip() for start, end in ranges))
+        return _without(text, ranges) if ranges else text
+
+    def _windows_of(self, least: int) -> frozenset[str]:
+        if least not in self._windows:
+            texts = [one for one in self._anywhere if len(one) >= least]
+            self._windows[least] = frozenset(one[at : at + least] for one in texts for at in range(len(one) - least + 1))
+        return self._windows[least]
+
+    def _cut_off(self, spaced: str, wording: str) -> Iterator[str]:
+        """Yield the beginnings of a text that stand in another one and are cut off there, as a mark says."""
+        beginning = wording[: self._cut_min]
+        at = spaced.find(beginning) if len(wording) > self._cut_min else -1
+        while at >= 0:
+            pairs = zip(spaced[at:], wording, strict=False)
+            end = at + next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(spaced) - at, len(wording)))
+            if spaced[end : end + 8].lstrip(" [").startswith(CUT_MARKS):
+                yield spaced[at:end].rstrip()
+            at = spaced.find(beginning, max(at + 1, end - self._cut_min))
+
+    def without(self, event: StructT, least: int = 0) -> StructT:
+        """Return *event* with `ERASED` in place of each copy in its free text, and with *least* of each such run; itself where there is none."""
         if isinstance(event, Excerpt):
-            return self._excerpt(event)
+            return self._excerpt(event, least)
         changes: dict[str, Any] = {}
         for name in searched_fields(type(event)):
             value = getattr(event, name)
-            clean = self.data(value)
+            clean = self.data(value, least)
             if clean != value:
                 changes[name] = clean
         return msgspec.structs.replace(event, **changes) if changes else event
 
-    def data(self, value: object) -> object:
-        """Return a value of which every text, keys among them, is as `clean` returns it."""
+    def data(self, value: object, least: int = 0) -> object:
+        """Return a value of which every text, keys among them, is as `clean` returns it; with *least*, as `clean_runs` does."""
         match value:
             case str():
-                return self.clean(value)
+                return self.clean_runs(value, least) if least else self.clean(value)
             case msgspec.Struct():
-                return self.without(value)
+                return self.without(value, least)
             case dict():
-                return {self.data(key): self.data(item) for key, item in value.items()}
+                return {self.data(key, least): self.data(item, least) for key, item in value.items()}
             case tuple() | list():
-                return type(value)(map(self.data, value))
+                return type(value)(self.data(item, least) for item in value)
             case _:
                 return value
 
-    def _excerpt(self, excerpt: StructT) -> StructT:
+    def _excerpt(self, excerpt: StructT, least: int) -> StructT:
         assert isinstance(excerpt, Excerpt)
-        head, tail = self.clean(excerpt.head), self.clean(excerpt.tail)
+        head, tail = (self.clean_runs(part, least) if least else self.clean(part) for part in (excerpt.head, excerpt.tail))
+        size = self._cut_min
         for wording in self._long if tail else ():
-            if (start := head.rfind(wording[:CUT_MIN])) >= 0 and wording.startswith(head[start:]):
+            if (start := head.rfind(wording[:size])) >= 0 and wording.startswith(head[start:]):
                 head = head[:start] + ERASED
-            if (start := tail.find(wording[-CUT_MIN:])) >= 0 and wording.endswith(tail[: start + CUT_MIN]):
-                tail = ERASED + tail[start + CUT_MIN :]
+            if (start := tail.find(wording[-size:])) >= 0 and wording.endswith(tail[: start + size]):
+                tail = ERASED + tail[start + size :]
         if (head, tail) == (excerpt.head, excerpt.tail):
             return excerpt
         return msgspec.structs.replace(excerpt, head=head, tail=tail, sha256="")
 
     def _signs(self) -> tuple[tuple[str, ...], ...]:
-        parts = [part for text in self._long for part in (text[:CUT_MIN], text[-CUT_MIN:])]
+        parts = [part for text in self._long for part in (text[: self._cut_min], text[-self._cut_min :])]
         found = dict.fromkeys(map(_longest_words, (*self.texts, *parts)))
         return () if () in found or len(found) > SIGNS_MAX else tuple(found)
 
-    def pieces(self) -> list[bytes]:
-        """Return runs of bytes by which a file with one of them is recognised: beginning, middle and end, as text and as JSON."""
-        written = {one for text in self.texts for one in _written(text, levels=1)}
+    def pieces(self, *, has_runs: bool = False) -> list[bytes]:
+        """Return runs of bytes by which a file with one of them is recognised: beginning, middle and end, as text and as JSON.
+
+        Those of the runs that were taken out of other texts are among them where they are asked for.
+        """
+        written = {one for text in (*self.texts, *(self._runs if has_runs else ())) for one in _written(text, levels=1)}
         return [part for one in written for part in _parts(one.encode()) if len(part) >= CHARACTERS_MIN]
 
 
@@ -140,20 +186,32 @@ def _written(text: str, levels: int = JSON_LEVELS) -> Iterator[str]:
 
 
 def _replaced(text: str, wording: str) -> str:
-    tokens = [found.span() for found in _TOKEN.finditer(text)]
-    spaced = " ".join(text[start:end] for start, end in tokens)
+    """Return *text* with `ERASED` in place of each *wording*, whatever white space it has between its words."""
+    spaced, ranges = " ".join(text.split()), list[tuple[int, int]]()
     place = spaced.find(wording)
+    while place >= 0:
+        ranges.append((place, place + len(wording)))
+        place = spaced.find(wording, place + len(wording))
+    return _without(text, ranges)
+
+
+def _without(text: str, ranges: Iterable[tuple[int, int]]) -> str:
+    """Return *text* with `ERASED` in place of each range, which count its characters as if all white space were one blank."""
+    tokens = [found.span() for found in _TOKEN.finditer(text)]
     starts, at = [], 0
     for start, end in tokens:
         starts.append(at)
         at += end - start + 1
+
+    def place_of(spaced: int, after: int = 0) -> int:
+        token = bisect_right(starts, spaced) - 1
+        start, end = tokens[token]
+        return min(start + spaced - starts[token] + after, end)
+
     parts, done = [], 0
-    while place >= 0:
-        first = bisect_right(starts, place) - 1
-        last = bisect_right(starts, place + len(wording) - 1) - 1
-        parts += [text[done : tokens[first][0] + place - starts[first]], ERASED]
-        done = tokens[last][0] + place + len(wording) - starts[last]
-        place = spaced.find(wording, place + len(wording))
+    for first, last in ranges:
+        parts += [text[done : place_of(first)], ERASED]
+        done = place_of(last - 1, after=1)
     return "".join((*parts, text[done:]))
 
 

@@ -15,6 +15,8 @@ from omegad.embedding import cache
 from omegad.embedding.cache import text_hash
 from omegad.errors import NotFound
 from omegad.events import CODEC
+from omegad.events.memory import MemoryStored
+from omegad.events.session import MemorySurfaced
 from omegad.log.erasure import PayloadErased
 from omegad.log.event_log import EventLog
 from omegad.redaction.sanitise import excerpt
@@ -34,6 +36,7 @@ from tests.builders import (
     paths_in,
     queried,
     served,
+    stored,
     tool_called,
     until,
     vector_of,
@@ -217,29 +220,130 @@ async def test_of_a_common_word_only_whole_values_are_copies(paths: Paths, clock
         await check(it)
 
 
-async def test_what_comes_while_it_is_being_erased_goes_too(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("times", "copies"), [(1, 2), (20, 7)])
+async def test_what_comes_while_it_is_being_erased_goes_too(
+    times: int, copies: int, paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, and again and again whenever it was looked for: the act is one append all the same."""
     async with served(paths, clock, KEYWORDS) as it:
         memory_id = await store(it, SAID)
         log = it.daemon.services.log
-        genuine = log.append
+        genuine, numbers = log.append, iter(range(times))
 
         async def late(proposal: object) -> object:
             monkeypatch.setattr(log, "append", genuine)
-            await append(log, queried(text=f"late: {SAID}"))
+            await append(log, queried(text=f"late: {SAID}", query_id=f"late-{next(numbers)}"))
             return await genuine(proposal)  # type: ignore[arg-type]
 
         found = await it.caller.call("memory.erase", memory_id=memory_id, dry_run=True)
         assert found["copy_count"] == 1
+        wanted = iter(range(times))
 
         async def then_late(*given: object) -> object:
             result = await find(*given)  # type: ignore[arg-type]
-            monkeypatch.setattr(log, "append", late)
+            if next(wanted, None) is not None:
+                monkeypatch.setattr(log, "append", late)
             return result
 
         monkeypatch.setattr("omegad.dispatch.erasing.find", then_late)
-        assert (await it.caller.call("memory.erase", memory_id=memory_id))["copy_count"] == 2
+        assert (await it.caller.call("memory.erase", memory_id=memory_id))["copy_count"] == copies
         await check(it)
         assert holding(paths.home, CODE.encode()) == set()
+
+
+LONG = f"The door of the house opens with {CODE} and with nothing else. " + " ".join(
+    f"Room {number} is painted in the colour number {number * 37} of the catalogue." for number in range(30)
+)
+"""Longer than anything that omegad cuts."""
+
+
+def leaves(text: str, of: str, least: int = 20) -> list[str]:
+    """Return the runs of so many characters that a text has from another."""
+    return [of[at : at + least] for at in range(len(of) - least + 1) if of[at : at + least] in text]
+
+
+async def everything_shown(it: Served) -> str:
+    """Return all that the log and the live views show, as text."""
+    await it.worked_off() if it.daemon.services.embedder_id else await it.caught_up()
+    events = [str(msgspec.to_builtins(one.event)) for one in await everything(it.daemon.services.log)]
+    rows = await it.daemon.services.views.read(
+        lambda connection: [
+            str(row)
+            for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'").fetchall()
+            for row in connection.execute(f'SELECT * FROM "{table}"').fetchall()
+        ]
+    )
+    return "\n".join([*events, *rows]).replace("\\n", " ")
+
+
+async def hook(it: Served, event: str, **payload: object) -> None:
+    given = {"session_id": "s-1", "hook_event_name": event, "cwd": "/", **payload}
+    await it.caller.call("hook.dispatch", event=event, payload=given, delivery_id=f"d-{event}-{len(str(payload))}")
+
+
+async def test_what_omegad_cut_from_it_goes_too(paths: Paths, clock: FakeClock) -> None:
+    """The checkpoint of a session, its lessons, what was shown for a prompt, what a store said that it may replace, what a tool showed."""
+    async with served(paths, clock, KEYWORDS) as it:
+        memory_id = await store(it, LONG, event_type="decision", request_id="r-1")
+        await hook(it, "UserPromptSubmit", prompt=LONG)
+        for number in range(3):
+            await store(it, f"note {number}: the {['cellar', 'attic', 'garden'][number]} was swept", session_id="s-1")
+        handoff = await store(it, f"Go on: {LONG}", event_type="handoff", session_id="s-1")
+        for number in range(24):
+            failed = {"error": LONG} if number in {3, 21, 22} else {"tool_response": {"stdout": f"it went well {number}"}}
+            kind = "PostToolUseFailure" if "error" in failed else "PostToolUse"
+            await hook(it, kind, tool_name="Bash", tool_use_id=f"t-{number}", tool_input={"command": "make"}, **failed)
+        shown = {"results": [{"id": memory_id, "content": f"{LONG[:100]}…"}]}
+        await hook(it, "PostToolUse", tool_name="mcp__omegad__omega_query", tool_use_id="t-q", tool_input={"query": "door"}, tool_response=shown)
+        await hook(it, "SessionEnd", reason="exit")
+        await until(lambda: it.daemon.reactions.standings["session_end"].position == it.daemon.services.log.head)
+        before = [one.event for one in await everything(it.daemon.services.log)]
+        made = {one.source: one.made_of for one in before if isinstance(one, MemoryStored) and one.made_of is not None}
+        assert {"auto_checkpoint", "auto_procedural"} <= made.keys()
+        assert made["auto_checkpoint"].memories == (handoff,)
+        assert [one.subject for one in before if isinstance(one, MemorySurfaced) and one.how in {"prompt", "error"}] != []
+        assert leaves(await everything_shown(it), LONG)
+        done = await it.caller.call("memory.erase", memory_id=memory_id)
+        assert {one["outcome"] for one in done["memories"]} == {"edited"}
+        assert leaves(await everything_shown(it), LONG) == []
+        found = await it.caller.call("memory.query", text="door house painted colour catalogue", limit=20)
+        assert leaves(str(found), LONG) == []
+        await check(it)
+        assert {part for at in range(0, len(LONG) - 40, 40) if holding(paths.home, (part := LONG[at : at + 40]).encode())} == set()
+
+
+async def test_a_summary_is_made_again_of_what_is_left(paths: Paths, clock: FakeClock) -> None:
+    contents = [f"The nightly export of the shop ran for {word} minutes; nothing else was slow" for word in ("ten", "twenty", "thirty")]
+    contents[1] = f"{contents[1]}. The attic door opens with {CODE}."
+    async with served(paths, clock, KEYWORDS) as it:
+        ids = [await store(it, content, event_type="advisor_insight", session_id=f"s-{number}") for number, content in enumerate(contents)]
+        done = await it.caller.call("memory.compact", threshold=0.5, request_id="r-1")
+        assert [set(one["originals"]) for one in done["clusters"]] == [set(ids)]
+        summary = done["clusters"][0]["memory_id"]
+        assert CODE in (await it.caller.call("memory.get", memory_id=summary))["content"]
+        erased = await it.caller.call("memory.erase", memory_id=ids[1])
+        assert {"memory_id": summary, "outcome": "edited"} in erased["memories"]
+        content = (await it.caller.call("memory.get", memory_id=summary))["content"]
+        assert ("[erased]" in content, CODE in content, "twenty" in content) == (False, False, False)
+        assert "thirty minutes" in content
+        assert "ten minutes" in content
+        await check(it)
+        assert holding(paths.home, CODE.encode()) == set()
+
+
+async def test_a_checkpoint_of_before_loses_what_it_was_cut_from(paths: Paths, clock: FakeClock) -> None:
+    """Nothing in it says what it is made of; what is set in all of them stays, and so does another memory that begins in the same way."""
+    old = stored("mem-00000000000000a1", f"Checkpoint of a session in no project: 3 tool calls. Asked last: {LONG[:599]}…", source="auto_checkpoint")
+    other = stored("mem-00000000000000a2", f"{LONG[:80]} It was painted anew since.", source="me")
+    async with served(paths, clock, KEYWORDS) as it:
+        await append(it.daemon.services.log, old, other)
+        memory_id = await store(it, LONG, project="house")
+        done = await it.caller.call("memory.erase", memory_id=memory_id)
+        assert done["memories"] == [{"memory_id": old.memory_id, "outcome": "edited"}]
+        content = (await it.caller.call("memory.get", memory_id=old.memory_id))["content"]
+        assert content == "Checkpoint of a session in no project: 3 tool calls. Asked last: [erased]…"
+        assert (await it.caller.call("memory.get", memory_id=other.memory_id))["content"] == other.content
+        await check(it)
 
 
 async def test_what_cannot_be_finished_in_time_is_told_and_finished_as_soon_as_it_can(

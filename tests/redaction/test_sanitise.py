@@ -24,14 +24,14 @@ SECRET = "ghp_" + "a1B2" * 10
 
 PLAIN = {
     # Text fields that people and programs do not write in: ids, names, and words from fixed lists.
-    "memory.stored@2": {"memory_id", "content_key", "event_type", "entity_id", "related", "redacted"},
+    "memory.stored@2": {"memory_id", "content_key", "event_type", "entity_id", "related", "redacted", "made_of"},
     "memory.embedded@1": {"memory_id", "embedder_id", "text_hashes"},
-    "memory.repeated@2": {"memory_id", "likeness"},
+    "memory.repeated@2": {"memory_id", "likeness", "made_of"},
     "memory.related@1": {"memory_id", "related"},
     "memory.superseded@1": {"memory_id", "superseded_by"},
     "memory.erased@1": {"memory_id"},
     "memory.deleted@1": {"memory_id"},
-    "memory.evolved@1": {"memory_id", "content_key"},
+    "memory.evolved@1": {"memory_id", "content_key", "made_of"},
     "memory.edited@1": {"memory_id", "content_key", "redacted"},
     "memory.contradicted@1": {"memory_id", "contradicted_by"},
     "memory.restored@1": {"memory_id"},
