@@ -9,7 +9,7 @@ from omegad.commands.command import new_id
 from omegad.commands.content import auto_tags, check_metadata, cleaned
 from omegad.commands.relating import Near, Neighbour, Scope
 from omegad.commands.store import PreparedStore, Stored, StoreMemory, store
-from omegad.errors import Stale
+from omegad.errors import ReadTooLong, Stale
 from omegad.log.event import Position
 from omegad.method import CommandMethod, Embedded, Moment, RequestContext, Services
 from omegad.queries import search
@@ -67,7 +67,7 @@ async def look_around(
 
     try:
         found, shown, position = await services.look(read, at_least=context.written, names=(*search.VIEWS, "retrievals"))
-    except Stale:  # the views cannot be read before they are built again; the backlog decides the relations then
+    except (Stale, ReadTooLong):  # the views cannot be read before they are built again, or not in time; the backlog decides the relations then
         return msgspec.structs.replace(base, pending=True)
     ready = msgspec.structs.replace(base, neighbours=found, shown=shown, read_position=position, is_last_try=context.is_last_try)
     if embedded is None:

@@ -5,12 +5,15 @@ joined by dots, dashes, slashes or underscores becomes a phrase and is found as 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from omegad.lexemes import bigrams, camel_names, humps, unspaced_runs
 from omegad.stems import stem
 
 TERMS_MAX = 64
+PARTS_MAX = 16  # words of a compound name that are looked for in a row; a longer one is looked for in parts
+WORDS_MAX = 256  # that the terms of a question have, or a phrase: full text compares each with all that a memory has of it
 STEMS_MAX = 32_768
 BEGINNING_MIN = 4  # characters of a name that say which it is
 
@@ -50,7 +53,7 @@ def telling(text: str) -> tuple[str, ...]:
     terms = _terms(text)
     found = [term for term in terms if term.casefold() not in STOP_WORDS] or terms
     expressions = dict.fromkeys(expression for term in found for expression in _expressions(term))
-    return tuple(expressions)[:TERMS_MAX]
+    return tuple(_bounded(islice(expressions, TERMS_MAX)))
 
 
 def stemmed(text: str) -> list[str]:
@@ -102,12 +105,33 @@ def without_place(term: str) -> str:
     return found[1] if found else term
 
 
+def _bounded(expressions: Iterable[str]) -> Iterator[str]:
+    """Yield as many expressions as have no more than `WORDS_MAX` words, but never none if there is one."""
+    left = WORDS_MAX
+    for expression in expressions:
+        yield expression
+        left -= words_of(expression)
+        if left <= 0:
+            return
+
+
+def words_of(text: str) -> int:
+    """Return how many words full text takes a text, or an expression without operators, for."""
+    return len(_RUN.findall(text))
+
+
 def _expressions(term: str) -> Iterator[str]:
     """Yield what a term is found by.
 
-    That is itself; for a compound name also its parts in a row, for a version also how it is written with a v or without; without spaces
-    each two of its characters.
+    That is itself, a long one in parts; for a compound name also its parts in a row, for a version also how it is written with a v or
+    without; without spaces each two of its characters.
     """
+    parts = list(_RUN.finditer(term))
+    if len(parts) > PARTS_MAX:
+        for first in range(0, len(parts), PARTS_MAX):
+            part = parts[first : first + PARTS_MAX]
+            yield from _expressions(term[part[0].start() : part[-1].end()])
+        return
     runs = tuple(unspaced_runs(term))
     if runs:
         for run in runs:

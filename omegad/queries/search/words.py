@@ -11,10 +11,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from omegad.errors import Invalid
 from omegad.queries.search import terms
 from omegad.queries.search.periods import Period
 from omegad.queries.search.scope import Filtered, Scope
 from omegad.storage.driver import Connection
+from omegad.storage.readers import check
 
 MATCHES_MAX = 1_000  # for the terms that choose, all together, unless fewer are found than are wanted
 RARE = 250  # memories at most hold a rare term
@@ -110,7 +112,9 @@ class Best(msgspec.Struct, frozen=True):
 
 
 def of_phrase(text: str) -> Words | None:
-    """Return what finds *text* as it stands; None where it has no word."""
+    """Return what finds *text* as it stands; None where it has no word. Raises `Invalid` where it has too many."""
+    if terms.words_of(text) > terms.WORDS_MAX:
+        raise Invalid(f"a phrase has at most {terms.WORDS_MAX} words", hint="look for a part of it, or in mode keyword for any of its words")
     phrase = terms.phrase(text)
     return Words(phrase, (phrase,)) if phrase else None
 
@@ -194,11 +198,13 @@ def _completed(connection: Connection, term: str) -> str:
 
 
 def _count(connection: Connection, term: str, most: int) -> int:
+    check()
     count: int = connection.execute(_COUNT, (term, most)).fetchone()[0]
     return count
 
 
 def _latest(connection: Connection, term: str) -> npt.NDArray[np.int64]:
+    check()
     return np.array(msgspec.json.decode(connection.execute(_LATEST, (term, MATCHES_MAX + 1)).fetchone()[0]), np.int64)
 
 

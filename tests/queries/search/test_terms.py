@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from omegad.lexemes import lexemes
+from omegad.lexemes import NAME_CHARACTERS_MAX, lexemes
 from omegad.queries.search import terms
 from omegad.storage.driver import Connection
 from projections import fulltext
@@ -105,3 +105,26 @@ def test_no_question_takes_long(table: Connection, unit: str) -> None:
         found(table, terms.any_term(unit * (8_192 // len(unit))) or "nothing", "some words")
         terms.telling(unit * (256 * 1024 // len(unit)))
         terms.stemmed(unit * (256 * 1024 // len(unit)))
+
+
+FRAGMENTS = st.sampled_from(["\\n", "C:\\", "a.", "v1.2.", "n-m-", "x=1;", "aB", "設", "_", " ", "'s ", "/", "é", "\0", '"', "mem-1 "])
+
+
+@example("\\n" * 4_000)
+@example("C:\\" * 2_700)
+@example(" ".join("-".join("nm"[number >> bit & 1] for bit in range(16)) for number in range(500)))
+@given(st.lists(st.tuples(FRAGMENTS, st.integers(1, 300)), max_size=30).map(lambda parts: "".join(part * times for part, times in parts)))
+def test_what_full_text_is_asked_is_bounded_in_terms_and_in_words(text: str) -> None:
+    """What full text does for a row grows with the words that it is asked for, times those of the row."""
+    telling = terms.telling(text)
+    words = [terms.words_of(expression.replace(" OR ", " ")) for expression in telling]
+    assert len(telling) <= terms.TERMS_MAX
+    assert sum(words[:-1]) < terms.WORDS_MAX
+    assert max(words, default=0) <= terms.PARTS_MAX + NAME_CHARACTERS_MAX
+    assert bool(telling) is any(sign.isalnum() for sign in text)
+
+
+def test_a_long_compound_is_found_by_its_parts(table: Connection) -> None:
+    address = "https://example.org/" + "/".join(f"part{number}" for number in range(40))
+    assert found(table, terms.any_term(address), "another", f"see {address}", "see part17/part18 of it") == [2]
+    assert len(terms.telling(address)) == 3
