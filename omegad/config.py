@@ -128,6 +128,11 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
         return self.home / "gateway.token"
 
     @property
+    def digest_key(self) -> Path:
+        """What digests of what was said are made with."""
+        return self.home / "digest.key"
+
+    @property
     def daemon_log(self) -> Path:
         """What a daemon started in the background prints."""
         return self.home / "omegad.log"

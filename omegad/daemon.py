@@ -18,7 +18,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 import projections
-from omegad import __version__, allocator, config, reactions, state, supervisor, telemetry
+from omegad import __version__, allocator, config, digests, reactions, state, supervisor, telemetry
 from omegad.clock import Clock, SystemClock
 from omegad.config import Config, Paths
 from omegad.dispatch.erasing import Erasing
@@ -174,6 +174,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             skills=Skills(folders=config.skill_folders(settings, paths), language=language_of(settings.language, os.environ)),
             clock=clock,
             query_timeout_s=settings.query_timeout_s,
+            digests=digests.opened(paths.digest_key),
             liveness=Liveness(clock),
             claims=settings.claims,
             compare_state=partial(workers.compare, worker, paths.log),

@@ -119,6 +119,10 @@ class Services(Protocol):
         """The time, and randomness for ids."""
         ...
 
+    def digest(self, data: bytes) -> bytes:
+        """Return a digest that tells data apart in this home and says nothing of it to others."""
+        ...
+
     @property
     def liveness(self) -> Liveness:
         """When each session was heard of last."""

@@ -41,7 +41,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.__main__": {"omegad.cli"},
     "omegad.events": {"omegad.log.event", "omegad.log.erasure", "omegad.log.codec"},
     "omegad.storage": {"omegad.allocator", "omegad.errors"},
-    "omegad.log": {"omegad.storage", *LEAVES},  # an event store, which knows no noun
+    "omegad.digests": {"omegad.errors"},
+    "omegad.log": {"omegad.digests", "omegad.storage", *LEAVES},  # an event store, which knows no noun
     "omegad.redaction": {"omegad.log.event", "omegad.errors"},
     "omegad.projection": {"omegad.log.event"},
     "omegad.state": {"omegad.events", "omegad.log.event", "omegad.projection", "omegad.storage"},
@@ -161,6 +162,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *LEAVES,
     },
     "omegad.dispatch": {
+        "omegad.digests",
         "omegad.liveness",
         "omegad.redaction",
         "omegad.state",
@@ -200,6 +202,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.rpc.client": {"omegad.errors", "omegad.rpc.answers", "omegad.rpc.endpoint", "omegad.rpc.protocol"},
     "omegad.rpc.async_client": {"omegad.errors", "omegad.rpc.answers", "omegad.rpc.client", "omegad.rpc.endpoint", "omegad.rpc.protocol"},
     "omegad.daemon": {
+        "omegad.digests",
         "omegad.liveness",
         "omegad.method",
         "omegad.methods",

@@ -80,7 +80,15 @@ def home(place: Place) -> Iterator[Finding]:
 def _files(place: Place) -> Iterator[Finding]:
     """Check that nobody else can read what is remembered, and what hooks have left."""
     paths = place.paths
-    inside = (paths.log, paths.embeddings, paths.daemon_log, paths.gateway_token, *paths.home.glob("views-*.db*"), *paths.home.glob("log.db-*"))
+    inside = (
+        paths.log,
+        paths.embeddings,
+        paths.daemon_log,
+        paths.gateway_token,
+        paths.digest_key,
+        *paths.home.glob("views-*.db*"),
+        *paths.home.glob("log.db-*"),
+    )
     for file in inside:
         if file.exists() and file.stat().st_mode & 0o077:
             yield doubtful("home", f"{file} has mode {stat.S_IMODE(file.stat().st_mode):04o}: others could read it", f"chmod 600 {file}")

@@ -32,6 +32,10 @@ class RequestRunner:
         """The highest position that any client's command was acknowledged at."""
         self._under_way: dict[tuple[str, str], anyio.Event] = {}
 
+    def digest(self, data: bytes) -> bytes:
+        """Return a digest of what a request asks for."""
+        return self._services.digest(data)
+
     @asynccontextmanager
     async def first_time(self, request: RequestKey) -> AsyncIterator[Outcome | None]:
         """Yield the answer that a request was given before; None where it has none, and may be worked on until the end of the block.

@@ -3,7 +3,6 @@
 import os
 import unicodedata
 from collections.abc import Callable
-from hashlib import blake2b
 from itertools import count
 
 import msgspec
@@ -52,7 +51,7 @@ class Service:
     async def _answer(self, call: Call, params: bytes, delivery: RequestKey | None = None) -> object:
         method, request = parse(call.method, params)
         request = without_credentials(request)
-        delivery = delivery or _key_of(request, call, params)
+        delivery = delivery or _key_of(request, call, params, self._runner.digest)
         match method:
             case CommandMethod():
                 context = RequestContext(client=call.peer.name or None, written=call.peer.written, delivery=delivery)
@@ -114,18 +113,17 @@ def parse(name: str, params: bytes) -> tuple[Method, msgspec.Struct]:
     return SERVED[name], _composed(request)
 
 
-def digest_of(method: str, params: bytes) -> bytes:
-    """Identify what a request asks for: its method and its parameters, whatever their order and spacing."""
-    ordered = msgspec.json.encode(msgspec.json.decode(params or b"{}"), order="deterministic")
-    return blake2b(method.encode() + b"\0" + ordered, digest_size=16).digest()
+def asked_for(method: str, params: bytes) -> bytes:
+    """Return what a request asks for: its method and its parameters, whatever their order and spacing."""
+    return method.encode() + b"\0" + msgspec.json.encode(msgspec.json.decode(params or b"{}"), order="deterministic")
 
 
-def _key_of(request: msgspec.Struct, call: Call, params: bytes) -> RequestKey | None:
+def _key_of(request: msgspec.Struct, call: Call, params: bytes, digest_of: Callable[[bytes], bytes]) -> RequestKey | None:
     """Return what makes a request the same, None where its sender has not named it. Of a tool's call it is the arguments as well."""
     request_id = getattr(request, "request_id", None)
     if request_id is None:
         return None
-    digest = digest_of(call.method, params)
+    digest = digest_of(asked_for(call.method, params))
     name = f"{request_id}/{digest.hex()}" if isinstance(request, CallTool) else request_id
     return RequestKey(client=call.peer.name, request_id=name, params_digest=digest)
 

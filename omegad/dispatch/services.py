@@ -11,6 +11,7 @@ import msgspec
 import structlog
 
 from omegad.clock import Clock
+from omegad.digests import DigestKey
 from omegad.dispatch.neighbourhood import Neighbourhood
 from omegad.dispatch.spool import Spool
 from omegad.errors import ModelFailed, ModelMissing, OmegadError, Overloaded
@@ -48,6 +49,7 @@ class DaemonServices:
     clock: Clock
     query_timeout_s: float
     """A question is embedded within so long, or not at all."""
+    digests: DigestKey
     liveness: Liveness
     claims: str
     """What becomes of an edit of what another session holds."""
@@ -65,6 +67,10 @@ class DaemonServices:
     def embedder_id(self) -> str | None:
         """The model in use, None without one."""
         return self.near.embedder.embedder_id
+
+    def digest(self, data: bytes) -> bytes:
+        """Return a digest that tells data apart in this home and says nothing of it to others."""
+        return self.digests.of(data)
 
     async def embed(self, content: str, *, is_backlog: bool = False) -> Embedded | None:
         """Return the vectors of a content, None where the model cannot be used now."""

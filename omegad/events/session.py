@@ -11,7 +11,10 @@ How = Literal["briefing", "review", "reminder", "prompt", "edit", "error"]
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """How a hook came in: the id that its client gave it, and a digest of what it says, hex; both tell it when it comes again."""
+    """How a hook came in: the id that its client gave it, and a digest of what it says, hex; both tell it when it comes again.
+
+    The digest is made with a key of the home; one of 32 characters was made without. It is all zeros where what it was of is erased.
+    """
 
     delivery_id: str
     digest: str

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from functools import partial
-from hashlib import blake2b
 from typing import Annotated, Any
 
 import msgspec
@@ -91,7 +90,7 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
         hook=hook,
         delivery=Delivery(
             delivery_id=command.delivery_id or f"{services.clock.random_bits(128):032x}",
-            digest=blake2b(msgspec.json.encode(hook.said), digest_size=16).hexdigest(),
+            digest=services.digest(msgspec.json.encode(hook.said)).hex(),
         ),
         project=project,
         occurred_at=occurred_at,

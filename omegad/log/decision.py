@@ -29,7 +29,7 @@ Pure; may raise `Refused` and its like."""
 
 
 class RequestKey(msgspec.Struct, frozen=True, kw_only=True):
-    """What makes a request the same request: its client and id. The digest is of its method and parameters."""
+    """What makes a request the same request: its client and id. The digest, as `digests` makes them, is of its method and parameters."""
 
     client: str
     request_id: str

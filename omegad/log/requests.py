@@ -8,6 +8,7 @@ from contextlib import suppress
 import msgspec
 
 from omegad.clock import Clock
+from omegad.digests import differ
 from omegad.errors import Conflict, Unavailable
 from omegad.log.decision import Outcome, RequestKey
 from omegad.log.event import Position
@@ -22,6 +23,7 @@ FORGET_EVERY = 5_000  # events: the table is read from its beginning each time
 
 _FIND = "SELECT params_digest, position, answer FROM requests WHERE client = ? AND request_id = ?"
 _INSERT = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)"
+_UNKEYED = "length(params_digest) = 16"  # as an index has it, which has no rows but these
 _FORGET = """
 DELETE FROM requests WHERE (client, request_id) IN (SELECT client, request_id FROM requests WHERE coalesce(first_position, position) < ? LIMIT ?)
 """
@@ -32,9 +34,18 @@ def answered(connection: Connection, request: RequestKey) -> Outcome | None:
     row = connection.execute(_FIND, (request.client, request.request_id)).fetchone()
     if row is None:
         return None
-    if row[0] != request.params_digest:
+    if differ(row[0], request.params_digest):
         raise Conflict(f"request_id {request.request_id!r} was used before, with other parameters")
     return Outcome(answer=msgspec.Raw(row[2].encode()), position=row[1])
+
+
+def forget_unkeyed(connection: Connection) -> None:
+    """Forget, in the transaction that is open, digests that were made without a key: of parameters, and in the ids of tools' commands.
+
+    The answers stay; the same `request_id` is then the same request.
+    """
+    connection.execute(f"DELETE FROM requests WHERE {_UNKEYED} AND instr(request_id, '/' || lower(hex(params_digest)) || '/')")
+    connection.execute(f"UPDATE requests SET params_digest = x'' WHERE {_UNKEYED}")
 
 
 class Requests:

@@ -3,6 +3,7 @@
 from importlib import resources
 
 from omegad.clock import Clock, uuid7
+from omegad.log import requests
 from omegad.log.event import Position
 from omegad.log.inline import Inline
 from omegad.log.reading import FORMAT, check_format
@@ -17,5 +18,6 @@ def create(connection: Connection, clock: Clock, inline: Inline) -> tuple[str, P
         connection.execute("INSERT OR IGNORE INTO identity VALUES (1, ?, ?)", (uuid7(clock).replace("-", ""), FORMAT))
         check_format(connection)
         connection.execute("UPDATE identity SET format = ?1 WHERE format < ?1", (FORMAT,))
+        requests.forget_unkeyed(connection)
         origin: str = connection.execute("SELECT origin FROM identity").fetchone()[0]
         return origin, inline.prepare(connection)

@@ -61,6 +61,9 @@ CREATE TABLE IF NOT EXISTS requests (
     PRIMARY KEY (client, request_id)
 ) STRICT, WITHOUT ROWID;
 
+-- Those of versions whose digests had no key, which are forgotten at the next start.
+CREATE INDEX IF NOT EXISTS requests_unkeyed ON requests (client, request_id) WHERE length(params_digest) = 16;
+
 -- How far those have come who act on events; each moves in the transaction of what it led to.
 CREATE TABLE IF NOT EXISTS cursors (
     name     TEXT PRIMARY KEY,

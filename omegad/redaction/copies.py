@@ -117,7 +117,7 @@ class Wordings:
             clean = self.data(value, least)
             if clean != value:
                 changes[name] = clean
-        return msgspec.structs.replace(event, **changes) if changes else event
+        return msgspec.structs.replace(event, **changes, **_untold(event)) if changes else event
 
     def data(self, value: object, least: int = 0) -> object:
         """Return a value of which every text, keys among them, is as `clean` returns it; with *least*, as `clean_runs` does."""
@@ -172,7 +172,13 @@ def blank(event: StructT) -> StructT:
     for name in searched_fields(type(event)):
         if (value := getattr(event, name)) is not None:
             changes[name] = type(value)()
-    return msgspec.structs.replace(event, **changes)
+    return msgspec.structs.replace(event, **changes, **_untold(event))
+
+
+def _untold(event: msgspec.Struct) -> dict[str, Any]:
+    """Return in what an event changes whose text is gone: the digest of all that its hook said is zeros of the same length."""
+    delivery = getattr(event, "delivery", None)
+    return {"delivery": msgspec.structs.replace(delivery, digest="0" * len(delivery.digest))} if delivery else {}
 
 
 def _written(text: str, levels: int = JSON_LEVELS) -> Iterator[str]:

@@ -12,10 +12,12 @@ from omegad.projection import Statement
 from omegad.storage.driver import Connection
 
 NAME = "hooks"
-VERSION = 2
+VERSION = 3
 EVENTS = (SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, SessionEnded, MemorySurfaced, ToolCalled, GitPushChecked)
 AGAIN_US = 2_000_000
 """For so long what says the same is the same hook, told twice."""
+UNKEYED_CHARACTERS = 32
+"""Digests of this length were made without a key, and are kept nowhere but in their events."""
 
 SCHEMA = """
 CREATE TABLE state_deliveries (
@@ -84,7 +86,8 @@ def _delivered(recorded: RecordedEvent, delivery: Delivery | None) -> Iterator[S
         session_id = recorded.session_id or ""
         yield Statement(_DELIVERED, (delivery.delivery_id, recorded.position))
         yield Statement(_FORGET, (session_id, recorded.occurred_at - AGAIN_US))
-        yield Statement(_PAYLOAD, (session_id, delivery.digest, recorded.occurred_at))
+        if len(delivery.digest) != UNKEYED_CHARACTERS:
+            yield Statement(_PAYLOAD, (session_id, delivery.digest, recorded.occurred_at))
 
 
 class AgentSessionState(msgspec.Struct, frozen=True):

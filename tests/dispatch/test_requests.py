@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from omegad.config import Config, Paths
+from omegad.digests import DigestKey
 from omegad.dispatch.running import RequestRunner
 from omegad.errors import Conflict
 from omegad.log.decision import Cursor, Decision, RequestKey
@@ -21,7 +22,7 @@ COMMANDS = [method for method in ALL.values() if isinstance(method, CommandMetho
 
 
 def key(name: str, digest: bytes = b"the same") -> RequestKey:
-    return RequestKey(client="agent", request_id=name, params_digest=digest)
+    return RequestKey(client="agent", request_id=name, params_digest=DigestKey(b"key").of(digest))
 
 
 def anything(kind: type[msgspec.Struct]) -> msgspec.Struct:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from omegad.daemon import VOCABULARY
+from omegad.digests import DigestKey
 from omegad.errors import Conflict, Overloaded, Refused, ShuttingDown, StorageFailed, StorageFull
 from omegad.log import event_log, requests
 from omegad.log.appending import Appender, Committed, Head
@@ -42,7 +43,7 @@ from tests.builders import (
 
 
 def request(request_id: str, digest: bytes = b"same", client: str = "cli") -> RequestKey:
-    return RequestKey(client=client, request_id=request_id, params_digest=digest)
+    return RequestKey(client=client, request_id=request_id, params_digest=DigestKey(b"key").of(digest))
 
 
 def answer(outcome: Outcome) -> Any:
