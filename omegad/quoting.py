@@ -70,10 +70,17 @@ def name(text: str, characters: int = NAME_CHARACTERS) -> str:
     return flat if _PLAIN.fullmatch(flat.removesuffix("…")) else quoted(text, characters)
 
 
-def names(several: Sequence[str], most: int = NAMES_MAX) -> str:
-    """Return the first of some names, and how many more there are."""
-    more = f" and {len(several) - most} more" if several[most:] else ""
-    return ", ".join(map(name, several[:most])) + more
+def names(several: Sequence[str], characters: int = NAMES_MAX * NAME_CHARACTERS) -> str:
+    """Return the first of some names, as many as there is room for, and how many more there are."""
+    shown, room = list[str](), characters
+    for one in several[:NAMES_MAX]:
+        told = name(one, max(room, 8))
+        if shown and len(told) > room:
+            break
+        shown.append(told)
+        room -= len(told) + 2
+    more = f" and {len(several) - len(shown)} more" if len(several) > len(shown) else ""
+    return ", ".join(shown) + more
 
 
 def fenced(head: str, body: str) -> str:

@@ -75,6 +75,7 @@ from omegad.log.event_log import EventLog
 from omegad.log.verifying import LogReport
 from omegad.projection import Embedding, Projection, schema
 from omegad.reactions import expiry
+from omegad.reactions.contract import Schedule
 from omegad.reactions.runner import Pace
 from omegad.rpc.peer import Call, Peer
 from omegad.storage.database import open_reader
@@ -538,11 +539,11 @@ class Served(NamedTuple):
             await self.daemon.services.views.wait_for(head, healthy)
         return head
 
-    async def expire(self) -> None:
-        """Let the expiry have its next slot, whatever the time."""
+    async def expire(self, schedule: Schedule = expiry) -> None:
+        """Let the expiry, or another schedule, have its next slot, whatever the time."""
         runner = self.daemon.reactions
-        await until(lambda: runner.standings[expiry.NAME].position)
-        await runner.run_slot(expiry, runner.standings[expiry.NAME].position + 1)
+        await until(lambda: runner.standings[schedule.NAME].position)
+        await runner.run_slot(schedule, runner.standings[schedule.NAME].position + 1)
 
     async def worked_off(self) -> None:
         """Wait until no memory lacks its vectors."""

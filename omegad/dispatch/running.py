@@ -92,6 +92,11 @@ class RequestRunner:
             return outcome
         raise AssertionError(method)
 
+    def heard(self, session_id: str | None) -> None:
+        """Note that a session is alive, which asks for something by its name."""
+        if session_id:
+            self._services.liveness.hear(session_id)
+
     async def execute(self, command: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None) -> Outcome:
         """Carry out a command by its Struct, as reactions do."""
         method = ALL[str(command.__struct_config__.tag)]

@@ -28,6 +28,9 @@ RESERVED = "reaction:"
 VERBATIM = frozenset({"content", "tool_input", "result", "payload"})
 """Parameters that are cleaned elsewhere, or kept as they came."""
 
+COORDINATING = frozenset({"claim", "intent", "message", "task"})
+"""What methods begin with whose `session_id` is the session that asks; that of others may be one that was long ago."""
+
 _DECODERS = {name: msgspec.json.Decoder(method.params) for name, method in SERVED.items()}
 
 
@@ -54,6 +57,8 @@ class Service:
         delivery = delivery or _key_of(request, call, params, self._runner.digest)
         match method:
             case CommandMethod():
+                if method.name.partition(".")[0] in COORDINATING:
+                    self._runner.heard(getattr(request, "session_id", None))
                 context = RequestContext(client=call.peer.name or None, written=call.peer.written, delivery=delivery)
                 outcome = await self._runner.command(method, request, context)
                 call.peer.written = max(call.peer.written, outcome.position)
@@ -83,6 +88,7 @@ class Service:
 
     async def _tool(self, request: CallTool, call: Call, key: RequestKey | None) -> ToolAnswer:
         asked = count()
+        self._runner.heard(request.session_id or call.peer.name)
 
         async def ask(method: str, /, **params: object) -> object:
             given = {name: value for name, value in params.items() if value is not None}

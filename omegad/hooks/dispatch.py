@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from omegad.clock import uuid7
 from omegad.commands.command import Command, Name
+from omegad.commands.session import is_open
 from omegad.commands.tool import Excerpts, excerpt_of
 from omegad.events.session import (
     Delivery,
@@ -237,8 +238,8 @@ def _ended(hook: Hook, prepared: PreparedHook, state: DecisionState) -> Event | 
             return SubagentEnded(host=hook.host, agent_id=hook.agent_id, agent_type=hook.agent_type, message=prepared.text, delivery=delivery)
         case "compaction":
             return SessionCompacted(host=hook.host, trigger=hook.trigger, after=known.ended_at if known else 0, delivery=delivery)
-        case "session_end" if known and known.is_open:
-            return SessionEnded(host=hook.host, reason=hook.reason, after=known.ended_at, delivery=delivery)
+        case "session_end" if is_open(hook.session_id, state):
+            return SessionEnded(host=hook.host, reason=hook.reason, after=known.ended_at if known else 0, delivery=delivery)
         case _:
             return None
 

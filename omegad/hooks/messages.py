@@ -9,7 +9,7 @@ from omegad.quoting import name, names, quoted
 from omegad.state import DecisionState
 
 LINES_MAX = 3
-TEXT_CHARACTERS = 240
+TEXT_CHARACTERS, PATHS_CHARACTERS = 240, 70
 INTENT_CHARACTERS = 120
 ID_CHARACTERS = 8
 TOLD_AT = frozenset({"session_start", "prompt", "after_tool"})
@@ -42,7 +42,7 @@ def _intents(session_id: str, project: str | None, state: DecisionState, now_us:
     for one in others:
         is_new = one.shown_at is None or one.announced_at > one.shown_at
         if is_new and (one.shown_at is None or (own is not None and overlap(own.paths, one.paths))):
-            paths = f" ({names(one.paths)})" if one.paths else ""
+            paths = f" ({names(one.paths, PATHS_CHARACTERS)})" if one.paths else ""
             yield one.session_id, f"- {_name(one.session_id, state)} is about to: {quoted(one.text, INTENT_CHARACTERS)}{paths}"
 
 

@@ -10,6 +10,7 @@ from omegad.method import Moment, QueryMethod
 from omegad.queries.filters import One
 from omegad.queries.query import Query
 from omegad.storage.driver import Connection
+from omegad.times import rfc3339
 
 Status = Literal["open", "claimed", "completed", "failed", "cancelled"]
 VIEWS = ("coord_tasks",)
@@ -29,6 +30,11 @@ ORDER BY status != 'claimed', status != 'open', priority DESC, id LIMIT :limit
 """
 _GET = f"""
 SELECT {_COLUMNS}, description, outcome, checkpoint_id, created_by, created_at, claimed_at FROM coord_tasks AS t WHERE task_id = ?
+"""
+_SILENT_OWNERS = """
+SELECT owner FROM coord_tasks WHERE status = 'claimed' GROUP BY owner HAVING max(changed_at) < :before
+AND NOT EXISTS (SELECT 1 FROM coord_sessions WHERE session_id = owner AND ended_at IS NULL AND seen_us >= :before_us)
+AND NOT EXISTS (SELECT 1 FROM agent_sessions WHERE session_id = owner AND ended_at IS NULL) ORDER BY owner LIMIT 500
 """
 _DEPENDS = "SELECT depends_on FROM coord_task_deps WHERE task_id = ? ORDER BY depends_on"
 _NEEDED = "SELECT task_id FROM coord_task_deps WHERE depends_on = ? ORDER BY task_id"
@@ -114,6 +120,12 @@ def get(connection: Connection, query: GetTask, moment: Moment) -> WholeTask:
         position=moment.position,
         stale_by=moment.stale_by,
     )
+
+
+def silent_owners(connection: Connection, before_us: int) -> list[str]:
+    """Return the sessions without hooks that have a task and did nothing since a moment, microseconds since 1970, as far as the log knows."""
+    values = {"before": rfc3339(before_us), "before_us": before_us}
+    return [owner for (owner,) in connection.execute(_SILENT_OWNERS, values)]
 
 
 def _fields(row: tuple[Any, ...]) -> dict[str, Any]:

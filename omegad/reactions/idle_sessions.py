@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from omegad.commands import session as ending
 from omegad.commands.session import EndSession
 from omegad.queries import session
 from omegad.reactions.contract import Reader
@@ -10,7 +11,7 @@ NAME = "idle_sessions"
 VERSION = 1
 EVERY = 300
 VIEWS = ("conversations",)
-IDLE_US = 2 * 3_600_000_000
+IDLE_US = ending.IDLE_US
 
 
 def due(_slot: int, reader: Reader) -> Iterator[EndSession]:

@@ -12,7 +12,7 @@ from omegad.projection import Statement
 from omegad.storage.driver import Connection
 
 NAME = "hooks"
-VERSION = 3
+VERSION = 4
 EVENTS = (SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, SessionEnded, MemorySurfaced, ToolCalled, GitPushChecked)
 AGAIN_US = 2_000_000
 """For so long what says the same is the same hook, told twice."""
@@ -57,7 +57,9 @@ _OPEN = """
 INSERT INTO state_agent_sessions VALUES (?, ?, ?, 1, 0) ON CONFLICT DO UPDATE SET is_open = 1, project = coalesce(excluded.project, project)
 """
 _REOPEN = "UPDATE state_agent_sessions SET is_open = 1 WHERE session_id = ?"
-_END = "UPDATE state_agent_sessions SET is_open = 0, ended_at = ? WHERE session_id = ?"
+_END = """
+INSERT INTO state_agent_sessions VALUES (?, ?, ?, 0, ?) ON CONFLICT DO UPDATE SET is_open = 0, ended_at = excluded.ended_at
+"""
 _FILE = "INSERT OR IGNORE INTO state_surfaced_files VALUES (?, ?)"
 
 
@@ -67,9 +69,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case SessionStarted() | PromptSubmitted() | TurnEnded() | SubagentEnded() | SessionCompacted() as told:
             yield from _delivered(recorded, told.delivery)
             yield Statement(_OPEN, (session_id, told.host, recorded.project))
-        case SessionEnded(delivery=delivery):
+        case SessionEnded(host=host, delivery=delivery):
             yield from _delivered(recorded, delivery)
-            yield Statement(_END, (recorded.position, session_id))
+            yield Statement(_END, (session_id, host, recorded.project, recorded.position))
         case ToolCalled(delivery=delivery):
             yield from _delivered(recorded, delivery)
             yield Statement(_REOPEN, (session_id,))

@@ -150,9 +150,9 @@ class Tasks:
         """
         return next(self._found(sql, (project, to_json(capabilities))), None)
 
-    def claimed_by(self, session_id: str, before: Position) -> list[TaskState]:
-        """Return the tasks that a session has, and claimed before a position, first claimed first."""
-        sql = "SELECT * FROM state_tasks WHERE owner = ? AND status = 'claimed' AND claimed_at < ? ORDER BY claimed_at"
+    def claimed_by(self, session_id: str, before: Position | None) -> list[TaskState]:
+        """Return the tasks that a session has, and claimed before a position where one is named, first claimed first."""
+        sql = "SELECT * FROM state_tasks WHERE owner = ?1 AND status = 'claimed' AND (?2 IS NULL OR claimed_at < ?2) ORDER BY claimed_at"
         return list(self._found(sql, (session_id, before)))
 
     def way(self, start: str, end: str) -> list[str] | None:

@@ -9,6 +9,7 @@ import pytest
 
 from omegad.config import Config, Paths
 from omegad.errors import Invalid, NotFound, OmegadError, Refused
+from omegad.reactions import idle_sessions, silent_owners
 from tests.builders import PATIENCE_S, Caller, FakeClock, Served, served, until
 from tests.hooks.conftest import context_of, payload
 
@@ -186,6 +187,42 @@ async def test_a_checkpoint_that_is_written_at_the_end_comes_with_the_task(paths
         found = await task(it, task_id)
         memory = await it.caller.call("memory.get", memory_id=found["checkpoint_id"])
         assert (found["status"], memory["source"]) == ("open", "auto_checkpoint")
+
+
+async def test_a_task_of_an_agent_without_hooks_is_open_again_after_hours_without_a_sign_of_life(paths: Paths, clock: FakeClock) -> None:
+    async with at_work(paths, clock, "host") as (it, [host]):
+        silent, alive, told, kept = [await create(it, title) for title in ("silent", "alive", "told", "kept")]
+
+        async def coord(session_id: str, **arguments: Any) -> None:
+            answer = await it.caller.call("tools.call", name="omega_coord", arguments=arguments, session_id=session_id, project=SHOP)
+            assert not answer["is_error"], answer
+
+        await coord("silent", action="task_claim", id=silent)
+        await coord("alive", action="task_claim", id=alive)
+        await it.caller.call("task.claim", task_id=told, session_id="told")
+        await host.call("task.claim", task_id=kept)
+        clock.us += 90 * MINUTE_US
+        await coord("alive", action="who")
+        await it.caller.call("message.receive", session_id="told", project=SHOP)
+        await host.prompt()
+        clock.us += 40 * MINUTE_US
+        await it.caught_up()
+        await it.expire(silent_owners)
+        assert await reopened(it, silent) == "session ended: idle"
+        assert [(await task(it, one))["status"] for one in (alive, told, kept)] == ["claimed"] * 3
+        clock.us += 125 * MINUTE_US
+        await it.expire(silent_owners)
+        assert [await reopened(it, one) for one in (alive, told)] == ["session ended: idle"] * 2
+        await it.expire(idle_sessions)
+        assert await reopened(it, kept) == "session ended: idle"
+
+
+async def reopened(it: Served, task_id: str) -> str:
+    """Wait until a task is open, and return why it is."""
+    with anyio.fail_after(PATIENCE_S):
+        while (found := await task(it, task_id))["status"] != "open":  # noqa: ASYNC110  what follows from an event is not to be waited for
+            await anyio.sleep(0.01)
+    return str(found["outcome"])
 
 
 async def test_a_message_is_shown_once_to_whom_it_is_for_while_it_holds(paths: Paths, clock: FakeClock) -> None:

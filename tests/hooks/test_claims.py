@@ -248,6 +248,28 @@ def test_what_becomes_of_an_edit_is_for_the_configuration_to_say(homes: Callable
     assert bool(told) == (mode != "off")
 
 
+@pytest.mark.parametrize("last", ["start", "edit", "claim"])
+def test_a_session_whose_start_was_not_heard_ends_its_claims_as_others_do(served: Home, hooked: Hooked, repository: Path, last: str) -> None:
+    """Hooks that were set up while it ran, a host that tells of no start, and what is claimed after an end."""
+    session = f"{repository.parent.name}-a"
+    if last == "start":
+        hooked("SessionStart", "a", source="startup")
+        hooked("SessionEnd", "a", reason="clear")
+    if last == "claim":
+        served.call("claim.files", session_id=session, paths=["a.py"], folder=str(repository))
+    else:
+        edit(hooked, "a")
+    assert claimed(served, repository) == {"a.py": "a"}
+    hooked("SessionEnd", "a", reason="logout")
+    assert claimed(served, repository) == {}
+    assert edit(hooked, "b") == {}
+    hooked("SessionEnd", "a", reason="exit")
+    hooked("SessionEnd", "never heard of", reason="exit")
+    ended = [event["session_id"] for event in served.events() if event["tag"] == "session.ended@1" and event["session_id"].startswith(session[:-1])]
+    assert ended == [session] * (2 if last == "start" else 1)
+    served.check()
+
+
 def told_of(served: Home, hooked: Hooked, session: str) -> str:
     """Return what a session is told at its next prompt, once."""
     heard = [json.dumps(hooked("UserPromptSubmit", session, prompt=f"go on {number} {len(served.events())}")) for number in range(2)]
