@@ -19,7 +19,7 @@ from omegad.projection import Statement, to_json, united
 from omegad.times import day
 
 NAME = "fulltext"
-VERSION = 2
+VERSION = 3
 EVENTS = (MemoryStored, MemoryRepeated, MemoryEvolved, MemoryEdited, MemorySuperseded, MemoryDeleted, MemoryExpired, MemoryRestored, MemoryErased)
 
 SCHEMA = """
@@ -27,7 +27,7 @@ CREATE VIRTUAL TABLE memories_fts USING fts5(
     content,
     context, -- project, entity and type
     tags,    -- those given and those found by rule, and the day it speaks of, in words
-    lexemes, -- parts of CamelCase names, and bigrams of scripts without spaces
+    lexemes, -- parts of CamelCase names, words in another guise, and bigrams of scripts without spaces
     tokenize = 'porter unicode61 remove_diacritics 2'
 );
 

@@ -93,3 +93,8 @@ def test_no_text_takes_long(unit: str) -> None:
     with at_most(3):
         found = lexemes(unit * (256 * 1024 // len(unit)))
     assert len(found) <= 8 * TEXT_CHARACTERS_MAX
+
+
+def test_a_word_in_another_guise_is_a_word_too_and_one_that_the_tokenizer_knows_is_not_said_twice() -> None:
+    assert lexemes("Haupt\u00adstraße, ﬁle, café, naïve Über") == "hauptstrasse file"
+    assert lexemes("done 👍🏽 in 🇩🇪 👩\u200d💻") == "u1f44d u1f1e9u1f1ea u1f469 u1f4bb"

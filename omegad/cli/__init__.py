@@ -81,10 +81,12 @@ def _status_of(error: OmegadError) -> int:
 
 
 def _explain(message: str, hint: str, status: int) -> int:
+    from omegad.cli.printing import safe  # noqa: PLC0415  most verbs end well
+
     with suppress(BrokenPipeError):  # nobody reads it, and the status still tells
-        print(f"omegad: {message}", file=sys.stderr)
+        print(f"omegad: {safe(message)}", file=sys.stderr)
         if hint:
-            print(f"  hint: {hint}", file=sys.stderr)
+            print(f"  hint: {safe(hint)}", file=sys.stderr)
     return status
 
 

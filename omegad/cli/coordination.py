@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from omegad.cli.connection import Answer
 from omegad.cli.parameters import answered, parameters
 from omegad.cli.place import Place
-from omegad.cli.printing import duration, moment, table, warn, write_table
+from omegad.cli.printing import duration, moment, safe, table, warn, write_table
 from omegad.cli.watching import watch
 
 Rows = Callable[[Answer], list[Sequence[object]]]
@@ -29,7 +29,7 @@ def tasks(arguments: Namespace, place: Place) -> int:
 @answered
 def take(answer: Answer, _arguments: Namespace) -> None:
     """Take the task that comes first."""
-    print(f"{answer['task_id']} is claimed by {answer['owner']}" if answer["task_id"] else "no task is ready")
+    print(safe(f"{answer['task_id']} is claimed by {answer['owner']}") if answer["task_id"] else "no task is ready")
 
 
 def messages(arguments: Namespace, place: Place) -> int:

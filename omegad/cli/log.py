@@ -8,7 +8,7 @@ import msgspec
 from omegad.cli.arguments import WrongUsage
 from omegad.cli.connection import Answer, connected, follow
 from omegad.cli.place import Place
-from omegad.cli.printing import cut, is_terminal, moment, one_line, painted, write_json
+from omegad.cli.printing import cut, in_json, is_terminal, moment, one_line, painted, write_json
 from omegad.rpc.client import Client
 
 LATEST = 20
@@ -49,7 +49,7 @@ def _read(client: Client, after: int, limit: int, head: int) -> tuple[list[Answe
 
 
 def _write_event_json(event: Answer) -> None:
-    print(msgspec.json.encode(event).decode(), flush=True)
+    print(in_json(event), flush=True)
 
 
 def _write_event(event: Answer) -> None:

@@ -1,6 +1,8 @@
 """What people and programs see: tables for the ones, JSON for the others, colour only where someone looks at a terminal."""
 
+import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TextIO
@@ -20,7 +22,9 @@ KIB = 1024
 
 # What is stored is other people's text: control characters and overrides of the writing direction could repaint the terminal.
 _UNSAFE = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\N{REPLACEMENT CHARACTER}")
-_UNSAFE |= {ord("\t"): "    ", ord("\n"): "\n", ord("\r"): ""}
+_UNSAFE |= {ord("\t"): "    ", ord("\n"): "\n", ord("\r"): "", 0x2028: "\n", 0x2029: "\n"}
+# The same in JSON, which can say them otherwise, and whatever else shows nothing itself.
+_UNSEEN = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -47,10 +51,17 @@ def one_line(text: object) -> str:
 
 def write_json(answer: object) -> None:
     """Print *answer* as JSON: on one line for programs, laid out for people."""
-    encoded = msgspec.json.encode(answer)
-    if is_terminal(sys.stdout):
-        encoded = msgspec.json.format(encoded, indent=2)
-    print(encoded.decode())
+    print(in_json(answer, indent=2 if is_terminal(sys.stdout) else 0))
+
+
+def in_json(value: object, indent: int = 0) -> str:
+    """Return *value* as JSON, on one line unless it is to be indented, in which a terminal finds nothing that it would obey."""
+    encoded = msgspec.json.encode(value)
+    return _UNSEEN.sub(_escaped, (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode())
+
+
+def _escaped(sign: re.Match[str]) -> str:
+    return json.dumps(sign[0])[1:-1] if ord(sign[0]) > ord("\x7f") else "\\u007f"
 
 
 def warn(message: str) -> None:

@@ -170,7 +170,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "memories": (3, "c25e26aa371cc3d88bb4afc77d8c39c1"),
     "edges": (2, "a5abc4e2d04f4605adf55adf533ff902"),
     "vectors": (2, "98396640ac9eb54260b51ed7f900ab0f"),
-    "fulltext": (2, "6039a90f0aa178e96fb90cf1b1345da5"),
+    "fulltext": (3, "6039a90f0aa178e96fb90cf1b1345da5"),
     "sessions": (1, "0319636312627d141183155f06f7a1a6"),
     "histories": (1, "b557aa8f8112646bc1276b2d89117a0e"),
     "audit": (2, "d226ed0af6a52b527c454422277de2dc"),

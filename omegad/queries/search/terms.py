@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from omegad.lexemes import bigrams, camel_names, humps, unspaced_runs
+from omegad.lexemes import bigrams, camel_names, comparable, folded, humps, unspaced_runs
 from omegad.stems import stem
 
 TERMS_MAX = 64
@@ -40,7 +40,7 @@ class _Stems(dict[str, tuple[str, ...]]):
     def __missing__(self, run: str) -> tuple[str, ...]:
         if len(self) >= STEMS_MAX:
             self.clear()
-        parts = _RUN.findall(_HUMP.sub(" ", run).lower())
+        parts = map(folded, _HUMP.sub(" ", run).split())
         found = self[run] = tuple(stem(part) for part in parts if part not in STOP_WORDS)
         return found
 
@@ -58,13 +58,14 @@ def telling(text: str) -> tuple[str, ...]:
 
 def stemmed(text: str) -> list[str]:
     """Return the telling words of *text* as stems, in order: names in their parts, and unspaced characters two by two at the end."""
+    text = comparable(text)
     found = [word for run in _RUN.findall(text) for word in _STEMS[run]]
     return found if text.isascii() else [*found, *(pair for run in unspaced_runs(text) for pair in bigrams(run))]
 
 
 def words_in_a_row(text: str) -> str:
     """Return the words of *text* in lower case, names in their parts, each between spaces."""
-    return f" {' '.join(_RUN.findall(_HUMP.sub(' ', text).lower()))} "
+    return f" {' '.join(_RUN.findall(folded(_HUMP.sub(' ', comparable(text)))))} "
 
 
 def text_of(expression: str) -> str:
@@ -91,11 +92,14 @@ def any_term(text: str) -> str | None:
 
 def phrase(text: str) -> str | None:
     """Return the expression that finds texts with the terms of *text* in a row; None where it has no term at all."""
-    return _quoted(text) if _WORD.search(text) else None
+    alike = comparable(text)
+    if not _WORD.search(alike):
+        return None
+    return _quoted(text) if alike == text else f"({_quoted(text)} OR {_quoted(alike)})" if _WORD.search(text) else _quoted(alike)
 
 
 def _terms(text: str) -> list[str]:
-    stripped = (_EDGES.sub("", match.group()) for match in _PART.finditer(text.replace("\0", " ")))
+    stripped = (_EDGES.sub("", match.group()) for match in _PART.finditer(comparable(text).replace("\0", " ")))
     return list(dict.fromkeys(without_place(term.removesuffix("'s")) for term in stripped if _WORD.search(term)))
 
 
@@ -142,6 +146,8 @@ def _expressions(term: str) -> Iterator[str]:
     ways = [" ".join(humps(name)) for name in camel_names(term)]
     if bare := bare_version(term):
         ways.append(f"v{bare}" if bare == term else bare)
+    if not term.isascii() and (plain := folded(term)) != term.lower():
+        ways.append(plain)
     yield f"({' OR '.join(_quoted(way) for way in (term, *ways))})" if ways else _quoted(term)
 
 
