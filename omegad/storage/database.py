@@ -54,9 +54,13 @@ def failure_of_storage(error: Exception, file: str = "") -> errors.OmegadError |
     """Return the error of the catalogue that *error* is, None where the storage is not at fault."""
     if not isinstance(error, sqlite.Error):
         return None
-    code = getattr(error, "sqlite_errorcode", None) or _UNCODED.get(str(error), 0)
-    kind = _RESULT_CODES.get(code & 0xFF)
-    return None if kind is None else kind(f"{(kind.__doc__ or '').strip()} ({f'{file}: ' if file else ''}{error})")
+    return storage_failure(getattr(error, "sqlite_errorcode", None) or 0, str(error), file)
+
+
+def storage_failure(code: int, message: str, file: str = "") -> errors.OmegadError | None:
+    """Return the error of the catalogue that SQLite's *code* and *message* stand for, None where the storage is not at fault."""
+    kind = _RESULT_CODES.get((code or _UNCODED.get(message, 0)) & 0xFF)
+    return None if kind is None else kind(f"{(kind.__doc__ or '').strip()} ({f'{file}: ' if file else ''}{message})")
 
 
 def open_writer(path: Path, *, durable: bool) -> Connection:

@@ -1,13 +1,16 @@
 """Other people's SQL: what it shows of what happened, and that it can do nothing else."""
 
+import signal
 import threading
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import Process
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,16 +18,20 @@ import projections
 from omegad.config import Config, Paths
 from omegad.errors import Invalid, Overloaded
 from omegad.projection import schema
-from omegad.queries.sql import SECONDS_MAX
+from omegad.queries import sql
 from omegad.storage import selecting
 from omegad.storage.database import open_writer
-from omegad.storage.selecting import Limits, select
+from omegad.storage.selecting import Limits, Selection
 from omegad.storage.transaction import run_script
-from tests.builders import PATIENCE_S, FakeClock, served
+from tests.builders import PATIENCE_S, FakeClock, served, until
 
 LIMITS = Limits(rows=20, bytes=10_000, seconds=PATIENCE_S, memory_bytes=64 * 2**20)
 IMPATIENT = LIMITS._replace(seconds=0.3)
 CONTENT = "x" * 9_000
+
+
+def select(*asked: Any) -> Selection:
+    return anyio.run(partial(selecting.select, *asked))
 
 
 async def test_the_audit_log_says_what_happened_and_how_it_went(paths: Paths, clock: FakeClock) -> None:
@@ -188,24 +195,36 @@ def test_a_third_at_a_time_is_told_to_wait(views: Path, monkeypatch: pytest.Monk
     assert select(views, "SELECT 1", TABLES, LIMITS).rows == [(1,)]
 
 
-async def test_others_are_answered_meanwhile(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    now_s = 0.0
-    monkeypatch.setattr(selecting, "time", SimpleNamespace(monotonic=lambda: now_s))
+async def test_others_are_answered_meanwhile_and_it_ends_with_who_asked(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql, "SECONDS_MAX", PATIENCE_S)
+    begun: list[Process] = []
+
+    async def begin(*given: Any, **named: Any) -> Process:
+        begun.append(await anyio.open_process(*given, **named))
+        return begun[-1]
+
+    monkeypatch.setattr(selecting, "anyio", SimpleNamespace(**vars(anyio) | {"open_process": begin}))
     async with served(paths, clock, Config(model="none")) as it:
         endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
-        order: list[str] = []
-
-        async def bomb() -> None:
-            with pytest.raises(Invalid):
-                await it.caller.call("audit.sql", sql=endless)
-            order.append("bomb")
-
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(bomb)
-            tasks.start_soon(bomb)
-            await anyio.sleep(0.05)
+            for _ in range(2):
+                tasks.start_soon(partial(it.caller.call, "audit.sql", sql=endless))
+            await until(lambda: len(begun) == 2)
+            with pytest.raises(Overloaded):
+                await it.other().call("audit.sql", sql="SELECT 1")
             for number in range(5):
                 await it.caller.call("memory.list", limit=number + 1)
-            order.append("lists")
-            now_s = 2 * SECONDS_MAX
-        assert order == ["lists", "bomb", "bomb"]
+            assert [process.returncode for process in begun] == [None, None]
+            tasks.cancel_scope.cancel()
+        assert [process.returncode for process in begun] == [-signal.SIGKILL] * 2
+        assert (await it.caller.call("audit.sql", sql="SELECT 1"))["rows"] == [[1]]
+
+
+def test_the_memory_that_others_take_meanwhile_is_not_its_own(views: Path) -> None:
+    """As when a model is loaded, or views are built."""
+    counting = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 2000000) SELECT count(*) FROM c"
+    taken: list[bytes] = []
+    taking = threading.Timer(0.05, lambda: taken.append(b"x" * (4 * LIMITS.memory_bytes)))
+    taking.start()
+    assert select(views, counting, TABLES, LIMITS).rows == [(2_000_000,)]
+    taking.join()
