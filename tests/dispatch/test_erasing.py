@@ -20,6 +20,7 @@ from omegad.events.session import MemorySurfaced
 from omegad.log.erasure import PayloadErased
 from omegad.log.event_log import EventLog
 from omegad.redaction.sanitise import excerpt
+from omegad.storage import searching
 from omegad.storage.driver import sqlite
 from omegad.views import copies
 from omegad.views.erasing import Standstill
@@ -49,9 +50,9 @@ KEYWORDS = Config(model="none")
 KINDS = [kind for kind in CODEC.kinds.values() if not kind.__name__.startswith("Memory") and kind is not PayloadErased]
 
 
-def holding(home: Path, data: bytes) -> set[str]:
-    """Return the files of a home, by their place in it, that hold some bytes."""
-    return {str(path.relative_to(home)) for path in home.rglob("*") if path.is_file() and data in path.read_bytes()}
+def holding(home: Path, *forms: bytes) -> set[str]:
+    """Return the files of a home, by their place in it, that hold some bytes; looked for in another process, which takes no lock from this one."""
+    return {str(path.relative_to(home)) for path in searching.holding([path for path in home.rglob("*") if path.is_file()], forms)}
 
 
 async def check(it: Served) -> None:
@@ -130,7 +131,7 @@ def traces(home: Path, *texts: str, alike: str = "") -> dict[str, set[str]]:
         digest, vector = text_hash(text), vector_of(text)
         parts = [vector[at : at + 64] for at in range(0, len(vector), 512)] if vector != vector_of(alike) else []
         forms = (digest.encode(), bytes.fromhex(digest), *parts)
-        if held := set().union(*(holding(home, form) for form in forms)):
+        if held := holding(home, *forms):
             found[text] = held
     return found
 
@@ -309,7 +310,7 @@ async def test_what_omegad_cut_from_it_goes_too(paths: Paths, clock: FakeClock) 
         found = await it.caller.call("memory.query", text="door house painted colour catalogue", limit=20)
         assert leaves(str(found), LONG) == []
         await check(it)
-        assert {part for at in range(0, len(LONG) - 40, 40) if holding(paths.home, (part := LONG[at : at + 40]).encode())} == set()
+        assert holding(paths.home, *(LONG[at : at + 40].encode() for at in range(0, len(LONG) - 40, 40))) == set()
 
 
 async def test_a_summary_is_made_again_of_what_is_left(paths: Paths, clock: FakeClock) -> None:
