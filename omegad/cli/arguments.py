@@ -118,8 +118,9 @@ def _fill(target: ArgumentParser, verb: Verb) -> None:
     for option in verb.options:
         _add_option(target, option)
     parameters = methods()[verb.method].get("parameters", ()) if verb.method else ()
+    taken = FOR_PROGRAMS | {option.name for option in verb.options}
     for parameter in parameters:
-        if parameter["name"] not in FOR_PROGRAMS:
+        if parameter["name"] not in taken:
             is_required = parameter.get("is_required", False)
             _add_parameter(target, parameter, is_given=is_required if verb.given is None else parameter["name"] in verb.given)
     _add_global(target)

@@ -1,10 +1,12 @@
-"""The verb that removes a memory for good: it shows first what would go, and asks."""
+"""The verb that removes a memory, or a phrase, for good: it shows first what would go, and asks."""
 
+import getpass
 import sys
 from argparse import Namespace
 
+from omegad.cli.arguments import WrongUsage
 from omegad.cli.connection import Answer, ask
-from omegad.cli.parameters import parameters
+from omegad.cli.parameters import parameters, standard_input
 from omegad.cli.place import Place
 from omegad.cli.printing import cut, one_line, safe, warn, write_json, write_table
 
@@ -13,8 +15,13 @@ COPIES_SHOWN = 50
 
 
 def erase(arguments: Namespace, place: Place) -> int:
-    """Show what would be erased, and erase it after a yes; with --dry-run only show it. Exit with status 1 where the answer is no."""
-    given = parameters(arguments) | {"dry_run": True}
+    """Show what would be erased, and erase it after a yes; with --dry-run only show it. Exit with status 1 where the answer is no.
+
+    Raises `WrongUsage` where neither a memory nor a phrase is named, or both.
+    """
+    if bool(arguments.memory_id) == arguments.text:
+        raise WrongUsage("name a memory by its id, or --text")
+    given = parameters(arguments) | {"dry_run": True, "text": _phrase() if arguments.text else None}
     would = ask(place, arguments.method, **given)
     if arguments.dry_run or not arguments.yes:
         if arguments.json:
@@ -29,15 +36,25 @@ def erase(arguments: Namespace, place: Place) -> int:
     if arguments.json:
         write_json(done)
         return 0
-    print(f"erased {safe(done['memory_id'])} at position {done['position']}, with {done['copy_count']} payloads, in {done['took_ms']:.0f} ms")
+    print(f"erased {_what(done)} at position {done['position']}, with {done['copy_count']} payloads, in {done['took_ms']:.0f} ms")
     if done.get("unfinished"):
         warn(f"its bytes are still in some file: {safe(done['unfinished'])}; they go when that is over, at the latest at the next start")
     _tell_left(done, "STILL IN")
     return 0
 
 
+def _phrase() -> str:
+    """Ask for the phrase, where somebody sits at a terminal, without showing it; else read it from standard input."""
+    return getpass.getpass("The text to erase, which is not shown: ") if sys.stdin and sys.stdin.isatty() else standard_input()
+
+
+def _what(answer: Answer) -> str:
+    return safe(answer["memory_id"]) if answer["memory_id"] else "the text"
+
+
 def _show(would: Answer) -> None:
-    print(f"{safe(would['memory_id'])} would be removed for good, with all that it ever said:")
+    what = ", with all that it ever said:" if would["memory_id"] else ", wherever it stands"
+    print(f"{_what(would)} would be removed for good{what}")
     for wording in would["wordings"]:
         print(f"  {safe(cut(one_line(wording), WORDING_COLUMNS))}")
     if would["whole_values_only"]:
@@ -55,6 +72,8 @@ def _show(would: Answer) -> None:
 
 
 def _tell_left(answer: Answer, where: str) -> None:
+    if answer["names"]:
+        warn(f"{where} the names of events ({', '.join(answer['names'])}), which are not erased")
     for one in answer["left"]:
         warn(f"{where} {safe(one['file'])}: {safe(one['hint'])}")
 

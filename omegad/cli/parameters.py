@@ -63,13 +63,14 @@ def answered(show: Show) -> Verb:
 
 def _value(parameter: dict[str, Any], given: object) -> object:
     if given == "-" and parameter["name"] == "content":
-        return _standard_input()
+        return standard_input()
     if parameter["kind"] == "json" and isinstance(given, str):
         return _json(parameter["name"], given)
     return given
 
 
-def _standard_input() -> str:
+def standard_input() -> str:
+    """Return what standard input says, without the line ends after it. Raises `WrongUsage` for what is not UTF-8."""
     data = sys.stdin.buffer.read(STDIN_BYTES_MAX) if sys.stdin else b""
     try:
         return data.decode().rstrip("\n")

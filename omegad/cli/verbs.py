@@ -4,6 +4,7 @@ What a verb of a method takes, and how it is explained, comes from the method. O
 becoming `omegad tool record`, and its answer is printed field by field.
 """
 
+from omegad.cli.erase_verb import ERASE
 from omegad.cli.transfer_verbs import TRANSFER
 from omegad.cli.verb import Option, Verb
 
@@ -123,7 +124,7 @@ MEMORY = (
         ),
     ),
     Verb("memory delete", "sentences.say", "memory.delete"),
-    Verb("memory erase", "erasing.erase", "memory.erase", options=(Option("yes", "erase without asking", "flag"),)),
+    ERASE,
     Verb("memory restore", "sentences.say", "memory.restore"),
     Verb(
         "memory supersede",

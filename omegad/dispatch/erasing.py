@@ -214,7 +214,7 @@ class Erasing:
         pairs = [(one.before, one.after) for one in found.remnants]
         # Each to its end, or one that fails would leave the others behind that still write.
         outcomes = await asyncio.gather(
-            self._standstill.take_out(pairs, pieces),
+            self._standstill.take_out(pairs, pieces, has_names=found.has_names),
             self._wipe_log(pieces),
             self._cache.forget(found.text_hashes),
             return_exceptions=True,
@@ -272,5 +272,5 @@ def _decide(request: EraseMemory, found: Found, seen: Position | None, state: De
     return Decision(
         events=tuple(events),
         answer=Acknowledged(),
-        erasure=Erasure(remnants=found.remnants, signs=sought.signs, clean=sought.clean, seen=seen),
+        erasure=Erasure(remnants=found.remnants, signs=sought.signs, clean=sought.clean, seen=seen, has_names=found.has_names),
     )

@@ -74,6 +74,12 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         """The memories that are erased."""
         return tuple(sorted(self.sought.memory_ids))
 
+    @property
+    def has_names(self) -> bool:
+        """Whether names of memories go, by which they are found."""
+        pairs = [(one.before.event, one.after.event) for one in self.remnants if one.after is not None]
+        return self.sought.is_phrase and any(getattr(old, "entity_id", None) != getattr(new, "entity_id", None) for old, new in pairs)
+
     def pieces(self, *, has_parts: bool = False) -> list[bytes]:
         """Return runs of bytes by which a file that holds it is recognised; or one with what was made of it, which others may say, too."""
         return self.sought.wordings.pieces(has_runs=has_parts)

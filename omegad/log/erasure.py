@@ -65,6 +65,8 @@ class Erasure(msgspec.Struct, frozen=True):
     signs: Signs
     clean: Callable[[object], object]
     seen: Position | None = None
+    has_names: bool = False
+    """Whether names go, by which rows are told apart: what shows them is made anew."""
 
 
 class CameSince(Refused):

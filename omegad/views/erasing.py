@@ -43,11 +43,16 @@ class Standstill:
             await self._views.rebuild((name,), lambda _done, _total: None)
             generation.remove_previous(self._views.file)
 
-    async def take_out(self, erased: Pairs, pieces: Sequence[bytes]) -> list[str]:
-        """Bring the views to what a replay says since events were *erased*, which they show; return those that have to be built again instead."""
+    async def take_out(self, erased: Pairs, pieces: Sequence[bytes], *, has_names: bool) -> list[str]:
+        """Bring the views to what a replay says since events were *erased*, which they show; return those that have to be built again instead.
+
+        Where names went, which is told by *has_names*, no event says so to the views that take out by themselves what is erased.
+        """
         served = self._views.driver.generation
         generation.remove_previous(served.path)
-        return await served.writer.run(partial(_take_out, served=served, projections=self._projections, erased=erased, pieces=pieces))
+        unlike = await served.writer.run(partial(_take_out, served=served, projections=self._projections, erased=erased, pieces=pieces))
+        alone = [one.NAME for one in self._projections if has_names and hasattr(one, "ERASED_BY")]
+        return [*dict.fromkeys((*unlike, *alone))]
 
 
 def _take_out(connection: Connection, served: Generation, projections: Sequence[Projection], erased: Pairs, pieces: Sequence[bytes]) -> list[str]:

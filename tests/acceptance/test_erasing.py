@@ -116,13 +116,14 @@ def test_killed_at_any_moment_it_is_there_whole_or_gone_at_the_next_start(home: 
     home.start()
     for number in range(ROUNDS):
         memory_id = say(home, f"s-{number}")
+        what = {"memory_id": memory_id} if number % 2 else {"text": SAID}
         until(home.caught_up)
-        copies = home.call("memory.erase", memory_id=memory_id, dry_run=True)["copies"]
+        copies = home.call("memory.erase", **what, dry_run=True)["copies"]
         answers: list[dict[str, object]] = []
 
-        def erase(memory_id: str = memory_id, answers: list[dict[str, object]] = answers) -> None:
+        def erase(what: dict[str, str] = what, answers: list[dict[str, object]] = answers) -> None:
             with suppress(NoDaemon, OmegadError):
-                answers.append(home.call("memory.erase", memory_id=memory_id))
+                answers.append(home.call("memory.erase", **what))
 
         thread = threading.Thread(target=erase)
         thread.start()
@@ -133,13 +134,42 @@ def test_killed_at_any_moment_it_is_there_whole_or_gone_at_the_next_start(home: 
         until(home.caught_up)
         if is_whole(home, memory_id):
             assert not answers
-            assert home.call("memory.erase", memory_id=memory_id, dry_run=True)["copies"][: len(copies)] == copies
+            assert home.call("memory.erase", **what, dry_run=True)["copies"][: len(copies)] == copies
             outcomes.append("whole")
-            home.call("memory.erase", memory_id=memory_id)
+            home.call("memory.erase", **what)
         else:
             outcomes.append("acknowledged" if answers else "finished")
         until(lambda: holding(home) == set(), lambda: f"{outcomes}: left in {holding(home)}")
         home.check()
+
+
+def test_a_phrase_that_is_given_where_nobody_sees_it_is_erased_and_told_nowhere(home: Home) -> None:
+    home.start()
+    say(home, "s-1")
+    home.call("memory.store", content=f"The code of the door is {CODE} since May", project="house")
+    until(home.caught_up)
+    phrase = f" opens with {CODE},".encode()
+    words = [sys.executable, "-m", "omegad", "memory", "erase", "--text"]
+
+    def erase(*more: str, status: int) -> str:
+        done = subprocess.run(
+            [*words, *more], input=phrase, env=home.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=PATIENCE_S
+        )
+        assert done.returncode == status, done
+        return done.stdout.decode()
+
+    assert "wherever it stands" in (shown := erase(status=1))
+    assert all(one in shown for one in ("tool.called@1", "prompt.submitted@1", "message.posted@1", "task.created@1", "nothing was erased"))
+    assert CODE not in shown
+    assert CODE not in (told := erase("--yes", status=0))
+    assert "erased the text" in told
+    assert {"log.db", "views-1.db"} <= holding(home), "the other memory says the code, too"
+    phrase = f"code of the door is {CODE} since".encode()
+    erase("--yes", status=0)
+    assert holding(home) == set()
+    assert CODE not in home.printed()
+    home.check()
+    assert "by its id, or --text" in omegad(home, "memory", "erase", status=2)
 
 
 def test_views_that_cannot_be_written_hold_up_neither_the_end_nor_the_next_start(home: Home) -> None:

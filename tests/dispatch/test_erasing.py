@@ -1,5 +1,6 @@
 """A memory that is erased is in no file of the home, and the log and the views verify."""
 
+import json
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +14,7 @@ from omegad.dispatch import erasing
 from omegad.dispatch.finding_copies import find
 from omegad.embedding import cache
 from omegad.embedding.cache import text_hash
-from omegad.errors import NotFound
+from omegad.errors import Invalid, NotFound
 from omegad.events import CODEC
 from omegad.events.memory import MemoryStored
 from omegad.events.session import MemorySurfaced
@@ -35,9 +36,11 @@ from tests.builders import (
     everything,
     intent_announced,
     paths_in,
+    prompt_submitted,
     queried,
     served,
     stored,
+    surfaced,
     tool_called,
     until,
     vector_of,
@@ -407,3 +410,62 @@ async def test_what_was_interrupted_is_finished_by_the_next_start(
         assert (await it.caller.call("memory.get", memory_id=kept))["content"]
         assert holding(left.home, CODE.encode()) | holding(left.home, vector_of(SAID)) == set()
         assert not await it.daemon.services.log.is_erasing()
+
+
+PHRASE = 'tok_"Zq8\\kk7/ü-41 x'
+PHRASE_FORMS = (PHRASE.encode(), msgspec.json.encode(PHRASE)[1:-1], json.dumps(PHRASE).encode()[1:-1], b"Zq8", PHRASE.encode().hex().encode())
+
+
+@pytest.mark.usefixtures("model")
+async def test_a_phrase_is_erased_wherever_it_stands(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        said = f"the token of the shop is {PHRASE} until May"
+        only = await store(it, PHRASE)
+        holder = await store(it, said, project="shop", tags=[PHRASE], entity_id=f"account {PHRASE}", request_id=f"r {PHRASE}")
+        await hook(it, "UserPromptSubmit", prompt=f"use {PHRASE} please")
+        await hook(
+            it, "PostToolUse", tool_name="Bash", tool_use_id="t-1", tool_input={"command": f"login '{PHRASE}'"}, tool_response={"stdout": PHRASE}
+        )
+        await it.caller.call("memory.query", text=f"what is {PHRASE}?")
+        await it.caller.call("message.send", text=f"take {PHRASE}", to_project="shop", session_id="s-1")
+        task = (await it.caller.call("task.create", title=f"rotate {PHRASE}", project="shop"))["task_id"]
+        await it.caller.call("task.claim", task_id=task, session_id="s-1")
+        await it.caller.call("thesis.state", statement=f"{PHRASE} is still valid", project="shop")
+        await append(it.daemon.services.log, *(an_event(kind, f"in {PHRASE} out") for kind in KINDS))
+        await it.caught_up()
+        would = await it.caller.call("memory.erase", text=PHRASE, dry_run=True)
+        assert ({one["outcome"] for one in would["memories"]}, PHRASE in str(would)) == ({"edited", "erased"}, False)
+        assert holding(paths.home, *PHRASE_FORMS)
+        done = await it.caller.call("memory.erase", text=f" {PHRASE}\n", reason=f"{PHRASE} leaked", request_id="e-1")
+        assert (done["copy_count"], done["memory_id"], done["left"], done["names"]) == (would["copy_count"], None, [], [])
+        await it.worked_off()
+        await check(it)
+        assert holding(paths.home, *PHRASE_FORMS) == set()
+        assert traces(paths.home, PHRASE, said) == {}
+        assert (await it.caller.call("memory.get", memory_id=holder))["content"] == "the token of the shop is [erased] until May"
+        assert (await it.caller.call("task.get", task_id=task))["title"] == "rotate [erased]"
+        with pytest.raises(NotFound):
+            await it.caller.call("memory.get", memory_id=only)
+        again = await it.caller.call("memory.erase", text=PHRASE)
+        assert (again["copy_count"], again["position"]) == (0, 0)
+        for text in ("short one", "configuration", holder):
+            with pytest.raises(Invalid):
+                await it.caller.call("memory.erase", text=text)
+        with pytest.raises(Invalid):
+            await it.caller.call("memory.erase", text=PHRASE, memory_id=holder)
+
+
+async def test_half_a_phrase_where_omegad_cut_a_text_goes_too(paths: Paths, clock: FakeClock) -> None:
+    """At the ends of what is kept of a long text, and of what was shown for a prompt."""
+    phrase = "correct-horse-battery-staple-4711"
+    long = f"{'x y ' * 1_018}pre {phrase}{'z w ' * 2_000}"
+    async with served(paths, clock, KEYWORDS) as it:
+        cut = excerpt(long)
+        assert (cut.head[-16:] in phrase, phrase in cut.head) == (True, False)
+        prompt = f"{'a b ' * 55}{phrase} and more of it"
+        shown = surfaced("mem-1", how="prompt", subject=prompt[:240])
+        await append(it.daemon.services.log, tool_called(1, result=cut), prompt_submitted(prompt), shown)
+        done = await it.caller.call("memory.erase", text=phrase)
+        assert done["copy_count"] == 3
+        assert holding(paths.home, phrase[:10].encode(), phrase[-10:].encode()) == set()
+        await check(it)
