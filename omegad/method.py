@@ -35,8 +35,9 @@ class RequestContext(msgspec.Struct, frozen=True, kw_only=True):
     """Who asks, from where, and what the answer has to show. Made once, at the edge, and free of any transport.
 
     `written` is the asker's own latest write, which an answer shows always; `acknowledged` the latest of anyone's, which it shows within a
-    stated bound. `delivery` makes the same request the same, however often it comes. `is_last_try` says that a decision has to be made of
-    what is there, though it changes all the time.
+    stated bound. `delivery` makes the same request the same, however often it comes. `is_again` says that it was prepared before and could not be
+    decided on that, so that `written` is now what all had written then; `is_last_try` that a decision has to be made of what is there, though it
+    changes all the time.
     """
 
     client: str | None = None
@@ -45,6 +46,7 @@ class RequestContext(msgspec.Struct, frozen=True, kw_only=True):
     trace: str | None = None
     written: Position = 0
     acknowledged: Position = 0
+    is_again: bool = False
     is_last_try: bool = False
 
 

@@ -115,8 +115,8 @@ class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
     """What deciding a store needs from the world: a fresh id, the clean content, its vectors' names, and its neighbours.
 
     `neighbours` are as of `read_position`, and `shown` are those that the session had been shown, which it echoes rather than corroborates, None
-    where nobody looked. `arrived` returns the ids of memories like this one that were stored lately, by a ring of late vectors, and is asked
-    at the moment of the append. `embedder_id` is None when nothing could be embedded.
+    where nobody looked; exact where none of them can be missing. `arrived` returns the ids of memories like this one that were stored lately, and
+    is asked at the moment of the append. `embedder_id` is None when nothing could be embedded.
     """
 
     memory_id: str
@@ -128,6 +128,7 @@ class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
     client: str | None = None
     neighbours: tuple[Neighbour, ...] = ()
     shown: frozenset[str] | None = None
+    is_shown_exact: bool = True
     embedder_id: str | None = None
     text_hashes: tuple[str, ...] = ()
     degraded: str | None = None
@@ -275,9 +276,8 @@ def _strengthened(
     outcome: Literal["duplicate", "evolved"],
 ) -> Decision:
     """End a store whose content an older memory holds: that one may be corroborated."""
-    is_echo = command.session_id is not None and (prepared.shown is None or survivor.memory_id in prepared.shown)
-    is_corroborated = survivor.probation and not is_echo and (not command.is_automatic() or command.session_id != survivor.session_id)
-    if is_corroborated:
+    is_others = not command.is_automatic() or command.session_id != survivor.session_id
+    if is_corroborated := survivor.probation and is_others and (command.session_id is None or not _is_echo(prepared, survivor)):
         facts.append(MemoryPromoted(memory_id=survivor.memory_id, evidence="corroboration"))
     answer = Stored(
         memory_id=survivor.memory_id,
@@ -291,6 +291,14 @@ def _strengthened(
         status="probation" if survivor.probation and not is_corroborated else "active",
     )
     return Decision(events=_events(command, facts, done), answer=answer)
+
+
+def _is_echo(prepared: PreparedStore, survivor: MemoryState) -> bool:
+    """Say whether a session says again what it was shown. Raises `Outdated` where it may have been a moment before, unless it is the last try."""
+    is_known = prepared.shown is None or survivor.memory_id in prepared.shown
+    if not is_known and not prepared.is_shown_exact and not prepared.is_last_try:
+        raise Outdated
+    return is_known or not prepared.is_shown_exact
 
 
 def _new(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, key: str, *, related: tuple[Relation, ...], done: Effects) -> Decision:

@@ -69,7 +69,10 @@ async def look_around(
         found, shown, position = await services.look(read, at_least=context.written, names=(*search.VIEWS, "retrievals"))
     except (Stale, ReadTooLong):  # the views cannot be read before they are built again, or not in time; the backlog decides the relations then
         return msgspec.structs.replace(base, pending=True)
-    ready = msgspec.structs.replace(base, neighbours=found, shown=shown, read_position=position, is_last_try=context.is_last_try)
+    # What a session was shown a moment ago is in the log before what it says of that, and perhaps not in the views.
+    is_exact = command.known_before() is not None or (context.is_again and position >= context.written)
+    base = msgspec.structs.replace(base, neighbours=found, shown=shown, is_shown_exact=is_exact)
+    ready = msgspec.structs.replace(base, read_position=position, is_last_try=context.is_last_try)
     if embedded is None:
         return msgspec.structs.replace(ready, pending=True, degraded="embedding")
     services.remember(base.memory_id, command.project, embedded.vector)

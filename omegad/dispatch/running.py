@@ -86,7 +86,7 @@ class RequestRunner:
             except Outdated:
                 if not tries_left:
                     raise
-                context = msgspec.structs.replace(context, written=self._services.head)
+                context = msgspec.structs.replace(context, written=self._services.head, is_again=True)
                 continue
             self.acknowledged = max(self.acknowledged, outcome.position)
             return outcome

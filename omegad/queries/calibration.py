@@ -26,17 +26,18 @@ Of = Literal["theses", "memories", "answers"]
 _SCORED: dict[Of, str] = {
     "theses": """
         SELECT coalesce(domain, ''), probability, outcome = 'yes' FROM theses
-        WHERE outcome IN ('yes', 'no') AND probability IS NOT NULL ORDER BY 1, id
+        WHERE outcome IN ('yes', 'no') AND probability IS NOT NULL AND (?1 IS NULL OR project = ?1) ORDER BY 1, id
     """,
     "memories": """
         SELECT coalesce(source, ''), confidence, rating > 0 AND status <> 'superseded' FROM memories
-        WHERE confidence IS NOT NULL AND (rating <> 0 OR status = 'superseded' OR contradicted_by IS NOT NULL) ORDER BY 1, id
+        WHERE confidence IS NOT NULL AND (rating <> 0 OR status = 'superseded' OR contradicted_by IS NOT NULL)
+        AND (?1 IS NULL OR project = ?1) ORDER BY 1, id
     """,
     "answers": """
         SELECT coalesce(q.project, ''), min(max(r.score, 0.0), 1.0), f.points > 0
         FROM retrievals AS r JOIN retrieval_queries AS q ON q.query_id = r.query_id
         JOIN memory_feedback AS f ON f.id = (SELECT min(g.id) FROM memory_feedback AS g WHERE g.memory_id = r.memory_id AND g.id > q.id)
-        WHERE r.rank = 1 AND r.how = 'query' ORDER BY 1, r.id
+        WHERE r.rank = 1 AND r.how = 'query' AND (?1 IS NULL OR q.project = ?1) ORDER BY 1, r.id
     """,
 }
 _VIEWS = ("theses", "memories", "retrievals", "feedback")
@@ -47,6 +48,7 @@ class Calibration(Query, frozen=True, kw_only=True, tag="thesis.calibration"):
 
     of: Annotated[Of, Meta(description="predictions of theses; the confidence that memories were stored with; or the score of answers")] = "theses"
     domain: Annotated[One | None, Meta(description="of this domain of theses, source of memories, or project of answers")] = None
+    project: Annotated[One | None, Meta(description="of this project alone")] = None
 
 
 class Bin(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +86,7 @@ class CalibrationAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Pair = tuple[float, int]
+Row = tuple[str, float, int]
 
 
 def score(domain: str, pairs: Sequence[Pair]) -> Score:
@@ -111,10 +114,20 @@ def _curve(pairs: Sequence[Pair]) -> Iterable[Bin]:
         yield Bin(low=place / BINS, n=len(said), said=round(mean, 4), came_true=round(came_true, 4))
 
 
+def scored(connection: Connection, of: Of, project: str | None) -> list[Row]:
+    """Return what was said and how it came out, of a project or of all: domain, probability and outcome, domain by domain."""
+    return connection.execute(_SCORED[of], (project,)).fetchall()
+
+
+def by_domain(rows: Iterable[Row]) -> list[Score]:
+    """Score each domain."""
+    return [score(domain, [(p, outcome) for _, p, outcome in group]) for domain, group in groupby(rows, key=lambda row: str(row[0]))]
+
+
 def calibration(connection: Connection, query: Calibration, moment: Moment) -> CalibrationAnswer:
     """Read what was said and how it came out, and score it."""
-    rows = [row for row in connection.execute(_SCORED[query.of]).fetchall() if query.domain in (None, row[0])]
-    domains = [score(domain, [(p, outcome) for _, p, outcome in group]) for domain, group in groupby(rows, key=lambda row: str(row[0]))]
+    rows = [row for row in scored(connection, query.of, query.project) if query.domain in (None, row[0])]
+    domains = by_domain(rows)
     overall = score("", [(p, outcome) for _, p, outcome in rows]) if rows else None
     return CalibrationAnswer(overall=overall, domains=domains, position=moment.position, stale_by=moment.stale_by)
 

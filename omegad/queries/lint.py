@@ -3,6 +3,7 @@
 Each rule is a SELECT of what is wrong and why; what was dismissed three times is left out of it.
 """
 
+import shlex
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
@@ -67,13 +68,21 @@ CASE WHEN b.status <> 'active' THEN b.status WHEN b.expires_us <= :now_us THEN '
      WHEN b.contradicted_by IS NOT NULL THEN 'contradicted' ELSE 'edited' END
 """
 _HAS_CHANGED = "(b.status <> 'active' OR b.expires_us <= :now_us OR b.contradicted_by IS NOT NULL OR b.edited_at > {since})"
+# Whoever edits what rests on something that has changed has looked at it.
+_HAS_FOLLOWED = """
+(m.edited_at IS NOT NULL AND m.changed_position > max(b.changed_position, e.id / 1024) AND (b.expires_us IS NULL OR b.expires_us > m.said_us)
+    AND NOT EXISTS (
+        SELECT 1 FROM edges AS d WHERE d.target_id = b.node_id AND d.source_id = b.contradicted_by AND d.edge_type = 'contradicts'
+        AND d.id / 1024 > m.changed_position
+    ))
+"""
 _RESTS_ON = f"""
-SELECT m.node_id, b.node_id, {_WHY} FROM memories AS m
+SELECT m.node_id, b.node_id, {_WHY}, '', '' FROM memories AS m
 JOIN edges AS e ON e.source_id = m.node_id AND e.edge_type IN ('evolves', 'evolved_from') JOIN memories AS b ON b.node_id = e.target_id
 WHERE {_KNOWN} AND m.event_type = 'decision' AND b.superseded_by IS NOT m.node_id
-AND {_HAS_CHANGED.format(since="e.created_at")} AND {_undismissed("rests_on", "m.node_id")}
+AND {_HAS_CHANGED.format(since="e.created_at")} AND NOT {_HAS_FOLLOWED} AND {_undismissed("rests_on", "m.node_id")}
 UNION
-SELECT t.memory_id, b.node_id, {_WHY} FROM theses AS t
+SELECT t.memory_id, b.node_id, {_WHY}, t.thesis_id, e.evidence_id FROM theses AS t
 JOIN thesis_evidence AS e USING (thesis_id, version) JOIN memories AS b ON b.node_id = e.memory_id
 WHERE t.outcome IS NULL AND e.retracted IS NULL AND e.weight > 0 AND b.node_id <> t.memory_id AND {_OF_PROJECT.format("t")}
 AND {_HAS_CHANGED.format(since="e.at")} AND {_undismissed("rests_on", "t.memory_id")}
@@ -190,14 +199,14 @@ def examine(connection: Connection, now_us: int, project: str | None = None) -> 
     held = theses.theses(connection, "t.outcome IS NULL AND (? IS NULL OR t.project = ?)", (project, project), now_us)
     findings = [
         *map(_contradiction, clusters),
-        *(_rests(str(memory), str(basis), str(why)) for memory, basis, why in rows(_RESTS_ON)),
+        *(_rests(*map(str, row)) for row in rows(_RESTS_ON)),
         *(
             _thesis(one, unsaid.get(one.thesis_id))
             for one in held
             if (one.is_due or one.standing == "stale" or one.thesis_id in unsaid) and not _is_dismissed(connection, "thesis", one.thesis_id)
         ),
         *(_vain(str(asked), int(str(count))) for asked, count, _ in vain),
-        *_calibration(connection, now_us),
+        *_calibration(connection, project),
         *(_sparse(str(entity), int(str(count))) for entity, count in rows(_SPARSE)),
         *(_undecided(str(one)) for (one,) in rows(_UNDECIDED)),
         *_many(
@@ -233,9 +242,10 @@ def _contradiction(cluster: tuple[str, ...]) -> Finding:
     return Finding(rule="contradiction", ids=cluster[:IDS_MAX], count=len(cluster), text=text, settle=settle)
 
 
-def _rests(memory: str, basis: str, why: str) -> Finding:
+def _rests(memory: str, basis: str, why: str, thesis: str, evidence: str) -> Finding:
     text = f"{memory} rests on {basis}, which is {why}"
-    return Finding(rule="rests_on", ids=(memory, basis), count=1, text=text, settle=f"omegad memory edit {memory}, or omegad thesis get its thesis")
+    settle = f"omegad thesis retract {thesis} {evidence}" if thesis else f"omegad memory unlink {memory} {basis}"
+    return Finding(rule="rests_on", ids=(memory, basis), count=1, text=text, settle=settle)
 
 
 def _thesis(one: theses.Thesis, unsaid: str | None) -> Finding:
@@ -252,25 +262,28 @@ def _vain(asked: str, count: int) -> Finding:
     )
 
 
-def _calibration(connection: Connection, now_us: int) -> Iterator[Finding]:
-    moment = Moment(position=0, stale_by=0, now_us=now_us)
-    for score in calibration.calibration(connection, calibration.Calibration(), moment).domains:
-        domain = score.domain or "no domain"
+def _calibration(connection: Connection, project: str | None) -> Iterator[Finding]:
+    for score in calibration.by_domain(calibration.scored(connection, "theses", project)):
+        domain, of_project = score.domain or "no domain", f" --project {shlex.quote(project)}" if project else ""
         if score.is_enough and score.brier > score.brier_of_base_rate and not _is_dismissed(connection, "calibration", domain):
             worse = f"Brier {score.brier:.3f}, not {score.brier_of_base_rate:.3f}"
             text = f"predictions about {domain} are worse than always saying the base rate: {worse}"
-            yield Finding(rule="calibration", ids=(domain,), count=score.n, text=text, settle="omegad thesis calibration")
+            yield Finding(rule="calibration", ids=(domain,), count=score.n, text=text, settle=f"omegad thesis calibration{of_project}")
 
 
 def _sparse(entity: str, count: int) -> Finding:
     return Finding(
-        rule="gap", ids=(entity,), count=count, text=f"of {entity} only {count} things are known", settle=f"omegad store --entity-id {entity} …"
+        rule="gap",
+        ids=(entity,),
+        count=count,
+        text=f"of {entity} only {count} things are known",
+        settle=f"omegad store --entity-id {shlex.quote(entity)} …",
     )
 
 
 def _undecided(project: str) -> Finding:
     text = f"{project} is worked on, and no decision was kept for 30 days"
-    return Finding(rule="gap", ids=(project,), count=0, text=text, settle=f"omegad store --project {project} --event-type decision …")
+    return Finding(rule="gap", ids=(project,), count=0, text=text, settle=f"omegad store --project {shlex.quote(project)} --event-type decision …")
 
 
 def _many(rule: Rule, rows: list[tuple[object, ...]], text: str, settle: str) -> Iterator[Finding]:

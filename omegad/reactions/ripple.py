@@ -1,7 +1,7 @@
 """What is said speaks for what is near to it, and for the theses there: evidence, unless it is an echo of what its session had been shown.
 
-It follows what was decided when the memory was stored: its nearest neighbours, or that it was said before. A contradiction counts where somebody
-has drawn it.
+It follows what was decided when the memory was stored, its nearest neighbours or that it was said before, and the vectors of what theses are made
+of. A contradiction counts where somebody has drawn it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ from omegad.queries import ripples
 from omegad.reactions.contract import Reader
 
 NAME = "ripple"
-VERSION = 1
+VERSION = 2
 EVENTS = (MemoryStored, MemoryRelated, MemoryRepeated, MemoryEvolved, MemoryLinked, MemoryUnlinked)
 VIEWS = ripples.VIEWS
 
@@ -30,9 +30,9 @@ def react(recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
         case MemoryStored(memory_id=memory_id, related=related) as stored:
             if stored.event_type == EVENT_TYPE and stored.metadata.get(KEY) is True:
                 yield OpenThesis(memory_id=memory_id, statement=stored.content, metadata=stored.metadata)
-            yield from _near(recorded, reader, memory_id, related)
+            yield from _near(reader, memory_id, related, is_embedded=not stored.pending)
         case MemoryRelated(memory_id=memory_id, related=related):
-            yield from _near(recorded, reader, memory_id, related)
+            yield from _near(reader, memory_id, related, is_embedded=True)
         case MemoryRepeated(memory_id=memory_id, content=content) | MemoryEvolved(memory_id=memory_id, wording=content):
             if said := ripples.said(reader.connection, memory_id, recorded.session_id, recorded.position, content):
                 yield from _rippled(reader, said, [(memory_id, SAME)])
@@ -49,10 +49,11 @@ def react(recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
             pass
 
 
-def _near(recorded: RecordedEvent, reader: Reader, memory_id: str, related: tuple[Relation, ...]) -> Iterator[RippleMemory]:
-    near = [(edge.memory_id, edge.similarity) for edge in related if edge.similarity > ripples.SIMILARITY_MIN]
-    if near and (said := ripples.said(reader.connection, memory_id, recorded.session_id, recorded.position)):
-        yield from _rippled(reader, said, near)
+def _near(reader: Reader, memory_id: str, related: tuple[Relation, ...], *, is_embedded: bool) -> Iterator[RippleMemory]:
+    decided = {edge.memory_id: edge.similarity for edge in related if edge.similarity > ripples.SIMILARITY_MIN}
+    if (decided or ripples.are_open(reader.connection)) and (said := ripples.stored(reader.connection, memory_id)):
+        near = dict(ripples.near(reader.connection, said, is_embedded=is_embedded))
+        yield from _rippled(reader, said, (near | decided).items())
 
 
 def _rippled(reader: Reader, said: ripples.Said, near: Iterable[tuple[str, float]]) -> Iterator[RippleMemory]:

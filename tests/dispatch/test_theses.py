@@ -42,7 +42,7 @@ async def get(it: Served, thesis_id: str) -> Any:
         return standing.position >= it.daemon.services.log.head
 
     for _ in range(3):  # what follows is said, too
-        await it.caught_up()
+        await it.worked_off()
         await until(is_done)
     await it.caught_up()
     return await it.caller.call("thesis.get", thesis_id=thesis_id)
@@ -194,6 +194,42 @@ async def test_a_session_that_repeats_what_it_was_shown_ends_no_probation(paths:
         assert (await it.caller.call("memory.get", memory_id=caught))["status"] == "probation"
         assert await say(it, "retries need jitter", "third") == caught
         assert (await it.caller.call("memory.get", memory_id=caught))["status"] == "active"
+
+
+async def test_what_was_shown_a_moment_ago_is_echoed_whatever_the_views_show_yet(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        caught = [await say(it, f"{word} need jitter and {word} limits", "first", source="auto_capture") for word in ("retries", "queues", "locks")]
+        asked = it.other("another")
+        for number, memory_id in enumerate(caught):
+            content = (await it.caller.call("memory.get", memory_id=memory_id))["content"]
+            found = await asked.call("memory.query", text=content, project="shop", asked_in=f"second-{number}")
+            assert memory_id in {one["memory_id"] for one in found["results"]}
+            assert await say(it, content, f"second-{number}") == memory_id
+            assert (await it.caller.call("memory.get", memory_id=memory_id))["status"] == "probation"
+            assert await say(it, content, "third") == memory_id
+            assert (await it.caller.call("memory.get", memory_id=memory_id))["status"] == "active"
+
+
+@pytest.mark.parametrize("ack", ["related", "durable"])
+async def test_evidence_is_whatever_is_near_enough_and_about_the_same_entity_elsewhere(paths: Paths, clock: FakeClock, ack: str) -> None:
+    """However much else is nearer, and in whichever project; of another entity there nothing is."""
+    async with served(paths, clock) as it:
+        stated = await state(it, entity_id="postgres")
+        for number in range(12):
+            await say(it, f"{AGREEING[0]} lately too", "author", entity_id=f"entity-{number}")
+        before = sides(await get(it, stated["thesis_id"]))
+        await say(it, f"{AGREEING[0]} lately too", "a", entity_id="another", ack=ack)
+        assert sides(await get(it, stated["thesis_id"]))[0] == before[0] + 1
+        await say(it, AGREEING[1], "b", project="depot", entity_id="postgres", ack=ack)
+        assert sides(await get(it, stated["thesis_id"]))[0] == before[0] + 2
+        await say(it, AGREEING[2], "c", project="depot", entity_id="mysql", ack=ack)
+        await say(it, AGREEING[2], "d", project="depot", ack=ack)
+        assert sides(await get(it, stated["thesis_id"]))[0] == before[0] + 2
+        await it.caller.call("memory.query", text=BELIEF, project="shop", asked_in="reader")
+        await say(it, f"{AGREEING[1]} lately too", "reader", entity_id="another", ack=ack)
+        thesis = await get(it, stated["thesis_id"])
+        assert (sides(thesis)[0], sides(thesis)[3] > before[3]) == (before[0] + 2, True)
+        assert (await it.caller.call("views.verify"))["ok"]
 
 
 async def test_metadata_of_any_shape_opens_a_thesis_of_what_is_sound_in_it(paths: Paths, clock: FakeClock) -> None:

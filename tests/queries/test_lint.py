@@ -1,5 +1,8 @@
 """The lint finds each defect that is planted in a store, and nothing else; and what was dismissed three times it does not find."""
 
+import shlex
+import subprocess
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,11 +12,13 @@ from omegad.events.lint import FindingDismissed
 from omegad.events.thesis import Outcome, ThesisPredicted, ThesisResolved
 from omegad.log.event import Event
 from omegad.method import Moment
+from omegad.queries.calibration import Calibration, calibration
 from omegad.queries.lint import DAY_US, Finding, Lint, components, examine, lint
 from omegad.reactions import lint as weekly
 from omegad.reactions.contract import Reader
 from omegad.storage.driver import Connection
 from projections import conversations, dismissals, edges, feedback, memories, retrievals, theses
+from tests.acceptance.conftest import PATIENCE_S, Home, daemon, home, homes
 from tests.builders import (
     START_US,
     contradicted,
@@ -30,6 +35,8 @@ from tests.builders import (
     thesis_stated,
     tool_called,
 )
+
+__all__ = ["daemon", "home", "homes"]
 
 LATE_US = START_US + 100 * DAY_US
 VIEWS = (memories, edges, retrievals, theses, feedback, conversations, dismissals)
@@ -129,6 +136,48 @@ def test_predictions_worse_than_the_base_rate_are_a_finding_from_thirty_on() -> 
     assert findings(*HEALTHY, *judged(29)) == []
     (one,) = findings(*HEALTHY, *judged(30))
     assert (one.rule, one.count) == ("calibration", 30)
+    connection = shown(*HEALTHY, *judged(30))
+    for project, rules in (("shop", ["calibration"]), ("depot", [])):
+        assert [one.rule for one in examine(connection, LATE_US, project).findings] == rules, "those of the project alone"
+        answer = calibration(connection, Calibration(project=project), Moment(position=1, stale_by=0, now_us=LATE_US))
+        assert [one.n for one in answer.domains] == ([30] if rules else [])
+    connection.close()
+
+
+def settled(home: Home, finding: Any) -> None:
+    """Run the command that a finding names, as a person does."""
+    words = shlex.split(finding["settle"])
+    assert words[0] == "omegad"
+    done = subprocess.run([sys.executable, "-m", *words], env=home.environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def rests(home: Home) -> list[Any]:
+    return [one for one in home.call("lint.report", project="shop", limit=100)["findings"] if one["rule"] == "rests_on"]
+
+
+def test_the_command_that_a_finding_of_what_rests_on_something_names_settles_it(daemon: Home) -> None:
+    """And so does an edit of what rests on it, until what it rests on changes once more."""
+
+    def stored_as(content: str) -> str:
+        return str(daemon.call("memory.store", content=content, event_type="decision", project="shop")["memory_id"])
+
+    base, on_it, other = stored_as("the ledger is in PostgreSQL"), stored_as("reports read a replica"), stored_as("exports are nightly")
+    for memory_id in (on_it, other):
+        daemon.call("memory.link", memory_id=memory_id, target_id=base, edge_type="evolves")
+    stated = daemon.call("thesis.state", statement="full text search is enough", project="shop")
+    daemon.call("thesis.evidence", thesis_id=stated["thesis_id"], memory_id=base, side="for")
+    assert rests(daemon) == []
+    daemon.call("memory.edit", memory_id=base, content="the ledger is in SQLite")
+    assert {one["ids"][0] for one in rests(daemon)} == {on_it, other, stated["memory_id"]}
+    daemon.call("memory.edit", memory_id=other, content="exports are hourly")
+    assert {one["ids"][0] for one in rests(daemon)} == {on_it, stated["memory_id"]}
+    daemon.call("memory.delete", memory_id=base)
+    assert {one["ids"][0] for one in rests(daemon)} == {on_it, other, stated["memory_id"]}
+    while found := rests(daemon):
+        settled(daemon, found[0])
+        assert len(rests(daemon)) == len(found) - 1
+    daemon.check()
 
 
 def test_faded_memories_are_a_finding_where_they_are_most() -> None:
