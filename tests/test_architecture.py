@@ -84,7 +84,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.describe": {"omegad", "omegad.method", "omegad.methods", "omegad.tools"},
     "omegad.hook_client": {"omegad.hook_delivery"},
     "omegad.hook_delivery": {"omegad.json_text", "omegad.push_guard"},  # every import is paid for at every hook, these at few
-    "omegad.push_guard": {"omegad", "omegad.json_text"},
+    "omegad.push_guard": {"omegad", "omegad.json_text", "omegad.quoting"},
     "omegad.hooks": {
         "omegad.edits",
         "omegad.liveness",

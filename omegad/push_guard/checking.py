@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from omegad.push_guard.commands import Push
 from omegad.push_guard.repository import HEADS, OutOfTimeError, Repository
+from omegad.quoting import inert
 
 NOTHING = frozenset("0")  # the digits of the id of what is not there
 GONE = "0" * 40
@@ -122,7 +123,7 @@ def judged(repository: Repository, remote: str, pushed: list[tuple[Pushed, str |
         refs = tuple(ref._replace(is_forced=ref.found == "stale") for ref in refs)
     reasons = [_reason(remote, one, ref) for (one, _), ref in zip(pushed, refs, strict=True) if ref.found in STOPPING]
     more = [f"So it is with {len(reasons) - REASONS_MAX} more branches."] if len(reasons) > REASONS_MAX else []
-    return Checked(remote, refs, "\n".join([*reasons[:REASONS_MAX], *more]))
+    return Checked(remote, refs, inert("\n".join([*reasons[:REASONS_MAX], *more])))
 
 
 def missing(repository: Repository, remote: str) -> list[tuple[Pushed, str]]:
