@@ -382,10 +382,10 @@ async def test_what_was_interrupted_is_finished_by_the_next_start(
     (tmp_path / "left").mkdir()
     left = paths_in(tmp_path / "left")
 
-    async def interrupted(*given: object) -> object:
+    async def interrupted(*given: object, **named: object) -> object:
         if not (left.home / "log.db").exists():
             shutil.copytree(paths.home, left.home, symlinks=True, dirs_exist_ok=True)
-        return await genuine(*given)
+        return await genuine(*given, **named)
 
     async with served(paths, clock) as it:
         kept = await store(it, "the cellar is dry and has shelves")
