@@ -98,14 +98,15 @@ class Wordings:
 
     def _cut_off(self, spaced: str, wording: str) -> Iterator[str]:
         """Yield the beginnings of a text that stand in another one and are cut off there, as a mark says."""
-        beginning = wording[: self._cut_min]
-        at = spaced.find(beginning) if len(wording) > self._cut_min else -1
+        size = max(self._cut_min, CHARACTERS_MIN)
+        beginning = wording[:size]
+        at = spaced.find(beginning) if len(wording) > size else -1
         while at >= 0:
             pairs = zip(spaced[at:], wording, strict=False)
             end = at + next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(spaced) - at, len(wording)))
             if spaced[end : end + 8].lstrip(" [").startswith(CUT_MARKS):
                 yield spaced[at:end].rstrip()
-            at = spaced.find(beginning, max(at + 1, end - self._cut_min))
+            at = spaced.find(beginning, max(at + 1, end - size))
 
     def without(self, event: StructT, least: int = 0) -> StructT:
         """Return *event* with `ERASED` in place of each copy in its free text, and with *least* of each such run; itself where there is none."""

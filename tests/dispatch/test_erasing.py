@@ -469,3 +469,20 @@ async def test_half_a_phrase_where_omegad_cut_a_text_goes_too(paths: Paths, cloc
         assert done["copy_count"] == 3
         assert holding(paths.home, phrase[:10].encode(), phrase[-10:].encode()) == set()
         await check(it)
+
+
+async def test_the_skill_that_a_phrase_was_noted_in_is_named(paths: Paths, clock: FakeClock, tmp_path: Path) -> None:
+    """Wherever it is: it is a file of the person's."""
+    note = tmp_path / "skills" / "deploy" / "SKILL.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("# deploy\n", "utf-8")
+    async with served(paths, clock, Config(model="none", skills=str(tmp_path / "skills"))) as it:
+        await hook(it, "UserPromptSubmit", prompt="how do we deploy this, and with what?")
+        await hook(it, "Stop", last_assistant_message=f"Done.\nSKILL_IMPROVE: deploy | log in with {PHRASE} first")
+        await until(lambda: PHRASE in note.read_text("utf-8"))
+        await it.caught_up()
+        done = await it.caller.call("memory.erase", text=PHRASE)
+        assert [one["file"] for one in done["left"]] == [str(note)]
+        assert "skill.improved@1" in {one["tag"] for one in done["copies"]}
+        assert holding(paths.home, *PHRASE_FORMS) == set()
+        await check(it)

@@ -45,3 +45,35 @@ def test_the_longest_texts_are_looked_through_in_time(said: str) -> None:
 @pytest.mark.parametrize("form", [SAID, ESCAPED, json.dumps(SAID, ensure_ascii=False)[1:-1]])
 def test_a_file_with_a_copy_is_recognised(form: str) -> None:
     assert any(piece in f"before {form} after".encode() for piece in Wordings([SAID]).pieces())
+
+
+LONG = f"{SAID} and this goes on for a while, since what is said in more words than there is room for is cut"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        (f"- mem-1 {LONG[:60]}… (decision)", f"- mem-1 {ERASED}… (decision)"),
+        (f"{' '.join(LONG[:70].split())}...", f"{ERASED}..."),
+        (json.dumps({"text": f"{LONG[:80]}…"}), json.dumps({"text": f"{ERASED}…"})),
+        (f"{LONG[:60]} of another house", f"{LONG[:60]} of another house"),
+        (f"{LONG[:30]}…", f"{LONG[:30]}…"),
+    ],
+)
+def test_a_text_that_was_cut_off_and_shows_it_is_a_copy(text: str, clean: str) -> None:
+    assert Wordings([LONG]).clean(text) == clean
+
+
+def test_of_what_is_made_of_it_every_run_goes() -> None:
+    first, last = LONG[21:49].strip(), LONG[-15:].strip()
+    text = f"Said last:\n<{first}>; and  <{last.replace(' ', '  ')}>, no more"
+    assert Wordings([LONG]).clean_runs(text, 12) == f"Said last:\n<{ERASED}>; and  <{ERASED}>, no more"
+    assert Wordings([LONG]).clean_runs(text, 40) == text
+
+
+@pytest.mark.parametrize("said", ["a " * 131_072, "ab" * 131_072, "\\" * 262_144])
+def test_the_longest_texts_that_are_cut_are_looked_through_in_time(said: str) -> None:
+    wordings = Wordings([said])
+    with at_most(20.0):
+        assert wordings.clean(f"{said[:100_000]}…").replace(" ", "") == f"{ERASED}…"
+        assert wordings.clean_runs(f"so {said[:4_000]}", 12).startswith("so ")
