@@ -76,4 +76,4 @@ def test_the_longest_texts_that_are_cut_are_looked_through_in_time(said: str) ->
     wordings = Wordings([said])
     with at_most(20.0):
         assert wordings.clean(f"{said[:100_000]}…").replace(" ", "") == f"{ERASED}…"
-        assert wordings.clean_runs(f"so {said[:4_000]}", 12).startswith("so ")
+        assert wordings.clean_runs(f"so {said[:4_000]}", 12).startswith("so")
