@@ -50,6 +50,12 @@ def uuid7(clock: Clock) -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+def uuid7_after(time_us: int) -> str:
+    """Return what sorts after every identifier that was made by a moment, and before those made a millisecond later."""
+    text = f"{time_us // 1000 + 1:012x}"
+    return f"{text[:8]}-{text[8:]}"
+
+
 def next_hlc(last: int, now_us: int) -> int:
     """Return the hybrid logical time after *last*: 48 bits of milliseconds, 16 of counter.
 

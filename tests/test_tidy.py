@@ -25,6 +25,7 @@ POSITIONAL_PARAMETERS_MAX = 5
 
 EXCUSED: dict[str, str] = {
     # "path" or "path::function": why it is better long than cut
+    "omegad/log/event_log.py": "appending, committing and starting over share one state, and half of it says so",
 }
 
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "bridge", "manager", "managers", "common", "misc", "shared", "stuff", "core", "base"}

@@ -113,10 +113,10 @@ class LookingBack:
                 raise Invalid(f"as_of: position {position} is beyond the end of the log, {log.head}")
             return Wanted(position=position, now_us=await self._time_of(position))
         if _YEAR.match(as_of):
-            now_us = parse_time(as_of, "as_of")
-            if now_us > self._services.clock.now_us():
+            at_us, now_us = parse_time(as_of, "as_of"), self._services.clock.now_us()
+            if at_us > max(now_us, log.recorded_at):
                 raise Invalid(f"as_of: {as_of} is yet to come")
-            return Wanted(position=await log.position_at(now_us), now_us=now_us)
+            return Wanted(position=await log.position_at(at_us, now_us), now_us=at_us)
         return await self._of_answer(as_of)
 
     async def _time_of(self, position: Position) -> int:

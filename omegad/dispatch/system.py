@@ -124,6 +124,9 @@ class Backlog(Protocol):
         ...
 
 
+BEHIND_S = 60  # that a clock may be set back without a word
+
+
 class SystemDispatch:
     """Answers for the service as a whole."""
 
@@ -329,6 +332,10 @@ class SystemDispatch:
         if trouble := self._services.views.driver.trouble:
             found.append(f"the views cannot be written: {trouble}")
         log = self._services.log
+        if (behind_s := (log.recorded_at - self._services.clock.now_us()) // 1_000_000) > BEHIND_S:
+            found.append(
+                f"the clock was set back: it is {behind_s:,} s behind the log, whose order stands; `memory restore` brings back what expired early"
+            )
         if spooled := self._services.spool.trouble:
             found.append(f"what hooks left in the spool waits: {spooled}")
         if lost := self._services.spool.lost:

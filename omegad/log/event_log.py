@@ -81,6 +81,11 @@ class EventLog(LogReader):
         return self._head.position
 
     @property
+    def recorded_at(self) -> int:
+        """When the latest event was recorded; a clock that was set back is behind it."""
+        return self._head.recorded_at
+
+    @property
     def origin(self) -> str:
         """The name of the installation, which stands in every event that it records."""
         return self._appender.origin

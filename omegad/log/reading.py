@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import anyio
 import msgspec
 
+from omegad.clock import uuid7_after
 from omegad.errors import LogBroken, StorageCorrupt, StorageFailed
 from omegad.log import chain, requests
 from omegad.log.codec import Codec
@@ -40,6 +41,8 @@ _RAW = f"""
 SELECT {_ENVELOPE}, e.payload_hash, e.chain, p.salt, CAST(p.body AS BLOB) FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position
 WHERE e.position > ? ORDER BY e.position LIMIT +?
 """
+
+_SINCE_SET_BACK = "SELECT position FROM events WHERE position > ? AND event_id < ? ORDER BY position DESC LIMIT 1"
 
 
 class RawEvent(msgspec.Struct, frozen=True):
@@ -91,14 +94,30 @@ def chain_at(connection: Connection, position: Position) -> bytes | None:
     return row[0] if row else None
 
 
-def position_at(connection: Connection, at_us: int) -> Position:
-    """Return the position of the latest event that was recorded by *at_us*, 0 where none was; times in the log never decrease."""
+def position_at(connection: Connection, at_us: int, now_us: int | None = None) -> Position:
+    """Return the position of the latest event that was recorded by *at_us*, 0 where none was; times in the log never decrease.
+
+    Where the clock, which says *now_us*, was set back behind them, all that came since has one time. A moment since then is found by the
+    clock's own time, with which the ids of events begin.
+    """
+    end = head(connection)
+    if now_us is not None and end and at_us <= now_us < (latest_us := _recorded_at(connection, end)):
+        found = connection.execute(_SINCE_SET_BACK, (_searched(connection, latest_us - 1), uuid7_after(at_us))).fetchone()
+        if found:
+            return int(found[0])
+    return _searched(connection, at_us)
+
+
+def _searched(connection: Connection, at_us: int) -> Position:
     low, high = 0, head(connection)
     while low < high:
         middle = (low + high + 1) // 2
-        recorded_at = connection.execute("SELECT recorded_at FROM events WHERE position = ?", (middle,)).fetchone()[0]
-        low, high = (middle, high) if recorded_at <= at_us else (low, middle - 1)
+        low, high = (middle, high) if _recorded_at(connection, middle) <= at_us else (low, middle - 1)
     return low
+
+
+def _recorded_at(connection: Connection, position: Position) -> int:
+    return int(connection.execute("SELECT recorded_at FROM events WHERE position = ?", (position,)).fetchone()[0])
 
 
 def erased(connection: Connection, through: Position) -> int:
@@ -183,9 +202,9 @@ class LogReader:
             return chain.GENESIS
         return await self._readers.read(lambda connection: chain_at(connection, position))
 
-    async def position_at(self, at_us: int) -> Position:
+    async def position_at(self, at_us: int, now_us: int) -> Position:
         """Return the position of the latest event that was recorded by *at_us*, microseconds since 1970; 0 where none was."""
-        return await self._readers.read(lambda connection: position_at(connection, at_us))
+        return await self._readers.read(lambda connection: position_at(connection, at_us, now_us))
 
     async def erased(self, through: Position) -> int:
         """Return how many payloads up to a position are erased."""

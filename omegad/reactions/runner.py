@@ -1,5 +1,6 @@
 """Carries out the reactions: each goes at its own pace, and what one fails on keeps neither itself nor others from going on."""
 
+import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
@@ -140,14 +141,20 @@ class Runner:
                 await self._trying(standing, partial(self._save, reaction))
 
     async def _keep_time(self, schedule: Schedule) -> None:
+        """Give each slot its turn, once. Where the clock was set back, the next slot comes when its length has gone by, by what is measured."""
         standing, length_us = self.standings[schedule.NAME], schedule.EVERY * SECOND_US
         await self._resume(schedule)
+        is_due_at = -math.inf  # a start cannot tell how long ago the last one was
         while True:
             slot, elapsed_us = divmod(self._clock.now_us(), length_us)
+            is_behind = slot < standing.position
+            if is_behind and anyio.current_time() >= is_due_at:
+                slot = standing.position + 1
             if slot > standing.position:
                 await self.run_slot(schedule, slot)
-            else:
-                standing.waiting = "the clock was set back, to a time that is done already" if slot < standing.position else None
+            if slot >= standing.position:
+                is_due_at = anyio.current_time() + schedule.EVERY
+            standing.waiting = "the clock was set back: it goes by the time that is measured" if is_behind else None
             await anyio.sleep(min((length_us - elapsed_us) / SECOND_US, self.pace.clock_s))
 
     async def _sweep(self, sweep: Sweep) -> None:

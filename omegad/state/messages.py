@@ -11,11 +11,13 @@ from omegad.projection import Statement, to_json
 from omegad.storage.driver import Connection
 
 NAME = "messages"
-VERSION = 1
+VERSION = 2
+KEPT_EVENTS = 5_000
+"""A message is forgotten when its time is over, and so many events came after it: a clock that is wrong for a while makes none unread for ever."""
 EVENTS = (MessagePosted, MessageDelivered, IntentAnnounced, SessionEnded)
 
 SCHEMA = """
-CREATE TABLE state_messages ( -- those whose time was not over when the latest was sent
+CREATE TABLE state_messages ( -- those whose time was not over when the latest was sent, and the others that are not far back
     message_id TEXT PRIMARY KEY,
     sender     TEXT,             -- session
     to_session TEXT,
@@ -56,8 +58,9 @@ CANONICAL = (
     "SELECT * FROM state_intents_shown ORDER BY session_id, shown_to",
 )
 
-_FORGET_SHOWN = "DELETE FROM state_messages_shown WHERE message_id IN (SELECT message_id FROM state_messages WHERE expires_at <= ?)"
-_FORGET = "DELETE FROM state_messages WHERE expires_at <= ?"
+_OVER = "expires_at <= ? AND sent_at <= ?"
+_FORGET_SHOWN = f"DELETE FROM state_messages_shown WHERE message_id IN (SELECT message_id FROM state_messages WHERE {_OVER})"
+_FORGET = f"DELETE FROM state_messages WHERE {_OVER}"
 _SENT = "INSERT INTO state_messages VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _SHOWN = "INSERT OR IGNORE INTO state_messages_shown SELECT message_id, ?2 FROM state_messages WHERE message_id = ?1"
 _INTENT = "INSERT OR REPLACE INTO state_intents VALUES (?, ?, ?, ?, ?, ?)"
@@ -68,8 +71,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
     session_id, position = recorded.session_id or "", recorded.position
     match recorded.event:
         case MessagePosted() as sent:
-            yield Statement(_FORGET_SHOWN, (recorded.recorded_at,))
-            yield Statement(_FORGET, (recorded.recorded_at,))
+            over = (recorded.occurred_at, position - KEPT_EVENTS)
+            yield Statement(_FORGET_SHOWN, over)
+            yield Statement(_FORGET, over)
             addressed = (sent.message_id, recorded.session_id, sent.to_session, sent.to_project)
             yield Statement(_SENT, (*addressed, sent.text, sent.memory_id, position, sent.expires_at))
         case MessageDelivered(message_ids=message_ids, intents_of=intents_of):

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, get_args
 
@@ -159,6 +160,37 @@ def test_a_clock_that_goes_backwards_changes_neither_order_nor_what_is_found(fau
     middle = stored[2]["position"]
     then = faulty.call("memory.query", text="fact of the ledger", mode="keyword", limit=20, as_of=str(middle))["results"]
     assert {one["memory_id"] for one in then} == {one["memory_id"] for one in stored[:3]}
+    until(faulty.caught_up)
+    faulty.check()
+
+
+def test_a_clock_that_was_wrong_loses_no_message_and_stops_no_schedule(faulty: FaultyHome, tmp_path: Path) -> None:
+    clock = tmp_path / "clock"
+    clock.write_text("0")
+    faulty.fault = fault_in(faulty, clock=str(clock))
+    faulty.start()
+    faulty.call("memory.store", content="The cellar is dry")
+    clock.write_text(str(-3 * HOUR_S))
+    message = {"to_project": "house", "session_id": "s-1", "ttl_minutes": 60}
+    sent = [faulty.call("message.send", text=text, **message)["message_id"] for text in ("the first", "the second")]
+    late = faulty.call("memory.store", content="The attic is not")["memory_id"]
+    now = datetime.now(UTC) - timedelta(hours=3)
+    assert late in {one["memory_id"] for one in faulty.call("memory.list", as_of=now.isoformat())["memories"]}
+    assert any("the clock was set back" in one for one in faulty.call("system.status")["degraded"])
+    assert faulty.call("message.receive", session_id="s-2", project="house")["message_ids"] == sent
+    brief = faulty.call("memory.store", content="Where the work stood", ttl_seconds=7 * 24 * HOUR_S)["memory_id"]
+    clock.write_text(str(10 * 365 * 24 * HOUR_S))
+    faulty.kill()
+    faulty.start()
+    until(lambda: faulty.call("system.status")["reactions"]["expiry"]["position"] > 0)
+    until(lambda: any(event["tag"] == "memory.expired@1" for event in faulty.events()))
+    ahead = faulty.call("system.status")["reactions"]["expiry"]["position"]
+    clock.write_text("0")
+    faulty.kill()
+    faulty.start()
+    until(lambda: faulty.call("system.status")["reactions"]["expiry"]["position"] > ahead)
+    faulty.call("memory.restore", memory_id=brief)
+    assert brief in {one["memory_id"] for one in faulty.call("memory.query", text="where the work stood", mode="keyword")["results"]}
     until(faulty.caught_up)
     faulty.check()
 
