@@ -40,7 +40,7 @@ from omegad.log import event_log
 from omegad.log.inline import Inline
 from omegad.log.vocabulary import Vocabulary
 from omegad.memory_types import MemoryTypes
-from omegad.method import RequestContext, Rules, Skills
+from omegad.method import Method, QueryMethod, RequestContext, Rules, ServiceMethod, Skills
 from omegad.methods import SERVED
 from omegad.projection import Embedding
 from omegad.queries.diff import DiffLog
@@ -52,7 +52,7 @@ from omegad.reactions.runner import Runner
 from omegad.reactions.self_check import SelfCheck
 from omegad.redaction.sanitise import sanitise_new
 from omegad.rpc import activation, endpoint
-from omegad.rpc.server import Limits, Server
+from omegad.rpc.server import Lane, Limits, Server
 from omegad.skills.telling import language_of
 from omegad.state import DecisionState
 from omegad.storage.readers import Limits as ReadLimits
@@ -60,6 +60,12 @@ from omegad.storage.readers import Reading
 from omegad.transfer import files
 from omegad.views import current, generation, log_check, past, workers
 from omegad.views.erasing import Standstill
+
+READS = Lane("reads", of_connection=4, of_client=16)
+PROOFS = Lane("proofs", of_connection=2, of_client=4)
+CALL_TOOL = "tools.call"
+READING = {CALL_TOOL, "log.read", "log.diff"}
+PROVING = {"log.verify", "views.verify", "views.rebuild"}
 
 SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
 
@@ -208,8 +214,21 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config, eras
         connections_max=settings.connections_max,
         requests_in_flight_max=settings.requests_in_flight_max,
     )
-    server = Server(service.handle, limits, long_answers={name: PAGE_BYTES_MAX for name, method in SERVED.items() if method.is_paged})
+    server = Server(
+        service.handle,
+        limits,
+        long_answers={name: PAGE_BYTES_MAX for name, method in SERVED.items() if method.is_paged},
+        lanes={name: lane for name, method in SERVED.items() if (lane := _lane(method))},
+        brief=[name for name, method in SERVED.items() if isinstance(method, ServiceMethod) and name != CALL_TOOL],
+    )
     return Daemon(services, server, runner, backlog, system, erasing, keeping, stopping)
+
+
+def _lane(method: Method) -> Lane | None:
+    """Return what requests to a method share with others: readers, or a process that goes through the whole log."""
+    if isinstance(method, QueryMethod) or method.name in READING:
+        return READS
+    return PROOFS if method.name in PROVING else None
 
 
 def _rules(paths: Paths) -> Rules:

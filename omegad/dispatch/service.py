@@ -3,6 +3,7 @@
 import os
 import unicodedata
 from collections.abc import Callable
+from functools import cache
 from itertools import count
 
 import msgspec
@@ -20,7 +21,7 @@ from omegad.redaction.sanitise import without_credentials
 from omegad.rpc.peer import Call
 from omegad.rpc.protocol import MethodNotFound
 from omegad.tools import calling
-from omegad.tools.calling import CallTool, ListTools, ToolAnswer, ToolList
+from omegad.tools.calling import CallTool, ListTools, ToolAnswer
 
 RESERVED = "reaction:"
 """What the names of reactions begin with, whose request ids nobody else may use."""
@@ -165,9 +166,15 @@ async def _greet(hello: Hello, call: Call) -> Greeting:
     return Greeting(protocol=PROTOCOL, version=__version__, build=__version__)
 
 
-async def _tools(request: ListTools, call: Call) -> ToolList:
+async def _tools(request: ListTools, call: Call) -> msgspec.Raw:
     del request, call
-    return calling.listed()
+    return _listed_tools()
+
+
+@cache
+def _listed_tools() -> msgspec.Raw:
+    """Return the list of tools as it is sent, which never changes."""
+    return msgspec.Raw(msgspec.json.encode(calling.listed()))
 
 
 async def _pong(ping: Ping, call: Call) -> Pong:

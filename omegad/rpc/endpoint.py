@@ -25,6 +25,7 @@ LOCK_RETRY_S = 0.01
 DARWIN_SOL_LOCAL = 0
 DARWIN_LOCAL_PEERCRED = 1
 DARWIN_XUCRED_BYTES = 76
+DARWIN_LOCAL_PEERPID = 2
 
 
 def private_directory(path: Path, variable: str = "OMEGAD_SOCKET") -> None:
@@ -208,3 +209,14 @@ def peer_uid(connection: socket.socket) -> int:
         return int(struct.unpack_from("=II", credentials)[1])
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("=iII"))
     return int(struct.unpack("=iII", credentials)[1])
+
+
+def peer_pid(connection: socket.socket) -> int:
+    """Return the process at the other end, as the kernel knows it; 0 where it does not."""
+    try:
+        if sys.platform == "darwin":
+            return connection.getsockopt(DARWIN_SOL_LOCAL, DARWIN_LOCAL_PEERPID)
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("=iII"))
+        return int(struct.unpack("=iII", credentials)[0])
+    except OSError:
+        return 0

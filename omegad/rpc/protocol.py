@@ -149,6 +149,11 @@ class Lines:
         """Take the next bytes of the stream."""
         self._buffer += data
 
+    @property
+    def held_bytes(self) -> int:
+        """What was fed and is not taken yet."""
+        return len(self._buffer)
+
     def next(self) -> bytes | None:
         """Return the next whole line without its newline, or None until more is fed.
 
@@ -186,6 +191,11 @@ class Receiver:
     def __init__(self, line_bytes_max: int) -> None:
         self._lines = Lines(line_bytes_max)
         self.feed = self._lines.feed
+
+    @property
+    def held_bytes(self) -> int:
+        """What was fed and is not taken yet."""
+        return self._lines.held_bytes
 
     def end(self) -> None:
         """The stream is over: its last line counts even without a newline."""

@@ -7,7 +7,7 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -17,12 +17,15 @@ from anyio.abc import TaskStatus
 
 from omegad.errors import OmegadError, Overloaded, Refused, ShuttingDown
 from omegad.rpc import endpoint
+from omegad.rpc.intake import Intake
+from omegad.rpc.jobs import Job
 from omegad.rpc.peer import Call, Handler, Peer
 from omegad.rpc.protocol import InternalError, encode_error, encode_result
-from omegad.rpc.session import Job, Session
+from omegad.rpc.session import Session
+from omegad.rpc.turns import Lane, Turns
 from omegad.rpc.wire import Limits, Wire
 
-__all__ = ["Call", "Handler", "Limits", "Peer", "Server"]
+__all__ = ["Call", "Handler", "Lane", "Limits", "Peer", "Server"]
 
 LAST_WORDS_S = 1.0  # for cancelled requests to end, and again for clients to read their last answers
 LINGERING_MAX = 32  # refused connections that are given time to read why; they cost file descriptors too
@@ -42,11 +45,14 @@ class Server:
         limits: Limits,
         *,
         long_answers: Mapping[str, int] = MappingProxyType({}),
+        lanes: Mapping[str, Lane] = MappingProxyType({}),
+        brief: Collection[str] = (),
         uid_of: Callable[[socket.socket], int] = endpoint.peer_uid,
     ) -> None:
         """Answer calls with *handler*.
 
         *long_answers* says of methods how many bytes their answers may take; of others each connection learns that from what they answer.
+        *lanes* bound how many requests to some methods one client has served at once; *brief* methods take no long parameters.
         *uid_of* tells the user at the other end of a connection; only our own is served.
         """
         self.limits = limits
@@ -59,6 +65,9 @@ class Server:
         self._handler = handler
         self._uid_of = uid_of
         self.long_answers = long_answers
+        self.brief = brief
+        self.turns = Turns(lanes)
+        self.intake = Intake(limits.incoming_bytes_in_all_max, limits.line_s)
         self._sessions: set[Session] = set()
         self._turned_away: set[Session] = set()
         self._opened = 0
@@ -138,6 +147,8 @@ class Server:
             log.warning("rpc.connection_refused", reason=str(refusal))
         else:
             self._sessions.add(session)
+            session.client_key = endpoint.peer_pid(connection) or f"connection {session.peer.connection}"
+            session.client = self.turns.join(session.client_key)
         return refusal
 
     def _objection(self, connection: socket.socket) -> OmegadError | None:
@@ -164,7 +175,10 @@ class Server:
 
     def dismiss(self, session: Session) -> None:
         """Forget *session*."""
-        self._sessions.discard(session)
+        if session in self._sessions:
+            self._sessions.discard(session)
+            self.turns.part(session.client_key)
+            session.client.waiting.pop(session, None)
         self._turned_away.discard(session)
         self._something_ended.set()
 

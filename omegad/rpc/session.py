@@ -5,28 +5,29 @@ Invariant: what a connection's answers take is bounded, whether they are being m
 
 import asyncio
 import socket
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections import Counter, deque
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 import anyio
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from omegad.errors import Invalid, OmegadError, Overloaded, Refused, ShuttingDown
-from omegad.rpc.peer import Call, Peer
+from omegad.rpc.intake import SMALL_BYTES, Intake
+from omegad.rpc.jobs import Job, Reply, Together
+from omegad.rpc.peer import Peer
 from omegad.rpc.protocol import Batch, Fault, Id, InvalidRequest, Message, Request, encode_error, encode_result, parse_cancel
+from omegad.rpc.turns import Client, Turns
 from omegad.rpc.wire import Limits, Wire
 
 CANCEL = "rpc.cancel"
-SMALL_BYTES = 64 * 1024  # a connection whose answers take no more is served whatever other connections hold
 ANSWER_BYTES = 512  # what an answer is expected to take, unless those to its method were longer
 LEARNED_FROM_BYTES = 8 * 1024  # no refusal is so long, so that only methods there are can be learned of
 FADING = 63 / 64  # how soon a long answer is forgotten, with each shorter one to the same method
 EXCESS = 4  # times a connection's bound: large answers beyond it, which nobody could foresee, are withheld
 RETRY_S = 0.02  # nothing tells when the clients have read
 RETRIES_MAX = 250
-
-Reply = Callable[[bytes], None]
 
 
 class Host(Protocol):
@@ -37,6 +38,9 @@ class Host(Protocol):
     requests: int
     refused: int
     long_answers: Mapping[str, int]
+    brief: Collection[str]
+    turns: Turns
+    intake: Intake
 
     @property
     def held_bytes(self) -> int:
@@ -60,71 +64,13 @@ class Host(Protocol):
         ...
 
 
-class Job:
-    """A request on its way to its answer."""
-
-    __slots__ = ("_reply", "_session", "expected_bytes", "id", "is_in_batch", "request", "scope", "why_cancelled")
-
-    def __init__(self, session: "Session", request: Request, reply: Reply, *, is_in_batch: bool) -> None:
-        self.request = request
-        self.id: Id = None if request.id is UNSET else request.id
-        self.is_in_batch = is_in_batch
-        self.expected_bytes = 0
-        """What is set aside for its answer while it is served."""
-        self.scope: anyio.CancelScope | None = None
-        """What it runs in, once it does."""
-        self.why_cancelled: OmegadError | None = None
-        self._session = session
-        self._reply = reply
-
-    def call(self) -> Call:
-        """Return what the handler is given."""
-        return Call(self.request.method, self.request.params, self._session.peer, self._session.wire.notify)
-
-    def cancel(self, reason: OmegadError) -> None:
-        """Stop serving it; what it is answered is *reason*, unless it ends with an answer all the same."""
-        self.why_cancelled = reason
-        if self.scope:
-            self.scope.cancel()
-
-    def finish(self, answer: bytes | None) -> None:
-        """Send *answer*, or for want of one say why it was cancelled, and make room for another."""
-        answer_bytes = len(answer or b"")
-        if not answer:
-            answer = encode_error(self.id, self.why_cancelled or ShuttingDown())
-        elif answer_bytes > SMALL_BYTES and self._session.is_in_excess():
-            answer = encode_error(self.id, Overloaded("too many answers of this connection are unread", hint="read answers before asking for more"))
-        self.reply(answer)
-        self._session.finished(self, answer_bytes)
-
-    def reply(self, answer: bytes) -> None:
-        """Send *answer*, unless nobody asked for one."""
-        if self.request.id is not UNSET:
-            self._reply(answer)
-
-
-class Together:
-    """Collects the answers of a batch and sends them in one line."""
-
-    def __init__(self, session: "Session", batch: Batch) -> None:
-        self._session = session
-        self._answers: list[bytes] = []
-        self._missing = sum(isinstance(entry, Fault) or entry.id is not UNSET for entry in batch.entries)
-
-    def reply(self, answer: bytes) -> None:
-        """Add *answer*; the last one sends them all."""
-        self._answers.append(answer)
-        self._session.collected_bytes += len(answer)
-        self._missing -= 1
-        if not self._missing:
-            self._session.collected_bytes -= sum(map(len, self._answers))
-            self._session.wire.send(b"[" + b",".join(self._answers) + b"]")
-
-
 class Session:
     """What the server knows of one connection."""
 
     wire: Wire
+    client: Client
+    client_key: object
+    """What its client is known by: its process, else the connection itself."""
 
     def __init__(self, host: Host, peer: Peer) -> None:
         self.peer = peer
@@ -133,6 +79,12 @@ class Session:
         self._waiting: deque[Job] = deque()
         self._running: set[Job] = set()
         self._running_bytes = 0
+        self._waiting_bytes = 0
+        self._accounted_bytes = 0
+        self._in_lane: Counter[str] = Counter()
+        self.is_queued = False
+        self._granted = 0
+        self._is_closed = False
         self._expected_bytes = 0
         self._learned: dict[str, float] = {}
         self.collected_bytes = 0
@@ -156,7 +108,10 @@ class Session:
 
     def closed(self) -> None:
         """Cancel everything: nobody is there for the answers."""
+        self._is_closed = True
         self._waiting.clear()
+        self._waiting_bytes = 0
+        self.account()
         if self._retry:
             self._retry.cancel()
         self.cancel_all(Refused("the client is gone"))
@@ -165,6 +120,50 @@ class Session:
     def is_full(self) -> bool:
         """Say whether something waits for room already."""
         return bool(self._waiting)
+
+    @property
+    def incoming_bytes(self) -> int:
+        """What has come and is not answered yet."""
+        return 0 if self._is_closed else self.wire.incoming_bytes + self._waiting_bytes + self._running_bytes
+
+    def account(self) -> None:
+        """Note what has come, and what of it is done."""
+        incoming_bytes = self.incoming_bytes
+        if change := incoming_bytes - self._accounted_bytes:
+            self._accounted_bytes = incoming_bytes
+            self._host.intake.changed(self, change)
+
+    def may_read(self) -> bool:
+        """Say whether there is room for more bytes."""
+        return self._host.intake.may_read(self)
+
+    def read_on(self) -> None:
+        """Read more, if there is room now."""
+        self.wire.pump()
+
+    def hang_up_if_stalled(self, after_s: float) -> None:
+        """Disconnect a client that has not ended a line for so long."""
+        self.wire.hang_up_if_stalled(after_s)
+
+    def has_turn(self) -> bool:
+        """Say whether a message may be taken at once."""
+        if self._granted:
+            self._granted -= 1
+            return True
+        return self._host.turns.has_turn(self)
+
+    def go_on(self, messages: int) -> int:
+        """Take so many messages at most, and return how many there were."""
+        self._granted = messages
+        self.wake()
+        taken = messages - self._granted
+        self._granted = 0
+        return taken
+
+    def wake(self) -> None:
+        """Start what waits for a place, if there is one, and take more."""
+        self.proceed()
+        self.wire.pump()
 
     def is_idle(self) -> bool:
         """Say whether nothing is left to be answered."""
@@ -187,6 +186,8 @@ class Session:
         elif entry.method == CANCEL:
             self._cancel(entry, reply)
         else:
+            if memoryview(entry.params).nbytes > SMALL_BYTES:
+                entry = msgspec.structs.replace(entry, params=entry.params.copy())  # without the line that they were in
             job = Job(self, entry, reply, is_in_batch=is_in_batch)
             if refusal := self._objection(entry):
                 self._refuse(job, refusal)
@@ -194,6 +195,7 @@ class Session:
             if entry.id is not UNSET:
                 self._by_id[entry.id] = job
             self._waiting.append(job)
+            self._waiting_bytes += job.bytes
             self.proceed()
 
     def _objection(self, request: Request) -> OmegadError | None:
@@ -201,6 +203,8 @@ class Session:
             return ShuttingDown()
         if request.id in self._by_id:
             return InvalidRequest("a request with this id is being served already", hint="give each request an id of its own")
+        if request.method in self._host.brief and memoryview(request.params).nbytes > SMALL_BYTES:
+            return Invalid(f"{request.method}: its params take more than {SMALL_BYTES} bytes", hint="leave out what it does not take")
         return None
 
     def _refuse(self, job: Job, error: OmegadError) -> None:
@@ -213,14 +217,17 @@ class Session:
             job = self._waiting[0]
             job.expected_bytes = self._expect(job.request.method)
             refusal = self._batch_is_too_long(job)
-            if not refusal and not self._has_place():
+            if not refusal and not self._has_place(job):
                 return  # until one that is served has ended
             if not refusal and not self._has_room(job):
                 if self._retries < RETRIES_MAX:
                     self._retry = self._retry or asyncio.get_running_loop().call_later(RETRY_S, self._try_again)
                     return
                 refusal = Overloaded("clients leave too many answers unread", hint="ask again soon, or for less at once")
+            if job.is_in_batch and not refusal and not self.has_turn():
+                return  # a batch is many requests, which have as many turns
             self._waiting.popleft()
+            self._waiting_bytes -= job.bytes
             self._retries = 0
             if refusal:
                 self._by_id.pop(job.request.id, None)
@@ -230,8 +237,7 @@ class Session:
 
     def _try_again(self) -> None:
         self._retry = None
-        self.proceed()
-        self.wire.pump()
+        self.wake()
 
     def _batch_is_too_long(self, job: Job) -> OmegadError | None:
         """Refuse what cannot wait for room, because the room is taken by answers that wait for its own."""
@@ -240,8 +246,14 @@ class Session:
             return Overloaded(f"the answers to the batch take more than {bytes_max} bytes", hint="ask for less in one batch")
         return None
 
-    def _has_place(self) -> bool:
-        return len(self._running) < self._limits.requests_in_flight_max and self._running_bytes <= self._limits.line_bytes_max
+    def _has_place(self, job: Job) -> bool:
+        if len(self._running) >= self._limits.requests_in_flight_max or self._running_bytes > self._limits.line_bytes_max:
+            return False
+        lane = self._host.turns.lanes.get(job.request.method)
+        if lane and self.client.running[lane.name] >= lane.of_client:
+            self.client.waiting[self] = None
+            return False
+        return not lane or self._in_lane[lane.name] < lane.of_connection
 
     def _has_room(self, job: Job) -> bool:
         held = self._expected_bytes + self.wire.unread_bytes
@@ -269,20 +281,26 @@ class Session:
 
     def _start(self, job: Job) -> None:
         self._running.add(job)
-        self._running_bytes += memoryview(job.request.params).nbytes
+        self._running_bytes += job.bytes
+        if lane := self._host.turns.lanes.get(job.request.method):
+            job.lane = lane
+            self._in_lane[lane.name] += 1
+            self.client.running[lane.name] += 1
         self._expected_bytes += job.expected_bytes
         self._host.start(job)
 
     def finished(self, job: Job, answer_bytes: int) -> None:
         """Forget *job*, and start what waited for its place."""
         self._running.discard(job)
-        self._running_bytes -= memoryview(job.request.params).nbytes
+        self._running_bytes -= job.bytes
         self._expected_bytes -= job.expected_bytes
         self._learn(job.request.method, answer_bytes)
         if job.request.id is not UNSET:
             self._by_id.pop(job.id, None)
-        self.proceed()
-        self.wire.pump()
+        if job.lane:
+            self._in_lane[job.lane.name] -= 1
+            self.client.leave(job.lane)
+        self.wake()
 
     def _cancel(self, request: Request, reply: Reply) -> None:
         try:

@@ -14,6 +14,7 @@ from anyio.lowlevel import checkpoint
 from msgspec import Meta
 
 from omegad.errors import OmegadError, Unavailable
+from omegad.rpc.intake import SMALL_BYTES
 from omegad.rpc.protocol import Message, Receiver, encode_error, encode_request
 
 LINGER_S = 1.0
@@ -39,6 +40,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     answer_bytes_max: Positive = 4 * 1024 * 1024
     """What one connection's answers may take, those that are being made or collected for a batch among them, before no more are begun."""
     answer_bytes_in_all_max: Positive = 64 * 1024 * 1024
+    incoming_bytes_in_all_max: Positive = 64 * 1024 * 1024
+    """What has come from all connections and is not answered yet, before those wait that have sent more than a little."""
+    line_s: Annotated[float, Meta(gt=0)] = 30.0
+    """A client that does not end a long line within so long, while others wait for room, is disconnected."""
 
 
 class Owner(Protocol):
@@ -54,6 +59,18 @@ class Owner(Protocol):
 
     def is_full(self) -> bool:
         """Say whether no more messages can be taken now; `Wire.pump` is called when they can."""
+        ...
+
+    def has_turn(self) -> bool:
+        """Say whether it is this connection's turn; `Wire.pump` is called when it is."""
+        ...
+
+    def account(self) -> None:
+        """Note what has come, and what of it is done."""
+        ...
+
+    def may_read(self) -> bool:
+        """Say whether there is room for more bytes; `Wire.pump` is called when there is."""
         ...
 
     def is_idle(self) -> bool:
@@ -91,6 +108,8 @@ class Wire(asyncio.Protocol):
         """Set when the client has read what it had left unread; None while it reads."""
         self._slow_reader: asyncio.TimerHandle | None = None
         self._probe: asyncio.TimerHandle | None = None
+        self._line_since: float | None = None
+        """When a long line began to be read that has not come to its end."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Introduce the connection to the owner, which may refuse it."""
@@ -115,6 +134,8 @@ class Wire(asyncio.Protocol):
         if not self._refused:
             self._receiver.feed(data)
             self.pump()
+            if self._line_since is None and self._receiver.held_bytes > SMALL_BYTES:
+                self._line_since = self._loop.time()
 
     def eof_received(self) -> bool:
         """Serve what a client asked before it closed its half, if it is still there for the answers."""
@@ -137,19 +158,47 @@ class Wire(asyncio.Protocol):
         self._owner.closed()
 
     def pump(self) -> None:
-        """Hand on messages until there are no more, or no room for them."""
+        """Hand on messages until there are no more, or no room or turn for them."""
+        needs_more = self._take_messages()
+        self._owner.account()
+        if self._transport.is_closing():
+            return
+        if needs_more and self._ended:
+            if self._owner.is_idle():
+                self.close()
+        elif needs_more and self._owner.may_read():
+            if self._line_since and not self._transport.is_reading():
+                self._line_since = self._loop.time()
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+            if not self._probe:
+                self._probe = self._loop.call_later(PROBE_S, self._miss)
+
+    def _take_messages(self) -> bool:
+        """Hand on messages; say whether there are no more."""
         while not (self._read or self._owner.is_full() or self._transport.is_closing()):
+            if not self._receiver.held_bytes:
+                return True
+            if not self._owner.has_turn():
+                return False
             message = self._receiver.next()
             if message is None:
-                if not self._ended:
-                    self._transport.resume_reading()
-                elif self._owner.is_idle():
-                    self.close()
-                return
+                return True
+            self._line_since = None
             self._owner.take(message)
-        self._transport.pause_reading()
-        if not self._probe and not self._transport.is_closing():
-            self._probe = self._loop.call_later(PROBE_S, self._miss)
+        return False
+
+    @property
+    def incoming_bytes(self) -> int:
+        """What has come and is not taken yet."""
+        return self._receiver.held_bytes
+
+    def hang_up_if_stalled(self, after_s: float) -> None:
+        """Disconnect a client that has not ended a long line for so long."""
+        if self._line_since and self._loop.time() - self._line_since > after_s:
+            log.warning("rpc.client_does_not_end_its_line", incoming_bytes=self.incoming_bytes)
+            self.abort()
 
     def _miss(self) -> None:
         """Hang up on a client that went while it was not read from, which nothing else would tell."""
