@@ -14,6 +14,7 @@ JUDGED_CHARACTERS = 128  # of a value; the rest of a longer one goes with it
 AFTER_CHARACTERS = 64
 LETTERS_MIN = 12  # of letters alone that are a key
 WORD_MIN = 4  # of letters or digits alone that are a password behind a colon
+LONG_MIN = 15
 TOLD_MIN = 6  # of a password in a sentence
 
 
@@ -36,10 +37,13 @@ class Given(msgspec.Struct, frozen=True):
     after: str
 
 
-_SIGN = r"=>|>|:=|={1,3}|:(?!:)|\?=|,?\s{1,40}[\"'`]?value[\"'`]?[ \t]{0,3}[:=]"  # the last as in name: …, value: …
+_SIGN = (
+    r"=>|>|:{1,3}=|\.=|={1,3}|!={1,2}|(?<=[\"'`])[ \t]?,|:(?!:)|\?{1,2}=|\+=|:? ?\??(?:string|str)\??[ \t]{0,3}="
+    r"|,?\s{1,40}[\"'`]?value[\"'`]?[ \t]{0,3}[:=]"  # as in name: …, value: …
+)
 NAMED = (
     r"(?P<stem>passw(?:or[dt]|d)|passphrase|passcode|pass|pwd?|secret|token|key)(?:_?[0-9]{1,2}|_base|_value)?"
-    rf"(?:(?:\\?[\"'`]\]?)?[ \t]{{0,3}}(?P<sign>{_SIGN})(?P<space>[ \t]{{0,8}})"
+    rf"(?:(?:\\?[\"'`]\]?)?[ \t]{{0,3}}(?P<sign>{_SIGN})(?P<space>(?<=[0-9a-z]>)\s{{1,40}}|[ \t]{{0,8}})"
     r"|(?P<said> (?:is|was)(?: now)?(?: (?:set|changed|reset) to)?:?)?[ \t]{1,8})(?P<quote>\\?[\"'`])?"
 )
 """A secret's name in lower case, and what leads from it to its value."""
@@ -51,7 +55,8 @@ _KIND = re.compile(
     r"|(?P<KEY>(?:(?:[0-9a-z][_.$-]{0,2}|-|\b(?:auth|access|refresh|api|bearer) )token"
     r"|(?:api|app|application|access|account|private|secret|signing|encryption|master|shared|admin|auth|service|license|webhook|ingest|deploy"
     r"|access[_ -]key[_ -]?secret)[_ -]?(?:access[_ -]?)?key))|(?P<TOKEN>token)"
-    r"|(?:next|page|continuation|sync|eos|bos|pad|unk|sep|cls|mask|stop|special|start|end|image|cancellation|cancel|design|max|min|per|first|last|prev"
+    r"|(?:next|page|continuation|sync|eos|bos|pad|unk|sep|cls|mask|stop|special|start|end|image|cancellation|cancel|design|max|min|per|fir"
+    r"st|last|prev"
     r"|previous|current|num|no|public[_-]?key)[_-]?(?:page[_-]?)?token)\Z"
 )
 _CODE_BEFORE = re.compile(r"(?:[(,][ \t]*|\b(?:const|let|var|val|self|this|return|def|fn|func|function)\b.*)\Z", re.DOTALL)
@@ -94,15 +99,23 @@ def named(text: str, match: re.Match[str]) -> tuple[int, int] | None:
 
 def _is_secret(given: Given, match: re.Match[str], *, is_closed: bool) -> bool:
     sign, is_option = match["sign"] or "", given.name.startswith("-") and not given.name.startswith("--no-")
-    if sign == ">" and not (given.before.endswith("<") and given.after.startswith("</")):
+    if sign == ">" and not (given.before.endswith("<") and given.after.lstrip().startswith("</")):
         return False
     if not sign and not is_option:
         return _is_told(given, match)
     if is_closed:
-        return _is_quoted(given) and (sign not in {"==", "==="} or bool(values.looks_chosen(given.value)))
+        is_literal = sign not in {"==", "===", "!=", "!==", ","} or bool(values.looks_chosen(given.value))
+        return is_literal and _is_quoted(given) and (not sign.endswith(",") or _is_argument(given))
+    if sign[:1] in {"!", ","} or sign.endswith(","):
+        return False
     if given.value.startswith("-") or given.name.lower() == "pass" or values.is_code(given.value, given.after):
         return False  # the second is what tests do
     return _is_bare(given, is_tight=not match["space"] and sign in {"=", ":=", "?=", "==", "===", "=>", ">"}, is_option=is_option)
+
+
+def _is_argument(given: Given) -> bool:
+    """Say whether a name and its value are what a function is called with."""
+    return given.before.rstrip("\"'`\\")[-1:] == "(" and not values.has_word(given.value)
 
 
 def _is_quoted(given: Given) -> bool:
@@ -110,13 +123,15 @@ def _is_quoted(given: Given) -> bool:
     if " " in value:
         return kind <= Kind.SECRET and values.is_phrase(value)
     if kind is Kind.KEY:
-        return bool(values.has_digit_and_letter(value)) or (value.isalpha() and len(value) >= LETTERS_MIN)
+        return bool(values.has_digit_and_letter(value)) or (value.isalpha() and len(value) >= LETTERS_MIN) or _is_long(value)
     return not values.is_prose(value) and (kind is not Kind.TOKEN or _is_drawn(value))
 
 
 def _is_bare(given: Given, *, is_tight: bool, is_option: bool) -> bool:
     """Judge a value without quotes, which may be a variable or a word of a sentence."""
     value, kind, is_loud = given.value, given.kind, given.name.isupper()
+    if kind is Kind.KEY and _is_long(value):
+        return True
     is_letters, is_in_code = values.is_letters(value) is not None, _CODE_BEFORE.search(given.before) is not None
     if kind is Kind.TOKEN or (kind is Kind.KEY and is_letters and len(value) < LETTERS_MIN):
         return _is_drawn(value) and not values.is_prose(value)
@@ -133,15 +148,23 @@ def _is_bare(given: Given, *, is_tight: bool, is_option: bool) -> bool:
 def _is_told(given: Given, match: re.Match[str]) -> bool:
     """Judge a value that a sentence says, or that stands behind a variable's name as in a Dockerfile's ENV."""
     value, name = given.value, given.name
-    if not match["said"] and not (name.isupper() and "_" in name):
+    if name.lower() in {"pass", "pwd"}:
         return False
-    if name.lower() in {"pass", "pwd"} or values.is_prose(value) or (not match["quote"] and values.is_code(value, given.after)):
+    if not match["said"] and not (name.isupper() and "_" in name):
+        is_named = match["quote"] is not None and name.lower() != "pw" and given.kind in {Kind.PASSWORD, Kind.SECRET}
+        return is_named and len(value) >= TOLD_MIN and bool(values.looks_chosen(value)) and not values.has_word(value) and " " not in value
+    if values.is_prose(value) or (not match["quote"] and values.is_code(value, given.after)):
         return False
     if given.kind is not Kind.PASSWORD:
         return len(value) >= Kind.TOKEN and _is_drawn(value)
     if match["quote"]:
         return " " not in value or values.is_phrase(value)
     return len(value) >= TOLD_MIN and bool(values.looks_chosen(value)) and "-" not in value
+
+
+def _is_long(value: str) -> bool:
+    """Say whether a value is of so many digits as no count has, or of as many signs as no name has."""
+    return len(value) >= LONG_MIN and (value.isdigit() or (bool(values.has_sign(value)) and not values.has_word(value)))
 
 
 def _is_drawn(value: str) -> bool:

@@ -44,6 +44,12 @@ def is_mixed(word: str) -> bool:
     return len(word) >= CHARACTERS_MIN and word.lower() != word and word.upper() != word and _DIGITS.search(word) is not None
 
 
+def may_be_random(words: list[str]) -> bool:
+    """Say whether a token that looks random is in one of the words of a text, whatever stands around them."""
+    mixed = " ".join(filter(is_mixed, words))
+    return bool(mixed) and any(match["secret"] and is_random(match["secret"]) for match in RANDOM.finditer(mixed))
+
+
 def is_random(token: str) -> bool:
     """Say whether a token looks drawn at random, and does not encode a text."""
     core = token.rstrip("=")

@@ -3,6 +3,7 @@
 import re
 
 PHRASE_WORDS_MIN = 4
+WORDS_SHARE_MAX = 0.3
 
 # Words with which a sentence goes on, types and checks of fields, and short names.
 _WORDS_TEXT = """
@@ -35,7 +36,8 @@ _FIELD = re.compile(
 )
 _PROSE = re.compile(
     r"[a-z-]{3,40}(?:ed|ing|able|ible)"
-    r"|(?:sha|md|pbkdf|base|utf|aes|rsa|rs|hs|es|ed|bcrypt|argon|scrypt|rfc|oauth|hmac|kdf|http|v|q|step|day|min|max|at-?least|field|part|line|page)-?[0-9].*"
+    r"|(?:sha|md|pbkdf|base|utf|aes|rsa|rs|hs|es|ed|bcrypt|argon|scrypt|rfc|oauth|hmac|kdf|http|step|day|min|max|at-?least|field|part|line|page)-?[0-9].*"
+    r"|[vq][0-9][0-9.]*"
     r"|[0-9]+(?:\.[0-9]+)?(?:[-%+].*|[a-z]{0,2}|ms|mins?|bytes?|chars?|bits?|days?|hours?)|[0-9]+[-:/.][0-9:/.t-]+z?"
 )
 _CODE = re.compile(
@@ -44,10 +46,11 @@ _CODE = re.compile(
     r"|(?![sbr]\.\w{24})[&*!@]{0,2}[A-Za-z_$][\w$]*[!?]?(?:(?:\?\.|\.|->|::)[A-Za-z_]\w*)+[.:!?]?"
 )
 
-# Whether a value is of letters alone, but for what joins words; whether a part of it, between hyphens and the like, is of letters alone, which
-# what is drawn or computed seldom has; whether it has a letter and a digit or a sign, as people are made to put in passwords; both of the former.
+# Whether a value is of letters alone, but for what joins words; whether it has a sign that no name has; a letter and a digit or a sign, as
+# people are made to put in passwords; a digit and a letter.
+_WORD_PARTS = re.compile(r"(?:^|(?<=[-_/.+]))(?![A-Fa-f]+(?:[-_/.+]|$))(?:[A-Z]?[a-z]{2,}|[A-Z]{3,})(?=[-_/.+]|$)")
 is_letters = re.compile(r"[A-Za-z]+(?:[-_/.'][A-Za-z]+)*").fullmatch
-has_word = re.compile(r"(?:^|[-_/.+])(?![A-Fa-f]+(?:[-_/.+]|$))(?:[A-Z]?[a-z]{2,}|[A-Z]{3,})(?=[-_/.+]|$)").search
+has_sign = re.compile(r"[^0-9A-Za-z]*[0-9A-Za-z].*[!#$%^&*?@{}<>].").match
 looks_chosen = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?:[^0-9]*[0-9]|[^!@#$%^&*+~?=|]*[!@#$%^&*+~?=|].)").match
 has_digit_and_letter = re.compile(r"(?=[^0-9]*[0-9])[^A-Za-z]*[A-Za-z]").match
 
@@ -61,6 +64,16 @@ def is_word(value: str) -> bool:
     """Say whether *value* is a word of a sentence, a type or a field's name."""
     word = value.lower().strip(".,:;!?()'\"`")
     return not word or word in _WORDS or _FIELD.fullmatch(value) is not None
+
+
+def has_word(value: str) -> bool:
+    """Say whether words, between hyphens and the like, are a part of *value* that is not by chance."""
+    return sum(map(len, _WORD_PARTS.findall(value))) > WORDS_SHARE_MAX * len(value)
+
+
+def begins_with_word(value: str) -> bool:
+    """Say whether the first part of *value* is a word, as the name of a scheme has them."""
+    return any(part.isalpha() for part in re.split(r"[-_]", value, maxsplit=3)[:2])
 
 
 def is_prose(value: str) -> bool:
