@@ -139,10 +139,9 @@ async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[
         tasks.start_soon(_signals, daemon, paths, name="signals")
         tasks.start_soon(supervisor.keep_alive, daemon.services.log.writer_answers, name="watchdog")
         tasks.start_soon(_leave_with_home, daemon, name="home")
-        await daemon.services.spool.drain()
-        tasks.start_soon(daemon.services.spool.run, name="spool")
         with endpoint.listening(paths.socket, passed) as sock:
             await tasks.start(daemon.server.serve, sock)
+            tasks.start_soon(daemon.services.spool.run, name="spool")
             _log.info("daemon.ready", version=__version__, home=str(paths.home), socket=str(paths.socket), head=daemon.services.log.head)
             supervisor.notify(f"READY=1\nSTATUS=Serves {paths.home}, {daemon.services.log.head} events")
             await daemon.run(tasks, settings.shutdown_s)
@@ -196,7 +195,7 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config, eras
     requests = RequestRunner(services, fresh_wait_s=settings.fresh_wait_ms / 1e3)
     backlog = EmbeddingBacklog(services, requests.execute)
     services.views.on_deferred = backlog.look_again
-    services.spool.execute = partial(requests.execute, context=RequestContext(client="spool"))
+    services.spool.execute = partial(requests.execute_together, context=RequestContext(client="spool"))
     check = SelfCheck(paths.self_check, lambda: system.problems(), services.clock.now_us)  # noqa: PLW0108  made below
     reacting = (*reactions.ALL, Capture(is_on=settings.auto_capture), backlog, check)
     runner = Runner(services.log, services.views, services.clock, requests.execute, reacting)

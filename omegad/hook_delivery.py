@@ -17,12 +17,15 @@ STDIN_S = 0.3  # a host may leave it open, and say nothing more
 QUIET_S = 0.02  # after what may be the whole
 ENDING_BYTES = 16
 LONG_S, SHORT_S = 0.5, 0.15
-BEHIND_S = 0.1  # for words, where something waits in the spool
 PATIENT = ("sessionstart", "userpromptsubmit", "beforesubmitprompt", "beforeagent", "userpromptsubmitted")
+GUARDED = ("pretooluse", "beforetool")
+"""What may be stopped: these and the patient are questions, and the others are said."""
 STDIN_BYTES_MAX = 15 << 20  # the daemon's line has 16 MiB
 ANSWER_BYTES_MAX = 1 << 20
 SPOOL_FILES_MAX = 5_000
 SPOOL_BYTES_MAX = 64 << 20
+PART_S = 60.0  # far longer than any hook takes to write one
+PART_CHARACTERS = 59  # of the name of one
 SOCKET_PATH_BYTES_MAX = 103
 SHARED = b"/tmp"  # where a socket is whose name is too long in its home
 OTHERS, KIND, FOLDER = 0o077, 0o170000, 0o040000
@@ -54,23 +57,24 @@ def main(event: str, arguments: list[str]) -> int:
 def deliver(name: str, payload: bytes, host: bytes, home: bytes, pushes: bytes, *, is_told: bool) -> None:
     """Tell the daemon, or the spool, and print what the daemon has for the host, unless that is told something already."""
     now_us, delivery_id = time.time_ns() // 1000, posix.urandom(16).hex().encode()
-    is_patient = name.lower() in PATIENT
-    wait_s = LONG_S if is_patient else SHORT_S
-    if is_waiting(home + b"/spool"):  # a daemon that runs takes it in within a second: one did not answer just before
-        wait_s = BEHIND_S if is_patient else 0.0
+    is_patient, is_guarded = name.lower() in PATIENT, name.lower() in GUARDED and not is_told
+    is_behind = is_waiting(home + b"/spool")
+    wait_s = LONG_S if is_patient or is_guarded else 0.0 if is_behind else SHORT_S
+    is_kept = is_behind and not is_guarded
     seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now_us // 1_000_000)).encode()
     about = (name.encode(), delivery_id, seconds, now_us % 1_000_000, host, pushes)
     params = b'{"event":"%s","delivery_id":"%s","occurred_at":"%s.%06dZ","host":"%s"%s,"payload":' % about
     deadline = time.monotonic() + wait_s
-    answer = ask(sockets(home), params + payload + b',"answer_within_ms":%d}' % (wait_s * 1000), deadline) if wait_s else None
+    asked = b',"answer_within_ms":%d%s}' % (wait_s * 1000, b',"is_kept":true' if is_kept else b"")
+    answer = ask(sockets(home), params + payload + asked, deadline) if wait_s else None
     if answer is not None and is_unread(answer):
         payload = readable(payload)
-        answer = ask(sockets(home), params + payload + b',"answer_within_ms":%d}' % (wait_s * 1000), deadline)
-    if answer is None:
+        answer = ask(sockets(home), params + payload + asked, deadline)
+    if answer is None or is_kept:
         spool(home + b"/spool", b"%020d-%s.json" % (now_us, delivery_id), params + payload + b"}")
     elif is_unread(answer):
         lose(home + b"/spool")
-    elif not is_told and b'"stdout":""' not in answer:
+    if answer is not None and not is_unread(answer) and not is_told and b'"stdout":""' not in answer:
         tell(answer)
 
 
@@ -244,36 +248,58 @@ def is_waiting(folder: bytes) -> bool:
     """Say whether something is in the spool that no daemon has taken in."""
     try:
         return any(name.endswith(b".json") and not name.startswith(b".") for name in posix.listdir(folder))
-    except FileNotFoundError:
+    except OSError:
         return False
 
 
 def spool(folder: bytes, name: bytes, data: bytes) -> None:
-    """Keep what happened for later, in a file that is there whole or not at all; what would be too many or too much is let go."""
-    make(folder)
-    count, size = 0, len(data)
-    for entry in posix.scandir(folder):
-        try:
-            size += entry.stat(follow_symlinks=False).st_size
-        except FileNotFoundError:
-            continue  # taken in this very moment
-        count += 1
-    if count >= SPOOL_FILES_MAX or size > SPOOL_BYTES_MAX:
-        lose(folder)
-        return
+    """Keep what happened for later, in a file that is there whole or not at all; what cannot be kept, or would be too much, is counted."""
     part = folder + b"/." + name
     try:
-        put(part, posix.O_EXCL, data)
+        make(folder)
+        if not has_room(folder, len(data)):
+            lose(folder)
+            return
+        put(part, data)
         posix.rename(part, folder + b"/" + name)
     except OSError:
-        posix.unlink(part)
+        try:
+            posix.unlink(part)
+        except OSError:
+            pass
         lose(folder)
+
+
+def has_room(folder: bytes, size: int) -> bool:
+    """Say whether the spool may hold so many bytes more. What hooks that were killed have left of theirs is removed, and counted."""
+    count, old = 0, time.time() - PART_S
+    for entry in posix.scandir(folder):
+        try:
+            found = entry.stat(follow_symlinks=False)
+            is_part = entry.name.startswith(b".") and entry.name.endswith(b".json") and len(entry.name) == PART_CHARACTERS
+            if is_part and found.st_mtime < old:
+                posix.unlink(entry.path)
+                lose(folder)
+                continue
+        except OSError:
+            continue  # taken in this very moment
+        size += found.st_size
+        count += 1
+    return count < SPOOL_FILES_MAX and size <= SPOOL_BYTES_MAX
 
 
 def lose(folder: bytes) -> None:
-    """Count what is let go: the daemon's status tells how many bytes this file has."""
-    make(folder)
-    put(folder + b"/lost", posix.O_APPEND, b".")
+    """Count what is let go: the daemon's status tells how many bytes this file has. It grows where there is no room for a byte, too."""
+    try:
+        make(folder)
+        file = posix.open(folder + b"/lost", posix.O_WRONLY | posix.O_CREAT | posix.O_CLOEXEC | posix.O_APPEND, 0o600)
+    except OSError:
+        return  # the daemon has the file ready wherever it can
+    try:
+        posix.write(file, b".")
+    except OSError:
+        posix.ftruncate(file, posix.fstat(file).st_size + 1)
+    posix.close(file)
 
 
 def make(folder: bytes) -> None:
@@ -285,9 +311,9 @@ def make(folder: bytes) -> None:
             pass
 
 
-def put(path: bytes, how: int, data: bytes) -> None:
-    """Write to a file of this user's alone."""
-    file = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_CLOEXEC | how, 0o600)
+def put(path: bytes, data: bytes) -> None:
+    """Write a file of this user's alone."""
+    file = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_CLOEXEC | posix.O_EXCL, 0o600)
     while data:
         data = data[posix.write(file, data) :]
     posix.close(file)

@@ -169,8 +169,12 @@ class Services(Protocol):
         """Read the views for a decision, which is made without what they do not show in time. Raises `ReadTooLong`."""
         ...
 
-    async def drain_spool(self) -> None:
-        """Take in what hooks left in the spool, before what comes after it."""
+    async def in_time(self, work: Awaitable[T], within_s: float) -> T | None:
+        """Return what *work* comes to, None where that takes longer."""
+        ...
+
+    async def spool_settled(self, within_s: float) -> bool:
+        """Wait until what hooks left in the spool is taken in, before what comes after it, for so long at most; say whether it is."""
         ...
 
     async def events_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:

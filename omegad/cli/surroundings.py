@@ -97,7 +97,11 @@ def _files(place: Place) -> Iterator[Finding]:
         yield doubtful("spool", f"{waiting} hooks wait to be taken in", "start the daemon; if they stay, `omegad status` says why")
     lost = paths.spool / "lost"
     if lost.exists() and lost.stat().st_size:
-        yield doubtful("spool", f"{lost.stat().st_size} hooks were let go, too large or too many", f"remove {lost} when you have seen it")
+        yield doubtful(
+            "spool",
+            f"{lost.stat().st_size} hooks were let go, too large, too many, or not to be written or read",
+            f"remove {lost} when you have seen it",
+        )
 
 
 def _private(part: str, path: Path) -> Iterator[Finding]:

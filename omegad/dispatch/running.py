@@ -1,6 +1,6 @@
 """How a request is run: a command is prepared, decided and appended, a query prepared and read; whatever its method is."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ import msgspec
 
 from omegad.dispatch.looking_back import LookingBack
 from omegad.dispatch.services import DaemonServices
-from omegad.errors import OmegadError
+from omegad.errors import OmegadError, Overloaded, ShuttingDown, Unavailable
 from omegad.log.decision import Cursor, Decision, Outcome, Proposal, RequestKey
 from omegad.method import CommandMethod, Outdated, QueryMethod, RequestContext
 from omegad.methods import ALL
@@ -76,13 +76,8 @@ class RequestRunner:
             self._check_types(params)
         for tries_left in reversed(range(TRIES)):
             attempt = context if tries_left else msgspec.structs.replace(context, is_last_try=True)
-            prepared = await method.prepare(self._services, params, attempt) if method.prepare else None
-            decide = partial(method.decide, params, *((prepared,) if method.prepare else ()))
-            proposal = Proposal(
-                decide=decide, client=context.client, trace=context.trace, request=context.delivery, cause=context.cause, cursor=cursor
-            )
             try:
-                outcome = await self._services.log.append(proposal)
+                outcome = await self._services.log.append(await self._proposed(method, params, attempt, cursor))
             except Outdated:
                 if not tries_left:
                     raise
@@ -97,11 +92,39 @@ class RequestRunner:
         if session_id:
             self._services.liveness.hear(session_id)
 
+    async def _proposed(self, method: CommandMethod, params: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None) -> Proposal:
+        """Prepare a command, and return what is to be decided."""
+        prepared = await method.prepare(self._services, params, context) if method.prepare else None
+        decide = partial(method.decide, params, *((prepared,) if method.prepare else ()))
+        return Proposal(decide=decide, client=context.client, trace=context.trace, request=context.delivery, cause=context.cause, cursor=cursor)
+
     async def execute(self, command: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None) -> Outcome:
         """Carry out a command by its Struct, as reactions do."""
         method = ALL[str(command.__struct_config__.tag)]
         assert isinstance(method, CommandMethod)
         return await self.command(method, command, context, cursor)
+
+    async def execute_together(self, commands: Sequence[msgspec.Struct], context: RequestContext) -> list[Outcome | Exception]:
+        """Carry out commands in their order, with one wait for the disk; return what each came to, or what it raised.
+
+        Where one cannot be carried out now, neither are those after it.
+        """
+        prepared = list[Proposal | Exception]()
+        for command in commands:
+            is_over = bool(prepared) and isinstance(prepared[-1], (OSError, Overloaded, ShuttingDown, Unavailable))
+            prepared.append(prepared[-1] if is_over else await self._attempted(command, context))
+        appended = iter(await self._services.log.append_together([one for one in prepared if isinstance(one, Proposal)]))
+        came_to = [next(appended) if isinstance(one, Proposal) else one for one in prepared]
+        self.acknowledged = max([self.acknowledged, *(one.position for one in came_to if isinstance(one, Outcome))])
+        return came_to
+
+    async def _attempted(self, command: msgspec.Struct, context: RequestContext) -> Proposal | Exception:
+        method = ALL[str(command.__struct_config__.tag)]
+        assert isinstance(method, CommandMethod)
+        try:
+            return await self._proposed(method, command, context)
+        except Exception as error:  # noqa: BLE001  whoever asked is told, and those after it go on
+            return error
 
     async def query(self, method: QueryMethod, params: msgspec.Struct, context: RequestContext) -> msgspec.Struct | msgspec.Raw:
         """Answer a query from one moment of the views. Raises what reading raises, and `Stale` where they lag behind what is asked for."""

@@ -129,9 +129,15 @@ class DaemonServices:
         """Return events of the log; fewer where they are large."""
         return await self.log.read_at(positions)
 
-    async def drain_spool(self) -> None:
-        """Take in what hooks left in the spool, before what comes after it."""
-        await self.spool.drain()
+    async def in_time(self, work: Awaitable[T], within_s: float) -> T | None:
+        """Return what *work* comes to, None where that takes longer."""
+        with anyio.move_on_after(within_s):
+            return await work
+        return None
+
+    async def spool_settled(self, within_s: float) -> bool:
+        """Wait until what hooks left in the spool is taken in, before what comes after it, for so long at most; say whether it is."""
+        return await self.spool.settled(within_s)
 
     async def compute(self, work: Callable[[], T]) -> T:
         """Do what takes long, beside the event loop."""

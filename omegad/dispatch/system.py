@@ -15,7 +15,6 @@ from omegad import __version__
 from omegad.allocator import resident_bytes
 from omegad.config import Paths
 from omegad.dispatch.services import DaemonServices
-from omegad.dispatch.spool import LOST
 from omegad.dispatch.together import together
 from omegad.embedding.embedder import EmbedderStatus
 from omegad.errors import Invalid, OmegadError, Unavailable
@@ -336,10 +335,7 @@ class SystemDispatch:
             found.append(
                 f"the clock was set back: it is {behind_s:,} s behind the log, whose order stands; `memory restore` brings back what expired early"
             )
-        if spooled := self._services.spool.trouble:
-            found.append(f"what hooks left in the spool waits: {spooled}")
-        if lost := self._services.spool.lost:
-            found.append(f"{lost} hooks were let go, too large, too many or not to be read: remove {self._paths.spool / LOST} when you have seen it")
+        found += self._services.spool.troubles()
         if trouble := log.trouble or log.in_place.trouble():
             found.append(f"the log cannot be written: {trouble}")
         if log.state_position < log.head:

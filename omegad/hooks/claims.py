@@ -51,8 +51,8 @@ _ASKED = "SELECT content FROM conversations WHERE session_id = ? AND role = 'use
 _EDITED = "SELECT max(created_at) FROM coord_audit WHERE session_id = ? AND file IN (?, ?)"
 
 
-async def prepare(services: Services, prepared: PreparedHook) -> PreparedHook:
-    """Hear of a hook's session, and find what it is about to edit, or what it has changed."""
+async def prepare(services: Services, prepared: PreparedHook, within_s: float) -> PreparedHook:
+    """Hear of a hook's session, and find what it is about to edit, or what it has changed; what is told of that in *within_s*, or not at all."""
     hook, last_us = prepared.hook, services.liveness.heard_us(prepared.hook.session_id)
     if not prepared.is_spooled:
         _hear(services, hook)
@@ -72,7 +72,7 @@ async def prepare(services: Services, prepared: PreparedHook) -> PreparedHook:
     details = None
     if hook.kind == "before_tool" and not prepared.is_spooled and len(wanted.signs.seen) > 1:
         read = partial(_details, wanted=wanted, services=services)
-        details = await looked(services, read, None, at_least=0, names=VIEWS, wait_s=LOOK_S)
+        details = await services.in_time(looked(services, read, None, at_least=0, names=VIEWS, wait_s=LOOK_S), within_s)
     return msgspec.structs.replace(prepared, wanted=wanted, claims=services.claims, details=details)
 
 

@@ -1,5 +1,6 @@
 """A hook's way in: understood, recorded once, and answered."""
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from omegad.clock import uuid7
 from omegad.commands.command import Command, Name
 from omegad.commands.session import is_open
 from omegad.commands.tool import Excerpts, excerpt_of
+from omegad.errors import Overloaded
 from omegad.events.session import (
     Delivery,
     MemorySurfaced,
@@ -39,8 +41,12 @@ from omegad.state import DecisionState
 from omegad.storage.driver import Connection
 from omegad.times import parse_time
 
+KNOWING = 0.1
+"""Which part of its time the verdict on a tool waits for memories, and again for what is told of who holds the file."""
 LOOK_S = 0.1  # for the views to show what has just happened
 EMBED_S = 0.25
+ASKED_S, SAID_S = 0.02, 10.0
+"""How long a question, and anything else, waits for what was left in the spool."""
 WARM_S = 0.001
 WARMING = "what is asked first"
 """Has the model loaded by the time of the first prompt; nobody waits for its vector."""
@@ -64,6 +70,7 @@ class DispatchHook(Command, frozen=True, kw_only=True, tag="hook.dispatch"):
     answer_within_ms: Annotated[int, Meta(ge=0, description="how long after it happened somebody reads the answer")] | None = None
     pushes: Annotated[tuple[CheckedPush, ...], Meta(max_length=16, description="what the push guard found of the pushes in it")] = ()
     is_spooled: Annotated[bool, Meta(description="whether nobody reads the answer")] = False
+    is_kept: Annotated[bool, Meta(description="whether it lies in the spool, too: it is answered now, and recorded when that is taken in")] = False
 
 
 class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,12 +88,16 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
     hook = hosts.understood(command.event, command.payload, command.host)
     if hook is None:
         return None
-    if not command.is_spooled:
-        await services.drain_spool()
+    is_asked = command.is_kept or hook.kind == "before_tool"
+    if not command.is_spooled and not await services.spool_settled(0.0 if command.is_kept else ASKED_S if is_asked else SAID_S) and not is_asked:
+        raise Overloaded("what hooks left in the spool is being taken in, and this goes behind it", hint="try again in a moment")
     project = await services.compute(partial(project_of, hook.folder))
     project = None if project is None else hosts.name(project)
     is_call = hook.kind == "after_tool"
-    told = Told() if command.is_spooled else await _told(services, hook, project)
+    # Of a tool it is told with the verdict, which does not wait for it.
+    is_hurried = hook.kind == "before_tool" and command.answer_within_ms is not None
+    within_s = KNOWING * (command.answer_within_ms or 0) / 1e3 if is_hurried else math.inf
+    told = None if command.is_spooled else await services.in_time(_told(services, hook, project), within_s)
     found = PreparedHook(
         hook=hook,
         delivery=Delivery(
@@ -99,9 +110,9 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
         text=None if hook.text is None else excerpt_of(hook.text),
         query_id=uuid7(services.clock),
         is_spooled=command.is_spooled,
-        told=told,
+        told=told or Told(),
     )
-    return await claims.prepare(services, found)
+    return await claims.prepare(services, found, within_s)
 
 
 async def _told(services: Services, hook: Hook, project: str | None) -> Told:
@@ -118,8 +129,8 @@ async def _told(services: Services, hook: Hook, project: str | None) -> Told:
 
     if is_start:
         await services.embed_question(WARMING, within_s=WARM_S)
-    # What became due a moment ago is told at the next prompt, so that none waits for the views on its account.
-    is_wanted, told = await look(begin, (False, Told()), at_least=0 if is_prompt else services.head)
+    # What became due a moment ago is told at the next prompt, so that none waits for the views on its account; nor does a verdict on a tool.
+    is_wanted, told = await look(begin, (False, Told()), at_least=0 if is_prompt or hook.kind == "before_tool" else services.head)
     if sought is None or not is_wanted:
         return told
     vector = await services.embed_question(sought.text, within_s=EMBED_S)
@@ -140,7 +151,7 @@ def decide(command: DispatchHook, prepared: PreparedHook | None, state: Decision
     prepared = msgspec.structs.replace(prepared, ruling=ruling)
     is_over = command.answer_within_ms is not None and now_us - (prepared.occurred_at or now_us) > command.answer_within_ms * 1_000
     stdout, told = ("", []) if is_over or command.is_spooled else _answered(prepared, state, now_us)
-    happened = _happened(prepared, state)
+    happened = None if command.is_kept else _happened(prepared, state)
     events = [*([happened] if happened else []), *checked(command.pushes, hook, prepared.delivery), *told]
     new = (
         NewEvent(event=event, session_id=hook.session_id or None, project=prepared.project, occurred_at=prepared.occurred_at, follows=place > 0)

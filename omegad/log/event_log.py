@@ -7,7 +7,7 @@ to fill a batch. While an inline projection is made from the log, proposals wait
 import asyncio
 import math
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -125,6 +125,18 @@ class EventLog(LogReader):
         self._work.set()
         return await answered
 
+    async def append_together(self, proposals: Sequence[Proposal]) -> list[Outcome | Exception]:
+        """Decide and append proposals one after the other, with one wait for the disk; return what each came to, or what `append` would raise.
+
+        Raises `Overloaded` and `ShuttingDown` where none of them is taken, and `Unavailable` as `append` does.
+        """
+        while self._catching_up:
+            await self._catching_up.wait(self.head, self._catch_up_wait_s)
+        self._check_room(len(proposals))
+        waiting = [self._enqueue(proposal) for proposal in proposals]
+        self._work.set()
+        return [await _settled(answered) for answered in waiting]
+
     def append_later(self, proposal: Proposal) -> None:
         """Have *proposal* appended with the next commit, within `LATER_S`, without waiting; a failure is logged.
 
@@ -139,15 +151,18 @@ class EventLog(LogReader):
         self._work.set()
 
     def _enqueue(self, proposal: Proposal) -> asyncio.Future[Outcome]:
+        self._check_room(1)
+        answered: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting.append((proposal, answered))
+        return answered
+
+    def _check_room(self, count: int) -> None:
         if self._closing.is_set():
             raise ShuttingDown
         if self._catching_up:
             self._catching_up.check()
-        if len(self._waiting) >= WAITING_MAX:
+        if len(self._waiting) + count > WAITING_MAX:
             raise Overloaded(f"{WAITING_MAX} appends are waiting already")
-        answered: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._waiting.append((proposal, answered))
-        return answered
 
     async def run(self) -> None:
         """Commit what waits, batch after batch, until `drain` is called."""
@@ -332,6 +347,13 @@ class EventLog(LogReader):
     def _fail_waiting(self, error: Exception) -> None:
         while self._waiting:
             fail(self._waiting.popleft()[1], error)
+
+
+async def _settled(answered: asyncio.Future[Outcome]) -> Outcome | Exception:
+    try:
+        return await answered
+    except Exception as error:  # noqa: BLE001  whoever waits is told, whatever it was
+        return error
 
 
 @asynccontextmanager

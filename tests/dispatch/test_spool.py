@@ -1,5 +1,6 @@
 """The spool: what one file does to the service keeps neither the others nor the service from going on."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,16 +18,20 @@ def leave(folder: Path, *names: str) -> None:
 
 
 class Taken:
-    """Takes in what it is given, but for the event that it fails on."""
+    """Takes in what it is given, but for the event that it fails on, and what comes after that where nothing can be written."""
 
     def __init__(self, error: Exception) -> None:
         self.events: list[str] = []
         self._error: Exception | None = error
 
-    async def __call__(self, command: DispatchHook) -> None:
-        if command.event == "two" and self._error:
-            raise self._error
-        self.events.append(command.event)
+    async def __call__(self, commands: Sequence[DispatchHook]) -> list[Exception | None]:
+        came_to: list[Exception | None] = []
+        for command in commands:
+            is_full = bool(came_to) and isinstance(came_to[-1], StorageFull)
+            came_to.append(self._error if command.event == "two" or is_full else None)
+            if came_to[-1] is None:
+                self.events.append(command.event)
+        return came_to
 
     def mend(self) -> None:
         self._error = None

@@ -22,7 +22,7 @@ PATIENT = [
 import posix, sys
 sys.path.append({str(CLIENT.parents[1])!r})
 from omegad import hook_delivery
-hook_delivery.STDIN_S = hook_delivery.LONG_S = hook_delivery.SHORT_S = hook_delivery.BEHIND_S = {PATIENCE_S}
+hook_delivery.STDIN_S = hook_delivery.LONG_S = hook_delivery.SHORT_S = {PATIENCE_S}
 posix._exit(hook_delivery.main(sys.argv[1], sys.argv[2:]))
 """,
 ]
@@ -71,7 +71,7 @@ def context_of(out: bytes, event: str) -> str:
 
 def spooled(home: Home) -> list[Path]:
     folder = home.path / "spool"
-    return sorted(folder.glob("*.json")) if folder.exists() else []
+    return sorted(folder.glob("[!.]*.json")) if folder.exists() else []
 
 
 @pytest.fixture(scope="module")
