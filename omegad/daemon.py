@@ -24,6 +24,7 @@ from omegad.config import Config, Paths
 from omegad.dispatch.erasing import Erasing
 from omegad.dispatch.keeping import Keeping
 from omegad.dispatch.neighbourhood import Neighbourhood
+from omegad.dispatch.reaching import Reaching
 from omegad.dispatch.running import RequestRunner
 from omegad.dispatch.service import Service
 from omegad.dispatch.services import DaemonServices
@@ -182,6 +183,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             digests=digests.opened(paths.digest_key),
             liveness=Liveness(clock),
             claims=settings.claims,
+            reaching=Reaching(),
             compare_state=partial(workers.compare, worker, paths.log),
             prove_log=partial(workers.prove, worker, paths.log),
         )

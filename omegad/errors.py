@@ -76,6 +76,12 @@ class Unavailable(OmegadError):
     code = -32005
 
 
+class PathHangs(Unavailable):
+    """The disk or network that a path lies on does not answer."""
+
+    hint = "see whether it is mounted and its server is there; it is tried again when it answers, and `omegad status` names the folder"
+
+
 class ReadTooLong(Unavailable):
     """It took longer to read than it may."""
 

@@ -185,6 +185,10 @@ class Services(Protocol):
         """Do what takes long, beside the event loop."""
         ...
 
+    async def reach(self, work: Callable[[], T], near: str | None) -> T:
+        """Do what looks at files of a folder that an agent names. Raises `PathHangs` where they do not answer."""
+        ...
+
     def remember(self, memory_id: str, project: str | None, vector: bytes) -> None:
         """Note a memory that is about to be stored, for those that are decided before the views show it."""
         ...

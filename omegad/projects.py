@@ -1,6 +1,6 @@
 """Which project a folder belongs to, where in which repository a file is, and when it changed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -35,6 +35,16 @@ def project_of(folder: str | None) -> str | None:
         except OSError:
             break
     return path.name or None
+
+
+def name_of(folder: str | None) -> str | None:
+    """Return a folder's own name, without a look at it."""
+    return Path(folder or "").name or None
+
+
+def folder_of_first(paths: Sequence[str], folder: str | None) -> str | None:
+    """Return the folder by which it is known whether files answer: the one that they start from, else that of the first."""
+    return folder or (str(Path(paths[0]).parent) if paths else None)
 
 
 def places_of(paths: Iterable[str], folder: str | None) -> list[Place | None]:

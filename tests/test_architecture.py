@@ -395,6 +395,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "omegad/log/appending.py": "a mistake in one decision is told to its own caller and spoils no other of the batch",
     "omegad/embedding/embedder.py": "the model's runtime and its tokenizer raise bare Exceptions, and this is where they enter",
     "omegad/reactions/runner.py": "what a reaction fails on is set aside, and the next event is another matter",
+    "omegad/dispatch/reaching.py": "what a thread fails on is told to whoever waits for it",
     "omegad/dispatch/running.py": "of commands that share a commit one that cannot be prepared is told of, and the others go on",
     "omegad/dispatch/spool.py": "what cannot be taken in now is tried again, and holds nothing else up",
     "omegad/hook_client.py": "a host takes any other end of a hook for a verdict, or shows it to the person",

@@ -20,7 +20,7 @@ from omegad.liveness import MINUTE_US, Signs
 from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent, Position
 from omegad.method import CommandMethod, RequestContext, Services
-from omegad.projects import project_of
+from omegad.projects import folder_of_first, project_of
 from omegad.quoting import name
 from omegad.redaction import redact_name
 from omegad.state import ClaimState, DecisionState
@@ -206,7 +206,7 @@ async def prepare_files(services: Services, command: ClaimFiles, context: Reques
     def find() -> tuple[list[Target], str | None]:
         return files(command.paths, folder), project_of(folder)
 
-    targets, project = await services.compute(find)
+    targets, project = await services.reach(find, folder_of_first(command.paths, folder))
     targets += await same_files(services, command.session_id, targets)
     return _wanted(services, command, targets, None if project is None else redact_name(project))
 
@@ -214,7 +214,7 @@ async def prepare_files(services: Services, command: ClaimFiles, context: Reques
 async def prepare_branch(services: Services, command: ClaimBranch, context: RequestContext) -> Wanted:
     """Find the repository. Raises `Invalid`."""
     del context
-    return _wanted(services, command, await services.compute(partial(branches, (command.ref,), command.folder)), None)
+    return _wanted(services, command, await services.reach(partial(branches, (command.ref,), command.folder), command.folder), None)
 
 
 def _wanted(services: Services, command: ClaimFiles | ClaimBranch, targets: Sequence[Target], project: str | None) -> Wanted:
@@ -267,8 +267,8 @@ async def prepare_release(services: Services, command: ReleaseClaims, context: R
     if command.session_id is None and not (command.force and (command.paths or command.refs)):
         raise Invalid("whose claims?", hint="name the session_id, or with force the paths or refs")
     folder = await folder_for(services, command.session_id, command.paths, command.folder)
-    found = await services.compute(partial(files, command.paths, folder)) if command.paths else []
-    return found + (await services.compute(partial(branches, command.refs, command.folder)) if command.refs else [])
+    found = await services.reach(partial(files, command.paths, folder), folder_of_first(command.paths, folder)) if command.paths else []
+    return found + (await services.reach(partial(branches, command.refs, command.folder), command.folder) if command.refs else [])
 
 
 def release(command: ReleaseClaims, targets: Sequence[Target], state: DecisionState, now_us: int) -> Decision:

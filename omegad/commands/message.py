@@ -15,6 +15,7 @@ from omegad.liveness import Signs
 from omegad.log.decision import Decision
 from omegad.log.event import NewEvent, Position
 from omegad.method import CommandMethod, RequestContext, Services
+from omegad.projects import folder_of_first
 from omegad.queries.intents import Paths
 from omegad.state import DecisionState
 
@@ -82,7 +83,7 @@ async def prepare(services: Services, command: SendMessage, context: RequestCont
     file = None
     if command.to_file is not None:
         folder = await folder_for(services, command.session_id, (command.to_file,), command.folder)
-        (file,) = await services.compute(partial(files, (command.to_file,), folder))
+        (file,) = await services.reach(partial(files, (command.to_file,), folder), folder_of_first((command.to_file,), folder))
     return Posting(f"msg-{services.clock.random_bits(48):012x}", file, services.liveness.signs())
 
 

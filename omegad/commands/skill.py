@@ -48,7 +48,7 @@ async def prepare(services: Services, command: ImproveSkill, context: RequestCon
     """Write the file, which comes to the same however often it is done: an outcome that was not recorded is found again."""
     del context
     lesson = " ".join(redact(command.lesson)[0].split())
-    reason = await services.compute(partial(improve, services.skills.folders, command.skill, lesson))
+    reason = await services.reach(partial(improve, services.skills.folders, command.skill, lesson), str(services.skills.folders[0]))
     return Noted(lesson=lesson, reason=reason, confirmation=confirmation(services.skills.language, command.skill, lesson, reason))
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from omegad.errors import Invalid
 from omegad.method import Moment, Services
-from omegad.projects import Place, places_of, repository_of, same_as
+from omegad.projects import Place, folder_of_first, places_of, repository_of, same_as
 from omegad.queries.claims import folder_of, held_by_others
 from omegad.redaction import redact_name
 from omegad.storage.driver import Connection
@@ -58,7 +58,8 @@ async def same_files(services: Services, session_id: str, targets: Sequence[Targ
         found = (others[path] for target in targets for path in same_as(_path(target), others))
         return [one for one in dict.fromkeys(found) if one not in targets]
 
-    return await services.compute(find) if held else []
+    near = folder_of_first([_path(one) for one in targets], None)
+    return await services.reach(find, near) if held else []
 
 
 def _path(target: Target) -> str:

@@ -13,6 +13,7 @@ import structlog
 from omegad.clock import Clock
 from omegad.digests import DigestKey
 from omegad.dispatch.neighbourhood import Neighbourhood
+from omegad.dispatch.reaching import Reaching
 from omegad.dispatch.spool import Spool
 from omegad.errors import ModelFailed, ModelMissing, OmegadError, Overloaded
 from omegad.liveness import Liveness
@@ -53,6 +54,7 @@ class DaemonServices:
     liveness: Liveness
     claims: str
     """What becomes of an edit of what another session holds."""
+    reaching: Reaching
     compare_state: Callable[[Callable[[Position, Position], None]], Awaitable[Sequence[str]]]
     """Says in what the decision state is not what the log says, telling how many events of how many it has gone through."""
     prove_log: Callable[[Callable[[Position, Position], None]], Awaitable[LogReport]]
@@ -138,6 +140,10 @@ class DaemonServices:
     async def spool_settled(self, within_s: float) -> bool:
         """Wait until what hooks left in the spool is taken in, before what comes after it, for so long at most; say whether it is."""
         return await self.spool.settled(within_s)
+
+    async def reach(self, work: Callable[[], T], near: str | None) -> T:
+        """Do what looks at files of a folder that an agent names. Raises `PathHangs` where they do not answer."""
+        return await self.reaching.reach(work, near)
 
     async def compute(self, work: Callable[[], T]) -> T:
         """Do what takes long, beside the event loop."""

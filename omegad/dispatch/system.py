@@ -336,6 +336,7 @@ class SystemDispatch:
                 f"the clock was set back: it is {behind_s:,} s behind the log, whose order stands; `memory restore` brings back what expired early"
             )
         found += self._services.spool.troubles()
+        found += filter(None, [self._services.reaching.trouble])
         if trouble := log.trouble or log.in_place.trouble():
             found.append(f"the log cannot be written: {trouble}")
         if log.state_position < log.head:

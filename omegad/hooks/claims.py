@@ -10,7 +10,8 @@ from itertools import groupby, islice
 import msgspec
 
 from omegad.commands.claims import Holder, Ruling, Wanted, contested, holder, ruled, sentence
-from omegad.commands.targets import same_files, targets_of
+from omegad.commands.targets import Target, same_files, targets_of
+from omegad.errors import PathHangs
 from omegad.events.claims import ClaimsContested, ClaimsReported, Contest
 from omegad.events.retrieval import Returned
 from omegad.events.session import MemorySurfaced
@@ -21,7 +22,7 @@ from omegad.hooks.prepared import Details, PreparedHook, Telling
 from omegad.liveness import LEASE_US, MINUTE_US
 from omegad.log.event import Event, NewEvent
 from omegad.method import Moment, Services
-from omegad.projects import places_of
+from omegad.projects import folder_of_first, places_of
 from omegad.push_guard import CANNOT_ASK
 from omegad.queries import claims
 from omegad.queries.search import QueryMemory, Sources, search
@@ -59,9 +60,7 @@ async def prepare(services: Services, prepared: PreparedHook, within_s: float) -
     if services.claims == "off" or not hook.session_id or hook.kind not in {"before_tool", "after_tool"}:
         return prepared
     if hook.files:
-        targets = targets_of(await services.compute(partial(places_of, hook.files, hook.folder)))
-        if not prepared.is_spooled:
-            targets += await same_files(services, hook.session_id, targets)
+        targets = await _targets(services, prepared)
     elif hook.kind == "after_tool" and hook.tool_name.lower() in shells.SHELLS and not prepared.is_spooled:
         targets = await shells.changed(services, hook, last_us, prepared.occurred_at or services.clock.now_us())
     else:
@@ -74,6 +73,17 @@ async def prepare(services: Services, prepared: PreparedHook, within_s: float) -
         read = partial(_details, wanted=wanted, services=services)
         details = await services.in_time(looked(services, read, None, at_least=0, names=VIEWS, wait_s=LOOK_S), within_s)
     return msgspec.structs.replace(prepared, wanted=wanted, claims=services.claims, details=details)
+
+
+async def _targets(services: Services, prepared: PreparedHook) -> list[Target]:
+    """Return what a hook's files are claimed by; nothing where what they lie on does not answer."""
+    hook = prepared.hook
+    try:
+        near = folder_of_first(hook.files, hook.folder)
+        targets = targets_of(await services.reach(partial(places_of, hook.files, hook.folder), near))
+        return targets if prepared.is_spooled else targets + await same_files(services, hook.session_id, targets)
+    except PathHangs:
+        return []
 
 
 def _hear(services: Services, hook: Hook) -> None:

@@ -12,7 +12,7 @@ from omegad.clock import uuid7
 from omegad.commands.command import Command, Name
 from omegad.commands.session import is_open
 from omegad.commands.tool import Excerpts, excerpt_of
-from omegad.errors import Overloaded
+from omegad.errors import Overloaded, PathHangs
 from omegad.events.session import (
     Delivery,
     MemorySurfaced,
@@ -34,7 +34,7 @@ from omegad.hooks.surfacing import Shown
 from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent
 from omegad.method import CommandMethod, Moment, RequestContext, Services
-from omegad.projects import project_of
+from omegad.projects import name_of, project_of
 from omegad.queries import briefing
 from omegad.quoting import one_line
 from omegad.state import DecisionState
@@ -91,7 +91,7 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
     is_asked = command.is_kept or hook.kind == "before_tool"
     if not command.is_spooled and not await services.spool_settled(0.0 if command.is_kept else ASKED_S if is_asked else SAID_S) and not is_asked:
         raise Overloaded("what hooks left in the spool is being taken in, and this goes behind it", hint="try again in a moment")
-    project = await services.compute(partial(project_of, hook.folder))
+    project = await _project(services, hook.folder)
     project = None if project is None else hosts.name(project)
     is_call = hook.kind == "after_tool"
     # Of a tool it is told with the verdict, which does not wait for it.
@@ -113,6 +113,14 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
         told=told or Told(),
     )
     return await claims.prepare(services, found, within_s)
+
+
+async def _project(services: Services, folder: str | None) -> str | None:
+    """Return the project of a folder; where that does not answer, by the folder's own name."""
+    try:
+        return await services.reach(partial(project_of, folder), folder)
+    except PathHangs:
+        return name_of(folder)
 
 
 async def _told(services: Services, hook: Hook, project: str | None) -> Told:

@@ -5,14 +5,17 @@ holder has edited since, or ended a command of its own since, which may have bee
 a held branch is not, until something is committed there. A ref that is packed, or lies in a reftable, is not seen.
 """
 
+from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 from omegad.commands.targets import Target
+from omegad.errors import PathHangs
 from omegad.hooks.hosts import Hook
 from omegad.hooks.looking import looked
 from omegad.liveness import LEASE_US
 from omegad.method import Moment, Services
-from omegad.projects import changed_us, places_of
+from omegad.projects import Place, changed_us, places_of
 from omegad.redaction import redact_name
 from omegad.storage.driver import Connection
 from omegad.times import rfc3339
@@ -43,21 +46,48 @@ async def changed(services: Services, hook: Hook, last_us: int | None, ended_us:
     others = (ended_us - seen_us < LEASE_US for session_id, seen_us in services.liveness.signs().seen.items() if session_id != hook.session_id)
     if since_us is None or hook.folder is None or not any(others):
         return []
-    find = partial(_changed, hook=hook, since_us=since_us)
-    return await looked(services, find, [], at_least=0, names=("coord_claims", "audit"), wait_s=LOOK_S)
-
-
-def _changed(connection: Connection, moment: Moment, *, hook: Hook, since_us: int) -> list[Target]:
-    del moment
-    place = places_of((".omegad",), hook.folder)[0]
-    if place is None:
+    look = partial(looked, services, at_least=0, names=("coord_claims", "audit"), wait_s=LOOK_S)
+    try:
+        place = (await services.reach(partial(places_of, (".omegad",), hook.folder), hook.folder))[0]
+        held: list[_Held] = [] if place is None else await look(partial(_held, hook=hook, place=place), list[_Held]())
+        if not held:
+            return []
+        times = await services.reach(partial(_changed_us, held), hook.folder)
+    except PathHangs:
         return []
-    repository, found = redact_name(place.repository), list[Target]()
+    since = [(one, at_us) for one, at_us in zip(held, times, strict=True) if at_us >= since_us]
+    return await look(partial(_unexcused, hook=hook, changes=since, since_us=since_us), []) if since else []
+
+
+class _Held(NamedTuple):
+    """What another session holds, and where it lies; `has_been` says that it was edited before, so that it may be gone."""
+
+    holder: str
+    target: Target
+    path: str
+    has_been: bool
+
+
+def _held(connection: Connection, moment: Moment, *, hook: Hook, place: Place) -> list[_Held]:
+    del moment
+    repository, found = redact_name(place.repository), list[_Held]()
     asked = {"repository": repository, "worktree": redact_name(place.worktree), "session": hook.session_id}
     for holder, worktree, name, has_been, is_branch in connection.execute(_HELD, asked):
         path = f"{repository if is_branch else worktree}/{name}" if worktree or is_branch else name
-        at_us = changed_us(path, has_been=has_been)
-        change = {"holder": holder, "since": rfc3339(since_us), "changed": rfc3339(at_us), "name": name, "path": path}
-        if at_us >= since_us and connection.execute(_EXCUSED, asked | change).fetchone() is None:
-            found.append(Target(repository, worktree, name, is_branch=bool(is_branch)))
+        found.append(_Held(holder, Target(repository, worktree, name, is_branch=bool(is_branch)), path, bool(has_been)))
+    return found
+
+
+def _changed_us(held: Sequence[_Held]) -> list[int]:
+    return [changed_us(one.path, has_been=one.has_been) for one in held]
+
+
+def _unexcused(connection: Connection, moment: Moment, *, hook: Hook, changes: Sequence[tuple[_Held, int]], since_us: int) -> list[Target]:
+    del moment
+    found = []
+    for one, at_us in changes:
+        asked = {"session": hook.session_id, "holder": one.holder, "name": one.target.name, "path": one.path}
+        times = {"since": rfc3339(since_us), "changed": rfc3339(at_us)}
+        if connection.execute(_EXCUSED, asked | times).fetchone() is None:
+            found.append(one.target)
     return found

@@ -1,0 +1,66 @@
+"""A folder on a disk that does not answer: what looks at it hangs, and nothing else."""
+
+import os
+import threading
+from pathlib import Path
+
+from omegad.errors import OmegadError
+from tests.acceptance.conftest import Home, refusal, until
+
+HOOKS = 45
+"""More than the threads that the event loop's library has for everything."""
+
+
+def edit(home: Home, folder: Path, session: str) -> None:
+    payload = {
+        "session_id": session,
+        "cwd": str(folder),
+        "tool_name": "Edit",
+        "tool_input": {"file_path": str(folder / "a.py")},
+        "tool_use_id": session,
+    }
+    home.call("hook.dispatch", event="PreToolUse", payload=payload, host="claude-code")
+
+
+def test_a_folder_that_does_not_answer_holds_up_nothing_else(daemon: Home, tmp_path: Path) -> None:
+    hung, other = tmp_path / "hung", tmp_path / "other"
+    for folder in (hung, other):
+        folder.mkdir()
+    (hung / ".git").write_text("gitdir: git\n")
+    (hung / "git").mkdir()
+    os.mkfifo(hung / "git" / "commondir")  # to open it is to wait for whoever writes
+    (other / ".git").mkdir()
+    answered: list[int] = []
+
+    def ask(number: int) -> None:
+        edit(daemon, hung, f"s-{number}")
+        answered.append(number)
+
+    asking = [threading.Thread(target=ask, args=(number,), daemon=True) for number in range(HOOKS)]
+    for one in asking:
+        one.start()
+    edit(daemon, other, "s-other")
+    stored = daemon.call("memory.store", content="the billing runs on PostgreSQL 16")
+    until(lambda: len(answered) == HOOKS, lambda: f"{len(answered)} of {HOOKS} hooks were answered")
+    assert [claim["name"] for claim in daemon.call("claim.list")["claims"]] == ["a.py"]
+    assert str(hung) in " ".join(daemon.call("system.status")["degraded"])
+    refused = refusal(lambda: daemon.call("claim.files", session_id="s-1", paths=["a.py"], folder=str(hung)))
+    assert isinstance(refused, OmegadError)
+    assert refused.kind == "unavailable"
+    assert "omegad status" in refused.hint
+    daemon.call("memory.erase", memory_id=stored["memory_id"])
+    assert daemon.stop() == 0  # though its threads hang still
+
+
+def test_a_folder_that_answers_again_is_looked_at_again(daemon: Home, tmp_path: Path) -> None:
+    (tmp_path / "git").mkdir()
+    (tmp_path / ".git").write_text("gitdir: git\n")
+    os.mkfifo(tmp_path / "git" / "commondir")
+    edit(daemon, tmp_path, "s-1")
+    assert daemon.call("system.status")["degraded"] != []
+    with (tmp_path / "git" / "commondir").open("w") as line:
+        line.write(".\n")
+    (tmp_path / "git" / "commondir").unlink()
+    until(lambda: str(tmp_path) not in " ".join(daemon.call("system.status")["degraded"]))
+    edit(daemon, tmp_path, "s-1")
+    assert [claim["name"] for claim in daemon.call("claim.list")["claims"]] == ["a.py"]
