@@ -117,6 +117,18 @@ def test_the_map_names_paths_that_exist_and_every_package(readme: str) -> None:
     assert packages - {path.rstrip("/") for path in mapped} == set()
 
 
+def test_every_test_that_a_promise_names_is_there(readme: str) -> None:
+    files = list((ROOT / "tests").rglob("test_*.py"))
+    there = {path.stem for path in files}
+    there |= {name for path in files for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)}
+    named = set(re.findall(r"`(test_\w+)`", readme))
+    assert len(named) > 20
+    assert named - there == set()
+    promises = re.findall(r"^\| (I\d+) \|.*\|(.*)\|$", readme, re.MULTILINE)
+    assert [promise for promise, _ in promises] == [f"I{number}" for number in range(1, 13)]
+    assert [promise for promise, tests in promises if "`test_" not in tests] == []
+
+
 @pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md"])
 def test_every_relative_link_leads_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
