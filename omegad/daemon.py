@@ -28,6 +28,7 @@ from omegad.dispatch.reaching import Reaching
 from omegad.dispatch.running import RequestRunner
 from omegad.dispatch.service import Service
 from omegad.dispatch.services import DaemonServices
+from omegad.dispatch.set_aside import SettingAside
 from omegad.dispatch.spool import LOOK_EVERY_S, Spool
 from omegad.dispatch.system import SystemDispatch
 from omegad.embedding import cache
@@ -209,7 +210,8 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config, eras
         backlog=backlog,
         beside=lambda: (check.last, endpoint.holder(paths.gateway_lock)),
     )
-    service = Service(requests, {**system.handlers(), DiffLog: requests.back.diff, EraseMemory: erasing.erase}, stop=stopping.set)
+    beside = SettingAside(runner).handlers() | {DiffLog: requests.back.diff, EraseMemory: erasing.erase}
+    service = Service(requests, system.handlers() | beside, stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,
         connections_max=settings.connections_max,

@@ -147,6 +147,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.method",
         "omegad.queries",
         "omegad.reactions",
+        "omegad.redaction",
         "omegad.storage.driver",
         *LEAVES,
     },

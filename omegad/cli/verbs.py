@@ -23,6 +23,7 @@ GROUPS = {
     "tools": "List and call the tools that agents are given",
     "session": "Brief an agent as at the beginning of its session, and show which are open",
     "profile": "Show and set what is known of the person",
+    "reaction": "List what reactions failed on, and have it tried again",
     "reminder": "Set, list and dismiss reminders",
     "memory": "Change what is remembered, relate memories, and look back on their lives",
     "thesis": "State theses, weigh evidence for and against them, and see how predictions came out",

@@ -159,6 +159,7 @@ class _Append:
         """Put what remains in place of payloads, and what that says in place of what the inline projections show."""
         erasure.replace(self._connection, erased.remnants)
         erasure.clean_answers(self._connection, erased)
+        erasure.clean_set_aside(self._connection, erased)
         if erased.has_names or not self._vocabulary.inline.retouch(self._connection, [(one.before, one.after) for one in erased.remnants]):
             self.is_state_stale = True
 

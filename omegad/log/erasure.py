@@ -93,6 +93,13 @@ def replace(connection: Connection, remnants: Iterable[Remnant]) -> None:
             connection.execute(_LEAVE, (one.position, one.salt, one.body.decode()))
 
 
+def clean_set_aside(connection: Connection, erasure: Erasure) -> None:
+    """Take out of what is told of failures what is erased, in the transaction that is open."""
+    sql = f"SELECT name, position, error FROM set_aside WHERE {_has('error', erasure.signs)}"
+    for name, position, error in connection.execute(sql, sum(erasure.signs, ())).fetchall():
+        connection.execute("UPDATE set_aside SET error = ? WHERE name = ? AND position = ?", (erasure.clean(error), name, position))
+
+
 def clean_answers(connection: Connection, erasure: Erasure) -> None:
     """Take out of the answers that were given to requests what is erased, in the transaction that is open."""
     columns = ("answer", "request_id", "client")

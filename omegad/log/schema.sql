@@ -71,6 +71,17 @@ CREATE TABLE IF NOT EXISTS cursors (
     position INTEGER NOT NULL -- of the latest event that was acted on, or passed over
 ) STRICT, WITHOUT ROWID;
 
+-- What they failed on and passed over, until it is tried again.
+CREATE TABLE IF NOT EXISTS set_aside (
+    name      TEXT NOT NULL,
+    position  INTEGER NOT NULL, -- of the event, or the number of the slot of time
+    is_slot   INTEGER NOT NULL,
+    failed_at INTEGER NOT NULL, -- microseconds since 1970
+    tries     INTEGER NOT NULL,
+    error     TEXT NOT NULL,
+    PRIMARY KEY (name, position)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS erasures (
     position INTEGER PRIMARY KEY -- of a payload that a payload.erased event names
 ) STRICT;

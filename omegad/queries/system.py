@@ -86,6 +86,7 @@ class ReactionStatus(msgspec.Struct, frozen=True, kw_only=True):
     position: int
     lag: int
     trouble: str | None = None
+    set_aside: int = 0
 
 
 class EmbeddingStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,20 +3,24 @@
 import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import anyio
+import msgspec
 import structlog
 
 from omegad.clock import Clock
 from omegad.commands.command import Command
 from omegad.errors import Conflict, NotFound, OmegadError, Overloaded, ReadTooLong, Refused, ShuttingDown, Unavailable
+from omegad.log import aside
+from omegad.log.aside import SetAside
 from omegad.log.decision import Cursor, RequestKey
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.method import RequestContext
 from omegad.queries.system import ReactionStatus
 from omegad.reactions.contract import Reaction, Reader, Schedule, Sweep
+from omegad.redaction import redact
 from omegad.storage.driver import Connection
 
 T = TypeVar("T")
@@ -51,6 +55,25 @@ class Views(Protocol):
         ...
 
 
+Find = Callable[[Reader], Iterable[Command]]
+
+
+class _Work(NamedTuple):
+    """An event, or a slot of time without one, its place, and what the views have to show for it."""
+
+    position: Position
+    shown: Position
+    recorded: RecordedEvent | None
+
+
+def _kind(error: str) -> str:
+    return error.partition(":")[0]
+
+
+async def _once(work: Callable[[], Awaitable[T]]) -> T:
+    return await work()
+
+
 Execute = Callable[[Command, RequestContext, Cursor | None], Awaitable[object]]
 """Carries out a command, and moves a cursor in the transaction of its append; raises what the decision raises."""
 
@@ -64,19 +87,20 @@ class Standing:
         self.saved = 0
         self.waiting: str | None = None
         """What it is waiting out, in words."""
-        self._aside = 0
-        self._first_aside = ""
-
-    def set_aside(self, place: str, error: Exception) -> None:
-        """Note what is passed over because the reaction fails on it."""
-        self._aside += 1
-        self._first_aside = self._first_aside or f"{place}: {type(error).__name__}: {error}"
+        self.aside: dict[int, str] = {}
+        """What was passed over because the reaction fails on it: the position or slot, and the kind of error; the log's file has more of it."""
 
     @property
     def trouble(self) -> str | None:
         """What is not as it should be, in words."""
-        aside = f"failed {self._aside} times since the start, first at {self._first_aside}" if self._aside else None
-        return "; ".join(filter(None, (self.waiting, aside))) or None
+        return "; ".join(filter(None, (self.waiting, _told(self.aside)))) or None
+
+
+def _told(aside: dict[int, str]) -> str | None:
+    if not aside:
+        return None
+    first = min(aside)
+    return f"set aside {len(aside)}, the first at {first} ({aside[first]}); `omegad reaction list` shows them, `omegad reaction retry` tries again"
 
 
 class Runner:
@@ -101,8 +125,16 @@ class Runner:
         self.pace = pace or Pace()
         self.standings = {reaction.NAME: Standing(0 if isinstance(reaction, Schedule) else log.head) for reaction in reactions}
 
+    @property
+    def head(self) -> Position:
+        """Where the log ends."""
+        return self._log.head
+
     async def run(self) -> None:
         """Work for ever."""
+        for one in await self._trying(Standing(0), self.set_aside):
+            if one.name in self.standings:
+                self.standings[one.name].aside.setdefault(one.position, _kind(one.error))
         async with anyio.create_task_group() as tasks:
             for reaction in self._reactions:
                 match reaction:
@@ -121,11 +153,59 @@ class Runner:
         standing = self.standings[reaction.NAME]
         lag = 0 if isinstance(reaction, Schedule) else self._log.head - standing.position
         lacking = reaction.trouble if isinstance(reaction, Sweep) else None
-        return ReactionStatus(position=standing.position, lag=lag, trouble=standing.trouble or lacking)
+        return ReactionStatus(position=standing.position, lag=lag, trouble=standing.trouble or lacking, set_aside=len(standing.aside))
+
+    async def set_aside(self) -> list[SetAside]:
+        """Return all that was passed over because a reaction fails on it, by reaction and position."""
+        return await self._log.on_writer(aside.every)
+
+    async def retry(self, one: SetAside) -> SetAside | None:
+        """Try once more what was set aside; return None when it is done, else what it is set aside as now. Raises what it is not to blame for."""
+        try:
+            await self._act_again(one)
+        except (Unavailable, Overloaded, ShuttingDown) as error:
+            if not isinstance(error, ReadTooLong):
+                raise
+            return await self._keep(one, error, 1)
+        except Exception as error:  # noqa: BLE001  whatever it is, the one after it is another matter
+            return await self._keep(one, error, 1)
+        await self.forget(one)
+        return None
+
+    async def forget(self, one: SetAside) -> None:
+        """Let go of what was set aside."""
+        await self._log.on_writer(partial(aside.remove, name=one.name, position=one.position))
+        if one.name in self.standings:
+            self.standings[one.name].aside.pop(one.position, None)
+
+    async def _act_again(self, one: SetAside) -> None:
+        reaction = next((reaction for reaction in self._reactions if one.name == reaction.NAME), None)
+        work = _Work(one.position, self._log.head, None)
+        match reaction:
+            case Schedule() if one.is_slot:
+                await self._act(reaction, work, partial(reaction.due, one.position), _once)
+            case Reaction() if not one.is_slot:
+                for recorded in await self._log.read_at([one.position]):
+                    if isinstance(recorded.event, reaction.EVENTS):  # and was not erased meanwhile
+                        await self._act(reaction, work._replace(recorded=recorded), partial(reaction.react, recorded), _once)
+            case _:
+                raise NotFound(f"there is no reaction {one.name!r}", hint="reaction.retry with forget lets go of what it failed on")
+
+    async def _keep(self, one: SetAside, error: Exception, tries: int) -> SetAside:
+        """Keep what a reaction failed on, as often as that was, in the log's file."""
+        said = redact(f"{type(error).__name__}: {error}")[0]
+        failed = msgspec.structs.replace(one, failed_at=self._clock.now_us(), tries=tries, error=said[: aside.ERROR_CHARACTERS])
+        await self._log.on_writer(partial(aside.add, one=failed))
+        if one.name in self.standings:
+            known = self.standings[one.name].aside
+            known[one.position] = _kind(said)
+            while len(known) > aside.KEPT_MAX:
+                del known[min(known)]
+        return msgspec.structs.replace(failed, tries=one.tries + tries)
 
     async def run_slot(self, schedule: Schedule, slot: int) -> None:
         """Do what is due in a slot; returns when that is done, or set aside."""
-        await self._deliver(schedule, slot, partial(schedule.due, slot), self._log.head)
+        await self._deliver(schedule, _Work(slot, self._log.head, None), partial(schedule.due, slot))
 
     async def _follow(self, reaction: Reaction) -> None:
         standing = self.standings[reaction.NAME]
@@ -135,7 +215,7 @@ class Runner:
             await self._log.wait_beyond(standing.position)
             for recorded in await self._trying(standing, partial(self._log.read, standing.position, BATCH)):
                 if isinstance(recorded.event, reaction.EVENTS):
-                    await self._deliver(reaction, recorded.position, partial(reaction.react, recorded), recorded.position, recorded)
+                    await self._deliver(reaction, _Work(recorded.position, recorded.position, recorded), partial(reaction.react, recorded))
                 standing.position = recorded.position
             if standing.position - standing.saved >= (SAVE_EVERY if reaction.EVENTS else 1):
                 await self._trying(standing, partial(self._save, reaction))
@@ -194,33 +274,38 @@ class Runner:
         await self._log.advance(Cursor(reaction.NAME, standing.position, reaction.VERSION))
         standing.saved = standing.position
 
-    async def _deliver(
-        self,
-        reaction: Reaction | Schedule,
-        position: int,
-        find: Callable[[Reader], Iterable[Command]],
-        shown: Position,
-        recorded: RecordedEvent | None = None,
-    ) -> None:
+    async def _deliver(self, reaction: Reaction | Schedule, work: _Work, find: Find) -> None:
         """Find what follows from an event or a slot, and have it carried out; set it aside where that cannot be."""
         standing = self.standings[reaction.NAME]
-        cursor = Cursor(reaction.NAME, position, reaction.VERSION)
-        effect = getattr(reaction, "effect", None)
         try:
-            commands = await self._trying(standing, partial(self._find, reaction.VIEWS, find, shown))
-            if effect is not None and recorded is not None:
-                await self._trying(standing, partial(effect, recorded))
-            for place, command in enumerate(commands):
-                key = RequestKey(client=f"reaction:{reaction.NAME}", request_id=f"{reaction.VERSION}/{position}/{place}", params_digest=b"")
-                context = RequestContext(client=key.client, delivery=key, cause=None if recorded is None else recorded.position, written=shown)
-                is_last = place == len(commands) - 1
-                await self._trying(standing, partial(self._carry_out, command, context, cursor if is_last else None))
+            await self._act(reaction, work, find, partial(self._trying, standing), Cursor(reaction.NAME, work.position, reaction.VERSION))
         except Exception as error:  # noqa: BLE001  whatever it is, the next event is another matter
-            _log.error("reaction.set_aside", reaction=reaction.NAME, position=position, error=repr(error))
-            standing.set_aside(f"{'slot' if recorded is None else 'position'} {position}", error)
-        standing.position = max(standing.position, position)
+            _log.error("reaction.set_aside", reaction=reaction.NAME, position=work.position, error=repr(error))
+            one = SetAside(reaction.NAME, work.position, work.recorded is None, 0, 0, "")
+            await self._trying(standing, partial(self._keep, one, error, TRIES))
+        standing.position = max(standing.position, work.position)
 
-    async def _find(self, views: Collection[str], find: Callable[[Reader], Iterable[Command]], shown: Position) -> tuple[Command, ...]:
+    async def _act(
+        self,
+        reaction: Reaction | Schedule,
+        work: _Work,
+        find: Find,
+        trying: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]],
+        cursor: Cursor | None = None,
+    ) -> None:
+        """Have carried out what follows, each step as *trying* does it; the last one moves the *cursor*."""
+        commands = await trying(partial(self._find, reaction.VIEWS, find, work.shown))
+        effect = getattr(reaction, "effect", None)
+        if effect is not None and work.recorded is not None:
+            await trying(partial(effect, work.recorded))
+        for place, command in enumerate(commands):
+            key = RequestKey(client=f"reaction:{reaction.NAME}", request_id=f"{reaction.VERSION}/{work.position}/{place}", params_digest=b"")
+            cause = None if work.recorded is None else work.position
+            context = RequestContext(client=key.client, delivery=key, cause=cause, written=work.shown)
+            is_last = place == len(commands) - 1
+            await trying(partial(self._carry_out, command, context, cursor if is_last else None))
+
+    async def _find(self, views: Collection[str], find: Find, shown: Position) -> tuple[Command, ...]:
         if views:
             await self._views.wait_for(shown, views)
         now_us = self._clock.now_us()

@@ -15,7 +15,8 @@ import msgspec
 from omegad.clock import SystemClock
 from omegad.errors import Invalid, OmegadError
 from omegad.events import CODEC
-from omegad.log import chain, erasure, reading, schema
+from omegad.log import aside, chain, erasure, reading, schema
+from omegad.log.aside import SetAside
 from omegad.log.codec import tag_of
 from omegad.log.erasure import PayloadErased
 from omegad.log.inline import Inline
@@ -36,7 +37,7 @@ _REQUESTS = "SELECT client, request_id, params_digest, first_position, position,
 _INSERT_EVENT = f"INSERT INTO events VALUES ({', '.join('?' * 15)})"
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header", forbid_unknown_fields=True):
+class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header", forbid_unknown_fields=True, omit_defaults=True):
     """What the file is: whose log, how long it is, and the chain after its last event (hex)."""
 
     format: str
@@ -46,6 +47,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header", forbid_unk
     chain: str
     cursors: tuple[tuple[str, int, int], ...] = ()
     """Name, version and position of those who act on events."""
+    set_aside: tuple[SetAside, ...] = ()
+    """What they failed on."""
 
 
 class EventLine(msgspec.Struct, frozen=True, tag="event", forbid_unknown_fields=True):
@@ -152,6 +155,8 @@ class _Making:
             with writing(connection):
                 connection.execute("UPDATE identity SET origin = ?", (header.origin,))
                 connection.executemany("INSERT INTO cursors (name, version, position) VALUES (?, ?, ?)", header.cursors)
+            for one in header.set_aside:
+                aside.add(connection, one)
         except _NOT_OURS as error:
             raise _wrong(1, str(error)) from error
 
@@ -211,7 +216,13 @@ def _header(connection: Connection) -> Header:
         head=head,
         chain=(reading.chain_at(connection, head) or chain.GENESIS).hex(),
         cursors=tuple(connection.execute("SELECT name, version, position FROM cursors ORDER BY name")),
+        set_aside=tuple(aside.every(connection)) if _has_table(connection, "set_aside") else (),
     )
+
+
+def _has_table(connection: Connection, name: str) -> bool:
+    """Say whether a table is there, which the log of an older version may not have."""
+    return connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,)).fetchone() is not None
 
 
 def _event_line(row: RawEvent) -> EventLine:

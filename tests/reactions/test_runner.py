@@ -195,7 +195,7 @@ async def test_one_event_that_it_fails_on_is_set_aside_and_keeps_nobody_from_goi
         assert sorted(name for name, _, _ in await ratings(log)) == ["bad", "good", "good", "once", "once"]
         assert failing.seen == ["bad"] * runner.TRIES + ["once"] * 2 + ["good"]
         status = it.status()
-        assert status["praise"].trouble == "failed 1 times since the start, first at position 1: ValueError: no sense in it"
+        assert (status["praise"].trouble or "").startswith("set aside 1, the first at 1 (ValueError); `omegad reaction list`")
         assert status["other"].trouble is None
 
 
@@ -272,7 +272,7 @@ async def test_a_slot_that_it_fails_on_is_tried_again_and_then_set_aside(tmp_pat
         clock.us += HOUR_US
         await until(lambda: log.head == 1)
         assert len(schedule.slots) == runner.TRIES + 2
-        assert (it.status()["hourly"].trouble or "").startswith(f"failed 1 times since the start, first at slot {schedule.slots[0]}: ValueError")
+        assert (it.status()["hourly"].trouble or "").startswith(f"set aside 1, the first at {schedule.slots[0]} (ValueError);")
 
 
 class Copy(Praise):
@@ -349,5 +349,5 @@ async def test_the_service_says_what_is_wrong_with_a_reaction(paths: Paths, cloc
         await append(it.daemon.services.log, rated("m"))
         await until(lambda: it.daemon.reactions.standings["learn"].position == 1)
         degraded = (await it.caller.call("system.status"))["degraded"]
-        assert "the reaction learn: failed 1 times since the start, first at position 1: ValueError: no sense in it" in degraded
+        assert [told for told in degraded if told.startswith("the reaction learn: set aside 1, the first at 1 (ValueError);")]
         assert 'omegad_reaction_lag{reaction="learn"} 0' in (await it.caller.call("system.metrics"))["text"]
