@@ -344,8 +344,8 @@ def test_a_memory_of_the_first_version_has_no_automatic_tags_and_was_asked_for()
     body = (GOLDEN / "memory.stored@1.json").read_bytes()
     event = CODEC.decode("memory.stored@1", body)
     assert isinstance(event, MemoryStored)
-    assert (event.auto_tags, event.on_probation) == ((), False)
-    kept = {name: value for name, value in json.loads(CODEC.encode(event)).items() if name not in {"type", "auto_tags", "on_probation"}}
+    assert (event.auto_tags, event.on_probation, event.made_of) == ((), False, None)
+    kept = {name: value for name, value in json.loads(CODEC.encode(event)).items() if name not in {"type", "auto_tags", "on_probation", "made_of"}}
     assert kept == {name: value for name, value in json.loads(body).items() if name != "type"}
 
 
