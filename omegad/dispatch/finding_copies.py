@@ -1,7 +1,7 @@
 """What holds a memory, or a phrase: its own events, verbatim copies of its wordings in any other, and what omegad itself made of these."""
 
 import re
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -156,7 +156,9 @@ async def _find(services: DaemonServices, sought: Sought, head: Position, *, aft
     positions |= set(await services.log.tagged((tag_of(ThesisStated), tag_of(ThesisRevised)), after))
     positions |= await _history_after(services, sought.memory_ids, head, after) | await _led_to(services, holding, after)
     own, holders = sought.memory_ids, set[str]()
-    for _ in range(ROUNDS_MAX):
+    rounds = 0
+    while True:
+        rounds += 1
         events = await _events(services, positions)
         taken = await anyio.to_thread.run_sync(partial(taken_out, events, sought, set(holding)))
         rows = await _rows(services, taken.memory_ids, head)
@@ -164,7 +166,7 @@ async def _find(services: DaemonServices, sought: Sought, head: Position, *, aft
         sought = msgspec.structs.replace(sought, memory_ids=sought.memory_ids | whole)
         holders |= taken.memory_ids
         more = await _history_after(services, taken.memory_ids | sought.memory_ids, head, after) | await _led_to(services, taken.positions, after)
-        if more <= positions:
+        if more <= positions or rounds == ROUNDS_MAX:
             break
         positions |= more
     made = await _made_again(services, taken, rows, sought, head)
@@ -225,8 +227,12 @@ def _says_only_that(taken: Taken, one: Other) -> bool:
 def _edited(one: Other, taken: Taken, made: dict[str, str]) -> MemoryEdited | None:
     """Return the edit that takes copies out of what a memory says now and is known by; None where there are none."""
     least = taken.least.get(one.memory_id, 0)
-    clean: Callable[[Any], Any] = partial(taken.clean, least=least)
-    content, source = clean(one.content), None if one.source is None else clean(one.source)
+
+    def clean(value: Any) -> Any:  # noqa: ANN401  as what it is in
+        return taken.clean(value, least)
+
+    content: str = clean(one.content)
+    source: str | None = None if one.source is None else clean(one.source)
     if content != one.content:
         content = made.get(one.memory_id, content)
     key = content_key(content, one.event_type, one.project, one.entity_id, one.session_id)

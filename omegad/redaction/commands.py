@@ -107,7 +107,7 @@ TABLE = (
     ("rsync sqlmap ncat", "-auth-cred -proxy-auth", Form.USER, "ncat(1)"),
 )
 # Options that take a user and a password whatever the command.
-_ANYWHERE = dict.fromkeys(("-auth", "auth", "-basic-auth", "basic-auth", "-creds", "-proxy-auth"), Form.USER)
+_ANYWHERE: dict[str, Form] = dict.fromkeys(("-auth", "auth", "-basic-auth", "basic-auth", "-creds", "-proxy-auth"), Form.USER)
 # With a user's option before it in the same command, these are followed by a password, unless it looks like a port, a path or a host.
 _WITH_USER = frozenset({"p", "P", "-password", "-pass"})
 

@@ -38,13 +38,13 @@ class Asked(Protocol):
 class Job:
     """A request on its way to its answer."""
 
-    __slots__ = ("_reply", "_session", "bytes", "expected_bytes", "id", "is_in_batch", "lane", "request", "scope", "why_cancelled")
+    __slots__ = ("_reply", "_session", "expected_bytes", "id", "is_in_batch", "lane", "request", "request_bytes", "scope", "why_cancelled")
 
     def __init__(self, session: Asked, request: Request, reply: Reply, *, is_in_batch: bool) -> None:
         self.request = request
         self.id: Id = None if request.id is UNSET else request.id
         self.is_in_batch = is_in_batch
-        self.bytes = memoryview(request.params).nbytes
+        self.request_bytes = memoryview(request.params).nbytes
         self.lane: Lane | None = None
         """What it has a place in, once it runs."""
         self.expected_bytes = 0

@@ -195,7 +195,7 @@ class Session:
             if entry.id is not UNSET:
                 self._by_id[entry.id] = job
             self._waiting.append(job)
-            self._waiting_bytes += job.bytes
+            self._waiting_bytes += job.request_bytes
             self.proceed()
 
     def _objection(self, request: Request) -> OmegadError | None:
@@ -227,7 +227,7 @@ class Session:
             if job.is_in_batch and not refusal and not self.has_turn():
                 return  # a batch is many requests, which have as many turns
             self._waiting.popleft()
-            self._waiting_bytes -= job.bytes
+            self._waiting_bytes -= job.request_bytes
             self._retries = 0
             if refusal:
                 self._by_id.pop(job.request.id, None)
@@ -281,7 +281,7 @@ class Session:
 
     def _start(self, job: Job) -> None:
         self._running.add(job)
-        self._running_bytes += job.bytes
+        self._running_bytes += job.request_bytes
         if lane := self._host.turns.lanes.get(job.request.method):
             job.lane = lane
             self._in_lane[lane.name] += 1
@@ -292,7 +292,7 @@ class Session:
     def finished(self, job: Job, answer_bytes: int) -> None:
         """Forget *job*, and start what waited for its place."""
         self._running.discard(job)
-        self._running_bytes -= job.bytes
+        self._running_bytes -= job.request_bytes
         self._expected_bytes -= job.expected_bytes
         self._learn(job.request.method, answer_bytes)
         if job.request.id is not UNSET:

@@ -81,9 +81,11 @@ def _memory() -> tuple[int, int]:
 def _bound(seconds: float, memory_bytes: int) -> None:
     """Have the system end this process where nothing else does."""
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_S)
-    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds + GRACE_S) + 1,) * 2)
+    cpu_s = math.ceil(seconds + GRACE_S) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     if size := _memory()[0]:
-        resource.setrlimit(resource.RLIMIT_AS, (size + memory_bytes + SLACK_BYTES,) * 2)
+        most = size + memory_bytes + SLACK_BYTES
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def answered(asked: Mapping[str, Any]) -> dict[str, Any]:
