@@ -48,7 +48,9 @@ def listening_as(uid: int, path: Path) -> Iterator[Connection]:
     ours, theirs = get_context("fork").Pipe()
     process = get_context("fork").Process(target=impostor, args=(str(path), uid, theirs))
     process.start()
+    theirs.close()  # so that its end is heard
     try:
+        assert ours.poll(PATIENCE_S), "it does not listen"
         ours.recv()
         yield ours
     finally:
@@ -59,8 +61,10 @@ def listening_as(uid: int, path: Path) -> Iterator[Connection]:
 @pytest.fixture
 def crowd(tmp_path: Path) -> Path:
     """A folder in which everybody may make files, as in that of temporary ones."""
-    for parent in (tmp_path, *tmp_path.parents[:2]):
-        parent.chmod(0o711)
+    for parent in (tmp_path, *tmp_path.parents):
+        mode = parent.stat().st_mode
+        if not mode & 0o001:
+            parent.chmod(mode | 0o711)
     folder = tmp_path / "crowd"
     folder.mkdir()
     folder.chmod(0o1777)
