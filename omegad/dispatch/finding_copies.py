@@ -68,6 +68,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     affected: tuple[Affected, ...] = ()
     edits: tuple[tuple[str | None, MemoryEdited], ...] = ()
     """Each with the project of its memory."""
+    is_name: bool = False
+    """Whether a phrase also stands in names beside events, which stay: a row that shows it may show either."""
 
     @property
     def memory_ids(self) -> tuple[str, ...]:
@@ -76,9 +78,11 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_names(self) -> bool:
-        """Whether names of memories go, by which they are found."""
+        """Whether names of memories go, by which they are found, or cannot be told from what goes."""
         pairs = [(one.before.event, one.after.event) for one in self.remnants if one.after is not None]
-        return self.sought.is_phrase and any(getattr(old, "entity_id", None) != getattr(new, "entity_id", None) for old, new in pairs)
+        return self.is_name or (
+            self.sought.is_phrase and any(getattr(old, "entity_id", None) != getattr(new, "entity_id", None) for old, new in pairs)
+        )
 
     def pieces(self, *, has_parts: bool = False) -> list[bytes]:
         """Return runs of bytes by which a file that holds it is recognised; or one with what was made of it, which others may say, too."""
@@ -174,6 +178,7 @@ async def _find(services: DaemonServices, sought: Sought, head: Position, *, aft
     edits = {one.memory_id: edit for one in rows if one.memory_id not in sought.memory_ids and (edit := _edited(one, taken, made))}
     return Found(
         head=head,
+        is_name=sought.is_phrase and bool(await services.log.names_with(sought.wordings.texts[0])),
         sought=sought,
         remnants=tuple(taken.remnants),
         affected=tuple(

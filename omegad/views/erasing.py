@@ -46,12 +46,12 @@ class Standstill:
     async def take_out(self, erased: Pairs, pieces: Sequence[bytes], *, has_names: bool) -> list[str]:
         """Bring the views to what a replay says since events were *erased*, which they show; return those that have to be built again instead.
 
-        Where names went, which is told by *has_names*, no event says so to the views that take out by themselves what is erased.
+        Where *has_names* tells that names went, or cannot be told from what went, what shows any of the events is built again.
         """
         served = self._views.driver.generation
         generation.remove_previous(served.path)
         unlike = await served.writer.run(partial(_take_out, served=served, projections=self._projections, erased=erased, pieces=pieces))
-        alone = [one.NAME for one in self._projections if has_names and hasattr(one, "ERASED_BY")]
+        alone = [one.NAME for one in self._projections if has_names and any(isinstance(before.event, one.EVENTS) for before, _ in erased)]
         return [*dict.fromkeys((*unlike, *alone))]
 
 

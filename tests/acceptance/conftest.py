@@ -133,7 +133,7 @@ class Home:
             log = client.call("log.verify")
             assert log["ok"], log
             views = client.call("views.verify")
-            assert views["ok"], [view["problem"] for view in views["views"].values() if not view["equal"]]
+            assert views["ok"], {name: view["problem"] for name, view in views["views"].items() if not view["equal"]}
             assert views["views"]
             assert all(view["equal"] for view in views["views"].values()), views
 

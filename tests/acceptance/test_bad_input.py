@@ -593,6 +593,7 @@ class Questioner:
 WANT_MORE = {
     "claim.branch",
     "claim.release",
+    "memory.erase",
     "memory.restore",
     "memory.unlink",
     "message.send",

@@ -217,7 +217,7 @@ async def test_a_log_that_is_not_the_one_that_the_views_have_seen_is_refused(tmp
                     pass
         assert file.exists()
     aside = log_check.set_aside(tmp_path, datetime(2026, 1, 2, tzinfo=UTC))
-    assert [path.name for path in aside] == [f"{file.name}.of-another-log-20260102T000000"]
+    assert [path.name for path in aside] == [f"{file.name}.of-another-log-20260102T000000000000"]
     async with views_of(tmp_path, clock, [counter("a")]) as (_, views):
         await views.wait_for(3, ["a"])
         assert await ids(views, "a") == [1, 2, 3]
