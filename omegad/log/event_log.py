@@ -21,7 +21,7 @@ from omegad.errors import LogBroken, Overloaded, ShuttingDown, StorageCorrupt, S
 from omegad.log import chain, schema
 from omegad.log.appending import Appender, Committed, Head
 from omegad.log.catching_up import CatchingUp
-from omegad.log.decision import Cursor, Outcome, Proposal, decide_nothing
+from omegad.log.decision import Cursor, Outcome, Proposal, RequestKey, decide_nothing
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.in_place import InPlace
@@ -238,6 +238,16 @@ class EventLog(LogReader):
     async def advance(self, cursor: Cursor) -> None:
         """Move a cursor without appending anything; make it where there is none of that name."""
         await self.append(Proposal(decide=decide_nothing, cursor=cursor))
+
+    async def answered(self, request: RequestKey) -> Outcome | None:
+        """Return the first answer to a request, as `LogReader.answered`; raises `LogReplaced` where it stands in files that no start finds."""
+        try:
+            found = await super().answered(request)
+        except Unavailable:
+            self.in_place.check()
+            raise
+        self.in_place.check()
+        return found
 
     async def wait_beyond(self, position: Position) -> None:
         """Return when the log holds an event after *position*."""

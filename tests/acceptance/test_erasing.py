@@ -172,11 +172,18 @@ def test_a_phrase_that_is_given_where_nobody_sees_it_is_erased_and_told_nowhere(
     assert "by its id, or --text" in omegad(home, "memory", "erase", status=2)
 
 
+def _has_settled(home: Home) -> bool:
+    """Say whether the question was recorded, and all that follows from what was said is done and shown."""
+    if not any(event["tag"].startswith("memory.queried") for event in home.events()):
+        return False
+    return all(not one["lag"] for one in home.call("system.status")["reactions"].values()) and home.caught_up()
+
+
 def test_views_that_cannot_be_written_hold_up_neither_the_end_nor_the_next_start(home: Home) -> None:
     """As on a full disk: another process holds them."""
     home.start()
     memory_id = say(home, "s-1")
-    until(home.caught_up)
+    until(lambda: _has_settled(home))
     answers: list[dict[str, object]] = []
     with closing(sqlite.connect(str(home.path / "views-1.db"), isolation_level=None)) as holder:
         holder.execute("BEGIN IMMEDIATE")

@@ -9,6 +9,7 @@ from hashlib import sha256
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -59,16 +60,16 @@ def listening_as(uid: int, path: Path) -> Iterator[Connection]:
 
 
 @pytest.fixture
-def crowd(tmp_path: Path) -> Path:
-    """A folder in which everybody may make files, as in that of temporary ones."""
-    for parent in (tmp_path, *tmp_path.parents):
-        mode = parent.stat().st_mode
-        if not mode & 0o001:
-            parent.chmod(mode | 0o711)
-    folder = tmp_path / "crowd"
-    folder.mkdir()
-    folder.chmod(0o1777)
-    return folder
+def crowd() -> Iterator[Path]:
+    """A folder in which everybody may make files, as in that of temporary ones; its path is short enough for sockets."""
+    with TemporaryDirectory() as made:
+        folder = Path(made)
+        for parent in folder.parents:
+            mode = parent.stat().st_mode
+            if not mode & 0o001:
+                parent.chmod(mode | 0o711)
+        folder.chmod(0o1777)
+        yield folder
 
 
 def printed(home: Home, **environ: str) -> bytes:

@@ -86,7 +86,7 @@ def test_the_bridge_greets_as_the_gateway_does(host: Host) -> None:
             {"id": "b", "method": "tools/list"},
         ]
         greeted = host.say(*said)
-        until(lambda: bool(host.gateway))
+        until(lambda: bool(host.gateway) and host.home.paths.gateway.exists())
         assert greeted == host.ask_gateway(*said)
         assert [message["id"] for message in greeted] == [1, "b"]
         assert len(greeted[1]["result"]["tools"]) == len(TOOLS)
