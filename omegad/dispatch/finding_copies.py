@@ -32,6 +32,7 @@ EVENTS_AT_ONCE = 500
 VIEWS = ("memories", "histories")
 VIEWS_WAIT_S = 10.0
 ROUNDS_MAX = 8
+NAME_CHARACTERS_MAX = 256  # of a session, a project, a client
 """How long a line of texts, each made of the one before, is followed."""
 _HISTORY = "SELECT DISTINCT position FROM memory_history WHERE memory_id IN (SELECT value FROM json_each(?)) ORDER BY position"
 _ROWS = """
@@ -69,7 +70,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     edits: tuple[tuple[str | None, MemoryEdited], ...] = ()
     """Each with the project of its memory."""
     is_name: bool = False
-    """Whether a phrase also stands in names beside events, which stay: a row that shows it may show either."""
+    """Whether it also stands in names beside events, which stay: a row that shows it may show either."""
 
     @property
     def memory_ids(self) -> tuple[str, ...]:
@@ -178,7 +179,7 @@ async def _find(services: DaemonServices, sought: Sought, head: Position, *, aft
     edits = {one.memory_id: edit for one in rows if one.memory_id not in sought.memory_ids and (edit := _edited(one, taken, made))}
     return Found(
         head=head,
-        is_name=sought.is_phrase and bool(await services.log.names_with(sought.wordings.texts[0])),
+        is_name=any([await services.log.names_with(text) for text in sought.wordings.texts if len(text) <= NAME_CHARACTERS_MAX]),
         sought=sought,
         remnants=tuple(taken.remnants),
         affected=tuple(

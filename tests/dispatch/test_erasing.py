@@ -486,3 +486,19 @@ async def test_the_skill_that_a_phrase_was_noted_in_is_named(paths: Paths, clock
         assert "skill.improved@1" in {one["tag"] for one in done["copies"]}
         assert holding(paths.home, *PHRASE_FORMS) == set()
         await check(it)
+
+
+async def test_a_name_that_is_what_a_text_says_stays_as_it_is(paths: Paths, clock: FakeClock) -> None:
+    """What goes, and the name beside another event, are the same characters in one table."""
+    said = "the door opens with 4711"
+    async with served(paths, clock, KEYWORDS) as it:
+        memory_id = await store(it, said)
+        await it.caller.call("intent.announce", session_id="s-1", text=said, paths=["door.py"])
+        await it.caller.call("intent.announce", session_id=said, text="paint the door", paths=["door.py"])
+        await it.caught_up()
+        await it.caller.call("memory.erase", memory_id=memory_id)
+        await it.caught_up()
+        rows = (await it.caller.call("audit.sql", sql="SELECT session_id, text FROM coord_intents ORDER BY id"))["rows"]
+        assert rows[1][0] == said
+        assert said not in rows[0][1]
+        await check(it)
