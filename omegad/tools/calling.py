@@ -9,8 +9,9 @@ from msgspec import Meta
 from omegad.errors import Invalid, NotFound, OmegadError
 from omegad.method import ServiceMethod
 from omegad.queries.query import Request
+from omegad.quoting import inert
 from omegad.tools import coordinating, finding, memory, protocol, remembering, thesis, upkeep
-from omegad.tools.tool import Arguments, Ask, Fields, Folder, Reply, Session, Tool, Word
+from omegad.tools.tool import Arguments, Ask, Fields, Folder, Reply, Session, Tool, Word, harmless
 
 _DECLARING = (remembering, finding, memory, upkeep, protocol, thesis, coordinating)
 TOOLS: dict[str, Tool] = {tool.name: tool for module in _DECLARING for tool in module.TOOLS}
@@ -81,12 +82,15 @@ async def call(request: CallTool, ask: Ask, *, client: str) -> ToolAnswer:
     try:
         reply = await tool.run(session, _read(tool, request.arguments))
     except OmegadError as error:
-        return ToolAnswer(content=(Text(_for_agents(f"{str(error).removesuffix('.')} ({error.tag}). What to do: {error.hint}")),), is_error=True)
+        return ToolAnswer(
+            content=(Text(_for_agents(f"{inert(str(error)).removesuffix('.')} ({error.tag}). What to do: {error.hint}")),), is_error=True
+        )
     return _answer(reply)
 
 
 def _answer(reply: Reply) -> ToolAnswer:
-    return ToolAnswer(content=(Text(reply.text),), structured=reply.structured)
+    text = reply.text if reply.as_it_is else inert(reply.text)
+    return ToolAnswer(content=(Text(text),), structured=None if reply.structured is None else harmless(reply.structured))
 
 
 def _read(tool: Tool, arguments: Fields) -> Arguments:

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from omegad.tools.tool import Arguments, Fields, Limit, Project, Reply, Session, Strings, Tool, brief, bullets
+from omegad.tools.tool import Arguments, Fields, Limit, Project, Reply, Session, Strings, Tool, brief, bullets, in_full
 
 LESSONS = ("lesson_learned", "error_pattern")
 LEFT_OFF = ("checkpoint", "handoff")
@@ -90,8 +90,9 @@ async def resume_task(session: Session, given: ResumeTask) -> Reply:
     memory = await left_off(session, session.project_of(given.project), given.task)
     if memory is None:
         return Reply("nothing was left off here; omega_query may know more", {"found": False})
-    text = f"{memory.memory_id} [{memory.event_type}, {memory.created_at}]\n{memory.content}"
-    return Reply(text, {"id": memory.memory_id, "type": memory.event_type, "at": memory.created_at, "content": memory.content})
+    head = f"{memory.memory_id} [{memory.event_type}, {memory.created_at}]"
+    structured = {"id": memory.memory_id, "type": memory.event_type, "at": memory.created_at, "content": memory.content}
+    return in_full(head, memory.content, structured)
 
 
 async def left_off(session: Session, project: str | None, task: str | None = None) -> Any:  # noqa: ANN401  a memory, or None
@@ -109,7 +110,7 @@ async def welcome(session: Session, given: Welcome) -> Reply:
     """Brief a session, as its first hook does."""
     project = session.project_of(given.project)
     answer = await session.ask("session.briefing", project=project, session_id=session.session_id)
-    return Reply(answer.text or f"Nothing is remembered of {project or 'any project'} yet.")
+    return Reply(answer.text or f"Nothing is remembered of {project or 'any project'} yet.", as_it_is=bool(answer.text))
 
 
 TOOLS = (

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from omegad.tools.tool import Arguments, Fields, Limit, Reply, Session, Tool, brief, bullets, line, required, without_empty
+from omegad.tools.tool import Arguments, Fields, Limit, Reply, Session, Tool, brief, bullets, in_full, line, required, shown, without_empty
 
 EdgeType = Literal["related", "evolved_from", "superseded_by", "contradicts", "evolves", "supersedes"]
 
@@ -51,9 +51,10 @@ async def _get(session: Session, given: Memory) -> Reply:
     edges = [{"id": edge.memory_id, "type": edge.edge_type, "direction": edge.direction} for edge in found.edges]
     structured = {"id": found.memory_id, "type": found.event_type, "at": found.created_at, "content": found.content}
     structured |= without_empty({name: fields[name] for name in names} | {"metadata": fields["metadata"], "edges": edges})
-    told = ", ".join(f"{name} {structured[name]}" for name in names if name in structured)
+    told = ", ".join(f"{name} {shown(structured[name])}" for name in names if name in structured)
     related = "".join(f"\n- {edge['direction']} {edge['type']} {edge['id']}" for edge in edges)
-    return Reply(f"{found.memory_id} [{found.event_type}, {found.created_at}; {told}]\n{found.content}{related}", structured)
+    head = f"{found.memory_id} [{found.event_type}, {found.created_at}; {told}]"
+    return in_full(head, found.content, structured, related)
 
 
 async def _traverse(session: Session, given: Memory) -> Reply:

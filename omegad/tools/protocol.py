@@ -59,7 +59,8 @@ async def protocol(session: Session, given: Protocol) -> Reply:
     """Return the sections asked for; whom to consult depends on who asks."""
     names = SECTIONS if given.section == "all" else (given.section,)
     other = next((other for name, other in OTHERS if session.client.lower().startswith(name)), "another model")
-    return Reply("\n\n".join(f"## {name}\n{SECTIONS[name].format(other=other) if name == 'consultation' else SECTIONS[name]}" for name in names))
+    sections = (f"## {name}\n{SECTIONS[name].format(other=other) if name == 'consultation' else SECTIONS[name]}" for name in names)
+    return Reply("\n\n".join(sections), as_it_is=True)
 
 
 TOOLS = (Tool("omega_protocol", Protocol, protocol, is_read_only=True),)

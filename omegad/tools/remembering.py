@@ -96,7 +96,7 @@ def _stored(stored: Any) -> Reply:  # noqa: ANN401  the method's answer
         f"{name}: {', '.join(structured[name])}" for name in ("superseded", "contradicts", "related", "redacted", "ignored") if name in structured
     ]
     if near:
-        structured["hint"] = f'if it replaces one: omega_memory(action="supersede", memory_id=<that id>, target_id="{stored.memory_id}")'
+        structured["hint"] = f'if it replaces one: omega_memory(action="supersede", memory_id=THAT_ID, target_id="{stored.memory_id}")'
         parts += [*(f"may replace {one['id']}: {one['text']}" for one in near), structured["hint"]]
     return Reply("\n".join(parts), structured)
 
