@@ -272,5 +272,13 @@ def _decide(request: EraseMemory, found: Found, seen: Position | None, state: De
     return Decision(
         events=tuple(events),
         answer=Acknowledged(),
-        erasure=Erasure(remnants=found.remnants, signs=sought.signs, clean=sought.clean, seen=seen, has_names=found.has_names),
+        erasure=Erasure(
+            remnants=found.remnants,
+            signs=sought.signs,
+            clean=sought.clean,
+            answer_signs=found.answer_signs,
+            clean_answer=found.clean_answer,
+            seen=seen,
+            has_names=found.has_names,
+        ),
     )

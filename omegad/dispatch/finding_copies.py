@@ -12,7 +12,7 @@ from omegad.commands import clusters
 from omegad.commands.clusters import Member
 from omegad.commands.content import content_key
 from omegad.dispatch.services import DaemonServices
-from omegad.dispatch.taking_out import COMPOSED, REPORTED, SAID, TOLD_WITHIN, Sought, Taken, members_of, taken_out
+from omegad.dispatch.taking_out import COMPOSED, NAMES_MAX, REPORTED, SAID, TAKEN_OUT, TOLD_WITHIN, Again, Sought, Taken, members_of, taken_out
 from omegad.embedding.cache import text_hash
 from omegad.embedding.passages import passages
 from omegad.errors import Invalid, NotFound
@@ -20,7 +20,7 @@ from omegad.events.memory import MemoryEdited, MemoryEmbedded, MemoryErased, Mem
 from omegad.events.session import MemorySurfaced
 from omegad.events.thesis import ThesisRevised, ThesisStated
 from omegad.log.codec import tag_of
-from omegad.log.erasure import Remnant
+from omegad.log.erasure import Remnant, Signs
 from omegad.log.event import Position, RecordedEvent
 from omegad.queries.erase import Affected, Copy
 from omegad.redaction.copies import ERASED, PHRASE_CUT_MIN, Wordings, is_short
@@ -69,6 +69,10 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     affected: tuple[Affected, ...] = ()
     edits: tuple[tuple[str | None, MemoryEdited], ...] = ()
     """Each with the project of its memory."""
+    summaries: frozenset[str] = frozenset()
+    """Those that are made again."""
+    again: dict[str, str] = {}
+    """Their wordings, which stand in answers, too, each with what takes its place."""
     is_name: bool = False
     """Whether it also stands in names beside events, which stay: a row that shows it may show either."""
 
@@ -100,6 +104,27 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     def copies(self) -> list[Copy]:
         """The events that hold it, as they are told."""
         return [self._copy(one) for one in self.remnants]
+
+    @property
+    def answer_signs(self) -> Signs:
+        """As `Sought.signs`, of the answers that were given."""
+        signs = self.sought.signs
+        return (*signs, *((name,) for name in sorted(self.summaries))) if signs and len(self.summaries) <= NAMES_MAX else ()
+
+    def clean_answer(self, value: object) -> object:
+        """Return an answer that was given without it: a text goes whole that has more of it than a copy, or a run would be left of another."""
+        match value:
+            case str():
+                if value in self.again or _ID.fullmatch(value):
+                    return self.again.get(value, value)
+                clean = self.sought.wordings.clean(value)
+                return clean if self.sought.clean(clean) == clean else ERASED
+            case dict():
+                return {self.sought.wordings.data(key): self.clean_answer(item) for key, item in value.items()}
+            case list():
+                return [self.clean_answer(item) for item in value]
+            case _:
+                return value
 
     def with_more(self, other: "Found") -> "Found":
         """Return all that was found before and then."""
@@ -167,16 +192,17 @@ async def _find(services: DaemonServices, sought: Sought, head: Position, *, aft
         events = await _events(services, positions)
         taken = await anyio.to_thread.run_sync(partial(taken_out, events, sought, set(holding)))
         rows = await _rows(services, taken.memory_ids, head)
-        whole = {one.memory_id for one in rows if _says_only_that(taken, one)}
+        again = await _made_again(services, taken, sought, head)
+        whole = {one.memory_id for one in rows if _says_only_that(taken, one, again)} - sought.memory_ids
         sought = msgspec.structs.replace(sought, memory_ids=sought.memory_ids | whole)
         holders |= taken.memory_ids
         more = await _history_after(services, taken.memory_ids | sought.memory_ids, head, after) | await _led_to(services, taken.positions, after)
-        if more <= positions or rounds == ROUNDS_MAX:
+        if (more <= positions and not whole) or rounds == ROUNDS_MAX:
             break
         positions |= more
-    made = await _made_again(services, taken, rows, sought, head)
-    taken = await anyio.to_thread.run_sync(partial(taken_out, events, sought, set(holding), made))
-    edits = {one.memory_id: edit for one in rows if one.memory_id not in sought.memory_ids and (edit := _edited(one, taken, made))}
+    made, taken = taken.compacted.keys(), await anyio.to_thread.run_sync(partial(taken_out, events, sought, set(holding), again))
+    holders = (holders - made) | (taken.memory_ids & made) | (sought.memory_ids & made)
+    edits = {one.memory_id: edit for one in rows if one.memory_id not in sought.memory_ids and (edit := _edited(one, taken))}
     return Found(
         head=head,
         is_name=any([await services.log.names_with(text) for text in sought.wordings.texts if len(text) <= NAME_CHARACTERS_MAX]),
@@ -187,6 +213,8 @@ async def _find(services: DaemonServices, sought: Sought, head: Position, *, aft
             for other in sorted(holders - own)
         ),
         edits=tuple((one.project, edits[one.memory_id]) for one in rows if one.memory_id in edits),
+        again={old: new for one in taken.remnants for old, new in _made_of(one, made)},
+        summaries=frozenset(made),
     )
 
 
@@ -203,16 +231,29 @@ async def _led_to(services: DaemonServices, positions: Sequence[Position], after
     return told | {one for one in await services.log.caused(positions) if one > after}
 
 
-async def _made_again(services: DaemonServices, taken: Taken, rows: Iterable[Other], sought: Sought, head: Position) -> dict[str, str]:
-    """Return what the summaries say, that have to be made again, of the memories that are left of each; those not that somebody edited."""
-    made: dict[str, str] = {}
-    present = {one.memory_id: one.content for one in rows}
+async def _made_again(services: DaemonServices, taken: Taken, sought: Sought, head: Position) -> dict[str, Again]:
+    """Return what the summaries are made again of, those members that are left of each; of one whose members are all gone that is nothing."""
+    named = {one for stored in taken.compacted.values() for one in members_of(stored)}
+    rows = {one.memory_id: one for one in await _rows(services, named, head) if one.memory_id not in sought.memory_ids}
+    found: dict[str, Again] = {}
     for memory_id, stored in taken.compacted.items():
-        left = [one for one in await _rows(services, members_of(stored), head) if one.memory_id not in sought.memory_ids]
-        if present.get(memory_id) == stored.content and memory_id not in sought.memory_ids and left:
-            contents = [Member(memory_id=one.memory_id, content=taken.clean(one.content), event_type=one.event_type) for one in left]
-            made[memory_id] = await anyio.to_thread.run_sync(clusters.summary, contents)
-    return made
+        left = [one for name in members_of(stored) if (one := rows.get(name))]
+        said = [(one, _clean(taken, one, found)) for one in left]
+        members = [Member(memory_id=one.memory_id, content=text, event_type=one.event_type) for one, text in said if not _is_empty(text)]
+        found[memory_id] = Again(
+            content=await anyio.to_thread.run_sync(clusters.summary, members) if members else "",
+            kept=tuple(member.content for member in members),
+            tags=frozenset(tag for one in left for tag in _tags(taken, one, found)),
+        )
+    return found
+
+
+def _made_of(one: Remnant, made: Container[str]) -> list[tuple[str, str]]:
+    """Return what an event had one of the summaries *made* again say, and what it has it say now."""
+    before, after = one.before.event, None if one.after is None else one.after.event
+    if not isinstance(before, SAID) or before.memory_id not in made or not isinstance(after, SAID):
+        return []
+    return list(zip(_contents(before), _contents(after), strict=False))
 
 
 def _contents(event: object) -> list[str]:
@@ -225,12 +266,28 @@ def _said(events: Iterable[RecordedEvent], own: Container[str]) -> list[str]:
     return [text for event in said for text in _contents(event)]
 
 
-def _says_only_that(taken: Taken, one: Other) -> bool:
-    clean = taken.clean(one.content, taken.least.get(one.memory_id, 0))
-    return ERASED in clean and not clean.replace(ERASED, "").strip()
+def _clean(taken: Taken, one: Other, again: dict[str, Again]) -> str:
+    """Return what a memory says without what is erased."""
+    if one.memory_id in again:
+        return taken.summary(one.memory_id, one.content, again[one.memory_id])
+    return str(taken.clean(one.content, taken.least.get(one.memory_id, 0)))
 
 
-def _edited(one: Other, taken: Taken, made: dict[str, str]) -> MemoryEdited | None:
+def _tags(taken: Taken, one: Other, again: dict[str, Again]) -> Sequence[str]:
+    tags = (*one.tags, *one.auto_tags)
+    return taken.tags(tags, again[one.memory_id]) if one.memory_id in again else tags
+
+
+def _is_empty(text: str) -> bool:
+    return not text.replace(ERASED, "").strip()
+
+
+def _says_only_that(taken: Taken, one: Other, again: dict[str, Again]) -> bool:
+    clean = _clean(taken, one, again)
+    return clean != one.content and _is_empty(clean)
+
+
+def _edited(one: Other, taken: Taken) -> MemoryEdited | None:
     """Return the edit that takes copies out of what a memory says now and is known by; None where there are none."""
     least = taken.least.get(one.memory_id, 0)
 
@@ -239,8 +296,10 @@ def _edited(one: Other, taken: Taken, made: dict[str, str]) -> MemoryEdited | No
 
     content: str = clean(one.content)
     source: str | None = None if one.source is None else clean(one.source)
-    if content != one.content:
-        content = made.get(one.memory_id, content)
+    tags, auto_tags = [list(map(clean, given)) for given in (one.tags, one.auto_tags)]
+    if one.memory_id in taken.compacted:
+        content = taken.summary(one.memory_id, one.content, taken.again(one.memory_id))
+        tags, auto_tags = [list(taken.tags(given, taken.again(one.memory_id))) for given in (tags, auto_tags)]
     key = content_key(content, one.event_type, one.project, one.entity_id, one.session_id)
     metadata: Any = clean(one.metadata)
     if metadata != one.metadata and one.source == REPORTED:
@@ -249,19 +308,13 @@ def _edited(one: Other, taken: Taken, made: dict[str, str]) -> MemoryEdited | No
         memory_id=one.memory_id,
         content=content,
         content_key=key,
-        reason="a copy of what was erased was taken out",
-        auto_tags=tuple(map(clean, one.auto_tags)),
+        reason=TAKEN_OUT,
+        auto_tags=tuple(auto_tags),
         redacted=tuple(one.redacted),
-        tags=tuple(map(clean, one.tags)),
+        tags=tuple(tags),
         source=source,
     )
-    is_clean = (content, list(edit.tags or ()), list(edit.auto_tags), metadata, source) == (
-        one.content,
-        one.tags,
-        one.auto_tags,
-        one.metadata,
-        one.source,
-    )
+    is_clean = (content, tags, auto_tags, metadata, source) == (one.content, one.tags, one.auto_tags, one.metadata, one.source)
     return None if is_clean else msgspec.structs.replace(edit, metadata=metadata)
 
 

@@ -2,6 +2,11 @@
 
 A text that omegad cut or put together remembers what it is made of: memories, positions, or the event that led to it. Texts of before remember
 nothing: of those long runs go in any case.
+
+The summary of a compaction has what its members say, and no mark of where one ends: a run of one that goes may be another's, too, and what is
+shorter than a run would be left. So it is made again, wherever an event has it, of the members that remain, as often as one of them goes or
+changes; one of which none is left goes itself. What somebody had a summary say is theirs and stays, but it came out of the members' words, and
+nobody can tell which: no word is left in it that a member says which goes, and none that remains.
 """
 
 from collections.abc import Iterable
@@ -17,6 +22,7 @@ from omegad.events.thesis import ThesisRevised, ThesisStated
 from omegad.events.tool import ToolCalled
 from omegad.log.erasure import Remnant, Signs, remnant
 from omegad.log.event import Erased, Event, Position, RecordedEvent, Unknown
+from omegad.queries.search.terms import STOP_WORDS
 from omegad.redaction.copies import Wordings, blank
 
 TOLD_WITHIN = 8
@@ -32,6 +38,18 @@ Said = MemoryStored | MemoryEvolved | MemoryEdited | MemoryRepeated
 COMPACTED, REPORTED = "compaction", "auto_lint"
 COMPOSED = (COMPACTED, REPORTED, "auto_checkpoint", "auto_procedural", "auto_habit", "auto_reflect_stale")
 """The sources of memories that omegad puts together of what it has."""
+
+
+TAKEN_OUT = "a copy of what was erased was taken out"
+"""The reason of the edits that an erasure makes, by which they are told from anybody else's."""
+
+
+class Again(NamedTuple):
+    """What a summary is made again of: the text, what the members say that remain, and the tags that they have."""
+
+    content: str = ""
+    kept: tuple[str, ...] = ()
+    tags: frozenset[str] = frozenset()
 
 
 class Runs(NamedTuple):
@@ -65,18 +83,19 @@ class Sought(msgspec.Struct, frozen=True, kw_only=True):
         return (*self.wordings.signs, *((name,) for name in names)) if self.wordings.signs and len(names) <= NAMES_MAX else ()
 
     def clean(self, value: object) -> object:
-        """Return an answer that was given without what is looked for."""
+        """Return what was told without what is looked for."""
         return self.wordings.data(value, self.runs.known)
 
 
 class Taken:
     """Events from which is taken out what is erased, by the order in which they came; texts come after those that they are made of."""
 
-    def __init__(self, sought: Sought, holding: set[Position], made: dict[str, str]) -> None:
-        """*holding* are the positions of events that held it and are erased; *made* are texts of memories that were put together anew."""
+    def __init__(self, sought: Sought, holding: set[Position], again: dict[str, Again] | None) -> None:
+        """*holding* are the positions of events that held it and are erased; *again* are the summaries, None where that is to be found out."""
         self._sought = sought
         self._holding = holding
-        self._made = made
+        self._again = again
+        self._tags: set[str] = set()  # of the memories that are erased
         self._present: set[str] = set()  # memories whose present wording, as the log goes on, holds a copy: so do their vectors
         self.remnants: list[Remnant] = []
         self.memory_ids: set[str] = set()
@@ -84,7 +103,9 @@ class Taken:
         self.least: dict[str, int] = {}
         """How long a run of it has to be, to be taken out of those memories that omegad made."""
         self.compacted: dict[str, MemoryStored] = {}
-        """The summaries that have to be made again, as they were."""
+        """The summaries that have to be made again, as they were; each after those that it is made of."""
+        self.edited: set[str] = set()
+        """Those of them that say, as the log goes on, what somebody had them say."""
 
     @property
     def positions(self) -> list[Position]:
@@ -114,6 +135,7 @@ class Taken:
         if isinstance(event, MemoryEmbedded):
             return msgspec.structs.replace(event, text_hashes=()) if event.memory_id in sought.memory_ids | self._present else event
         if isinstance(event, SAID) and event.memory_id in sought.memory_ids:
+            self._tags.update(event.tags or (), getattr(event, "auto_tags", ()))
             return blank(event)
         least = self._least(event, recorded)
         clean: Event | None = sought.wordings.without(event, least)
@@ -123,9 +145,10 @@ class Taken:
 
     def _said(self, event: Said, clean: Said, least: int) -> Event:
         memory_id = event.memory_id
-        if isinstance(event, MemoryStored) and isinstance(clean, MemoryStored) and event.source == COMPACTED and least and clean != event:
+        if isinstance(event, MemoryStored) and event.source == COMPACTED and not self._tainted.isdisjoint(members_of(event)):
             self.compacted[memory_id] = event
-            clean = msgspec.structs.replace(clean, content=self._made.get(memory_id, clean.content))
+        if memory_id in self.compacted:
+            clean = self._summary(event, clean)
         if clean != event:
             self.memory_ids.add(memory_id)
             if least:
@@ -137,6 +160,33 @@ class Taken:
         is_holding = clean.content != event.content
         (self._present.add if is_holding else self._present.discard)(memory_id)
         return msgspec.structs.replace(clean, content_key="") if is_holding else clean
+
+    def _summary(self, event: Said, clean: Said) -> Said:
+        """Return what an event has a summary say that has to be made again."""
+        memory_id, again = event.memory_id, self.again(event.memory_id)
+        if isinstance(event, MemoryEvolved) or (isinstance(event, MemoryEdited) and event.reason != TAKEN_OUT):
+            self.edited.add(memory_id)
+        is_made = memory_id not in self.edited and not isinstance(event, MemoryRepeated)
+        texts = {name: text for name in ("content", "wording") if (text := getattr(event, name, None))}
+        changes: dict[str, Any] = {name: again.content if is_made else self._edited(text, again) for name, text in texts.items()}
+        changes |= {name: self.tags(tags, again) for name in ("tags", "auto_tags") if (tags := getattr(clean, name, None))}
+        return msgspec.structs.replace(clean, **changes)
+
+    def again(self, memory_id: str) -> Again:
+        """Return what a summary is made again of."""
+        return (self._again or {}).get(memory_id, Again())
+
+    def summary(self, memory_id: str, text: str, again: Again) -> str:
+        """Return what a summary says at last, which has said *text*."""
+        return self._edited(text, again) if memory_id in self.edited else again.content
+
+    def tags(self, tags: Iterable[str], again: Again) -> tuple[str, ...]:
+        """Return those *tags* of a summary that it does not have of erased members alone."""
+        gone = self._tags - again.tags
+        return tuple(tag for tag in tags if tag not in gone)
+
+    def _edited(self, text: str, again: Again) -> str:
+        return self._sought.wordings.clean_words(text, self._sought.runs.known, again.kept, STOP_WORDS)
 
     def _least(self, event: Event, recorded: RecordedEvent) -> int:
         """Return how long a run has to be, to be taken out of an event; 0 where only copies are."""
@@ -165,20 +215,24 @@ class Taken:
 
     @property
     def _tainted(self) -> set[str]:
-        return self.memory_ids | self._sought.memory_ids
+        return self.memory_ids | self._sought.memory_ids | self.compacted.keys()
 
 
-def taken_out(events: Iterable[RecordedEvent], sought: Sought, holding: set[Position], made: dict[str, str] | None = None) -> Taken:
+def taken_out(events: Iterable[RecordedEvent], sought: Sought, holding: set[Position], again: dict[str, Again] | None = None) -> Taken:
     """Take what is sought out of *events*, which must be in their order; the arguments are those of `Taken`."""
-    taken = Taken(sought, set(holding), made or {})
+    taken = Taken(sought, set(holding), again)
     for recorded in events:
         taken.take(recorded)
     return taken
 
 
 def members_of(event: object) -> tuple[str, ...]:
-    """Return the memories that a summary stands for, as those of before say it."""
-    named = event.metadata.get("compacted") if isinstance(event, MemoryStored) and event.source == COMPACTED else None
+    """Return the memories that a summary stands for; those of before say it in their metadata alone."""
+    if not isinstance(event, MemoryStored) or event.source != COMPACTED:
+        return ()
+    if event.made_of is not None:
+        return event.made_of.memories
+    named = event.metadata.get("compacted")
     return tuple(one for one in named if isinstance(one, str)) if isinstance(named, list) else ()
 
 

@@ -58,12 +58,15 @@ class Erasure(msgspec.Struct, frozen=True):
     """What is taken out of the log: of payloads, and of the answers that were given.
 
     What is to be taken out has all words of one group of `signs` in it, as JSON has it; without any group everything is looked at. `clean` takes
-    it out of decoded JSON. It was looked for up to the position `seen`; `None` for an erasure that goes on whatever came since.
+    it out of a text. Answers have `answer_signs`, and `clean_answer` takes it out of their decoded JSON. It was looked for up to the position
+    `seen`; `None` for an erasure that goes on whatever came since.
     """
 
     remnants: tuple[Remnant, ...]
     signs: Signs
     clean: Callable[[object], object]
+    answer_signs: Signs
+    clean_answer: Callable[[object], object]
     seen: Position | None = None
     has_names: bool = False
     """Whether names go, by which rows are told apart: what shows them is made anew."""
@@ -103,9 +106,10 @@ def clean_set_aside(connection: Connection, erasure: Erasure) -> None:
 def clean_answers(connection: Connection, erasure: Erasure) -> None:
     """Take out of the answers that were given to requests what is erased, in the transaction that is open."""
     columns = ("answer", "request_id", "client")
-    sql = f"SELECT client, request_id, answer FROM requests WHERE {' OR '.join(_has(column, erasure.signs) for column in columns)}"
-    for client, request_id, answer in connection.execute(sql, len(columns) * sum(erasure.signs, ())).fetchall():
-        clean = (erasure.clean(client), erasure.clean(request_id), msgspec.json.encode(erasure.clean(msgspec.json.decode(answer))).decode())
+    signs = erasure.answer_signs
+    sql = f"SELECT client, request_id, answer FROM requests WHERE {' OR '.join(_has(column, signs) for column in columns)}"
+    for client, request_id, answer in connection.execute(sql, len(columns) * sum(signs, ())).fetchall():
+        clean = (erasure.clean(client), erasure.clean(request_id), msgspec.json.encode(erasure.clean_answer(msgspec.json.decode(answer))).decode())
         if clean != (client, request_id, answer):
             sql = "UPDATE OR REPLACE requests SET (client, request_id, answer) = (?, ?, ?) WHERE client = ? AND request_id = ?"
             connection.execute(sql, (*clean, client, request_id))

@@ -41,7 +41,7 @@ def retouch(connection: Connection, tables: Iterable[str], projection: Shown, er
         if not isinstance(before.event, projection.EVENTS) or hasattr(projection, "ERASED_BY"):
             continue
         found = None if after is None else _changes(projection, before, after)
-        if found is None:
+        if found is None or any(texts.get(one, other) != other for one, other in found.items()):
             return False
         texts |= found
     return not texts or all(_change(connection, table, texts) for table in tables)

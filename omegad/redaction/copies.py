@@ -8,7 +8,8 @@ import json
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
 import msgspec
@@ -34,6 +35,9 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 _WORD = re.compile(r"[0-9A-Za-z]+")
 _TOKEN = re.compile(r"\S+")
+_SPACELESS = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_UNIT = re.compile(rf"\[erased\]|[{_SPACELESS}]|[^\W_{_SPACELESS}]+")
+_SIDE_BY_SIDE = re.compile(r"\[erased\](?:[^\w\[]*\[erased\])+")
 
 
 class Wordings:
@@ -76,10 +80,22 @@ class Wordings:
                 spaced = " ".join(found.split())
         return text if found == composed else found
 
-    def clean_runs(self, text: str, least: int) -> str:
-        """Return *text* without copies, and without any run of *least* characters that one of the texts has, too."""
+    def clean_words(self, text: str, least: int, kept: Iterable[str], plain: Container[str]) -> str:
+        """Return *text* without copies, and without what the texts have and none of *kept* has: runs of *least* characters, and words.
+
+        Words that are *plain* stay. Where words are not set apart, each character is one.
+        """
+        kept = tuple(map(_nfc, kept))
         text = self.clean(text)
-        windows = self._windows_of(least)
+        gone = {word for one in self.texts for word in _units(one)} - {word for one in kept for word in _units(one)}
+        found = _UNIT.sub(lambda it: ERASED if (word := it[0].casefold()) in gone and word not in plain else it[0], text)
+        found = self.clean_runs(found, least, but=_windows(kept, least))
+        return text if found == text else _SIDE_BY_SIDE.sub(ERASED, found)
+
+    def clean_runs(self, text: str, least: int, but: AbstractSet[str] = frozenset()) -> str:
+        """Return *text* without copies, and without any run of *least* characters that one of the texts has, too; those of *but* stay."""
+        text = self.clean(text)
+        windows = self._windows_of(least) - but if but else self._windows_of(least)
         spaced, ranges = " ".join(text.split()), list[tuple[int, int]]()
         for start in range(len(spaced) - least + 1 if windows else 0):
             if spaced[start : start + least] in windows:
@@ -92,8 +108,7 @@ class Wordings:
 
     def _windows_of(self, least: int) -> frozenset[str]:
         if least not in self._windows:
-            texts = [one for one in self._anywhere if len(one) >= least]
-            self._windows[least] = frozenset(one[at : at + least] for one in texts for at in range(len(one) - least + 1))
+            self._windows[least] = _windows(self._anywhere, least)
         return self._windows[least]
 
     def _cut_off(self, spaced: str, wording: str) -> Iterator[str]:
@@ -220,6 +235,14 @@ def _without(text: str, ranges: Iterable[tuple[int, int]]) -> str:
         parts += [text[done : place_of(first)], ERASED]
         done = place_of(last - 1, after=1)
     return "".join((*parts, text[done:]))
+
+
+def _windows(texts: Iterable[str], least: int) -> frozenset[str]:
+    return frozenset(one[at : at + least] for one in (" ".join(text.split()) for text in texts) for at in range(len(one) - least + 1))
+
+
+def _units(text: str) -> set[str]:
+    return {word.casefold() for word in _UNIT.findall(text)} - {ERASED}
 
 
 def _longest_words(text: str) -> tuple[str, ...]:

@@ -335,6 +335,71 @@ async def test_a_summary_is_made_again_of_what_is_left(paths: Paths, clock: Fake
         assert holding(paths.home, CODE.encode()) == set()
 
 
+async def compacted(it: Served) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what was compacted, a summary among it once more, and a word of each that stands in nothing else; and summaries with their words.
+
+    Each holds runs that the others have, too, and what is shorter than any run that is looked for.
+    """
+    marks = {name: f"k{number}9{name[0]}7" for number, name in enumerate(("ivy", "oak", "elm", "yew", "fir"), start=1)}
+    ids = dict[str, str]()
+
+    async def lesson(name: str) -> None:
+        content = f"{marks[name]} the nightly export times out at step {name}4. Pin {marks[name]}."
+        ids[name] = await store(it, content, project="atlas", event_type="lesson_learned", tags=[f"of {name}"], session_id=f"s-{name}")
+
+    async def compact(number: int, *of: str) -> str:
+        asked = {"project": "atlas", "event_types": ["lesson_learned"], "threshold": 0.4, "min_cluster": 2}
+        (cluster,) = (await it.other("c").call("memory.compact", **asked, request_id=f"c-{number}"))["clusters"]
+        assert set(cluster["originals"]) == {ids[name] for name in of}
+        return str(cluster["memory_id"])
+
+    for name in ("ivy", "oak", "elm"):
+        await lesson(name)
+    ids["first"] = await compact(1, "ivy", "oak", "elm")
+    await lesson("yew")
+    ids["second"] = await compact(2, "first", "yew")
+    return ids, marks
+
+
+ORDERS = (
+    "ivy oak elm yew",
+    "yew elm oak ivy",
+    "oak first ivy yew elm",
+    "first elm yew ivy oak",
+    "elm second oak first ivy yew",
+    "ivy edit oak yew elm",
+    "edit elm ivy second oak yew",
+    "edit first yew oak ivy elm",
+)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+async def test_nothing_is_left_in_summaries_of_what_was_erased_one_after_the_other(order: str, paths: Paths, clock: FakeClock) -> None:
+    """In whatever order members, members of members and summaries go, with an edit by hand between: no fragment, and nothing of what stays goes."""
+    async with served(paths, clock, KEYWORDS) as it:
+        ids, marks = await compacted(it)
+        there = {"ivy", "oak", "elm", "yew"}
+        for step in order.split():
+            if step == "edit":
+                said = (await it.caller.call("memory.get", memory_id=ids["second"]))["content"]
+                await it.caller.call("memory.edit", memory_id=ids["second"], content=f"We moved it to six. {said.replace('.', ' -')}")
+                continue
+            await it.caller.call("memory.erase", memory_id=ids[step])
+            there.discard(step)
+            for name in {"ivy", "oak", "elm", "yew"} - there:
+                fragments = (marks[name].encode(), f"{name}4".encode(), f"of {name}".encode())
+                assert holding(paths.home, *fragments) == set(), (step, name)
+            for name in there:
+                assert (await it.caller.call("memory.get", memory_id=ids[name]))["content"].count(marks[name]) == 2
+        for summary in {"first", "second"} - set(order.split()):
+            if "edit" in order.split() and summary == "second":
+                assert "We moved it to six." in (await it.caller.call("memory.get", memory_id=ids[summary]))["content"]
+            else:
+                with pytest.raises(NotFound):
+                    await it.caller.call("memory.get", memory_id=ids[summary])
+        await check(it)
+
+
 async def test_a_checkpoint_of_before_loses_what_it_was_cut_from(paths: Paths, clock: FakeClock) -> None:
     """Nothing in it says what it is made of; what is set in all of them stays, and so does another memory that begins in the same way."""
     old = stored("mem-00000000000000a1", f"Checkpoint of a session in no project: 3 tool calls. Asked last: {LONG[:599]}…", source="auto_checkpoint")

@@ -77,3 +77,21 @@ def test_the_longest_texts_that_are_cut_are_looked_through_in_time(said: str) ->
     with at_most(20.0):
         assert wordings.clean(f"{said[:100_000]}…").replace(" ", "") == f"{ERASED}…"
         assert wordings.clean_runs(f"so {said[:4_000]}", 12).startswith("so")
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("Run k19, since the pump at the mill was slow. Try again.", f"Run {ERASED}, since the pump at the {ERASED} was slow. Try again."),
+        ("the pump of the old mill, K19: it failed", f"the pump of the {ERASED}: it failed"),
+        ("the pump of the weir is slow", "the pump of the weir is slow"),
+        (f"{ERASED} k19 {ERASED} slow", f"{ERASED} slow"),
+    ],
+)
+def test_words_that_nothing_says_that_stays_are_taken_out(text: str, clean: str) -> None:
+    said = "k19: the pump of the old mill is slow"
+    assert Wordings([said]).clean_words(text, 12, ["the pump of the weir is slow"], {"the"}) == clean
+
+
+def test_where_words_are_not_set_apart_each_character_is_one() -> None:
+    assert Wordings(["泵在磨坊很慢"]).clean_words("泵和磨坊", 12, ["泵很慢"], ()) == f"泵和{ERASED}"

@@ -53,8 +53,6 @@ class Work:
         self._home, self._socket, self._book, self._chance = home, socket, book, chance
         self._clock, self._full_disk = clock, full_disk
         self.refused: dict[str, int] = {}
-        self.erases_summarised = True
-        """Whether memories are erased of which a summary was made: of one that has lost a copy before, fragments of a later one may stay."""
 
     async def go_on(self, *, with_rebuilds: bool, with_full_disk: bool) -> None:
         """Work until the daemon is gone."""
@@ -119,7 +117,7 @@ class Work:
             "tags": tags,
             "project": "atlas",
         }
-        if chance.random() < 0.2 and (self.erases_summarised or not tags):
+        if chance.random() < 0.2:
             params |= {"event_type": "lesson_learned", "content": f"{mark} the nightly export times out at step {number}"}
         return Asked(client, "memory.store", {**params, "request_id": f"r{number}"}, mark)
 
