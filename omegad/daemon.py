@@ -52,6 +52,7 @@ from omegad.reactions.capture import Capture
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.reactions.runner import Runner
 from omegad.reactions.self_check import SelfCheck
+from omegad.redaction import key_names
 from omegad.redaction.sanitise import sanitise_new
 from omegad.rpc import activation, endpoint
 from omegad.rpc.server import Lane, Limits, Server
@@ -163,6 +164,9 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
         log = await stack.enter_async_context(event_log.opened(paths.log, clock, VOCABULARY, limits=limits))
         if await log.is_erasing():  # by an earlier run: what it has left in the views nobody can tell
             generation.remove_all(paths.home)
+        key = digests.opened(paths.digest_key)
+        await log.key_imports(key.named)
+        key_names(key.of)
         look_up = partial(_find, lookup)
         worker = (*LOG_WORKER, str(paths.embeddings))
         beside = workers.beside(worker)
@@ -181,7 +185,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             skills=Skills(folders=config.skill_folders(settings, paths), language=language_of(settings.language, os.environ)),
             clock=clock,
             query_timeout_s=settings.query_timeout_s,
-            digests=digests.opened(paths.digest_key),
+            digests=key,
             liveness=Liveness(clock),
             claims=settings.claims,
             reaching=Reaching(),

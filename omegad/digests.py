@@ -31,6 +31,11 @@ class DigestKey:
         """Return the digest of *data*."""
         return self._id + blake2b(data, key=self._key, digest_size=DIGEST_BYTES).digest()
 
+    def named(self, name: str) -> str:
+        """Return a name that ends with a hyphen and a digest that was made without a key, with one of that digest in its place, hexadecimal."""
+        before, _, digest = name.rpartition("-")
+        return f"{before}-{self.of(digest.encode()).hex()}"
+
 
 def differ(one: bytes, other: bytes) -> bool:
     """Say whether two digests are of different data; False where they were made with different keys, or by none, and cannot be compared."""

@@ -289,7 +289,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *LEAVES,
     },
     "omegad.cli.transfer": {"omegad.cli", "omegad.rpc.endpoint", "omegad.transfer"},  # they work on files that no daemon need serve
-    "omegad.cli.importing": {"omegad.cli", "omegad.rpc.async_client", "omegad.transfer", *LEAVES},
+    "omegad.cli.importing": {"omegad.cli", "omegad.digests", "omegad.redaction", "omegad.rpc.async_client", "omegad.transfer", *LEAVES},
     "omegad.cli.salvage": {"omegad.cli", "omegad.rpc.endpoint", "omegad.storage", "omegad.views", *LEAVES},  # it reads views that no daemon serves
     "projections": {"omegad.projection"},
     "projections.*": {

@@ -5,6 +5,7 @@ when it is run again, and one that was not changes nothing.
 """
 
 import asyncio
+import re
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -12,12 +13,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from omegad import digests
 from omegad.cli import transfer
 from omegad.cli.arguments import WrongUsage
 from omegad.cli.connection import NAME, ask, ensure
 from omegad.cli.place import Place
 from omegad.cli.printing import one_line, warn, write_fields, write_json
+from omegad.digests import DigestKey
 from omegad.errors import OmegadError
+from omegad.redaction import redact
 from omegad.rpc.async_client import AsyncClient
 from omegad.times import EPOCH, MICROSECOND
 from omegad.transfer import lines, sources
@@ -31,6 +35,7 @@ AT_ONCE = 32  # which share the waits for the disk
 PROBLEMS_SHOWN = 10
 REFUSALS = frozenset({"refused", "invalid", "conflict", "not_found"})
 ID_SHOWN = 80
+DIGEST = re.compile(r"[0-9a-f]{16,128}")  # some systems name a memory by one of its text
 COUNT = "SELECT count(*) FROM memories WHERE status = 'active'"
 
 Request = dict[str, Any]
@@ -115,14 +120,15 @@ def _requests(path: Path, source: Source, tally: Tally) -> Iterator[Request]:
 async def _take_in(place: Place, source: Source, requests: Sequence[Request], tally: Tally, progress: Progress) -> None:
     async with AsyncClient(place.paths.socket, name=NAME) as client:
         head = (await client.call("system.status"))["log"]["head"]
+        key = digests.opened(place.paths.digest_key)  # which the service has made, if nobody had
 
         async def store(asked: Request) -> None:
-            await _store(client, asked, tally, head)
+            await _store(client, asked, key, tally, head)
             progress(tally.done, len(requests), "memories")
 
         async def draw(asked: Request) -> None:
             try:
-                await client.call(LINK, **asked)
+                await client.call(LINK, **asked | {"request_id": key.named(asked["request_id"])})
             except OmegadError as error:
                 if error.kind not in REFUSALS:
                     raise
@@ -146,10 +152,10 @@ async def _each(requests: Iterable[Request], send: Callable[[Request], Awaitable
     await asyncio.gather(*(work() for _ in range(AT_ONCE)))
 
 
-async def _store(client: AsyncClient, asked: Request, tally: Tally, head: int) -> None:
+async def _store(client: AsyncClient, asked: Request, key: DigestKey, tally: Tally, head: int) -> None:
     source_id = asked["metadata"]["imported"]["id"]
     try:
-        answer = await client.call(STORE, **asked)
+        answer = await client.call(STORE, **_without_guesses(asked, key))
     except OmegadError as error:
         if error.kind not in REFUSALS:
             raise
@@ -159,6 +165,15 @@ async def _store(client: AsyncClient, asked: Request, tally: Tally, head: int) -
         outcome = "already_imported" if answer["position"] <= head else "stored" if answer["outcome"] == "stored" else "duplicate"
         tally.outcomes[outcome] += 1
         tally.ids[source_id] = answer["memory_id"]
+
+
+def _without_guesses(asked: Request, key: DigestKey) -> Request:
+    """Return a request in which nothing is a digest of the text as it is, against which a guess of a secret in it could be held."""
+    keyed = asked | {"request_id": key.named(asked["request_id"])}
+    imported = asked["metadata"]["imported"]
+    if DIGEST.fullmatch(imported["id"]) and redact(asked["content"])[1]:
+        keyed["metadata"] = asked["metadata"] | {"imported": imported | {"id": key.of(imported["id"].encode()).hex()}}
+    return keyed
 
 
 def _count(place: Place) -> int:

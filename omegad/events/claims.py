@@ -4,13 +4,13 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from omegad.log.event import Event, FreeText
+from omegad.log.event import Event, FreeText, GivenName
 
 PATHS_MAX = 64
 
 Ended = Literal["released", "expired", "taken_over"]
 Contest = Literal["asked", "unguarded", "warned", "shell"]
-Paths = Annotated[tuple[str, ...], Meta(max_length=PATHS_MAX)]
+Paths = Annotated[tuple[GivenName, ...], Meta(max_length=PATHS_MAX)]
 """Names, by which claims are found again, and so without credentials before they are decided on."""
 
 
@@ -20,8 +20,8 @@ class FilesClaimed(Event, frozen=True, kw_only=True, tag="files.claimed@1"):
     `repository` is the common folder of git, and paths are relative to `worktree`; outside git both are empty, and paths are whole.
     """
 
-    repository: str
-    worktree: str
+    repository: GivenName
+    worktree: GivenName
     paths: Paths
     how: Literal["edit", "asked"]
     intent: FreeText | None = None
@@ -30,8 +30,8 @@ class FilesClaimed(Event, frozen=True, kw_only=True, tag="files.claimed@1"):
 class BranchClaimed(Event, frozen=True, kw_only=True, tag="branch.claimed@1"):
     """A session claimed a branch of a repository for itself."""
 
-    repository: str
-    ref: str
+    repository: GivenName
+    ref: GivenName
     intent: FreeText | None = None
 
 
@@ -44,11 +44,11 @@ class ClaimsReleased(Event, frozen=True, kw_only=True, tag="claims.released@1"):
     how: Ended
     reason: FreeText
     is_all: bool = False
-    repository: str = ""
-    worktree: str = ""
+    repository: GivenName = ""
+    worktree: GivenName = ""
     paths: Paths = ()
     refs: Paths = ()
-    by: str | None = None
+    by: GivenName | None = None
 
 
 class ClaimsContested(Event, frozen=True, kw_only=True, tag="claims.contested@1"):
@@ -59,12 +59,12 @@ class ClaimsContested(Event, frozen=True, kw_only=True, tag="claims.contested@1"
     """
 
     how: Contest
-    holder: str
-    repository: str
-    worktree: str
+    holder: GivenName
+    repository: GivenName
+    worktree: GivenName
     paths: Paths = ()
     refs: Paths = ()
-    tool_use_id: str | None = None
+    tool_use_id: GivenName | None = None
 
 
 class ClaimsReported(Event, frozen=True, kw_only=True, tag="claims.reported@1"):

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.events.session import Delivery
-from omegad.log.event import Event, FreeText
+from omegad.log.event import Event, FreeText, GivenName
 
 Verdict = Literal["allowed", "warned", "asked", "denied"]
 Found = Literal["new", "same", "ahead", "stale", "unknown", "unasked"]
@@ -33,7 +33,7 @@ class GitPushChecked(Event, frozen=True, kw_only=True, tag="git.push_checked@1")
     """A push was looked at before it ran: of an agent's command, or by git's own hook (`how`). `reason` is why it was not just allowed."""
 
     how: Literal["command", "hook"]
-    host: str
+    host: GivenName
     remote: FreeText
     verdict: Verdict
     reason: FreeText | None

@@ -1,6 +1,6 @@
 """What happens to the files that say who an agent is, and for whom it works."""
 
-from omegad.log.event import Event, FreeText
+from omegad.log.event import Event, FreeText, GivenName, MadeDigest
 
 
 class IdentityChanged(Event, frozen=True, kw_only=True, tag="identity.changed@1"):
@@ -11,5 +11,5 @@ class IdentityChanged(Event, frozen=True, kw_only=True, tag="identity.changed@1"
 
     file: FreeText
     content: FreeText | None
-    sha256: str | None
-    revision: str | None = None
+    sha256: MadeDigest | None
+    revision: GivenName | None = None

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from omegad.log.event import Event, FreeData, FreeText, Position
+from omegad.log.event import Event, FreeData, FreeText, GivenName, MadeDigest, MadeId, Position
 
 EdgeType = Literal["related", "evolved_from", "superseded_by", "contradicts", "evolves", "supersedes"]
 Likeness = Literal["exact", "cosine", "jaccard"]
@@ -15,7 +15,7 @@ Evidence = Literal["explicit", "use", "corroboration"]
 class Relation(msgspec.Struct, frozen=True, kw_only=True):
     """An edge to another memory, chosen when the event was decided. `similarity` is a cosine."""
 
-    memory_id: str
+    memory_id: MadeId
     similarity: float
     edge_type: EdgeType = "related"
 
@@ -23,7 +23,7 @@ class Relation(msgspec.Struct, frozen=True, kw_only=True):
 class MadeOf(msgspec.Struct, frozen=True, kw_only=True):
     """What omegad put a text together of, or cut it from: memories, and what other events at these positions say."""
 
-    memories: tuple[str, ...] = ()
+    memories: tuple[MadeId, ...] = ()
     positions: tuple[Position, ...] = ()
 
 
@@ -36,11 +36,11 @@ class MemoryStored(Event, frozen=True, kw_only=True, tag="memory.stored@2"):
     their own. `made_of` is where omegad has the text from, None where it was said as it is.
     """
 
-    memory_id: str
+    memory_id: MadeId
     content: FreeText
-    content_key: str
-    event_type: str
-    entity_id: str | None = None
+    content_key: MadeDigest
+    event_type: GivenName
+    entity_id: GivenName | None = None
     tags: tuple[FreeText, ...] = ()
     priority: int = 3
     metadata: FreeData = msgspec.field(default_factory=dict)
@@ -49,7 +49,7 @@ class MemoryStored(Event, frozen=True, kw_only=True, tag="memory.stored@2"):
     source: FreeText | None = None
     confidence: float | None = None
     related: tuple[Relation, ...] = ()
-    redacted: tuple[str, ...] = ()
+    redacted: tuple[GivenName, ...] = ()
     pending: bool = False
     auto_tags: tuple[FreeText, ...] = ()
     on_probation: bool = False
@@ -62,9 +62,9 @@ class MemoryEmbedded(Event, frozen=True, kw_only=True, tag="memory.embedded@1"):
     The event's cause is the event that holds the text.
     """
 
-    memory_id: str
-    embedder_id: str
-    text_hashes: tuple[str, ...]
+    memory_id: MadeId
+    embedder_id: GivenName
+    text_hashes: tuple[MadeDigest, ...]
 
 
 class MemoryRepeated(Event, frozen=True, kw_only=True, tag="memory.repeated@2"):
@@ -74,7 +74,7 @@ class MemoryRepeated(Event, frozen=True, kw_only=True, tag="memory.repeated@2"):
     `MemoryStored`.
     """
 
-    memory_id: str
+    memory_id: MadeId
     likeness: Likeness
     similarity: float
     content: FreeText | None = None
@@ -87,22 +87,22 @@ class MemoryRepeated(Event, frozen=True, kw_only=True, tag="memory.repeated@2"):
 class MemoryRelated(Event, frozen=True, kw_only=True, tag="memory.related@1"):
     """The relations of a memory that was stored as pending were decided."""
 
-    memory_id: str
+    memory_id: MadeId
     related: tuple[Relation, ...]
 
 
 class MemorySuperseded(Event, frozen=True, kw_only=True, tag="memory.superseded@1"):
     """Another memory took this one's place; it keeps its own content."""
 
-    memory_id: str
-    superseded_by: str
+    memory_id: MadeId
+    superseded_by: MadeId
     reason: FreeText
 
 
 class MemoryDeleted(Event, frozen=True, kw_only=True, tag="memory.deleted@1"):
     """A memory was hidden from every search and list."""
 
-    memory_id: str
+    memory_id: MadeId
     reason: FreeText | None = None
 
 
@@ -114,9 +114,9 @@ class MemoryEvolved(Event, frozen=True, kw_only=True, tag="memory.evolved@1"):
     `made_of` is as in `MemoryStored`.
     """
 
-    memory_id: str
+    memory_id: MadeId
     content: FreeText
-    content_key: str
+    content_key: MadeDigest
     wording: FreeText
     similarity: float
     tags: tuple[FreeText, ...] = ()
@@ -132,12 +132,12 @@ class MemoryEdited(Event, frozen=True, kw_only=True, tag="memory.edited@1"):
     `auto_tags` were found in the new content by rule, `redacted` are the kinds of secret that were taken out of it.
     """
 
-    memory_id: str
+    memory_id: MadeId
     content: FreeText
-    content_key: str
+    content_key: MadeDigest
     reason: FreeText | None = None
     auto_tags: tuple[FreeText, ...] = ()
-    redacted: tuple[str, ...] = ()
+    redacted: tuple[GivenName, ...] = ()
     tags: tuple[FreeText, ...] | None = None
     priority: int | None = None
     metadata: FreeData | None = None
@@ -149,8 +149,8 @@ class MemoryEdited(Event, frozen=True, kw_only=True, tag="memory.edited@1"):
 class MemoryContradicted(Event, frozen=True, kw_only=True, tag="memory.contradicted@1"):
     """A newer memory, `contradicted_by`, says the opposite of this one, or another value of the same thing. `strength` is 0 to 1."""
 
-    memory_id: str
-    contradicted_by: str
+    memory_id: MadeId
+    contradicted_by: MadeId
     strength: float
     reason: FreeText
 
@@ -158,7 +158,7 @@ class MemoryContradicted(Event, frozen=True, kw_only=True, tag="memory.contradic
 class MemoryRestored(Event, frozen=True, kw_only=True, tag="memory.restored@1"):
     """A memory that was deleted, superseded or expired is found again. `is_permanent` says that it has no time to live any more."""
 
-    memory_id: str
+    memory_id: MadeId
     reason: FreeText | None = None
     is_permanent: bool = False
 
@@ -166,21 +166,21 @@ class MemoryRestored(Event, frozen=True, kw_only=True, tag="memory.restored@1"):
 class MemoryErased(Event, frozen=True, kw_only=True, tag="memory.erased@1"):
     """A memory was removed for good, with every wording that it ever had; the payloads that held them are erased by `payload.erased`."""
 
-    memory_id: str
+    memory_id: MadeId
     reason: FreeText | None = None
 
 
 class MemoryExpired(Event, frozen=True, kw_only=True, tag="memory.expired@1"):
     """A memory's time to live was over at `expired_at`, in microseconds since 1970. Searches have hidden it since then."""
 
-    memory_id: str
+    memory_id: MadeId
     expired_at: int
 
 
 class MemoryRated(Event, frozen=True, kw_only=True, tag="memory.rated@1"):
     """Somebody said how useful a memory was; `points` is what that adds to its score."""
 
-    memory_id: str
+    memory_id: MadeId
     rating: Rating
     points: int
     reason: FreeText | None = None
@@ -189,15 +189,15 @@ class MemoryRated(Event, frozen=True, kw_only=True, tag="memory.rated@1"):
 class MemoryPromoted(Event, frozen=True, kw_only=True, tag="memory.promoted@1"):
     """A memory that was on probation counts in full."""
 
-    memory_id: str
+    memory_id: MadeId
     evidence: Evidence
 
 
 class MemoryLinked(Event, frozen=True, kw_only=True, tag="memory.linked@1"):
     """An edge was drawn, or its weight set anew."""
 
-    memory_id: str
-    target_id: str
+    memory_id: MadeId
+    target_id: MadeId
     edge_type: EdgeType
     weight: float
 
@@ -205,6 +205,6 @@ class MemoryLinked(Event, frozen=True, kw_only=True, tag="memory.linked@1"):
 class MemoryUnlinked(Event, frozen=True, kw_only=True, tag="memory.unlinked@1"):
     """The edges of these types to a memory were taken away."""
 
-    memory_id: str
-    target_id: str
+    memory_id: MadeId
+    target_id: MadeId
     edge_types: tuple[EdgeType, ...]

@@ -1,6 +1,6 @@
 """What agents say to each other, and what they say that they will do. The sender is the session of the event."""
 
-from omegad.log.event import Event, FreeText
+from omegad.log.event import Event, FreeText, GivenName, MadeId
 
 
 class MessagePosted(Event, frozen=True, kw_only=True, tag="message.posted@1"):
@@ -9,19 +9,19 @@ class MessagePosted(Event, frozen=True, kw_only=True, tag="message.posted@1"):
     `memory_id` is the memory that it hands over.
     """
 
-    message_id: str
+    message_id: MadeId
     text: FreeText
-    to_session: str | None
-    to_project: str | None
-    memory_id: str | None
+    to_session: GivenName | None
+    to_project: GivenName | None
+    memory_id: MadeId | None
     expires_at: int
 
 
 class MessageDelivered(Event, frozen=True, kw_only=True, tag="message.delivered@1"):
     """A session was shown messages, and the intents of other sessions, in the order in which they stand here."""
 
-    message_ids: tuple[str, ...]
-    intents_of: tuple[str, ...]
+    message_ids: tuple[MadeId, ...]
+    intents_of: tuple[GivenName, ...]
 
 
 class IntentAnnounced(Event, frozen=True, kw_only=True, tag="intent.announced@1"):

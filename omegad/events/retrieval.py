@@ -4,13 +4,13 @@ from typing import Literal
 
 import msgspec
 
-from omegad.log.event import Event, FreeData, FreeText, Position
+from omegad.log.event import Event, FreeData, FreeText, GivenName, MadeId, Position
 
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True):
     """One result of a query; ranks are counted from 1 by the order of the list."""
 
-    memory_id: str
+    memory_id: MadeId
     score: float
 
 
@@ -20,7 +20,7 @@ class MemoryQueried(Event, frozen=True, kw_only=True, tag="memory.queried@1"):
     `at` is the moment that the query took for now, in microseconds since 1970; `versions` are those of the projections that were read.
     """
 
-    query_id: str
+    query_id: MadeId
     text: FreeText
     mode: Literal["hybrid", "semantic", "keyword", "phrase"]
     limit: int
@@ -29,8 +29,8 @@ class MemoryQueried(Event, frozen=True, kw_only=True, tag="memory.queried@1"):
     read_position: Position
     at: int
     ranking_version: int
-    embedder_id: str | None
+    embedder_id: GivenName | None
     abstained: bool
-    degraded: str | None = None
+    degraded: GivenName | None = None
     took_us: int
-    versions: dict[str, int] = msgspec.field(default_factory=dict)
+    versions: dict[GivenName, int] = msgspec.field(default_factory=dict)

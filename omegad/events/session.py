@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from omegad.events.retrieval import Returned
-from omegad.log.event import Event, Excerpt, FreeText, Position
+from omegad.log.event import Event, Excerpt, FreeText, GivenName, MadeDigest, MadeId, Position
 
 How = Literal["briefing", "review", "reminder", "prompt", "edit", "error"]
 
@@ -16,14 +16,14 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     The digest is made with a key of the home; one of 32 characters was made without. It is all zeros where what it was of is erased.
     """
 
-    delivery_id: str
-    digest: str
+    delivery_id: GivenName
+    digest: MadeDigest
 
 
 class SessionStarted(Event, frozen=True, kw_only=True, tag="session.started@1"):
     """A session began, went on after a pause, or lost its context; `source` is the host's word for which."""
 
-    host: str
+    host: GivenName
     source: FreeText | None
     model: FreeText | None
     folder: FreeText | None
@@ -33,7 +33,7 @@ class SessionStarted(Event, frozen=True, kw_only=True, tag="session.started@1"):
 class PromptSubmitted(Event, frozen=True, kw_only=True, tag="prompt.submitted@1"):
     """A person, or a program in their place, asked an agent for something."""
 
-    host: str
+    host: GivenName
     prompt: Excerpt
     delivery: Delivery
 
@@ -41,7 +41,7 @@ class PromptSubmitted(Event, frozen=True, kw_only=True, tag="prompt.submitted@1"
 class TurnEnded(Event, frozen=True, kw_only=True, tag="turn.ended@1"):
     """An agent had said all that it had to say for now; `message` is the last of it."""
 
-    host: str
+    host: GivenName
     message: Excerpt | None
     delivery: Delivery
 
@@ -52,7 +52,7 @@ class SessionEnded(Event, frozen=True, kw_only=True, tag="session.ended@1"):
     `delivery` is None where no host said so.
     """
 
-    host: str
+    host: GivenName
     reason: FreeText | None
     after: Position
     delivery: Delivery | None
@@ -61,9 +61,9 @@ class SessionEnded(Event, frozen=True, kw_only=True, tag="session.ended@1"):
 class SubagentEnded(Event, frozen=True, kw_only=True, tag="subagent.ended@1"):
     """An agent that worked for the session's own had said all; `message` is the last of it, which the session itself never said."""
 
-    host: str
-    agent_id: str | None
-    agent_type: str | None
+    host: GivenName
+    agent_id: GivenName | None
+    agent_type: GivenName | None
     message: Excerpt | None
     delivery: Delivery
 
@@ -74,7 +74,7 @@ class SessionCompacted(Event, frozen=True, kw_only=True, tag="session.compacted@
     `after` is the position of the session's latest end, 0 before the first.
     """
 
-    host: str
+    host: GivenName
     trigger: FreeText | None
     after: Position
     delivery: Delivery
@@ -88,11 +88,11 @@ class MemorySurfaced(Event, frozen=True, kw_only=True, tag="memory.surfaced@1"):
     The moment is described as in `memory.queried`.
     """
 
-    query_id: str
+    query_id: MadeId
     how: How
     subject: FreeText
     results: tuple[Returned, ...]
     read_position: Position
     at: int
-    embedder_id: str | None
-    versions: dict[str, int] = msgspec.field(default_factory=dict)
+    embedder_id: GivenName | None
+    versions: dict[GivenName, int] = msgspec.field(default_factory=dict)

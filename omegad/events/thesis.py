@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from omegad.log.event import Event, FreeText
+from omegad.log.event import Event, FreeText, GivenName, MadeId
 
 Side = Literal["for", "against", "mentions"]
 """What a piece of evidence says; a mention counts nowhere."""
@@ -16,8 +16,8 @@ GivenBy = Literal["hand", "rule"]
 class ThesisStated(Event, frozen=True, kw_only=True, tag="thesis.stated@1"):
     """A belief that can be tested was stated; `memory_id` is the memory that says it."""
 
-    thesis_id: str
-    memory_id: str
+    thesis_id: MadeId
+    memory_id: MadeId
     statement: FreeText
     domain: FreeText | None
     prior: float | None
@@ -36,14 +36,14 @@ class ThesisEvidenced(Event, frozen=True, kw_only=True, tag="thesis.evidenced@1"
     `origin` is the session that said it, or the memory where no session did; `similarity` is that to the thesis, where a rule saw it.
     """
 
-    thesis_id: str
+    thesis_id: MadeId
     version: int
-    evidence_id: str
-    memory_id: str
+    evidence_id: MadeId
+    memory_id: MadeId
     side: Side
     is_echo: bool
     weight: float
-    origin: str
+    origin: GivenName
     by: GivenBy
     why: FreeText | None
     similarity: float | None
@@ -52,17 +52,17 @@ class ThesisEvidenced(Event, frozen=True, kw_only=True, tag="thesis.evidenced@1"
 class ThesisEvidenceRetracted(Event, frozen=True, kw_only=True, tag="thesis.evidence_retracted@1"):
     """A piece of evidence counts no longer."""
 
-    thesis_id: str
-    evidence_id: str
+    thesis_id: MadeId
+    evidence_id: MadeId
     why: FreeText | None
 
 
 class ThesisRevised(Event, frozen=True, kw_only=True, tag="thesis.revised@1"):
     """A thesis says something else from now on, in a memory of its own; what spoke for the version before stays with that."""
 
-    thesis_id: str
+    thesis_id: MadeId
     version: int
-    memory_id: str
+    memory_id: MadeId
     statement: FreeText
     why: FreeText | None
 
@@ -70,7 +70,7 @@ class ThesisRevised(Event, frozen=True, kw_only=True, tag="thesis.revised@1"):
 class ThesisPredicted(Event, frozen=True, kw_only=True, tag="thesis.predicted@1"):
     """Somebody said how probable it is that the thesis comes out true. Due date and criterion are as when it was stated, None for no change."""
 
-    thesis_id: str
+    thesis_id: MadeId
     version: int
     probability: float
     due_at: int | None
@@ -80,7 +80,7 @@ class ThesisPredicted(Event, frozen=True, kw_only=True, tag="thesis.predicted@1"
 class ThesisResolved(Event, frozen=True, kw_only=True, tag="thesis.resolved@1"):
     """It is known how a thesis came out, and from where; `n/a` leaves every score as it is."""
 
-    thesis_id: str
+    thesis_id: MadeId
     version: int
     outcome: Outcome
     source: FreeText
@@ -89,7 +89,7 @@ class ThesisResolved(Event, frozen=True, kw_only=True, tag="thesis.resolved@1"):
 class Touch(msgspec.Struct, frozen=True, kw_only=True):
     """What was said is to a thesis."""
 
-    thesis_id: str
+    thesis_id: MadeId
     side: Side
     is_echo: bool
 
@@ -97,7 +97,7 @@ class Touch(msgspec.Struct, frozen=True, kw_only=True):
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """What was said does to a memory: how near they are (a cosine), what that comes to, and for the theses that it touches."""
 
-    memory_id: str
+    memory_id: MadeId
     similarity: float
     side: Side
     is_echo: bool
@@ -107,6 +107,6 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 class MemoryRippled(Event, frozen=True, kw_only=True, tag="memory.rippled@1"):
     """What was said, and a memory now holds, has these effects on what is near to it. `origin` is as in `thesis.evidenced`."""
 
-    memory_id: str
-    origin: str
+    memory_id: MadeId
+    origin: GivenName
     effects: tuple[Effect, ...]

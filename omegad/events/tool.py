@@ -3,7 +3,7 @@
 from typing import Literal
 
 from omegad.events.session import Delivery
-from omegad.log.event import Event, Excerpt
+from omegad.log.event import Event, Excerpt, GivenName
 
 ToolStatus = Literal["ok", "error", "denied"]
 
@@ -14,10 +14,10 @@ class ToolCalled(Event, frozen=True, kw_only=True, tag="tool.called@1"):
     `delivery` is that of the hook which told of it, where the host gave the call no id.
     """
 
-    tool_name: str
+    tool_name: GivenName
     status: ToolStatus
     call_index: int
-    tool_use_id: str | None = None
+    tool_use_id: GivenName | None = None
     duration_ms: float | None = None
     tool_input: Excerpt | None = None
     result: Excerpt | None = None

@@ -12,7 +12,7 @@ import msgspec
 from omegad.errors import Refused
 from omegad.log import chain
 from omegad.log.codec import Codec
-from omegad.log.event import Event, FreeText, Position, RecordedEvent
+from omegad.log.event import Event, FreeText, MadeDigest, Position, RecordedEvent
 from omegad.storage.driver import Connection
 
 CURSOR = "erasing"
@@ -36,7 +36,7 @@ class PayloadErased(Event, frozen=True, kw_only=True, tag="payload.erased@1"):
 
     positions: tuple[Position, ...]
     reason: FreeText
-    remains: tuple[str, ...] = ()
+    remains: tuple[MadeDigest, ...] = ()
 
 
 class Remnant(msgspec.Struct, frozen=True):

@@ -8,11 +8,18 @@ from msgspec import Meta
 Position = int
 """Where an event stands in the log: 1, 2, 3 … without gaps."""
 
-FreeText = Annotated[str, Meta(extra={"free_text": True})]
-"""Words that people or programs wrote. Every field of this type is searched for secrets before it reaches the log."""
+FreeText = str
+"""Words that people or programs wrote. Whatever text of an event is not marked as one of the next three is such, and is searched for secrets
+before it reaches the log."""
 
-FreeData = Annotated[dict[str, object], Meta(extra={"free_text": True})]
-"""JSON whose strings are free text."""
+FreeData = dict[str, object]
+"""JSON whose strings, keys among them, are free text."""
+
+GivenName = Annotated[str, Meta(extra={"name": True})]
+"""What whoever writes calls something, by which it is found again: credentials are taken out of it, always by the same mark."""
+
+MadeId = Annotated[str, Meta(extra={"unsearched": "omegad drew or counted it itself, and refuses one that it has not made"})]
+MadeDigest = Annotated[str, Meta(extra={"unsearched": "omegad made it, in hexadecimal, of what stays in the log or with the home's key"})]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid_unknown_fields=True):
@@ -42,7 +49,7 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     head: FreeText
     tail: FreeText = ""
     bytes: int
-    sha256: str
+    sha256: MadeDigest
 
 
 class NewEvent(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ import structlog
 
 from omegad.clock import Clock
 from omegad.errors import LogBroken, Overloaded, ShuttingDown, StorageCorrupt, StorageFailed, Unavailable
-from omegad.log import chain, schema
+from omegad.log import chain, requests, schema
 from omegad.log.appending import Appender, Committed, Head
 from omegad.log.catching_up import CatchingUp
 from omegad.log.decision import Cursor, Outcome, Proposal, RequestKey, decide_nothing
@@ -337,6 +337,10 @@ class EventLog(LogReader):
         self._catching_up = None if behind is None else CatchingUp(behind, anew=is_stale)
         self._head = await self._writer.run(self.in_place.load_head)
         await self._verify_tail()
+
+    async def key_imports(self, named: Callable[[str], str]) -> None:
+        """Replace the ids of imports' requests that were made without a key, as `requests.key_imports` does."""
+        await self._writer.run(lambda connection: requests.key_imports(connection, named))
 
     async def _verify_tail(self) -> None:
         start = max(0, self.head - TAIL_VERIFIED_AT_START)

@@ -3,6 +3,8 @@
 It is remembered for 30 days, and for 100,000 events; what is older is forgotten bit by bit.
 """
 
+import re
+from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
@@ -24,6 +26,8 @@ FORGET_EVERY = 5_000  # events: the table is read from its beginning each time
 _FIND = "SELECT params_digest, position, answer FROM requests WHERE client = ? AND request_id = ?"
 _INSERT = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)"
 _UNKEYED = "length(params_digest) = 16"  # as an index has it, which has no rows but these
+_IMPORTS = "substr(request_id, 1, 7) = 'import-' AND substr(request_id, -33, 1) = '-'"  # as an index has it
+_IMPORTED = re.compile(r"import-.+-[0-9a-f]{32}")
 _FORGET = """
 DELETE FROM requests WHERE (client, request_id) IN (SELECT client, request_id FROM requests WHERE coalesce(first_position, position) < ? LIMIT ?)
 """
@@ -46,6 +50,20 @@ def forget_unkeyed(connection: Connection) -> None:
     """
     connection.execute(f"DELETE FROM requests WHERE {_UNKEYED} AND instr(request_id, '/' || lower(hex(params_digest)) || '/')")
     connection.execute(f"UPDATE requests SET params_digest = x'' WHERE {_UNKEYED}")
+
+
+def key_imports(connection: Connection, named: Callable[[str], str]) -> None:
+    """Replace the ids of requests that end with a digest of an imported text, made without a key, by what *named* returns.
+
+    The same import is still the same request.
+    """
+    found = connection.execute(f"SELECT client, request_id FROM requests WHERE {_IMPORTS}").fetchall()
+    keyed = [(named(request_id), client, request_id) for client, request_id in found if _IMPORTED.fullmatch(request_id)]
+    if keyed:
+        with writing(connection):
+            # The parameters have the id among them, and so their digest is another.
+            sql = "UPDATE OR REPLACE requests SET request_id = ?, params_digest = x'' WHERE client = ? AND request_id = ?"
+            connection.executemany(sql, keyed)
 
 
 class Requests:

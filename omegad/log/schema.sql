@@ -64,6 +64,10 @@ CREATE TABLE IF NOT EXISTS requests (
 -- Those of versions whose digests had no key, which are forgotten at the next start.
 CREATE INDEX IF NOT EXISTS requests_unkeyed ON requests (client, request_id) WHERE length(params_digest) = 16;
 
+-- Those of imports by versions that named them by a digest without a key, which are named anew at the next start.
+CREATE INDEX IF NOT EXISTS requests_of_imports ON requests (client, request_id)
+WHERE substr(request_id, 1, 7) = 'import-' AND substr(request_id, -33, 1) = '-';
+
 -- How far those have come who act on events; each moves in the transaction of what it led to.
 CREATE TABLE IF NOT EXISTS cursors (
     name     TEXT PRIMARY KEY,

@@ -6,6 +6,6 @@ Each is replaced by `[REDACTED:kind]`. A kind is an issuer's (`github_token`, `a
 What engineers search for later (commits, digests, ids, paths, names) has to survive: where the two cannot be told apart, the text stays.
 """
 
-from omegad.redaction.secrets import redact, redact_name
+from omegad.redaction.secrets import key_names, redact, redact_name
 
-__all__ = ["redact", "redact_name"]
+__all__ = ["key_names", "redact", "redact_name"]

@@ -5,12 +5,14 @@ which memories are found again, go through `without_credentials` as a request co
 """
 
 import typing
-from functools import cache
+from collections.abc import Callable, Iterator
+from enum import Enum
+from functools import cache, partial
 from hashlib import sha256
 
 import msgspec
 
-from omegad.log.event import Event, Excerpt, NewEvent
+from omegad.log.event import Excerpt, NewEvent
 from omegad.redaction import redact, redact_name
 
 CONTENT_BYTES_MAX = 256 * 1024
@@ -19,19 +21,29 @@ TAGS_MAX = 32
 EXCERPT_BYTES = 4 * 1024  # kept of each end of a tool's input or output
 EXCERPT_MARGIN_BYTES = 4 * 1024  # searched beyond each end, so that a secret across the cut is still recognised
 
-NAMES = ("project", "session_id", "entity_id", "tool_name", "tool_use_id", "client", "request_id")
-"""Fields of events, of their envelope and of requests that are no free text, and still are chosen by whoever writes."""
+NAMES = frozenset(
+    {"project", "session_id", "entity_id", "tool_name", "tool_use_id", "client", "request_id"}
+    | {"to_session", "to_project", "owner", "asked_in", "delivery_id"}
+)
+"""Fields of an event's envelope and of requests that are no free text, and still are chosen by whoever writes."""
 
 StructT = typing.TypeVar("StructT", bound=msgspec.Struct)
 
 
+class Searched(Enum):
+    """How a field of an event is searched."""
+
+    AS_TEXT = "for secrets"
+    AS_NAME = "for credentials alone, which are always replaced by the same"
+    NOT = "not at all: no text can stand in it, or its mark says why"
+
+
 def sanitise(event: StructT) -> StructT:
     """Return *event* with the secrets in its free text and the credentials in its names replaced; itself where there are none."""
-    changes = _clean_names(event)
-    for name in searched_fields(type(event)):
+    changes: dict[str, object] = {}
+    for name, clean_of in _cleaners(type(event)):
         value = getattr(event, name)
-        clean = _sanitised(value)
-        if clean is not value:
+        if value and (clean := clean_of(value)) is not value:
             changes[name] = clean
     return msgspec.structs.replace(event, **changes) if changes else event
 
@@ -102,25 +114,84 @@ def _named_fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
 
 
 @cache
+def _cleaners(kind: type[msgspec.Struct]) -> tuple[tuple[str, Callable[[object], object]], ...]:
+    by_way: dict[Searched, Callable[[object], object]] = {Searched.AS_TEXT: _sanitised, Searched.AS_NAME: _clean_name}
+    return tuple((name, by_way[way]) for name, way in ways(kind).items() if way is not Searched.NOT)
+
+
+@cache
 def searched_fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     """Return the names of the fields in which free text can stand."""
     hints = typing.get_type_hints(kind, include_extras=True)
-    return tuple(name for name in kind.__struct_fields__ if _is_searched(hints[name]))
+    return tuple(name for name in kind.__struct_fields__ if _holds_text(hints[name]))
 
 
-def _is_searched(hint: object) -> bool:
-    for part in (hint, *typing.get_args(hint)):
-        if any(isinstance(meta, msgspec.Meta) and meta.extra and meta.extra.get("free_text") for meta in getattr(part, "__metadata__", ())):
-            return True
-        if isinstance(part, type) and issubclass(part, msgspec.Struct) and not issubclass(part, Event) and searched_fields(part):
-            return True
-        if part is not hint and _is_searched(part):
-            return True
-    return False
+@cache
+def ways(kind: type[msgspec.Struct]) -> dict[str, Searched]:
+    """Return how each field of a kind of event, or of a part of one, is searched: as text, unless its type says otherwise."""
+    hints = typing.get_type_hints(kind, include_extras=True)
+    return {name: max((way for _, way in parts(hints[name])), key=_THOROUGHNESS.index, default=Searched.NOT) for name in kind.__struct_fields__}
+
+
+_THOROUGHNESS = (Searched.NOT, Searched.AS_NAME, Searched.AS_TEXT)
+
+
+def parts(hint: object) -> Iterator[tuple[object, Searched]]:
+    """Yield each part of a type in which a text can stand, however deep, and how it is searched."""
+    arguments = typing.get_args(hint)
+    if typing.get_origin(hint) is typing.Annotated:
+        told = {key for meta in arguments[1:] if isinstance(meta, msgspec.Meta) for key in meta.extra or ()}
+        if "unsearched" in told:
+            yield hint, Searched.NOT
+        elif "name" in told:
+            yield hint, Searched.AS_NAME
+        else:
+            yield from parts(arguments[0])
+    elif isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        # What is within is cleaned as its own fields say.
+        found = [way for part in typing.get_type_hints(hint, include_extras=True).values() for _, way in parts(part)]
+        yield hint, Searched.AS_TEXT if any(way is not Searched.NOT for way in found) else Searched.NOT
+    elif hint in _TEXTLESS or typing.get_origin(hint) in {typing.Literal, typing.ClassVar}:
+        return
+    elif arguments:
+        for part in arguments:
+            yield from parts(part)
+    else:
+        yield hint, Searched.AS_TEXT  # a str, whatever JSON has, and what nobody has thought of yet
+
+
+_TEXTLESS = frozenset({int, float, bool, type(None), ...})
+
+
+def _holds_text(hint: object) -> bool:
+    return any(
+        any(map(_holds_text, typing.get_type_hints(part, include_extras=True).values()))
+        if isinstance(part, type) and issubclass(part, msgspec.Struct)
+        else way is Searched.AS_TEXT
+        for part, way in parts(hint)
+    )
+
+
+def _clean_name(value: object) -> object:
+    """Return names, in whatever they stand, without the credentials in them; *value* itself where there are none."""
+    if isinstance(value, str):
+        return value if (clean := redact_name(value)) == value else clean
+    if isinstance(value, dict):
+        names = {_clean_name(key): item for key, item in value.items()}
+        return value if names.keys() == value.keys() else names
+    return _each(_clean_name, value) if isinstance(value, tuple | list) else value
+
+
+def _each(clean_of: Callable[[object], object], values: list[object] | tuple[object, ...]) -> object:
+    """Return *values* with each as *clean_of* returns it; themselves where it changes none."""
+    items = [clean_of(one) for one in values]
+    return type(values)(items) if any(a is not b for a, b in zip(items, values, strict=True)) else values
 
 
 def _named(key: object, item: object) -> object:
-    """Return the value of a name, taken out where the name says that it is a secret."""
+    """Return the value of a name, or its values, taken out where the name says that it is a secret."""
+    if isinstance(item, list | tuple):
+        return _each(partial(_named, key), item)
     if not (isinstance(key, str) and isinstance(item, str) and item):
         return item
     # As JSON has it, so that it is clear where the value ends.
@@ -142,7 +213,4 @@ def _sanitised(value: object) -> object:
         pairs = {_sanitised(key): _sanitised(_named(key, item)) for key, item in value.items()}
         changed = any(a is not b for a, b in zip((*pairs, *pairs.values()), (*value, *value.values()), strict=False))
         return pairs if changed or len(pairs) != len(value) else value
-    if isinstance(value, tuple | list):
-        items = [_sanitised(item) for item in value]
-        return type(value)(items) if any(a is not b for a, b in zip(items, value, strict=True)) else value
-    return value
+    return _each(_sanitised, value) if isinstance(value, tuple | list) else value

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from hashlib import sha256
 
 import msgspec
 
@@ -12,6 +11,7 @@ from omegad.redaction.issuers import CHARACTERS_MIN, ISSUED, kind_of
 
 REMEMBERED_CHARACTERS = 8 * 1024
 REMEMBERED_TEXTS = 256
+REMEMBERED_NAMES = 1_024
 PASSES_MAX = 8
 DIGEST_CHARACTERS = 8
 
@@ -181,16 +181,28 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     return _redact_remembered(text) if len(text) <= REMEMBERED_CHARACTERS else _redact(text)
 
 
-@lru_cache(maxsize=REMEMBERED_TEXTS)
+def key_names(digest: Callable[[bytes], bytes]) -> None:
+    """Have names that are nothing but a token told apart by *digest*, as the home's key makes it, from now on in this process.
+
+    Until then none is told from another of its kind.
+    """
+    _keyed[:] = [digest]
+    redact_name.cache_clear()
+
+
+_keyed: list[Callable[[bytes], bytes]] = []
+
+
+@lru_cache(maxsize=REMEMBERED_NAMES)
 def redact_name(name: str) -> str:
     """Return the name of a project, session or other thing without the credentials in it.
 
     The same name always gives the same, so that what was stored by it is found by it; a name that merely looks random is one. A name
-    that is nothing but a token keeps the first digits of its SHA-256, so that two of them stay two.
+    that is nothing but a token keeps some digits of a digest of it, made with the home's key, so that two of them stay two.
     """
     clean, found = _redact(name, is_name=True)
     if found and clean == f"[REDACTED:{found[-1]}]":
-        return f"[REDACTED:{found[-1]}-{sha256(name.encode()).hexdigest()[:DIGEST_CHARACTERS]}]"
+        return f"[REDACTED:{found[-1]}{''.join(f'-{digest(name.encode()).hex()[-DIGEST_CHARACTERS:]}' for digest in _keyed)}]"
     return clean
 
 

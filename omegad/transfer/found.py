@@ -140,7 +140,10 @@ def checked(found: Finding) -> Finding:
 
 
 def request(found: Found, source: Source) -> dict[str, object]:
-    """Return the parameters of `memory.upsert` for a memory; the same memory is always the same request."""
+    """Return the parameters of `memory.upsert` for a memory; the same memory is always the same request.
+
+    The `request_id` ends with a digest of the text as it is, and so is to be replaced by one that is made with a key before it is sent.
+    """
     event_type = source.types.get(found.event_type, found.event_type)
     tags = [tag.strip()[:TAG_CHARACTERS_MAX] for tag in found.tags if tag.strip()]
     if event_type not in BUILT_IN:
@@ -168,7 +171,10 @@ def request(found: Found, source: Source) -> dict[str, object]:
 
 
 def link(edge: Edge, source: Source, ids: Mapping[str, str]) -> dict[str, object] | None:
-    """Return the parameters of `memory.link` for an edge, *ids* having ours by theirs; None where it does not lead from one of ours to another."""
+    """Return the parameters of `memory.link` for an edge, *ids* having ours by theirs; None where it does not lead from one of ours to another.
+
+    The `request_id` is as that of `request`.
+    """
     ends = ids.get(edge.source_id), ids.get(edge.target_id)
     if None in ends or ends[0] == ends[1]:
         return None

@@ -698,3 +698,33 @@ def test_each_parameter_is_answered_whatever_its_value(homes: Callable[..., Home
             for params, answer in answers:
                 assert "result" in answer or answer["error"]["code"] in ANSWERED, (params, answer)
     _nothing_is_spoilt(home)
+
+
+SECRET = "ghp_" + "a1B2" * 10
+OF_SECRETS: tuple[object, ...] = (SECRET, [SECRET], {SECRET: SECRET}, {"password": [SECRET]})
+HOOKS: dict[str, dict[str, object]] = {
+    "SubagentStop": {"agent_id": SECRET, "agent_type": SECRET, "last_assistant_message": SECRET},
+    "PostToolUse": {"tool_name": SECRET, "tool_use_id": SECRET, "tool_input": {SECRET: SECRET}, "tool_response": SECRET},
+    "SessionStart": {"source": SECRET, "model": SECRET, "cwd": f"/{SECRET}"},
+}
+
+
+def test_no_parameter_of_any_method_brings_a_secret_to_the_disk(homes: Callable[..., Home]) -> None:
+    home = homes().start()
+    right, done = _filled(home, "harbour"), 0
+    with home.raw() as connection:
+        questioner = Questioner(connection)
+        for method in sorted(set(METHODS) - {"system.shutdown", *OF_THE_WHOLE_LOG, "log.follow"}):
+            fields = msgspec.structs.fields(METHODS[method].params)
+            needed = {field.encode_name: right[field.encode_name] for field in fields if field.required}
+            asked = [needed | {field.encode_name: value} for field in fields for value in OF_SECRETS]
+            done += sum("result" in questioner.ask(method, params) for params in asked if _is_decoded(method, params))
+        for event, payload in HOOKS.items():
+            told = {"session_id": SECRET, "hook_event_name": event} | payload
+            done += "result" in questioner.ask("hook.dispatch", {"event": event, "host": SECRET, "delivery_id": SECRET + event, "payload": told})
+    until(home.caught_up)
+    assert done > len(METHODS)
+    assert home.stop() == 0
+    files = [path for path in home.path.rglob("*") if path.is_file()]
+    assert home.paths.log in files
+    assert [path.name for path in files if SECRET.encode() in path.read_bytes()] == []

@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 import threading
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 from omegad.client import Client
 from omegad.errors import LogBroken
-from omegad.transfer import log_file
+from omegad.transfer import log_file, sources
+from omegad.transfer.found import Found, request
 from tests.acceptance.conftest import until
 from tests.cli.conftest import PATIENCE_S, Command
 
@@ -179,6 +181,40 @@ def test_memories_of_others_are_imported_once_however_often_it_is_asked(omegad: 
     found = omegad.json("query", "port of service 17")["results"][0]
     assert (found["content"], found["created_at"][:10]) == ("The port of service 17 is 5017", "2026-01-02")
     assert "of no known format" in omegad("import", str(omegad.home / "omegad.log"), status=2).stderr
+
+
+def test_an_import_leaves_no_digest_that_a_guess_of_its_text_can_be_held_against(omegad: Command, tmp_path: Path) -> None:
+    said = "The database password: hunter2"
+    digest = sha256(said.encode()).hexdigest()
+    path = tmp_path / "vec.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE memories (id INTEGER PRIMARY KEY, content_hash, content, tags, memory_type, metadata, created_at)")
+        connection.execute("INSERT INTO memories VALUES (1, ?, ?, '', 'note', '{}', '2026-01-02')", (digest, said))
+    source = sources.source_of(path)
+    (guessed,) = (request(one, source)["request_id"] for one in sources.read(path, source) if isinstance(one, Found))
+    assert omegad.json("import", str(path))["stored"] == 1
+    assert omegad.json("import", str(path))["already_imported"] == 1
+    omegad("stop")
+    written = [path.read_bytes() for path in omegad.home.rglob("*") if path.is_file()]
+    assert [data for data in written if digest.encode() in data or str(guessed).encode() in data or b"hunter2" in data] == []
+
+
+def test_an_import_that_was_named_without_a_key_is_still_the_same(omegad: Command, tmp_path: Path) -> None:
+    """A home in which an earlier version has imported: what was erased since is not stored again."""
+    path = tmp_path / "mem0.json"
+    path.write_text(json.dumps([{"id": str(number), "memory": f"The port of service {number} is 80{number}"} for number in range(3)]))
+    source = sources.source_of(path)
+    asked = [request(one, source) for one in sources.read(path, source) if isinstance(one, Found)]
+    omegad("start")
+    with Client(omegad.paths.socket, timeout_s=PATIENCE_S, name="omegad-cli") as client:
+        first, *_ = [client.call("memory.upsert", **one)["memory_id"] for one in asked]
+        client.call("memory.erase", memory_id=first, reason="gone")
+    omegad("stop")
+    omegad("start")
+    assert omegad.json("import", str(path))["already_imported"] == 3
+    omegad("stop")
+    data = omegad.paths.log.read_bytes()
+    assert [one["request_id"] for one in asked if str(one["request_id"]).encode() in data] == []
 
 
 def test_the_edges_of_another_graph_are_drawn_once(omegad: Command, tmp_path: Path) -> None:

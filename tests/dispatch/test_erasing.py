@@ -72,15 +72,15 @@ async def store(it: Served, content: str, **more: object) -> str:
 
 @pytest.mark.parametrize("kind", [*KINDS, None], ids=lambda kind: kind and kind.__name__)
 async def test_each_kind_of_event_that_holds_a_copy_is_cleaned_and_live_equals_a_replay(kind: type | None, paths: Paths, clock: FakeClock) -> None:
-    """With a copy in every text of the event; at last of all of them together."""
+    """With a copy in every text of the event that is no name; at last of all of them together."""
     async with served(paths, clock, KEYWORDS) as it:
-        await append(it.daemon.services.log, *(an_event(one, SAID) for one in KINDS if kind in {one, None}))
+        await append(it.daemon.services.log, *(an_event(one, SAID, "word") for one in KINDS if kind in {one, None}))
         memory_id = await store(it, SAID)
         would = await it.caller.call("memory.erase", memory_id=memory_id, dry_run=True)
         done = await it.caller.call("memory.erase", memory_id=memory_id)
         assert would["copies"] == done["copies"]
         assert len(done["copies"]) == 1 + sum(
-            SAID in str(an_event(one, SAID)) or "4711" in str(an_event(one, SAID)) for one in KINDS if kind in {one, None}
+            SAID in str(an_event(one, SAID, "word")) or "4711" in str(an_event(one, SAID, "word")) for one in KINDS if kind in {one, None}
         )
         assert (done["left"], done["rebuilt"], would["wordings"], done["wordings"]) == ([], [], [SAID], [])
         await check(it)

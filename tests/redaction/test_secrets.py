@@ -4,6 +4,7 @@ import importlib
 import random
 import re
 from collections.abc import Iterator
+from hashlib import sha256
 from string import ascii_letters, digits
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from omegad.redaction import issuers, redact, redact_name, secrets
+from omegad.digests import DigestKey
+from omegad.redaction import issuers, key_names, redact, redact_name, secrets
 from tests.builders import at_most
 
 # Put together from parts, so that no scanner of repositories takes them for real.
@@ -562,7 +564,9 @@ def test_a_name_keeps_everything_but_the_credentials_in_it(name: str, clean: str
     assert redact_name(clean) == clean
 
 
-def test_two_tokens_that_serve_as_names_stay_two() -> None:
+def test_two_tokens_that_serve_as_names_stay_two_and_no_guess_can_be_held_against_them() -> None:
+    key_names(DigestKey(b"k" * 32).of)
+    assert sha256(TOKEN.encode()).hexdigest()[:8] not in redact_name(TOKEN)
     first, second = redact_name(TOKEN), redact_name(TOKEN.replace("a1", "b1"))
     assert first != second
     assert TOKEN[:12] not in f"{first} {second}"
