@@ -49,6 +49,7 @@ from omegad.queries.diff import DiffLog
 from omegad.queries.erase import EraseMemory
 from omegad.queries.query import PAGE_BYTES_MAX
 from omegad.reactions.capture import Capture
+from omegad.reactions.deliveries import DeliveriesExpiry
 from omegad.reactions.embedding_backlog import EmbeddingBacklog
 from omegad.reactions.runner import Runner
 from omegad.reactions.self_check import SelfCheck
@@ -204,7 +205,8 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config, eras
     services.views.on_deferred = backlog.look_again
     services.spool.execute = partial(requests.execute_together, context=RequestContext(client="spool"))
     check = SelfCheck(paths.self_check, lambda: system.problems(), services.clock.now_us)  # noqa: PLW0108  made below
-    reacting = (*reactions.ALL, Capture(is_on=settings.auto_capture), backlog, check)
+    letting_go = DeliveriesExpiry(services.log, requests.execute)
+    reacting = (*reactions.ALL, Capture(is_on=settings.auto_capture), backlog, check, letting_go)
     runner = Runner(services.log, services.views, services.clock, requests.execute, reacting)
     system = SystemDispatch(
         services,

@@ -8,6 +8,7 @@ from omegad.commands import (
     claims,
     compaction,
     consolidation,
+    delivery,
     deriving,
     embedding,
     lifecycle,
@@ -62,7 +63,7 @@ from omegad.queries import profile as facts
 from omegad.tools import calling
 
 _DECLARING = (
-    *(storing, upsert, capturing, deriving, lifecycle, edges, compaction, consolidation, embedding, tool, session, identities, hooks),
+    *(storing, upsert, capturing, deriving, lifecycle, edges, compaction, consolidation, embedding, tool, session, delivery, identities, hooks),
     *(thesis, ripple, lint),
     *(profile, reminder, briefing, facts, reminders, prune, skill, claims, holders),
     *(search, memory, timeline, lessons, stale, junk, history, graph, receipts, log, diff, views, erase, system, sql, reactions),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
+from omegad.events.delivery import DeliveriesExpired
 from omegad.events.task import (
     TaskCancelled,
     TaskClaimed,
@@ -22,6 +23,7 @@ from tests.builders import (
     claims_reported,
     contradicted,
     deleted,
+    delivery,
     edited,
     embedded,
     erased,
@@ -36,6 +38,7 @@ from tests.builders import (
     message_delivered,
     message_posted,
     promoted,
+    prompt_submitted,
     queried,
     rated,
     related,
@@ -48,6 +51,7 @@ from tests.builders import (
     skill_improved,
     stored,
     superseded,
+    surfaced,
     task_created,
     thesis_stated,
     tool_called,
@@ -249,6 +253,13 @@ class History:
         how = ("asked", "unguarded", "warned", "shell")[one % 4]
         self.events.append(claims_contested(f"{one}.py", how=how, holder="session-1" if other % 2 else "session-2", tool_use_id=f"use-{other}"))
 
+    def _hear(self, one: int, other: int) -> None:
+        self.events.append(prompt_submitted(delivery=delivery(f"delivery-{len(self.events)}", f"digest-{one}")))
+        self.events.append(surfaced(self._any(one), how="edit", subject=f"{other}.py"))
+
+    def _let_go(self, one: int, other: int) -> None:
+        self.events.append(DeliveriesExpired(before=len(self.events) * (one + 1) // (other + 2)))
+
     def _erase_memory(self, one: int, _other: int) -> None:
         self.events.append(memory_erased(self._any(one)))
 
@@ -261,7 +272,7 @@ _KINDS: tuple[Callable[[History, int, int], None], ...] = (
     *(History._delete, History._expire, History._restore, History._rate, History._promote, History._link, History._unlink),
     *(History._query, History._call, History._skill, History._erase, History._claim, History._release, History._report),
     *(History._state, History._weigh, History._weigh, History._retract, History._revise, History._predict, History._resolve),
-    *(History._task, History._work, History._say, History._end, History._erase_memory),
+    *(History._task, History._work, History._say, History._end, History._erase_memory, History._hear, History._let_go),
 )
 
 STEPS = st.lists(st.tuples(st.integers(0, len(_KINDS) - 1), st.integers(0, 9), st.integers(0, 9)), max_size=40)

@@ -151,6 +151,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.storage.driver",
         *LEAVES,
     },
+    "omegad.reactions.deliveries": {"omegad.commands.delivery", "omegad.log", "omegad.method"},  # its window is the log's own
     "omegad.reactions.embedding_backlog": {
         "omegad.method",
         "omegad.commands",
@@ -358,6 +359,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.reactions.capture": PURE,
     "omegad.reactions.contract": PURE | {"msgspec"},
     "omegad.reactions.runner": STDLIB | {"anyio", "msgspec", "structlog"},
+    "omegad.reactions.deliveries": STDLIB | {"anyio"},
     "omegad.reactions.embedding_backlog": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.reactions.self_check": STDLIB | {"msgspec"},  # what it found is in a file beside the log
     "omegad.queries.search.model": PURE | {"importlib", "msgspec", "numpy"},  # reads its weights from a file beside it

@@ -15,14 +15,14 @@ from omegad.state import DecisionState
 
 
 class RecordToolCall(Command, frozen=True, kw_only=True, tag="tool.record"):
-    """Record that an agent called a tool. The same tool_use_id in the same session counts once."""
+    """Record that an agent called a tool. The same tool_use_id in the same session counts once, for 30 days at least."""
 
     session_id: Annotated[Name, Meta(description="which session called it")]
     tool_name: Annotated[Name, Meta(description="which tool")]
     status: Annotated[ToolStatus, Meta(description="how it ended")] = "ok"
     tool_input: Annotated[Any, Meta(description="what it was given; any JSON")] = None
     result: Annotated[Any, Meta(description="what it gave back; any JSON")] = None
-    tool_use_id: Annotated[Name | None, Meta(description="the host's id of the call, which counts once")] = None
+    tool_use_id: Annotated[Name | None, Meta(description="the host's id of the call, which counts once, for 30 days at least")] = None
     duration_ms: Annotated[float, Meta(ge=0, description="how long it took")] | None = None
     project: Annotated[Name | None, Meta(description="which project it was for")] = None
 

@@ -6,6 +6,7 @@ and `upcasting` learns the step. The golden files of the shapes before are kept 
 """
 
 from omegad.events.claims import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
+from omegad.events.delivery import DeliveriesExpired
 from omegad.events.git import GitPushChecked
 from omegad.events.identity import IdentityChanged
 from omegad.events.lint import FindingDismissed
@@ -82,6 +83,7 @@ AnyEvent = (
     | SubagentEnded
     | SessionCompacted
     | SessionEnded
+    | DeliveriesExpired
     | GitPushChecked
     | IdentityChanged
     | MemoryRippled

@@ -249,6 +249,11 @@ class EventLog(LogReader):
         self.in_place.check()
         return found
 
+    async def kept_from(self) -> Position:
+        """Return the first position of what is kept to be known again, as answers to requests are."""
+        head, now_us = self.head, self._clock.now_us()
+        return await self._readers.read(lambda connection: requests.kept_from(connection, head, now_us))
+
     async def wait_beyond(self, position: Position) -> None:
         """Return when the log holds an event after *position*."""
         while self.head <= position:

@@ -43,6 +43,11 @@ def answered(connection: Connection, request: RequestKey) -> Outcome | None:
     return Outcome(answer=msgspec.Raw(row[2].encode()), position=row[1])
 
 
+def kept_from(connection: Connection, head: Position, now_us: int) -> Position:
+    """Return the first position of what is kept to be known again, in a log that ends at *head*: recorded lately, or among the latest events."""
+    return _first_since(connection, head - KEPT_EVENTS, now_us - KEPT_US)
+
+
 def forget_unkeyed(connection: Connection) -> None:
     """Forget, in the transaction that is open, digests that were made without a key: of parameters, and in the ids of tools' commands.
 
@@ -85,8 +90,7 @@ class Requests:
             return
         self._next = head + FORGET_EVERY
         with suppress(Unavailable), translated():
-            before = _first_since(connection, head - KEPT_EVENTS, self._clock.now_us() - KEPT_US)
-            if _forget(connection, before) == FORGOTTEN_AT_ONCE:
+            if _forget(connection, kept_from(connection, head, self._clock.now_us())) == FORGOTTEN_AT_ONCE:
                 self._next = head
 
 

@@ -34,8 +34,10 @@ class DecisionState:
         calls = ToolCalls(connection)
         self.tool_call = calls.get
         self.calls = calls.count
+        self.calls_from = calls.kept_from
         hooks = Hooks(connection)
         self.has_come = hooks.has_come
+        self.deliveries_from = hooks.kept_from
         self.session = hooks.session
         self.has_surfaced = hooks.has_surfaced
         theses = Theses(connection)

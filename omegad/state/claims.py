@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from omegad.events.claims import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
+from omegad.events.delivery import DeliveriesExpired
 from omegad.events.session import PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
 from omegad.events.tool import ToolCalled
 from omegad.log.event import Position, RecordedEvent
@@ -12,10 +13,11 @@ from omegad.projection import Statement, to_json
 from omegad.storage.driver import Connection
 
 NAME = "claims"
-VERSION = 2
+VERSION = 3
 EVENTS = (
     *(FilesClaimed, BranchClaimed, ClaimsReleased, ClaimsContested, ClaimsReported),
     *(SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, ToolCalled, SessionEnded),
+    DeliveriesExpired,
 )
 SEEN_EVERY_US = 60_000_000
 """How exactly it is kept when a holder was heard of, so that most appends write nothing here."""
@@ -53,6 +55,7 @@ CREATE TABLE state_claim_news ( -- what became of claims without the session's d
     name       TEXT NOT NULL,    -- path or ref
     how        TEXT NOT NULL,    -- ended; unguarded or shell: of its own; own_unguarded or own_shell: what it did
     detail     TEXT NOT NULL,    -- the reason, or which other session
+    position   INTEGER NOT NULL,
     PRIMARY KEY (session_id, name)
 ) STRICT, WITHOUT ROWID;
 """
@@ -69,8 +72,8 @@ _HOLDER = "INSERT INTO state_claim_holders VALUES (?, ?) ON CONFLICT DO UPDATE S
 _SEEN = "UPDATE state_claim_holders SET seen_us = ?1 WHERE session_id = ?2 AND seen_us <= ?1 - ?3"
 _THESE_FILES = "session_id = ?1 AND (?2 OR (repository = ?3 AND worktree = ?4 AND path IN (SELECT value FROM json_each(?5))))"
 _THESE_BRANCHES = "session_id = ?1 AND (?2 OR (repository = ?3 AND ref IN (SELECT value FROM json_each(?4))))"
-_FILES_ENDED = f"INSERT OR REPLACE INTO state_claim_news SELECT session_id, path, 'ended', ?6 FROM state_file_claims WHERE {_THESE_FILES}"
-_BRANCHES_ENDED = f"INSERT OR REPLACE INTO state_claim_news SELECT session_id, ref, 'ended', ?5 FROM state_branch_claims WHERE {_THESE_BRANCHES}"
+_FILES_ENDED = f"INSERT OR REPLACE INTO state_claim_news SELECT session_id, path, 'ended', ?6, ?7 FROM state_file_claims WHERE {_THESE_FILES}"
+_BRANCHES_ENDED = f"INSERT OR REPLACE INTO state_claim_news SELECT session_id, ref, 'ended', ?5, ?6 FROM state_branch_claims WHERE {_THESE_BRANCHES}"
 _RELEASE_FILES = f"DELETE FROM state_file_claims WHERE {_THESE_FILES}"
 _RELEASE_BRANCHES = f"DELETE FROM state_branch_claims WHERE {_THESE_BRANCHES}"
 _HOLDS_NOTHING = """
@@ -79,7 +82,8 @@ AND NOT EXISTS (SELECT 1 FROM state_branch_claims WHERE session_id = ?1)
 """
 _REPORTED = "DELETE FROM state_claim_news WHERE session_id = ?"
 _ASKED = f"UPDATE state_file_claims SET asked_by = ?6, asked_use = ?7 WHERE {_THESE_FILES}"
-_NEWS = "INSERT OR REPLACE INTO state_claim_news SELECT ?1, value, ?2, ?3 FROM json_each(?4)"
+_NEWS = "INSERT OR REPLACE INTO state_claim_news SELECT ?1, value, ?2, ?3, ?5 FROM json_each(?4)"
+_NEWS_EXPIRED = "DELETE FROM state_claim_news WHERE position < ?"
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
@@ -93,30 +97,33 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_BRANCH, (claimed.repository, claimed.ref, *since, claimed.intent))
             yield Statement(_HOLDER, (session_id, recorded.occurred_at))
         case ClaimsReleased() as released:
-            yield from _released(session_id, released)
+            yield from _released(recorded, released)
         case ClaimsContested(how="asked") as met:
             where = (met.holder, False, met.repository, met.worktree, to_json(met.paths))
             yield Statement(_ASKED, (*where, session_id, met.tool_use_id))
         case ClaimsContested() as met:
             names = to_json(met.paths + met.refs)
-            yield Statement(_NEWS, (met.holder, "shell" if met.how == "shell" else "unguarded", session_id, names))
+            yield Statement(_NEWS, (met.holder, "shell" if met.how == "shell" else "unguarded", session_id, names, recorded.position))
             if met.how != "warned":
-                yield Statement(_NEWS, (session_id, f"own_{met.how}", met.holder, names))
+                yield Statement(_NEWS, (session_id, f"own_{met.how}", met.holder, names, recorded.position))
         case ClaimsReported():
             yield Statement(_REPORTED, (session_id,))
         case SessionEnded():
-            yield from _released(session_id, ClaimsReleased(how="released", reason="session ended", is_all=True))
+            yield from _released(recorded, ClaimsReleased(how="released", reason="session ended", is_all=True))
             yield Statement(_REPORTED, (session_id,))
+        case DeliveriesExpired(before=before):
+            yield Statement(_NEWS_EXPIRED, (before,))
         case _:
             yield Statement(_SEEN, (recorded.occurred_at, session_id, SEEN_EVERY_US))
 
 
-def _released(session_id: str, released: ClaimsReleased) -> Iterator[Statement]:
+def _released(recorded: RecordedEvent, released: ClaimsReleased) -> Iterator[Statement]:
+    session_id = recorded.session_id or ""
     files = (session_id, released.is_all, released.repository, released.worktree, to_json(released.paths))
     branches = (session_id, released.is_all, released.repository, to_json(released.refs))
     if released.how != "released" or released.by is not None:
-        yield Statement(_FILES_ENDED, (*files, released.reason))
-        yield Statement(_BRANCHES_ENDED, (*branches, released.reason))
+        yield Statement(_FILES_ENDED, (*files, released.reason, recorded.position))
+        yield Statement(_BRANCHES_ENDED, (*branches, released.reason, recorded.position))
     yield Statement(_RELEASE_FILES, files)
     yield Statement(_RELEASE_BRANCHES, branches)
     yield Statement(_HOLDS_NOTHING, (session_id,))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from omegad.events.delivery import DeliveriesExpired
 from omegad.events.git import GitPushChecked
 from omegad.events.session import Delivery, MemorySurfaced, PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
 from omegad.events.tool import ToolCalled
@@ -12,18 +13,26 @@ from omegad.projection import Statement
 from omegad.storage.driver import Connection
 
 NAME = "hooks"
-VERSION = 4
-EVENTS = (SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, SessionEnded, MemorySurfaced, ToolCalled, GitPushChecked)
+VERSION = 5
+EVENTS = (
+    *(SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, SessionEnded, MemorySurfaced, ToolCalled, GitPushChecked),
+    DeliveriesExpired,
+)
 AGAIN_US = 2_000_000
 """For so long what says the same is the same hook, told twice."""
 UNKEYED_CHARACTERS = 32
 """Digests of this length were made without a key, and are kept nowhere but in their events."""
+PAYLOADS_KEPT_US = 30 * 86_400_000_000
+"""How long, at least, the latest of a session is kept that says nothing more."""
+END: Position = 2**62
+"""Beyond any log."""
 
 SCHEMA = """
 CREATE TABLE state_deliveries (
     delivery_id TEXT PRIMARY KEY,
     position    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX state_deliveries_by_position ON state_deliveries (position);
 CREATE TABLE state_payloads ( -- the latest of each session
     session_id  TEXT NOT NULL,
     digest      TEXT NOT NULL,
@@ -40,8 +49,10 @@ CREATE TABLE state_agent_sessions (
 CREATE TABLE state_surfaced_files (
     session_id TEXT NOT NULL,
     file       TEXT NOT NULL,
+    position   INTEGER NOT NULL,
     PRIMARY KEY (session_id, file)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX state_surfaced_files_by_position ON state_surfaced_files (position);
 """
 CANONICAL = (
     "SELECT * FROM state_deliveries ORDER BY delivery_id",
@@ -60,7 +71,9 @@ _REOPEN = "UPDATE state_agent_sessions SET is_open = 1 WHERE session_id = ?"
 _END = """
 INSERT INTO state_agent_sessions VALUES (?, ?, ?, 0, ?) ON CONFLICT DO UPDATE SET is_open = 0, ended_at = excluded.ended_at
 """
-_FILE = "INSERT OR IGNORE INTO state_surfaced_files VALUES (?, ?)"
+_FILE = "INSERT OR IGNORE INTO state_surfaced_files VALUES (?, ?, ?)"
+_EXPIRED = ("DELETE FROM state_deliveries WHERE position < ?", "DELETE FROM state_surfaced_files WHERE position < ?")
+_PAYLOADS_EXPIRED = "DELETE FROM state_payloads WHERE occurred_at < ?"
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
@@ -78,7 +91,11 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case GitPushChecked(delivery=delivery):
             yield from _delivered(recorded, delivery)
         case MemorySurfaced(how="edit", subject=file):
-            yield Statement(_FILE, (session_id, file))
+            yield Statement(_FILE, (session_id, file, recorded.position))
+        case DeliveriesExpired(before=before):
+            for sql in _EXPIRED:
+                yield Statement(sql, (before,))
+            yield Statement(_PAYLOADS_EXPIRED, (recorded.occurred_at - PAYLOADS_KEPT_US,))
         case _:
             pass
 
@@ -127,3 +144,9 @@ class Hooks:
         """Say whether memories were shown before an edit of a file in this session."""
         sql = "SELECT 1 FROM state_surfaced_files WHERE session_id = ? AND file = ?"
         return self._connection.execute(sql, (session_id, file)).fetchone() is not None
+
+    def kept_from(self) -> Position:
+        """Return the position of the oldest by which a hook, or a file, is known again; beyond any log where there is none."""
+        sql = "SELECT min((SELECT coalesce(min(position), ?1) FROM state_deliveries), (SELECT coalesce(min(position), ?1) FROM state_surfaced_files))"
+        found: Position = self._connection.execute(sql, (END,)).fetchone()[0]
+        return found

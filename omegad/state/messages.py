@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from omegad.events.delivery import DeliveriesExpired
 from omegad.events.message import IntentAnnounced, MessageDelivered, MessagePosted
 from omegad.events.session import SessionEnded
 from omegad.log.event import RecordedEvent
@@ -11,10 +12,10 @@ from omegad.projection import Statement, to_json
 from omegad.storage.driver import Connection
 
 NAME = "messages"
-VERSION = 2
+VERSION = 3
 KEPT_EVENTS = 5_000
 """A message is forgotten when its time is over, and so many events came after it: a clock that is wrong for a while makes none unread for ever."""
-EVENTS = (MessagePosted, MessageDelivered, IntentAnnounced, SessionEnded)
+EVENTS = (MessagePosted, MessageDelivered, IntentAnnounced, SessionEnded, DeliveriesExpired)
 
 SCHEMA = """
 CREATE TABLE state_messages ( -- those whose time was not over when the latest was sent, and the others that are not far back
@@ -86,6 +87,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case SessionEnded():
             yield Statement("DELETE FROM state_intents WHERE session_id = ?", (session_id,))
             yield Statement("DELETE FROM state_intents_shown WHERE session_id = ?1 OR shown_to = ?1", (session_id,))
+        case DeliveriesExpired(before=before):
+            yield Statement("DELETE FROM state_intents_shown WHERE shown_at < ?", (before,))
+            yield Statement("DELETE FROM state_intents WHERE announced_at < ? AND expires_at <= ?", (before, recorded.occurred_at))
         case _:
             pass
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 
+from omegad.events.delivery import DeliveriesExpired
 from omegad.events.skill import SkillConfirmed, SkillImproved, SkillImproveFailed
 from omegad.log.event import Position, RecordedEvent
 from omegad.projection import Statement
 from omegad.storage.driver import Connection
 
 NAME = "skills"
-VERSION = 1
-EVENTS = (SkillImproved, SkillImproveFailed, SkillConfirmed)
+VERSION = 2
+EVENTS = (SkillImproved, SkillImproveFailed, SkillConfirmed, DeliveriesExpired)
 SCHEMA = """
 CREATE TABLE state_untold_skills (
     session_id   TEXT NOT NULL,
@@ -28,6 +29,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case SkillConfirmed(outcomes=outcomes):
             for position in outcomes:
                 yield Statement("DELETE FROM state_untold_skills WHERE session_id = ? AND position = ?", (recorded.session_id, position))
+        case DeliveriesExpired(before=before):
+            yield Statement("DELETE FROM state_untold_skills WHERE position < ?", (before,))
         case _:
             pass
 

@@ -4,14 +4,17 @@ from collections.abc import Iterator
 
 import msgspec
 
+from omegad.events.delivery import DeliveriesExpired
 from omegad.events.tool import ToolCalled
 from omegad.log.event import Position, RecordedEvent
 from omegad.projection import Statement
 from omegad.storage.driver import Connection
 
 NAME = "tool_calls"
-VERSION = 1
-EVENTS = (ToolCalled,)
+VERSION = 2
+EVENTS = (ToolCalled, DeliveriesExpired)
+END: Position = 2**62
+"""Beyond any log."""
 SCHEMA = """
 CREATE TABLE state_tool_calls (
     session_id  TEXT NOT NULL,
@@ -20,6 +23,7 @@ CREATE TABLE state_tool_calls (
     call_index  INTEGER NOT NULL,
     PRIMARY KEY (session_id, tool_use_id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX state_tool_calls_by_position ON state_tool_calls (position) WHERE tool_use_id != '';
 """
 CANONICAL = ("SELECT * FROM state_tool_calls ORDER BY session_id, tool_use_id",)
 REPLACES = ("tool_guards", "session_guards")
@@ -30,6 +34,7 @@ _LATEST = """
 INSERT INTO state_tool_calls VALUES (?, '', ?, ?)
 ON CONFLICT (session_id, tool_use_id) DO UPDATE SET (position, call_index) = (excluded.position, excluded.call_index)
 """
+_EXPIRED = "DELETE FROM state_tool_calls WHERE position < ? AND tool_use_id != ''"
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
@@ -39,6 +44,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_LATEST, (session_id, recorded.position, call_index))
             if tool_use_id:
                 yield Statement(_CALL, (session_id, tool_use_id, recorded.position, call_index))
+        case DeliveriesExpired(before=before):
+            yield Statement(_EXPIRED, (before,))
         case _:
             pass
 
@@ -67,3 +74,9 @@ class ToolCalls:
         """Return how many tool calls of the session are recorded."""
         latest = self.get(session_id, "")
         return latest.call_index if latest else 0
+
+    def kept_from(self) -> Position:
+        """Return the position of the oldest call that is known again; beyond any log where there is none."""
+        sql = "SELECT coalesce(min(position), ?) FROM state_tool_calls WHERE tool_use_id != ''"
+        found: Position = self._connection.execute(sql, (END,)).fetchone()[0]
+        return found

@@ -13,6 +13,7 @@ import pytest
 
 import projections
 from omegad.events import CODEC, AnyEvent
+from omegad.events.delivery import DeliveriesExpired
 from omegad.log.codec import Codec, Payload, tag_of
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Erased, Event, Unknown
@@ -24,6 +25,7 @@ KINDS: tuple[type[Event], ...] = typing.get_args(AnyEvent)
 
 NOT_SHOWN: dict[type[Event], str] = {
     PayloadErased: "speaks of payloads, which no view shows; what it erases is absent when its own event is read again",
+    DeliveriesExpired: "speaks of what decisions rely on; what happened stays in every view",
 }
 
 

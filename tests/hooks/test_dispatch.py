@@ -75,7 +75,7 @@ def test_the_same_prompt_counts_once(served: Home, session: str, dispatch: Dispa
     assert tags(served, session) == ["prompt.submitted@1"] * count
 
 
-def test_a_tool_use_counts_once_for_ever(served: Home, session: str, dispatch: Dispatch) -> None:
+def test_a_tool_use_counts_once_however_much_later_it_is_told(served: Home, session: str, dispatch: Dispatch) -> None:
     call = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {"stdout": "a", "stderr": ""}}
     for delivery_id, occurred_at in (("1", AT), ("2", LATER)):
         dispatch("PostToolUse", delivery_id=session + delivery_id, occurred_at=occurred_at, tool_use_id="t-1", **call)
