@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 COMPACTED = "compaction"
+ERASE = "memory.erase"
 SAME = ("position", "memory_id", "outcome", "call_index")
 """Fields of an answer that are the same however often the request is sent."""
 
@@ -53,7 +54,7 @@ class Book:
 
     def erased(self, memory_id: str) -> None:
         """Note that an erasure was acknowledged."""
-        self.counts["memory.erase"] += 1
+        self.counts[ERASE] += 1
         self.gone.append(self.erasing.pop(memory_id))
 
 

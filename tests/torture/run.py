@@ -16,12 +16,13 @@ from omegad.errors import NoDaemon
 from tests.acceptance.conftest import PATIENCE_S, Home, until
 from tests.acceptance.failing import Fault, How
 from tests.acceptance.faults import FaultyHome, Forked
-from tests.torture.book import Book, lost_or_doubled
+from tests.torture.book import ERASE, Book, lost_or_doubled
 from tests.torture.work import Work
 
 ACKNOWLEDGED_BEFORE_KILL = (1, 200)
 STEPS_BEFORE_KILL = (1, 3_000)
-CHECKED_EVERY = 100  # kills
+KILLS_OF_A_HOME = 100
+"""After so many a home is proved, and the next one begun: one that grows on takes longer for every kill, and shows nothing that it did not."""
 SEARCHED_EVERY = 10  # kills
 VERBS = ("backup", "export")
 
@@ -34,32 +35,56 @@ class Limits(NamedTuple):
 
 
 class Torture:
-    """One home through all of it, and what was found wrong."""
+    """One home after another through all of it, and what was found wrong."""
 
     def __init__(self, folder: Path, seed: str, tell: Callable[[str], None]) -> None:
         self.folder, self.tell = folder, tell
-        self.home = FaultyHome(folder / "home")
         self.chance = random.Random(seed)  # noqa: S311  any moment will do, and the seed names it again
-        self.book = Book()
         self.counts: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self.asked: Counter[str] = Counter()
+        """What was acknowledged in the homes that are done with, by method."""
         self.clock, self.full_disk = folder / "clock", folder / "full"
+        self._numbers, self._copies = itertools.count(1), itertools.count(1)
+        self._move()
+
+    def _move(self) -> None:
+        """Begin with a home that nothing was done in."""
+        self.home = FaultyHome(self.folder / f"home-{next(self._numbers)}")
         self.clock.write_text("0", encoding="ascii")
+        self.book = Book()
         self.work = Work(self.home.path, self.home.socket, self.book, self.chance, clock=self.clock, full_disk=self.full_disk)
-        self._copies = itertools.count(1)
+        self.work.refused = self.refused
+
+    @property
+    def acknowledged(self) -> int:
+        """How many requests were, in all homes; erasures are not among them."""
+        return self.asked.total() - self.asked[ERASE] + len(self.book.acknowledged)
 
     def run(self, limits: Limits) -> list[str]:
         """Kill until the limits are reached; return a sentence for everything that is wrong."""
-        wrong: list[str] = []
         began = time.monotonic()
+        while True:
+            wrong = self._live(limits)
+            self._told(began)
+            if wrong or self._is_enough(limits):
+                return wrong
+            self.asked += self.book.counts
+            shutil.rmtree(self.home.path)
+            self._move()
+
+    def _is_enough(self, limits: Limits) -> bool:
+        return self.counts["kills"] >= limits.kills and self.acknowledged >= limits.acknowledged
+
+    def _live(self, limits: Limits) -> list[str]:
+        """Kill in one home, and prove what is left; return a sentence for everything that is wrong."""
+        wrong: list[str] = []
         try:
-            while self.counts["kills"] < limits.kills or len(self.book.acknowledged) < limits.acknowledged:
+            for number in range(1, KILLS_OF_A_HOME + 1):
                 self._round(limits)
-                if self.counts["kills"] % SEARCHED_EVERY == 0:
+                if number % SEARCHED_EVERY == 0:
                     wrong += self._remains()
-                if self.counts["kills"] % CHECKED_EVERY == 0:
-                    self._told(began)
-                    self._checked()
-                if wrong or "Traceback" in self.home.printed():
+                if wrong or "Traceback" in self.home.printed() or self._is_enough(limits):
                     break
             self._start()
             self._settle()
@@ -71,7 +96,6 @@ class Torture:
             self.home.kill()
         if "Traceback" in (printed := self.home.printed()):
             wrong.append(f"the daemon printed a traceback: {printed[printed.index('Traceback') :][:3_000]}")
-        self._told(began)
         return wrong
 
     def _fault(self, **fields: object) -> Fault:
@@ -99,7 +123,7 @@ class Torture:
         self._start(fault)
         self._settle()
         beside = self._beside() if self.chance.random() < 0.2 else None
-        a_kill = max(1, (limits.acknowledged - len(self.book.acknowledged)) // max(1, limits.kills - self.counts["kills"]))
+        a_kill = max(1, (limits.acknowledged - self.acknowledged) // max(1, limits.kills - self.counts["kills"]))
         enough = len(self.book.acknowledged) + self.chance.randint(1, 2 * a_kill)
         asyncio.run(self._work_until_killed(enough, beside[-1] if beside else None, with_full_disk=kind == "disk"))
         self.counts["kills"] += 1
@@ -147,7 +171,7 @@ class Torture:
             assert status == 0 or copy.stat().st_size
             if status == 0:
                 self._taken_in(verb, copy)
-        for path in self.folder.glob(f"{copy.name}*"):
+        for path in (*self.folder.glob(f"{copy.name}*"), *self.folder.glob(f".{copy.name}.*")):
             path.unlink()
 
     def _taken_in(self, verb: str, copy: Path) -> None:
@@ -189,18 +213,15 @@ class Torture:
 
     def _checked(self) -> None:
         """Have log and views proved."""
-        if self.home.process.poll() is not None:
-            self._start()
         self.home.check()
-        self.home.kill()
         self.counts["proofs"] += 1
 
     def _told(self, began: float) -> None:
-        asked = dict(self.book.counts)
+        asked = dict(self.asked + self.book.counts)
         counts = ", ".join(f"{name} {number}" for name, number in sorted(self.counts.items()))
-        self.tell(f"{time.monotonic() - began:6.0f} s  {len(self.book.acknowledged)} acknowledged {asked}; {counts}")
+        self.tell(f"{time.monotonic() - began:6.0f} s  {self.acknowledged} acknowledged {asked}; {counts}")
 
 
 def refusals(torture: Torture) -> str:
     """Say what the daemon refused meanwhile, and how often."""
-    return "\n".join(f"{number:6} times {told}" for told, number in sorted(torture.work.refused.items(), key=lambda item: -item[1]))
+    return "\n".join(f"{number:6} times {told}" for told, number in sorted(torture.refused.items(), key=lambda item: -item[1]))

@@ -2,8 +2,9 @@
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ class Work:
     def __init__(self, home: Path, socket: Path, book: Book, chance: random.Random, *, clock: Path, full_disk: Path) -> None:
         self._home, self._socket, self._book, self._chance = home, socket, book, chance
         self._clock, self._full_disk = clock, full_disk
-        self.refused: dict[str, int] = {}
+        self.refused = Counter[str]()
 
     async def go_on(self, *, with_rebuilds: bool, with_full_disk: bool) -> None:
         """Work until the daemon is gone."""
@@ -63,13 +64,16 @@ class Work:
 
     async def send_again(self) -> None:
         """Ask once more for all that was not answered; each must be answered now."""
-        async with AsyncExitStack() as stack:
-            clients: dict[str, Caller] = {}
-            for asked in list(self._book.unanswered.values()):
-                if asked.client not in clients:
-                    clients[asked.client] = await stack.enter_async_context(self._client(asked.client))
-                await self._send(clients[asked.client], asked)
-            eraser = await stack.enter_async_context(self._client("eraser"))
+        unanswered = list(self._book.unanswered.values())
+        parts = [self._send_all(name, [one for one in unanswered if one.client == name]) for name in {one.client for one in unanswered}]
+        await asyncio.gather(self._erase_all(), *parts)
+
+    async def _send_all(self, name: str, unanswered: list[Asked]) -> None:
+        async with self._client(name) as client:
+            await asyncio.gather(*(self._send(client, asked) for asked in unanswered))
+
+    async def _erase_all(self) -> None:
+        async with self._client("eraser") as eraser:
             for memory_id in list(self._book.erasing):
                 await self._erase_one(eraser, memory_id)
 
@@ -96,7 +100,7 @@ class Work:
 
     def _note(self, method: str, error: OmegadError) -> None:
         told = f"{method}: {error.kind}: {str(error)[:80]}"
-        self.refused[told] = self.refused.get(told, 0) + 1
+        self.refused[told] += 1
         if error.kind not in {"unavailable", "overloaded", "stale", "shutting_down"}:
             raise error
 
