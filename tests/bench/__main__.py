@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.bench import appends, claims, live_rebuilds, memories, rebuilds, resident, sockets, starts
+from tests.bench import appends, claims, greedy, live_rebuilds, memories, rebuilds, resident, sockets, starts
 from tests.bench.figures import Effort, Figure, Machine, machine, table_row
 
 BENCHMARKS = {
@@ -20,6 +20,7 @@ BENCHMARKS = {
     "start": starts.run,
     "rss": resident.run,
     "claims": claims.run,
+    "greedy": greedy.run,
 }
 
 
