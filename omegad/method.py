@@ -149,7 +149,7 @@ class Services(Protocol):
         """Return the vectors of a content, None where the model cannot be used now."""
         ...
 
-    async def embed_question(self, text: str, *, within_s: float | None = None) -> bytes | None:
+    async def embed_question(self, text: str, *, within_s: float | None = None, turn: Turn = Turn.USUAL) -> bytes | None:
         """Return the vector of a question, None where the model cannot be used now or takes too long: `query_timeout_s`, or *within_s*."""
         ...
 

@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.quoting": set(),  # whatever tells agents what others wrote tells it so
     "omegad.lexemes": set(),  # a view is built with it and a question is taken apart with it, so it belongs to neither
     "omegad.stems": set(),  # for the texts that evidence compares and those that a ranking does
+    "omegad.precedence": set(),  # whatever computes gives way to a hook: readers, the model and the turns of clients
     "omegad.traits": set(),  # what a view notes of a text and a ranking weighs
     "omegad.config": {"omegad.errors", "omegad.memory_types"},  # types are declared in the configuration
     "omegad.telemetry": {"omegad.errors"},
@@ -40,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.allocator": set(),
     "omegad.__main__": {"omegad.cli"},
     "omegad.events": {"omegad.log.event", "omegad.log.erasure", "omegad.log.codec"},
-    "omegad.storage": {"omegad.allocator", "omegad.errors"},
+    "omegad.storage": {"omegad.allocator", "omegad.errors", "omegad.precedence"},
     "omegad.digests": {"omegad.errors"},
     "omegad.log": {"omegad.digests", "omegad.storage", *LEAVES},  # an event store, which knows no noun
     "omegad.redaction": {"omegad.log.event", "omegad.errors"},
@@ -164,6 +165,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *LEAVES,
     },
     "omegad.dispatch": {
+        "omegad.precedence",
         "omegad.digests",
         "omegad.liveness",
         "omegad.redaction",
@@ -189,14 +191,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.allocator",
         *LEAVES,
     },
-    "omegad.embedding": {"omegad.allocator", "omegad.storage", *LEAVES},
+    "omegad.embedding": {"omegad.allocator", "omegad.precedence", "omegad.storage", *LEAVES},
     "omegad.client": {
         "omegad.config",
         "omegad.rpc.answers",
         "omegad.rpc.async_client",
         "omegad.rpc.client",
     },  # the name that other people's programs import
-    "omegad.rpc": {"omegad", *LEAVES},
+    "omegad.rpc": {"omegad", "omegad.precedence", *LEAVES},
     "omegad.json_text": set(),  # whoever reads what others wrote
     "omegad.rpc.protocol": {"omegad.errors", "omegad.json_text"},
     "omegad.rpc.endpoint": {"omegad.errors"},

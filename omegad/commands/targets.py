@@ -10,6 +10,7 @@ from omegad.projects import Place, folder_of_first, places_of, repository_of, sa
 from omegad.queries.claims import folder_of, held_by_others
 from omegad.redaction import redact_name
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 
 HEADS = "refs/heads/"
 LOOK_S = 0.05
@@ -51,7 +52,7 @@ async def same_files(services: Services, session_id: str, targets: Sequence[Targ
     if not services.liveness.signs().seen.keys() - {session_id}:
         return []
     read = partial(_held_by_others, session_id=session_id)
-    held = await services.look(read, at_least=services.head, names=("coord_claims",), wait_s=LOOK_S)
+    held = await services.look(read, at_least=services.head, names=("coord_claims",), wait_s=LOOK_S, turn=Turn.FIRST)
 
     def find() -> list[Target]:
         others = {_path(one): one for one in held}

@@ -3,6 +3,7 @@
 import os
 import unicodedata
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from itertools import count
 
@@ -15,6 +16,7 @@ from omegad.errors import Invalid
 from omegad.log.decision import RequestKey
 from omegad.method import CommandMethod, Method, QueryMethod, RequestContext
 from omegad.methods import SERVED
+from omegad.precedence import HOOKS
 from omegad.queries.system import PROTOCOL, Greeting, Hello, Ping, Pong, Shutdown, Stopping
 from omegad.redaction import redact_name
 from omegad.redaction.sanitise import without_credentials
@@ -22,6 +24,9 @@ from omegad.rpc.peer import Call
 from omegad.rpc.protocol import MethodNotFound
 from omegad.tools import calling
 from omegad.tools.calling import CallTool, ListTools, ToolAnswer
+
+HOOK = "hook.dispatch"
+"""For its answer an agent waits, so that others give way."""
 
 RESERVED = "reaction:"
 """What the names of reactions begin with, whose request ids nobody else may use."""
@@ -48,7 +53,8 @@ class Service:
     async def handle(self, call: Call) -> object:
         """Answer a call, or raise an error of the catalogue."""
         try:
-            return await self._answer(call, bytes(call.params))
+            with HOOKS.held() if call.method == HOOK else nullcontext():
+                return await self._answer(call, bytes(call.params))
         except RecursionError as error:
             raise Invalid("the parameters are nested too deeply") from error
 

@@ -15,6 +15,7 @@ from omegad.digests import DigestKey
 from omegad.dispatch.neighbourhood import Neighbourhood
 from omegad.dispatch.reaching import Reaching
 from omegad.dispatch.spool import Spool
+from omegad.embedding.jobs import Urgency
 from omegad.errors import ModelFailed, ModelMissing, OmegadError, Overloaded
 from omegad.liveness import Liveness
 from omegad.log.decision import Decision, Proposal
@@ -78,12 +79,12 @@ class DaemonServices:
         """Return the vectors of a content, None where the model cannot be used now."""
         return await self.near.embed(content, is_backlog=is_backlog)
 
-    async def embed_question(self, text: str, *, within_s: float | None = None) -> bytes | None:
+    async def embed_question(self, text: str, *, within_s: float | None = None, turn: Turn = Turn.USUAL) -> bytes | None:
         """Return the vector of a question, None where the model cannot be used now or takes too long."""
         bound_s = self.query_timeout_s if within_s is None else within_s
         try:
             with anyio.fail_after(bound_s):
-                return await self.near.embedder.embed_query(text)
+                return await self.near.embedder.embed_query(text, Urgency.HOOK if turn is Turn.FIRST else Urgency.QUERY)
         except (TimeoutError, ModelMissing, ModelFailed, Overloaded) as error:
             # Without a model every query would say so, for ever; the answer and the status do.
             _tell_degraded(error, bound_s, _log.warning if self.embedder_id and within_s is None else _log.debug)

@@ -113,14 +113,14 @@ class Embedder:
             failure=self._breaker.last_error,
         )
 
-    async def embed_query(self, text: str) -> bytes:
+    async def embed_query(self, text: str, urgency: Urgency = Urgency.QUERY) -> bytes:
         """Return the vector to search with: `VECTOR_BYTES` of little-endian float32, of length 1.
 
         Raises `ModelMissing`, `ModelFailed` (`TextFailed` where only this text is to blame), `Overloaded` or `ShuttingDown`; the first two at
         once where that is known beforehand.
         """
         manifest = self._require()
-        return await self._compute(canonical(manifest.query_prefix + text), Urgency.QUERY)
+        return await self._compute(canonical(manifest.query_prefix + text), urgency)
 
     def begin_query(self, text: str) -> Job | None:
         """Begin what `embed_query` does, for a thread to wait for; None where the model is not loaded, or has other texts to embed first."""

@@ -9,6 +9,7 @@ from enum import IntEnum
 import anyio
 
 from omegad.errors import OmegadError, Overloaded, ShuttingDown
+from omegad.precedence import HOOKS
 
 WAITING_MAX = 1024  # of each urgency, so that a backlog never keeps a query out
 
@@ -16,12 +17,13 @@ WAITING_MAX = 1024  # of each urgency, so that a backlog never keeps a query out
 class Urgency(IntEnum):
     """Who is waiting: lower goes first."""
 
-    QUERY = 0
-    STORE = 1
-    BACKLOG = 2
+    HOOK = 0
+    QUERY = 1
+    STORE = 2
+    BACKLOG = 3
 
 
-PASSED_OVER_MAX = {Urgency.QUERY: 0, Urgency.STORE: 4, Urgency.BACKLOG: 16}
+PASSED_OVER_MAX = {Urgency.HOOK: 0, Urgency.QUERY: 4, Urgency.STORE: 4, Urgency.BACKLOG: 16}
 """How many texts that are more urgent may go before the oldest of each urgency."""
 
 
@@ -96,8 +98,8 @@ class JobQueue:
         self._arrival.set()
 
     def pop(self) -> Job | None:
-        """Take the next job out; None where nothing waits."""
-        waiting = [urgency for urgency, jobs in self._waiting.items() if jobs]
+        """Take the next job out; None where nothing waits, or all that does gives way."""
+        waiting = [urgency for urgency, jobs in self._waiting.items() if jobs and (urgency is Urgency.HOOK or not HOOKS.is_held)]
         if not waiting:
             return None
         # The least urgent of those who have waited long enough goes first, since it waited for the others as well.
@@ -111,5 +113,7 @@ class JobQueue:
         """Wait for a job and take it out."""
         while (job := self.pop()) is None:
             self._arrival = anyio.Event()
+            if len(self):
+                HOOKS.afterwards(self._arrival.set)
             await self._arrival.wait()
         return job

@@ -4,6 +4,7 @@ All is said in the decision that records the hook, so that of two edits at once 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import groupby, islice
 
@@ -11,7 +12,7 @@ import msgspec
 
 from omegad.commands.claims import Holder, Ruling, Wanted, contested, holder, ruled, sentence
 from omegad.commands.targets import Target, same_files, targets_of
-from omegad.errors import PathHangs
+from omegad.errors import PathHangs, ReadTooLong
 from omegad.events.claims import ClaimsContested, ClaimsReported, Contest
 from omegad.events.retrieval import Returned
 from omegad.events.session import MemorySurfaced
@@ -60,7 +61,7 @@ async def prepare(services: Services, prepared: PreparedHook, within_s: float) -
     if services.claims == "off" or not hook.session_id or hook.kind not in {"before_tool", "after_tool"}:
         return prepared
     if hook.files:
-        targets = await _targets(services, prepared)
+        targets = await _targets(services, prepared, within_s)
     elif hook.kind == "after_tool" and hook.tool_name.lower() in shells.SHELLS and not prepared.is_spooled:
         targets = await shells.changed(services, hook, last_us, prepared.occurred_at or services.clock.now_us())
     else:
@@ -75,15 +76,15 @@ async def prepare(services: Services, prepared: PreparedHook, within_s: float) -
     return msgspec.structs.replace(prepared, wanted=wanted, claims=services.claims, details=details)
 
 
-async def _targets(services: Services, prepared: PreparedHook) -> list[Target]:
-    """Return what a hook's files are claimed by; nothing where what they lie on does not answer."""
-    hook = prepared.hook
-    try:
+async def _targets(services: Services, prepared: PreparedHook, within_s: float) -> list[Target]:
+    """Return what a hook's files are claimed by, also under other names where these are found in time; nothing where they do not answer."""
+    hook, targets = prepared.hook, list[Target]()
+    with suppress(PathHangs, ReadTooLong):
         near = folder_of_first(hook.files, hook.folder)
         targets = targets_of(await services.reach(partial(places_of, hook.files, hook.folder), near))
-        return targets if prepared.is_spooled else targets + await same_files(services, hook.session_id, targets)
-    except PathHangs:
-        return []
+        if not prepared.is_spooled:
+            targets += await services.in_time(same_files(services, hook.session_id, targets), within_s) or []
+    return targets
 
 
 def _hear(services: Services, hook: Hook) -> None:

@@ -39,6 +39,7 @@ from omegad.queries import briefing
 from omegad.quoting import one_line
 from omegad.state import DecisionState
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 from omegad.times import parse_time
 
 KNOWING = 0.1
@@ -141,7 +142,7 @@ async def _told(services: Services, hook: Hook, project: str | None) -> Told:
     is_wanted, told = await look(begin, (False, Told()), at_least=0 if is_prompt or hook.kind == "before_tool" else services.head)
     if sought is None or not is_wanted:
         return told
-    vector = await services.embed_question(sought.text, within_s=EMBED_S)
+    vector = await services.embed_question(sought.text, within_s=EMBED_S, turn=Turn.FIRST)
 
     def read(connection: Connection, moment: Moment) -> Shown | None:
         return surfacing.found(connection, hook, sought, (vector, services.types), moment)

@@ -12,6 +12,8 @@ from typing import Protocol
 
 import msgspec
 
+from omegad.precedence import HOOKS
+
 TURN_MESSAGES = 64
 AT_ONCE_MESSAGES = 8  # of one client, before the next one's
 TURN_S = 0.002
@@ -117,8 +119,12 @@ class Turns:
             asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
-        """Let those who wait take messages, a fresh client and a busy one by turns."""
+        """Let those who wait take messages, a fresh client and a busy one by turns; busy ones give way to a hook."""
         self._is_due = False
+        if HOOKS.is_held and not self._fresh:
+            self._is_in_a_row = False
+            HOOKS.afterwards(self._schedule)
+            return
         began = time.monotonic()
         if self._is_in_a_row:
             took = began - self._ended_s

@@ -3,6 +3,7 @@
 A `Database` runs whole pieces of work on its own thread, one hop each, because awaiting every statement costs a hop per statement.
 """
 
+import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -155,6 +156,15 @@ class Database(aiosqlite.Connection):
         with translated(self._file):
             result: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]
             return result
+
+    def afterwards(self, do: Callable[[], object]) -> None:
+        """Call *do* on the event loop when the thread is done with all that it was given."""
+        done = asyncio.get_running_loop().create_future()
+        done.add_done_callback(lambda _: do())
+        if self._running:
+            self._tx.put_nowait((done, lambda: None))
+        else:
+            done.set_result(None)
 
     def interrupt_now(self) -> None:
         """Interrupt the statement that the connection's thread is at, from any other; without one nothing happens."""

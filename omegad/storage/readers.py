@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -21,6 +22,7 @@ import anyio
 import structlog
 
 from omegad.errors import Overloaded, ReadTooLong, Unavailable
+from omegad.precedence import HOOKS
 from omegad.storage.database import Database, Work
 from omegad.storage.driver import Connection, sqlite
 from omegad.storage.transaction import snapshot
@@ -71,8 +73,9 @@ class Reading(NamedTuple):
 class _Watch:
     """How long the read that a thread is at may go on."""
 
-    def __init__(self, limit_s: float) -> None:
+    def __init__(self, limit_s: float, turn: Turn) -> None:
         self.limit_s = limit_s
+        self.turn = turn
         self.until = time.monotonic() + limit_s
         self.timer: asyncio.TimerHandle | None = None
 
@@ -85,10 +88,18 @@ _mine = threading.local()
 
 
 def check() -> None:
-    """Raise `ReadTooLong` where the read that this thread is at has taken too long; to be called between the steps of one that computes."""
+    """Give way to hooks, and raise `ReadTooLong` where the read that this thread is at has taken too long: for between the steps of a long one."""
     watch: _Watch | None = getattr(_mine, "watch", None)
-    if watch is not None and watch.is_over:
+    if watch is None:
+        return
+    _give_way(watch)
+    if watch.is_over:
         raise _too_long(watch)
+
+
+def _give_way(watch: _Watch) -> None:
+    if watch.turn is not Turn.FIRST:
+        HOOKS.give_way()
 
 
 def _too_long(watch: _Watch) -> ReadTooLong:
@@ -118,23 +129,28 @@ class Readers:
     async def read(self, work: Work[T], turn: Turn = Turn.USUAL) -> T:
         """Do *work*, all of whose reads see one moment; raises `ReadTooLong` where it is not done in time. Whoever is cancelled interrupts it."""
         database = await self._taken(turn)
-        watch = _Watch(self._limits[turn])
+        watch = _Watch(self._limits[turn], turn)
         _interrupt_after(watch.limit_s, database, watch)
         try:
-            return await database.run(lambda connection: _in_snapshot(connection, work, watch))
-        except ReadTooLong as error:
-            _log.warning("storage.read_too_long", turn=turn.name.lower(), error=str(error))
-            raise
+            found = await database.run(lambda connection: _in_snapshot(connection, work, watch))
         except anyio.get_cancelled_exc_class():
             watch.until = 0.0
             _interrupt(database, watch)
-            with anyio.CancelScope(shield=True):  # the thread is at it still, and its place taken until it is not
-                await database.run(lambda _: None)
+            # The thread is at it still, and its place taken until it is not; whoever has no more time does not wait for that.
+            database.afterwards(partial(self._done, database, watch))
             raise
-        finally:
-            assert watch.timer
-            watch.timer.cancel()
-            self._give_back(database)
+        except BaseException as error:
+            if isinstance(error, ReadTooLong):
+                _log.warning("storage.read_too_long", turn=turn.name.lower(), error=str(error))
+            self._done(database, watch)
+            raise
+        self._done(database, watch)
+        return found
+
+    def _done(self, database: Database, watch: _Watch) -> None:
+        assert watch.timer
+        watch.timer.cancel()
+        self._give_back(database)
 
     async def drain(self) -> None:
         """Wait until no read is under way, and let none begin: later ones raise `ReadersClosed`."""
@@ -193,6 +209,7 @@ def _interrupt(database: Database, watch: _Watch) -> None:
 
 def _in_snapshot(connection: Connection, work: Work[T], watch: _Watch) -> T:
     _mine.watch = watch
+    _give_way(watch)
     try:
         with snapshot(connection):
             return work(connection)

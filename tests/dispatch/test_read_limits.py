@@ -1,5 +1,7 @@
 """What takes long to read keeps nobody waiting: it is interrupted in the end, and has readers of its own until then."""
 
+import threading
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +18,7 @@ from omegad.methods import SERVED
 from omegad.storage import readers
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
-from tests.builders import PATIENCE_S, FakeClock, served, until
+from tests.builders import PATIENCE_S, FakeClock, Served, served, until
 
 ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT {} FROM n"
 NUMBERS = ENDLESS.format("i")
@@ -75,6 +77,69 @@ async def test_slow_questions_keep_no_hook_waiting(paths: Paths, clock: FakeCloc
         with anyio.fail_after(PATIENCE_S / 2):
             await it.caller.call("hook.dispatch", event="UserPromptSubmit", payload=PROMPT, host="claude-code")
         tasks.cancel_scope.cancel()
+
+
+async def test_slow_questions_keep_no_edit_of_a_held_file_unanswered(paths: Paths, clock: FakeClock, slow: list[str], tmp_path: Path) -> None:
+    (tmp_path / "shop" / ".git").mkdir(parents=True)
+    call = {"cwd": str(tmp_path / "shop"), "tool_name": "Edit", "tool_input": {"file_path": "a.py", "old_string": "a", "new_string": "b"}}
+    async with served(paths, clock, Config(model="none", readers=2)) as it, anyio.create_task_group() as tasks:
+        assert not (await _before_edit(it, call, "holder"))["stdout"]
+        for _ in range(6):
+            tasks.start_soon(_get, it)
+        await until(lambda: len(slow) == 2)
+        with anyio.fail_after(PATIENCE_S / 2):
+            assert '"deny"' in (await _before_edit(it, call, "another"))["stdout"]
+        tasks.cancel_scope.cancel()
+
+
+async def _before_edit(it: Served, call: dict[str, Any], session_id: str) -> Any:
+    payload = {**call, "session_id": session_id, "tool_use_id": session_id}
+    return await it.caller.call("hook.dispatch", event="PreToolUse", payload=payload, host="claude-code")
+
+
+async def test_what_is_read_for_others_stands_still_while_a_hook_is_answered(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omegad.precedence.HOLD_S", PATIENCE_S)
+    steps: list[int] = []
+    stood_still: list[int] = []
+
+    def computing(*_: Any) -> None:
+        while True:
+            readers.check()
+            steps.append(1)
+
+    def of_hook(*_: Any) -> tuple[()]:
+        until_s, before = time.monotonic() + PATIENCE_S / 4, -1
+        while time.monotonic() < until_s and len(steps) != before:
+            before = len(steps)
+            time.sleep(0.05)
+        stood_still.append(len(steps) == before)
+        return ()
+
+    method = SERVED["memory.list"]
+    assert isinstance(method, QueryMethod)
+    monkeypatch.setitem(SERVED, "memory.list", replace(method, read=computing))
+    monkeypatch.setattr("omegad.hooks.surfacing.due", of_hook)
+    async with served(paths, clock, Config(model="none")) as it, anyio.create_task_group() as tasks:
+        tasks.start_soon(it.other().call, "memory.list")
+        await until(lambda: steps)
+        await it.caller.call("hook.dispatch", event="UserPromptSubmit", payload=PROMPT, host="claude-code")
+        assert stood_still == [True]
+        before = len(steps)
+        await until(lambda: len(steps) > before)
+        tasks.cancel_scope.cancel()
+
+
+async def test_whoever_gives_up_does_not_wait_for_the_thread_that_reads_and_its_reader_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    open_writer(path, durable=False).close()
+    may_end = threading.Event()
+    async with readers.opened(path, 1) as reading:
+        with anyio.fail_after(PATIENCE_S / 2):
+            with anyio.move_on_after(0.01) as given_up:
+                await reading.read(lambda _: may_end.wait(PATIENCE_S))
+            assert given_up.cancelled_caught
+        may_end.set()
+        assert await reading.read(lambda connection: connection.execute("SELECT 1").fetchone()[0]) == 1
 
 
 async def _get(it: Any) -> None:

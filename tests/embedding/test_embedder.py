@@ -10,8 +10,9 @@ from omegad.embedding import cache
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BGE, BUILDER_VERSION, MINILM
 from omegad.embedding.embedder import LOOK_AGAIN_S, Embedder
-from omegad.embedding.jobs import WAITING_MAX
+from omegad.embedding.jobs import WAITING_MAX, Urgency
 from omegad.errors import ModelFailed, ModelMissing, Overloaded, ShuttingDown
+from omegad.precedence import HOOKS
 from tests.builders import PATIENCE_S
 from tests.embedding.fakes import FakeSession, bench, put_model, until
 
@@ -75,6 +76,24 @@ async def test_queries_go_before_stores_and_stores_before_the_backlog(tmp_path: 
         await until(lambda: len(it.session.texts) == 5)
         assert it.session.texts == ["first", "query", "store 1", "store 2", "backlog"]
         assert it.session.at_once_max == 1
+
+
+async def test_a_hook_goes_before_queries_and_nothing_else_is_begun_while_it_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omegad.precedence.HOLD_S", PATIENCE_S)
+    put_model(tmp_path / "models")
+    async with bench(tmp_path) as it, anyio.create_task_group() as callers:
+        it.session.may_go_on.clear()
+        callers.start_soon(it.embedder.embed_query, "first")
+        await until(lambda: it.session.texts == ["first"])
+        for text in ("query 1", "query 2"):
+            callers.start_soon(it.embedder.embed_query, text)
+        await until(lambda: it.embedder.status().waiting == 2)
+        with HOOKS.held():
+            it.session.may_go_on.set()
+            await it.embedder.embed_query("hook", Urgency.HOOK)
+            assert it.session.texts == ["first", "hook"]
+            assert it.embedder.status().waiting == 2
+        await until(lambda: it.session.texts[2:] == ["query 1", "query 2"])
 
 
 async def test_too_many_waiting_are_refused_without_keeping_more_urgent_ones_out(tmp_path: Path) -> None:

@@ -31,6 +31,11 @@ def test_the_most_urgent_goes_first_and_of_these_the_oldest() -> None:
     ]
 
 
+def test_what_hooks_ask_goes_before_all_that_is_asked_but_keeps_it_waiting_only_so_long() -> None:
+    assert order(*[Urgency.QUERY] * 16, Urgency.STORE, Urgency.HOOK)[0] == "HOOK 1"
+    assert order(*[Urgency.HOOK] * 20, Urgency.QUERY).index("QUERY 1") == PASSED_OVER_MAX[Urgency.QUERY]
+
+
 def test_questions_without_end_keep_no_store_waiting() -> None:
     found = order(*[Urgency.QUERY] * 20, *[Urgency.STORE] * 2, Urgency.BACKLOG)
     assert [found.index(name) for name in ("STORE 1", "STORE 2")] == [4, 9]

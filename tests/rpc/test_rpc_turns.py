@@ -5,15 +5,19 @@ from contextlib import AsyncExitStack, suppress
 from itertools import count
 
 import anyio
+import anyio.lowlevel
 import pytest
 
+from omegad.precedence import HOOKS
 from omegad.rpc import endpoint
 from omegad.rpc.server import Call, Lane, Limits
+from tests.builders import PATIENCE_S
 from tests.rpc.misbehaving import MEGABYTE, Desk, code_of
 from tests.rpc.raw_client import Line, serving, until
 
 GREEDY_REQUESTS = 40
 WORK_S = 0.002
+TURNS_OF_HOOK = 60
 
 
 @pytest.fixture
@@ -35,6 +39,42 @@ class Busy:
         while time.perf_counter() < until_s:
             pass
         return {}
+
+
+class Hooked(Busy):
+    """One that is asked by a hook as well, whose answer takes some turns."""
+
+    async def __call__(self, call: Call) -> object:
+        if call.method != "hook":
+            return await super().__call__(call)
+        with HOOKS.held():
+            self.seen.append("hook begins")
+            for _ in range(TURNS_OF_HOOK):
+                await anyio.lowlevel.checkpoint()
+            self.seen.append("hook ends")
+        return {}
+
+
+async def test_who_asks_without_end_gives_way_to_a_hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omegad.precedence.HOLD_S", PATIENCE_S)
+    pids = iter([7] * 16 + [8])
+    monkeypatch.setattr(endpoint, "peer_pid", lambda _connection: next(pids))
+    house_of = Hooked()
+    async with serving(house_of) as house, AsyncExitStack() as stack:
+        greedy = [await stack.enter_async_context(house.dial()) for _ in range(16)]
+        modest = await stack.enter_async_context(house.dial())
+        assert (await modest.call("hello"))["result"] == {}
+        for line in greedy:
+            for number in range(GREEDY_REQUESTS):
+                line.send({"jsonrpc": "2.0", "id": number, "method": "greedy"})
+        await until(lambda: house_of.seen.count("greedy") > 16)
+        assert (await modest.call("hook"))["result"] == {}
+        begun, ended = (house_of.seen.index(name) for name in ("hook begins", "hook ends"))
+        for line in greedy:
+            for _ in range(GREEDY_REQUESTS):
+                await line.receive()
+    assert house_of.seen.count("greedy") == 16 * GREEDY_REQUESTS
+    assert ended - begun < TURNS_OF_HOOK
 
 
 @pytest.mark.parametrize("is_batch", [False, True])

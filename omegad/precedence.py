@@ -1,0 +1,72 @@
+"""What comes first in this process: while a hook is being answered nothing else that computes is begun, or goes on where it can wait.
+
+An agent waits for its hook, and threads share one interpreter and few processors. It is for moments: after each the others have as long for
+themselves, so that whoever sends hooks without end takes half of the time and no more.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+HOLD_S = 0.1
+
+
+class Precedence:
+    """Says whether others give way. Held from the event loop; threads wait for its end."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """*monotonic* is for tests to replace."""
+        self._monotonic = monotonic
+        self._under_way = 0
+        self._is_over = threading.Event()
+        self._is_over.set()
+        self._began_s = self._next_s = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._after: list[Callable[[], object]] = []
+
+    @property
+    def is_held(self) -> bool:
+        """Whether others are to give way."""
+        return not self._is_over.is_set()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Have the others give way for the block's duration, or as long as they may be asked to."""
+        self._under_way += 1
+        if not self.is_held and self._monotonic() >= self._next_s:
+            self._began_s = self._monotonic()
+            self._is_over.clear()
+            self._timer = asyncio.get_running_loop().call_later(HOLD_S, self._release)
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._release()
+
+    def give_way(self) -> None:
+        """Wait on a thread until others need not give way."""
+        if self.is_held:
+            self._is_over.wait(HOLD_S)
+
+    def afterwards(self, do: Callable[[], object]) -> None:
+        """Call *do* once others need not give way, on the event loop."""
+        self._after.append(do)
+
+    def _release(self) -> None:
+        if not self.is_held:
+            return
+        if self._timer:
+            self._timer.cancel()
+        self._is_over.set()
+        now_s = self._monotonic()
+        self._next_s = now_s + (now_s - self._began_s)
+        after, self._after = self._after, []
+        for do in after:
+            do()
+
+
+HOOKS = Precedence()
+"""That of hooks: one for the process, as there is one interpreter."""
