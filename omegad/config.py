@@ -128,6 +128,11 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
         return self.home / "gateway.token"
 
     @property
+    def gateway_log(self) -> Path:
+        """What a gateway that a session started prints."""
+        return self.home / "gateway.log"
+
+    @property
     def digest_key(self) -> Path:
         """What digests of what was said are made with."""
         return self.home / "digest.key"

@@ -18,7 +18,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 import projections
-from omegad import __version__, allocator, config, digests, reactions, state, supervisor, telemetry
+from omegad import __version__, allocator, config, descriptors, digests, reactions, state, supervisor, telemetry
 from omegad.clock import Clock, SystemClock
 from omegad.config import Config, Paths
 from omegad.dispatch.erasing import Erasing
@@ -78,6 +78,8 @@ VOCABULARY = Vocabulary(codec=CODEC, inline=Inline(state.ALL), state=DecisionSta
 
 LOG_WORKER = (sys.executable, "-P", "-m", "omegad.log_worker")
 
+RESERVED_DESCRIPTORS = 128  # of the home's files, what is read and run beside, and clients that are being refused
+
 HOOKS_SHARE = 0.25  # of the time of a read: an agent waits for its hook
 
 T = TypeVar("T")
@@ -114,7 +116,7 @@ def serve(paths: Paths, settings: Config) -> None:
 
     Raises `AlreadyRunning` where another process serves it, and storage errors where its files cannot be used.
     """
-    telemetry.configure(settings.log_level)
+    telemetry.configure(settings.log_level, paths.daemon_log)
     for warning in config.unknown_variables():
         _log.warning("config.unknown_variable", warning=warning)
     os.umask(0o077)
@@ -220,7 +222,7 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config, eras
     service = Service(requests, system.handlers() | beside, stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,
-        connections_max=settings.connections_max,
+        connections_max=descriptors.room(settings.connections_max, RESERVED_DESCRIPTORS),
         requests_in_flight_max=settings.requests_in_flight_max,
     )
     server = Server(

@@ -20,16 +20,18 @@ import anyio
 import anyio.to_thread
 import mcp.types as mcp
 import msgspec
+import structlog
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from omegad import __version__
-from omegad.errors import NoDaemon, NotFound, OmegadError, ShuttingDown
+from omegad.errors import NoDaemon, NotFound, OmegadError, Overloaded, ShuttingDown
 from omegad.json_text import id_in, mended
 from omegad.projects import project_of
 from omegad.rpc import endpoint
+from omegad.rpc.accepting import accept
 from omegad.rpc.async_client import AsyncClient
 from omegad.rpc.protocol import WHITESPACE, InvalidRequest, Lines, LineTooLong, ParseFailed
 from omegad.tools.protocol import INSTRUCTIONS
@@ -39,11 +41,16 @@ LINE_BYTES_MAX = 16 * 1024 * 1024
 READ_BYTES = 64 * 1024
 CALL_S = 30.0  # hosts give up after a minute, and say less
 OPENING_S = 10.0
+SESSIONS_MAX = 512
+NO_REQUEST = "the line is no request of JSON-RPC 2.0"
+SESSION_DESCRIPTORS = 2  # its own and that of its connection to the daemon
 ROOTS_S = 2.0
 SESSION_ID_CHARACTERS = 256
 TOOL_USE = "claudecode/toolUseId"  # of Claude Code, with each call
 
 Context = ServerRequestContext[dict[str, Any]]
+
+_log = structlog.get_logger(__name__)
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,11 +69,12 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
 class Gateway:
     """Serves a listening socket until nobody has been connected for a while, or another gateway is to take its place."""
 
-    def __init__(self, daemon: Path, ensure: Callable[[], object], idle_s: float) -> None:
-        """Take the *daemon's* socket, and *ensure*, which starts the daemon unless it runs, and blocks."""
+    def __init__(self, daemon: Path, ensure: Callable[[], object], idle_s: float, sessions_max: int = SESSIONS_MAX) -> None:
+        """Take the *daemon's* socket, and *ensure*, which starts the daemon unless it runs, and blocks; serve *sessions_max* at once."""
         self._daemon = daemon
         self._ensure = ensure
         self._idle_s = idle_s
+        self._sessions_max = sessions_max
         self._connected = 0
         self._left = time.monotonic()
         self._leaving = asyncio.Event()
@@ -82,14 +90,15 @@ class Gateway:
         It ends when it is idle and not asked over HTTP, at SIGTERM, and when a session is of a newer version.
         """
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._leaving.set)
-        server = await asyncio.start_unix_server(self._session, sock=listener, limit=LINE_BYTES_MAX)
-        if http is None:
-            while not self._leaving.is_set() and (self._connected or time.monotonic() < self._left + self._idle_s):
-                with anyio.move_on_after(min(self._idle_s, 1.0) / 4):
-                    await self._leaving.wait()
-        else:
-            await http(self._leaving)
-        server.close()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(accept, listener, lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader(limit=LINE_BYTES_MAX), self._session))
+            if http is None:
+                while not self._leaving.is_set() and (self._connected or time.monotonic() < self._left + self._idle_s):
+                    with anyio.move_on_after(min(self._idle_s, 1.0) / 4):
+                        await self._leaving.wait()
+            else:
+                await http(self._leaving)
+            tasks.cancel_scope.cancel()
         let_go()
         self._gone.set()
         while self._connected:  # noqa: ASYNC110  what is awaited is that nothing happens
@@ -98,7 +107,12 @@ class Gateway:
     async def _session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connected += 1
         try:
-            if endpoint.peer_uid(writer.get_extra_info("socket")) == os.geteuid():
+            if endpoint.peer_uid(writer.get_extra_info("socket")) != os.geteuid():
+                _log.warning("gateway.refused", reason="another user")
+            elif self._connected > self._sessions_max:
+                _log.warning("gateway.refused", reason="too many sessions", sessions_max=self._sessions_max)
+                writer.write(refusal(b"null", Overloaded(f"{self._sessions_max} sessions of MCP are open", hint="close some")))
+            else:
                 await self._serve_session(reader, writer)
         except (OSError, ValueError, msgspec.DecodeError, TimeoutError):
             pass  # it left, or speaks something else
@@ -135,6 +149,12 @@ def serving(session_of: Callable[[Context], "Session"]) -> Server[dict[str, Any]
     return Server("omegad", version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
+def refusal(number: bytes, error: OmegadError) -> bytes:
+    """Return the line that answers a message of that *number* (JSON) with an *error*."""
+    told = msgspec.json.encode({"code": error.code, "message": _told(error)})
+    return b'{"jsonrpc":"2.0","id":%s,"error":%s}\n' % (mended(number), told)
+
+
 class Wire:
     """The part of a text file that the SDK's transport uses, over a connection."""
 
@@ -160,7 +180,7 @@ class Wire:
         try:
             line = lines.next()
         except LineTooLong as error:
-            self._refuse(b"null", error)
+            self._writer.write(refusal(b"null", error))
             return ""
         if line is None:
             return None
@@ -178,16 +198,12 @@ class Wire:
         try:
             said = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
         except msgspec.ValidationError:
-            self._refuse(b"null", InvalidRequest("the line is no request of JSON-RPC 2.0"))
+            self._writer.write(refusal(b"null", InvalidRequest(NO_REQUEST)))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            self._refuse(id_in(line), ParseFailed("the line is no JSON, or nested too deeply"))
+            self._writer.write(refusal(id_in(line), ParseFailed("the line is no JSON, or nested too deeply")))
         else:
             if not {"result", "error"} & set(said):
-                self._refuse(id_in(b'{"id":%s}' % bytes(said.get("id", b"null"))), InvalidRequest("the line is no request of JSON-RPC 2.0"))
-
-    def _refuse(self, number: bytes, error: OmegadError) -> None:
-        told = msgspec.json.encode({"code": error.code, "message": _told(error)})
-        self._writer.write(b'{"jsonrpc":"2.0","id":%s,"error":%s}\n' % (mended(number), told))
+                self._writer.write(refusal(id_in(b'{"id":%s}' % bytes(said.get("id", b"null"))), InvalidRequest(NO_REQUEST)))
 
     async def write(self, text: str) -> None:
         """Send text."""

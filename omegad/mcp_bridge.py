@@ -147,7 +147,12 @@ def _launched(home: str, environ: Mapping[str, str], lock: int) -> subprocess.Po
     if os.path.basename(ROOT) not in {"site-packages", "dist-packages"}:
         given["PYTHONPATH"] = os.pathsep.join(filter(None, [ROOT, environ.get("PYTHONPATH")]))
     command = [sys.executable, "-P", "-m", "omegad", "gateway"]
-    log = os.open(os.path.join(home, LOG), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    path = os.path.join(home, LOG)
+    try:  # noqa: SIM105  contextlib takes 5 ms to import
+        os.replace(path, path + ".1")  # which a gateway that takes no more sessions may still write to
+    except OSError:
+        pass  # there is none, or it is appended to
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     try:
         return subprocess.Popen(command, env=given, cwd=home, stdin=lock, stdout=log, stderr=log, start_new_session=True)  # noqa: S603  our own module
     finally:

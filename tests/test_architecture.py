@@ -38,6 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.config": {"omegad.errors", "omegad.memory_types"},  # types are declared in the configuration
     "omegad.telemetry": {"omegad.errors"},
     "omegad.supervisor": set(),
+    "omegad.descriptors": set(),
     "omegad.allocator": set(),
     "omegad.__main__": {"omegad.cli"},
     "omegad.events": {"omegad.log.event", "omegad.log.erasure", "omegad.log.codec"},
@@ -216,6 +217,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.allocator",
         "omegad.commands",
         "omegad.config",
+        "omegad.descriptors",
         "omegad.dispatch",
         "omegad.embedding",
         "omegad.events",
@@ -257,13 +259,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad",
         "omegad.errors",
         "omegad.json_text",
+        "omegad.rpc.accepting",
         "omegad.rpc.async_client",
         "omegad.rpc.endpoint",
         "omegad.rpc.protocol",
         "omegad.tools.protocol",
         "omegad.versions",
     },  # a client of the socket like any other
-    "omegad.gateway_http": {"omegad.gateway"},
+    "omegad.gateway_http": {"omegad.gateway", "omegad.rpc.accepting"},
     "omegad.cli": {
         "omegad",
         "omegad.config",
@@ -271,6 +274,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.gateway_http",
         "omegad.versions",
         "omegad.daemon",  # within `serve` alone, see below
+        "omegad.descriptors",
         "omegad.embedding.catalogue",
         "omegad.embedding.install",
         "omegad.setup",
@@ -278,6 +282,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.rpc.client",
         "omegad.rpc.endpoint",
         "omegad.rpc.protocol",
+        "omegad.telemetry",  # within `gateway`
         *LEAVES,
     },
     "omegad.transfer": {
@@ -370,11 +375,13 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.json_text": STDLIB,
     "omegad.mcp_lines": STDLIB,
     "omegad.mcp_bridge": STDLIB,
-    "omegad.gateway": STDLIB | {"anyio", "mcp", "msgspec"},
-    "omegad.gateway_http": STDLIB | {"anyio", "mcp", "pydantic", "starlette", "uvicorn"},
+    "omegad.descriptors": STDLIB,
+    "omegad.gateway": STDLIB | {"anyio", "mcp", "msgspec", "structlog"},
+    "omegad.gateway_http": STDLIB | {"anyio", "h11", "mcp", "pydantic", "starlette", "structlog", "uvicorn"},
     "omegad.versions": PURE,
     "omegad.rpc.protocol": STDLIB | {"msgspec"},
     "omegad.rpc.endpoint": STDLIB,
+    "omegad.rpc.accepting": STDLIB | {"anyio", "structlog"},
     "omegad.rpc.answers": STDLIB | {"msgspec"},
     "omegad.rpc.client": STDLIB | {"msgspec"},
     "omegad.rpc.async_client": STDLIB | {"msgspec"},

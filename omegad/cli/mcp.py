@@ -16,7 +16,7 @@ from pathlib import Path
 
 import anyio
 
-from omegad import config
+from omegad import config, descriptors
 from omegad.cli import printing, starting
 from omegad.cli.place import Place
 from omegad.errors import OmegadError, Unavailable
@@ -25,6 +25,8 @@ from omegad.rpc import endpoint
 BRIDGE = Path(__file__).parents[1] / "mcp_bridge.py"
 LEAVING_S = 5.0
 TOKEN_BYTES = 32
+HTTP_DESCRIPTORS = 320  # of connections over HTTP, whoever has them
+RESERVED_DESCRIPTORS = 96  # of the process itself, and for what HTTP asks of the daemon
 
 
 def bridge(arguments: Namespace, place: Place) -> int:
@@ -52,14 +54,19 @@ def gateway(arguments: Namespace, place: Place) -> int:
         ensure = partial(_ensure, place, threading.Lock())
         threading.Thread(target=_try, args=(ensure,), daemon=True).start()
         gc.disable()  # a tenth of what loading costs
-        from omegad.gateway import Gateway  # noqa: PLC0415  the SDK, which no other verb needs
+        from omegad import telemetry  # noqa: PLC0415  which no verb but this and `serve` needs, nor the SDK
+        from omegad.gateway import SESSION_DESCRIPTORS, SESSIONS_MAX, Gateway  # noqa: PLC0415
 
-        served = Gateway(place.paths.socket, ensure, settings.gateway_idle_s)
+        telemetry.configure(settings.log_level, place.paths.gateway_log)
+
+        wanted = SESSIONS_MAX * SESSION_DESCRIPTORS + HTTP_DESCRIPTORS
+        share = descriptors.room(wanted, RESERVED_DESCRIPTORS) / wanted
+        served = Gateway(place.paths.socket, ensure, settings.gateway_idle_s, max(1, int(SESSIONS_MAX * share)))
         http = None
         if web is not None:
             from omegad.gateway_http import Http  # noqa: PLC0415  a web server, which few need
 
-            http = Http(web, token_of(place.paths), served.link).serve
+            http = Http(web, token_of(place.paths), served.link, share).serve
         gc.enable()
         anyio.run(served.serve, listener, held.close, http)
     return 0
@@ -99,7 +106,7 @@ def _loopback(asked: int | None, configured: int) -> socket.socket | None:
     if not port:
         return None
     try:
-        listener = socket.create_server(("127.0.0.1", port))
+        listener = socket.create_server(("127.0.0.1", port), backlog=endpoint.BACKLOG)
     except (OSError, OverflowError) as error:
         told = f"port {port} of 127.0.0.1 cannot be served: {error}"
         if asked is not None:

@@ -26,7 +26,6 @@ STOP_S = 60.0
 PING_S = 10.0
 POLL_S = 0.02
 EXIT_S = 5.0  # from letting go of the home to being gone
-LOG_BYTES_MAX = 5 * 1024 * 1024
 REASON_BYTES = 4_096
 REASON_LINES = 8
 QUOTED = "  | "
@@ -93,7 +92,6 @@ class _Attempt:
         """Whether another process was seen to hold the lock."""
         self._paths = place.paths
         self._log = place.paths.daemon_log
-        _rotate(self._log)
         descriptor = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         with open(descriptor, "ab") as output:  # noqa: PTH123  a descriptor
             self._offset = output.tell()
@@ -134,17 +132,12 @@ def package_path(environ: Mapping[str, str]) -> str:
 
 
 def last_lines(path: Path, offset: int = 0) -> str:
-    """Return the last few lines of a file after *offset*."""
+    """Return the last few lines of a file after *offset*, which is that of another one where the file is shorter."""
     with path.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
-        file.seek(max(min(offset, end), end - REASON_BYTES))
+        file.seek(max(offset if offset <= end else 0, end - REASON_BYTES))
         lines = file.read().decode("utf-8", "replace").splitlines()
     return "\n".join(lines[-REASON_LINES:])
-
-
-def _rotate(log: Path) -> None:
-    if log.exists() and log.stat().st_size > LOG_BYTES_MAX:
-        log.replace(log.with_name(log.name + ".1"))
 
 
 def stop(paths: Paths) -> int | None:

@@ -41,6 +41,8 @@ class Home:
         self.output = path.with_name(path.name + ".printed")
         self.file_bytes_max: int | None = None
         """How large a file the daemon may write, for want of a disk that is full."""
+        self.descriptors_max: int | None = None
+        """How many files and connections the daemon may have open."""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -62,13 +64,15 @@ class Home:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                preexec_fn=self._limit if self.file_bytes_max else None,  # noqa: PLW1509  the child runs nothing of ours but this
+                preexec_fn=self._limit if self.file_bytes_max or self.descriptors_max else None,  # noqa: PLW1509  the child runs nothing of ours but this
             )
         return self
 
     def _limit(self) -> None:
-        assert self.file_bytes_max
-        resource.setrlimit(resource.RLIMIT_FSIZE, (self.file_bytes_max, resource.RLIM_INFINITY))
+        if self.file_bytes_max:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (self.file_bytes_max, resource.RLIM_INFINITY))
+        if self.descriptors_max:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors_max, self.descriptors_max))
 
     def start(self) -> Self:
         """Start the daemon, and return when it answers."""

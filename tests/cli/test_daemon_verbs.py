@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from omegad import telemetry
 from omegad.cli import place, starting
 from omegad.errors import Unavailable
 from omegad.rpc import endpoint
@@ -152,8 +153,8 @@ def test_the_daemon_imports_nothing_of_the_directory_that_it_is_started_in(omega
 
 def test_a_long_log_of_the_daemon_is_put_aside_at_the_start(omegad: Command) -> None:
     omegad.home.mkdir(mode=0o700)
-    omegad.paths.daemon_log.write_bytes(b"x" * (starting.LOG_BYTES_MAX + 1))
+    omegad.paths.daemon_log.write_bytes(b"x" * (telemetry.FILE_BYTES_MAX + 1))
     omegad("start")
-    assert omegad.paths.daemon_log.stat().st_size < starting.LOG_BYTES_MAX
-    assert omegad.paths.daemon_log.with_name("omegad.log.1").stat().st_size > starting.LOG_BYTES_MAX
+    assert omegad.paths.daemon_log.stat().st_size < telemetry.FILE_BYTES_MAX
+    assert omegad.paths.daemon_log.with_name("omegad.log.1").stat().st_size > telemetry.FILE_BYTES_MAX
     assert omegad.paths.daemon_log.stat().st_mode & 0o777 == 0o600
