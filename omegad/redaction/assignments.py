@@ -66,7 +66,7 @@ _CLOSED = {quote: re.compile(rf"(?:[^{quote}\\\r\n]|\\.){{0,500}}(?={quote})") f
 }
 _BARE = re.compile(rf"(?:[^\s\"'`,;()<&\\]|&(?!&|[\w.%-]{{1,32}}=)|\\(?![\"'`])){{0,{JUDGED_CHARACTERS}}}")
 _REST = re.compile(r"[^\s\"'`,;()<\\]*")
-_IN_CODE = re.compile(r"\w*_\w*|[A-Z]\w*[A-Z]\w*")
+_IN_CODE = re.compile(r"\w*_\w*|[A-Z]\w*[A-Z]\w*|[a-z]+(?:[A-Z][a-z]+)+")
 
 
 def named(text: str, match: re.Match[str]) -> tuple[int, int] | None:
@@ -81,7 +81,13 @@ def named(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     is_long = closed is None and len(value) == JUDGED_CHARACTERS
     if not closed and not is_long:
         value = value.rstrip(".}]>" if match["sign"] else ".:}]>")
-    if around.endswith("/etc/") or values.is_stand_in(value) or (not name.isupper() and value.lower() in name.lower()):
+    if (
+        around.endswith("/etc/")
+        or value[:1] == " "
+        or (closed and value[-1:] in {" ", "="})
+        or values.is_stand_in(value)
+        or (not name.isupper() and value.lower() in name.lower())
+    ):
         return None
     if values.is_word(value) and not (name.isupper() and values.looks_chosen(value)):
         return None
@@ -106,7 +112,8 @@ def _is_secret(given: Given, match: re.Match[str], *, is_closed: bool) -> bool:
     if is_closed:
         is_literal = sign not in {"==", "===", "!=", "!==", ","} or bool(values.looks_chosen(given.value))
         return is_literal and _is_quoted(given) and (not sign.endswith(",") or _is_argument(given))
-    if sign[:1] in {"!", ","} or sign.endswith(","):
+    is_asked = "-ask-" in given.name or given.before.endswith("${")
+    if is_asked or sign[:1] in {"!", ","} or sign.endswith(",") or (sign == ":" and given.before.endswith(":")):  # the last is an emoji
         return False
     if given.value.startswith("-") or given.name.lower() == "pass" or values.is_code(given.value, given.after):
         return False  # the second is what tests do
@@ -122,6 +129,8 @@ def _is_quoted(given: Given) -> bool:
     value, kind = given.value, given.kind
     if " " in value:
         return kind <= Kind.SECRET and values.is_phrase(value)
+    if given.name.lower().rpartition("_")[2] == "pw" and not values.looks_chosen(value):  # a country, and its languages
+        return False
     if kind is Kind.KEY:
         return bool(values.has_digit_and_letter(value)) or (value.isalpha() and len(value) >= LETTERS_MIN) or _is_long(value)
     return not values.is_prose(value) and (kind is not Kind.TOKEN or _is_drawn(value))
@@ -139,6 +148,8 @@ def _is_bare(given: Given, *, is_tight: bool, is_option: bool) -> bool:
         return is_loud or not is_letters or not (is_in_code or given.after[:1] == ")")
     if is_letters or value.isdigit():
         is_lone = len(value) >= WORD_MIN and _END_OF_LINE.match(given.after) is not None and given.after[:1] not in {",", ";", ")"}
+        if is_letters and "." in given.name and not is_option:  # an attribute's, and so a variable
+            return False
         may_be = not values.is_prose(value) if is_letters else kind is Kind.PASSWORD and given.name.lower() != "pw"  # a width in pixels
         return may_be and (is_option or (is_lone and (is_loud or (kind is Kind.PASSWORD and not is_in_code)) and not _IN_CODE.fullmatch(value)))
     is_chosen = bool(values.looks_chosen(value)) and (kind is Kind.PASSWORD or not values.has_word(value))

@@ -233,4 +233,10 @@ def _follows(match: re.Match[str], form: Form, *, is_short: bool) -> bool:
 
 
 def _is_secret(value: str) -> bool:
-    return len(value) >= VALUE_MIN and value[0] not in "-$<>{%*" and value.lower() not in _STAND_IN and not values.is_stand_in(value)
+    return (
+        len(value) >= VALUE_MIN
+        and value[0] not in "-$<>{%*"
+        and not values.is_word(value)
+        and value.lower() not in _STAND_IN
+        and not values.is_stand_in(value)
+    )

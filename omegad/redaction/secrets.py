@@ -74,7 +74,7 @@ def _of_account(text: str, match: re.Match[str]) -> Span | None:
 RULES = (
     _rule("webhook", "hooks.slack.com|api/webhooks/", r"(?:hooks\.slack\.com/[a-z]{8,9}|api/webhooks/[0-9]{15,20})/(?P<secret>[\w/-]{32,})"),
     _rule("url_password", "sig=", r"sig=(?P<secret>(?=[\w%+/-]{0,200}[0-9])[\w%+/-]{30,}={0,2})"),
-    _rule("url_password", "://", r"(?<=[a-z0-9])://[^\s:/@\[\]]{0,100}:(?P<secret>[^\s/@]{1,200})@"),
+    _rule("url_password", "://", r"(?<=[a-z0-9])://[^\s:/@\[\]\"'`\\<>]{0,100}:(?P<secret>[^\s/@\"`<>]{1,200})@"),
     _rule(
         "url_password",  # a token alone; half of what a digest has is a public key in some addresses
         "://",

@@ -14,7 +14,7 @@ cannot can't don't isn't prompt field file entry value name type length policy m
 keyring keychain plaintext plain text optional missing valid invalid incorrect wrong unknown sensitive private public secure available visible long
 short different again here there now later always below above external internal incomplete default generate login auth authentication authorization
 1password auth0 oauth2 2fa k8s lost found kept held given known characters bytes days str string int integer bool boolean char varchar number any
-object void float double uuid date array list map secretstr ids count val arg args input config settings
+object void float double uuid date array list map secretstr ids count val arg args input config settings return
 """
 # `changeme` is one: whoever kept it has no secret.
 _PLACEHOLDERS_TEXT = """
@@ -28,23 +28,29 @@ _STAND_IN = re.compile(
     r"\[?redacted.*|[\[<].*|\$(?:[({].*|\w+)|\{[\w.:!{-]*(?:\}.*)?|.*(?:\.\.\.|…).*|%\w+%|(?:%\(?\w*\)?[sdr]?[:@/]?)+|/\^.*|[`#].*"
     r"|[x*.:·•…_?-]+|your[ _-]?.+|(?:please[ _-]?)?change[ _-]?(?:me|this|it)\W*|.*[ _-]here|(?:id|src|type)=.*"
     r"|(?:insert|enter|replace|put|add|use|set|any|some|the|new|old|my)[ _-](?:.*[ _-])?(?:password|passwd|passphrase|token|secret|key)"
-    r"|[~.]{0,2}/[\w.-]+/.*|(?:https?|file|vault|op|ssm|arn):.*|[\w./-]+\.(?:pem|key|crt|p12|pfx|json|txt|enc|ya?ml|py|js|ts|go|rs|sh)"
+    r"|\{\{.*\}\}.*|\{[%#].*|[@%]\{.*|@[a-z_][a-z0-9_]*@|--?[a-z][a-z-]*"  # of templates, and options
+    r"|.*(?:\\[sdwhb][*+{?]|\\\[|\[\[:|\(\?[:=!]|\.[+*]\?).*"  # what matches one
+    r"|[~.]{0,2}/[\w.-]+/.*|(?:https?|file|vault|op|ssm|arn|urn):.*|[a-z][a-z0-9.]*/[a-z0-9]+(?:-[a-z0-9]+)+|\\[abfnrtv]\\x.*|[\w./-]+\.(?:pem|key|crt|p12|pfx|json|txt|enc|ya?ml|py|js|ts|go|rs|sh|md|html)(?:#.*)?"
 )
 _FIELD = re.compile(
     r"(?:[a-z0-9]{1,40}[ _.-])*(?:db|user|my)?(?:password|passwd|passphrase|pwd?|pw|secret|token|key|credentials?)[0-9]?"
     r"|[a-z]{1,40}(?:[A-Z][a-z]{1,40})*(?:Password|Secret|Token|Key)"
 )
+_CONSTANT = re.compile(rf"[a-z]+(?:_[a-z]+){{3,}}|{_FIELD.pattern}")
 _PROSE = re.compile(
     r"[a-z-]{3,40}(?:ed|ing|able|ible)"
     r"|(?:sha|md|pbkdf|base|utf|aes|rsa|rs|hs|es|ed|bcrypt|argon|scrypt|rfc|oauth|hmac|kdf|http|step|day|min|max|at-?least|field|part|line|page)-?[0-9].*"
-    r"|[vq][0-9][0-9.]*"
+    r"|[vq][0-9][0-9.]*|0x[0-9a-f]{1,8}"
     r"|[0-9]+(?:\.[0-9]+)?(?:[-%+].*|[a-z]{0,2}|ms|mins?|bytes?|chars?|bits?|days?|hours?)|[0-9]+[-:/.][0-9:/.t-]+z?"
 )
 _CODE = re.compile(
     r"[\w.:$]+[(\[].*|[A-Za-z_]\w*(?:[+*/|&%]|\|\||&&|\+\+)[A-Za-z_]\w*|\^.*[\[(].*|[@:!&*|>][A-Za-z_]*|(?:\[\]|[&*])\w+"
+    r"|[&*@](?:[\w.]+(?:\[.*)?)?\{.*|[\w.]+->.*|!+[A-Za-z_]\w*|debug[0-9]:"
     r"|(?:\w+::)+\w*|[\w.:]+<.*|\w+\||[A-Za-z]+[!?;]+|[A-Z]+[0-9]{0,2}(?:_(?:[A-Z]+[0-9]{0,2}|[0-9]{1,2}))+"
     r"|(?![sbr]\.\w{24})[&*!@]{0,2}[A-Za-z_$][\w$]*[!?]?(?:(?:\?\.|\.|->|::)[A-Za-z_]\w*)+[.:!?]?"
 )
+
+_CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+[0-9]?")
 
 # Whether a value is of letters alone, but for what joins words; whether it has a sign that no name has; a letter and a digit or a sign, as
 # people are made to put in passwords; a digit and a letter.
@@ -63,7 +69,7 @@ def is_stand_in(value: str) -> bool:
 def is_word(value: str) -> bool:
     """Say whether *value* is a word of a sentence, a type or a field's name."""
     word = value.lower().strip(".,:;!?()'\"`")
-    return not word or word in _WORDS or _FIELD.fullmatch(value) is not None
+    return not word or word in _WORDS or _FIELD.fullmatch(value) is not None or (value.isupper() and _CONSTANT.fullmatch(word) is not None)
 
 
 def has_word(value: str) -> bool:
@@ -83,7 +89,11 @@ def is_prose(value: str) -> bool:
 
 def is_code(value: str, after: str) -> bool:
     """Say whether what is written without quotes, with *after* behind it, is an expression, a type or a constant's name."""
-    return (after[:1] in {"(", "["} and value.isidentifier()) or _CODE.fullmatch(value) is not None
+    return (
+        (after[:1] in {"(", "["} and value.isidentifier())
+        or (after[:1] in {",", ";", ")"} and _CAMEL.fullmatch(value) is not None)
+        or _CODE.fullmatch(value) is not None
+    )
 
 
 def is_phrase(value: str) -> bool:

@@ -3,6 +3,7 @@
 import importlib
 import random
 import re
+from base64 import b64encode
 from collections.abc import Iterator
 from hashlib import sha256
 from string import ascii_letters, digits
@@ -352,6 +353,29 @@ LOOK_ALIKES = [
     "Password12 is a variable",
     "https://example.com/?next=/reset/token/abc",
     "password: 1280 rows were checked",
+    # Templates, patterns, names of places, flags, escapes and variables in a secret's place.
+    "password: \"{{ lookup('env', 'DB_PASSWORD1') }}\"",
+    "password = @{type = 'str'}",
+    "testToken := &azcore.AccessToken{}",
+    "'PW' => 'Palau'",
+    "clientSecret: urn:k8s:secret:my-secret1:clientSecret",
+    'auth-tls-secret: "default/ca-secret1"',
+    "POLICY_CREATE_SECRET = 0x00000020,",
+    "cfg.Password = passwordFlag",
+    "rclone --sftp-ask-password public1/ :sftp:www/",
+    r"'Vault password: \s*?$'",
+    r"password:\"\a\x82\xb5\x18\x033.0\"",
+    "password = c->argv[++j]->ptr;",
+    "| :secret1: | `:secret:` `:u55b6:` |",
+    'HOME_URL="https://x.example"\\nSUPPORT_URL="mailto:dev@lists.example"',
+    # Digests, signatures, public keys and answers to challenges.
+    "Sec-WebSocket-Accept: " + WORDS_43[:27] + "=",
+    "expect('ETag', 'W/\"" + WORDS_43[:27] + "\"')",
+    "Signature: sig1=:" + WORDS_43 + "=:",
+    'pinnedpubkey "sha256//' + WORDS_43 + '="',
+    "|1|" + WORDS_43[:27] + "=|" + WORDS_43[5:32] + "= ecdsa-sha2-nistp256",
+    "ssh-ed25519-cert-v01@openssh.com AAAAIHNzaC1lZDI1NTE5" + WORDS_43,
+    "MCowBQYDK2VwAyEA" + WORDS_43 + "=",
     # Options that are no passwords.
     "mkdir -p build/out && ssh -l bob -p 2222 host",
     "docker run -u 1000 -p 8080:80 nginx1",
@@ -468,6 +492,15 @@ def test_most_random_tokens_are_found_and_none_of_fewer_kinds_of_characters() ->
         assert sum(redact(token)[1] == ("high_entropy",) for token in tokens) > share * len(tokens), length
         for token in tokens:
             assert "high_entropy" not in {*redact(token.lower())[1], *redact(token.upper())[1]}
+
+
+@pytest.mark.parametrize("width", [60, 64, 76])
+@pytest.mark.parametrize("margin", ["", "    ", "> ", "# "])
+def test_a_file_in_base64_is_no_token_and_a_line_of_its_own_is_one(width: int, margin: str) -> None:
+    data = b64encode(random.Random(7).randbytes(700)).decode()  # noqa: S311  the same each time
+    lines = [data[at : at + width] for at in range(0, len(data), width)]
+    assert redact("\n".join(f"{margin}{line}" for line in lines))[1] == ()
+    assert any(redact(f"{margin}{line}\n{margin}and more")[1] == ("high_entropy",) for line in lines)
 
 
 PIECES = [*(secret for _, secret in ISSUED), *(text.replace("@@", secret) for text, secret in GIVEN), *LOOK_ALIKES]
