@@ -8,6 +8,8 @@ import time
 from typing import Protocol
 
 HLC_COUNTER_BITS = 16
+STEP_US = 60_000_000
+"""By how much a clock may be wrong before something is made of it."""
 
 
 class Clock(Protocol):
@@ -54,6 +56,11 @@ def uuid7_after(time_us: int) -> str:
     """Return what sorts after every identifier that was made by a moment, and before those made a millisecond later."""
     text = f"{time_us // 1000 + 1:012x}"
     return f"{text[:8]}-{text[8:]}"
+
+
+def uuid7_us(identifier: str) -> int:
+    """Return what the clock said when an identifier was made, to the millisecond."""
+    return int(identifier[:8] + identifier[9:13], 16) * 1000
 
 
 def next_hlc(last: int, now_us: int) -> int:

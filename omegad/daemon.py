@@ -59,6 +59,7 @@ from omegad.rpc import activation, endpoint
 from omegad.rpc.server import Lane, Limits, Server
 from omegad.skills.telling import language_of
 from omegad.state import DecisionState
+from omegad.steadiness import Steadiness
 from omegad.storage.readers import Limits as ReadLimits
 from omegad.storage.readers import Reading
 from omegad.transfer import files
@@ -142,6 +143,7 @@ async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[
         tasks.start_soon(daemon.keeping.run, name="keeping")
         tasks.start_soon(daemon.services.near.embedder.run, name="embedder")
         tasks.start_soon(daemon.reactions.run, name="reactions")
+        tasks.start_soon(daemon.services.steadiness.run, name="clock")
         tasks.start_soon(_signals, daemon, paths, name="signals")
         tasks.start_soon(supervisor.keep_alive, daemon.services.log.writer_answers, name="watchdog")
         tasks.start_soon(_leave_with_home, daemon, name="home")
@@ -190,6 +192,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             query_timeout_s=settings.query_timeout_s,
             digests=key,
             liveness=Liveness(clock),
+            steadiness=Steadiness(clock, log.recorded_at),
             claims=settings.claims,
             reaching=Reaching(),
             compare_state=partial(workers.compare, worker, paths.log),

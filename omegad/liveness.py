@@ -11,15 +11,13 @@ from typing import Literal
 
 import msgspec
 
-from omegad.clock import Clock
+from omegad.clock import STEP_US, Clock
 
 MINUTE_US = 60_000_000
 LIVE_US = 5 * MINUTE_US
 LEASE_US = 30 * MINUTE_US
 """How long what a session holds outlives its last sign of life."""
 GRACE_US = 5 * MINUTE_US
-STEP_US = MINUTE_US
-"""By how much the clock has to differ from the time that went by, before something is made of it."""
 SESSIONS_MAX = 1_000
 
 Standing = Literal["live", "quiet", "gone"]

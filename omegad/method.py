@@ -19,7 +19,9 @@ from omegad.ingestion.tagging import TagRules
 from omegad.liveness import Liveness
 from omegad.log.decision import Decision, RequestKey
 from omegad.log.event import Position, RecordedEvent
+from omegad.log.mending import Ahead
 from omegad.memory_types import MemoryTypes
+from omegad.steadiness import Steadiness
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
@@ -128,6 +130,15 @@ class Services(Protocol):
     @property
     def liveness(self) -> Liveness:
         """When each session was heard of last."""
+        ...
+
+    @property
+    def steadiness(self) -> Steadiness:
+        """Whether the clock goes as time goes by."""
+        ...
+
+    async def stamped_ahead(self) -> Ahead | None:
+        """Return what a clock stamped that was ahead of what it says now, None where none was."""
         ...
 
     @property

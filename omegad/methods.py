@@ -6,6 +6,7 @@ from omegad import hooks
 from omegad.commands import (
     capturing,
     claims,
+    clock,
     compaction,
     consolidation,
     delivery,
@@ -58,15 +59,17 @@ from omegad.queries import (
     who,
 )
 from omegad.queries import claims as holders
+from omegad.queries import clock as times
 from omegad.queries import lint as findings
 from omegad.queries import profile as facts
 from omegad.tools import calling
 
 _DECLARING = (
     *(storing, upsert, capturing, deriving, lifecycle, edges, compaction, consolidation, embedding, tool, session, delivery, identities, hooks),
+    clock,
     *(thesis, ripple, lint),
     *(profile, reminder, briefing, facts, reminders, prune, skill, claims, holders),
-    *(search, memory, timeline, lessons, stale, junk, history, graph, receipts, log, diff, views, erase, system, sql, reactions),
+    *(search, memory, timeline, lessons, stale, junk, history, graph, receipts, log, diff, views, erase, system, times, sql, reactions),
     *(identity, context, theses, calibration, findings),
     *(task, tasks, message, messages, intents, who),
     calling,

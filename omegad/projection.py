@@ -4,12 +4,13 @@ A projection is a module: a pure function from events to statements on tables of
 does not know the other projections.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import LiteralString, NamedTuple, Protocol
 
 import msgspec
 
 from omegad.log.event import Event, RecordedEvent
+from omegad.log.mending import ClockMended
 
 
 class Embedding(NamedTuple):
@@ -49,6 +50,24 @@ class Statement(NamedTuple):
 
     sql: LiteralString
     values: Sequence[Value] = ()
+
+
+def set_right(mended: ClockMended, table: LiteralString, *columns: LiteralString) -> Iterator[Statement]:
+    """Return what sets right those times of columns, microseconds since 1970, that a clock stamped that was ahead."""
+    for column in columns:
+        sql = f"UPDATE {table} SET {column} = max(?1, {column} - ?2) WHERE {column} > ?3"
+        yield Statement(sql, (mended.right_us, mended.ahead_us, mended.to_us))
+
+
+def shorten(mended: ClockMended, table: LiteralString, position: LiteralString, until: LiteralString) -> Statement:
+    """Return what sets right until when, in microseconds since 1970, that holds which a clock stamped that was ahead; *position* is its event's."""
+    sql = f"UPDATE {table} SET {until} = {until} - ?1 WHERE {position} BETWEEN ?2 AND ?3 AND {until} - ?1 > ?4"
+    return Statement(sql, (mended.ahead_us, mended.first, mended.last, mended.right_us))
+
+
+def written(time_us: LiteralString) -> LiteralString:
+    """Return SQL that writes microseconds since 1970 as `times.rfc3339` does."""
+    return f"strftime('%Y-%m-%dT%H:%M:%S', {time_us} / 1000000, 'unixepoch') || printf('.%06dZ', {time_us} % 1000000)"
 
 
 def indexes(projection: "Projection") -> str:

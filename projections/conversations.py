@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from omegad.events.session import PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
 from omegad.events.tool import ToolCalled
 from omegad.log.event import Excerpt, RecordedEvent
-from omegad.projection import Statement
+from omegad.log.mending import ClockMended
+from omegad.projection import Statement, set_right
 from omegad.times import rfc3339
 
 NAME = "conversations"
-VERSION = 2
-EVENTS = (SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, SessionEnded, ToolCalled)
+VERSION = 3
+EVENTS = (SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, SessionEnded, ToolCalled, ClockMended)
 
 SCHEMA = """
 CREATE TABLE agent_sessions (
@@ -84,8 +85,16 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement("UPDATE agent_sessions SET compactions = compactions + 1 WHERE session_id = ?", (session_id,))
         case ToolCalled():
             yield Statement(_CALLED, (recorded.recorded_at, session_id))
+        case _:
+            yield from _passed(recorded)
+
+
+def _passed(recorded: RecordedEvent) -> Iterator[Statement]:
+    match recorded.event:
         case SessionEnded(reason=reason):
-            yield Statement(_ENDED, (rfc3339(recorded.occurred_at), reason, session_id))
+            yield Statement(_ENDED, (rfc3339(recorded.occurred_at), reason, recorded.session_id or ""))
+        case ClockMended() as mended:
+            yield from set_right(mended, "agent_sessions", "last_us")
         case _:
             pass
 

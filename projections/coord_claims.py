@@ -6,14 +6,16 @@ from omegad.events.claims import BranchClaimed, ClaimsContested, ClaimsReleased,
 from omegad.events.session import PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
 from omegad.events.tool import ToolCalled
 from omegad.log.event import RecordedEvent
-from omegad.projection import Statement, to_json
+from omegad.log.mending import ClockMended
+from omegad.projection import Statement, set_right, to_json
 from omegad.times import rfc3339
 
 NAME = "coord_claims"
-VERSION = 2
+VERSION = 3
 EVENTS = (
     *(FilesClaimed, BranchClaimed, ClaimsReleased, ClaimsContested, ClaimsReported),
     *(SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, ToolCalled, SessionEnded),
+    ClockMended,
 )
 SEEN_EVERY_US = 60_000_000
 """How exactly a sign of life is shown, so that most tool calls write nothing here."""
@@ -130,6 +132,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield _seen(recorded, host, folder)
         case PromptSubmitted(host=host) | TurnEnded(host=host) | SubagentEnded(host=host) | SessionCompacted(host=host):
             yield _seen(recorded, host)
+        case ClockMended() as mended:
+            yield from set_right(mended, "coord_sessions", "seen_us")
         case _:
             yield Statement(_HEARD, (recorded.occurred_at, session_id, SEEN_EVERY_US))
 

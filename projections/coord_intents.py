@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from omegad.events.message import IntentAnnounced
 from omegad.events.session import SessionEnded
 from omegad.log.event import RecordedEvent
-from omegad.projection import Statement, to_json
+from omegad.log.mending import ClockMended
+from omegad.projection import Statement, shorten, to_json
 from omegad.times import rfc3339
 
 NAME = "coord_intents"
-VERSION = 1
-EVENTS = (IntentAnnounced, SessionEnded)
+VERSION = 2
+EVENTS = (IntentAnnounced, SessionEnded, ClockMended)
 
 SCHEMA = """
 CREATE TABLE coord_intents (
@@ -43,5 +44,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_ANNOUNCED, values)
         case SessionEnded():
             yield Statement(_OVER, ("ended", session_id))
+        case ClockMended() as mended:
+            yield shorten(mended, "coord_intents", "id", "expires_us")
         case _:
             pass

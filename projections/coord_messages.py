@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 from omegad.events.message import MessageDelivered, MessagePosted
 from omegad.log.event import RecordedEvent
-from omegad.projection import Statement
+from omegad.log.mending import ClockMended
+from omegad.projection import Statement, shorten
 from omegad.times import rfc3339
 
 NAME = "coord_messages"
-VERSION = 1
-EVENTS = (MessagePosted, MessageDelivered)
+VERSION = 2
+EVENTS = (MessagePosted, MessageDelivered, ClockMended)
 
 SCHEMA = """
 CREATE TABLE coord_messages (
@@ -49,5 +50,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case MessageDelivered(message_ids=message_ids):
             for message_id in message_ids:
                 yield Statement(_DELIVERED, (message_id, recorded.session_id or "", at))
+        case ClockMended() as mended:
+            yield shorten(mended, "coord_messages", "id", "expires_us")
         case _:
             pass

@@ -20,12 +20,13 @@ from omegad.events.memory import (
 )
 from omegad.events.retrieval import MemoryQueried
 from omegad.log.event import Event, RecordedEvent
-from omegad.projection import Statement, to_json, united
+from omegad.log.mending import ClockMended
+from omegad.projection import Statement, to_json, united, written
 from omegad.times import rfc3339
 from omegad.traits import traits
 
 NAME = "memories"
-VERSION = 3
+VERSION = 4
 EVENTS = (
     MemoryStored,
     MemoryRepeated,
@@ -42,6 +43,7 @@ EVENTS = (
     MemoryUnlinked,
     MemoryQueried,
     MemoryErased,
+    ClockMended,
 )
 
 # What filters and ranking ask stands before the content, which may be long: SQLite reads a row from its beginning.
@@ -125,6 +127,14 @@ UPDATE memories SET status = 'active', superseded_by = NULL, contradicted_by = N
                     ttl_seconds = iif(?2, NULL, ttl_seconds), expires_us = iif(?2, NULL, expires_us) WHERE node_id = ?3
 """
 
+_SET_RIGHT = f"""
+UPDATE memories SET said_us = max(?1, said_us - ?2), expires_us = max(?1, said_us - ?2) + ttl_seconds * 1000000,
+                    created_us = iif(created_us > ?3, max(?1, created_us - ?2), created_us),
+                    created_at = iif(created_us > ?3, {written("max(?1, created_us - ?2)")}, created_at),
+                    edited_at = min(edited_at, ?4), changed_position = ?5 WHERE said_us > ?3
+"""
+_SET_RIGHT_USE = "UPDATE memories SET last_accessed = ?1 WHERE last_accessed > ?1"
+
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
@@ -200,6 +210,9 @@ def _state(recorded: RecordedEvent, event: Event) -> Iterator[Statement]:
             yield Statement(change, ("expired", None, recorded.position, memory_id))
         case MemoryRestored(memory_id=memory_id, is_permanent=is_permanent):
             yield Statement(_RESTORE, (recorded.position, is_permanent, memory_id))
+        case ClockMended(to_us=to_us) as mended:
+            yield Statement(_SET_RIGHT, (mended.right_us, mended.ahead_us, to_us, rfc3339(to_us), recorded.position))
+            yield Statement(_SET_RIGHT_USE, (rfc3339(to_us),))
         case _:
             pass
 

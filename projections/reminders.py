@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from omegad.events.memory import MemoryEdited, MemoryErased, MemoryStored
 from omegad.events.session import MemorySurfaced
 from omegad.log.event import RecordedEvent
+from omegad.log.mending import ClockMended
 from omegad.projection import Statement, to_json
 from omegad.times import rfc3339
 
 NAME = "reminders"
-VERSION = 1
-EVENTS = (MemoryStored, MemoryEdited, MemorySurfaced, MemoryErased)
+VERSION = 2
+EVENTS = (MemoryStored, MemoryEdited, MemorySurfaced, MemoryErased, ClockMended)
 
 SCHEMA = """
 CREATE TABLE reminders (
@@ -39,5 +40,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_TOLD, (to_json([result.memory_id for result in results]), rfc3339(at)))
         case MemoryErased(memory_id=memory_id):
             yield Statement("DELETE FROM reminders WHERE memory_id = ?", (memory_id,))
+        case ClockMended(to_us=to_us):  # what was told then may not be due yet
+            yield Statement("UPDATE reminders SET told_at = NULL WHERE told_at > ?", (rfc3339(to_us),))
         case _:
             pass

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from omegad.events.retrieval import MemoryQueried, Returned
 from omegad.events.session import MemorySurfaced
 from omegad.log.event import RecordedEvent
+from omegad.log.mending import ClockMended
 from omegad.projection import Statement, to_json
 from omegad.times import rfc3339
 
 NAME = "retrievals"
-VERSION = 3
-EVENTS = (MemoryQueried, MemorySurfaced)
+VERSION = 4
+EVENTS = (MemoryQueried, MemorySurfaced, ClockMended)
 
 SCHEMA = """
 CREATE TABLE retrieval_queries (
@@ -81,6 +82,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             rest = (surfaced.read_position, None, surfaced.embedder_id, len(surfaced.results), False, None, at, None)
             yield Statement("INSERT INTO retrieval_queries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*known, *rest))
             yield from _shown(recorded, surfaced.query_id, surfaced.results, at, surfaced.how)
+        case ClockMended(to_us=to_us):
+            yield Statement("UPDATE retrieval_queries SET at = ?1 WHERE at > ?1", (rfc3339(to_us),))
+            yield Statement("UPDATE retrievals SET at = ?1 WHERE at > ?1", (rfc3339(to_us),))
         case _:
             pass
 

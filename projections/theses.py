@@ -14,12 +14,13 @@ from omegad.events.thesis import (
     ThesisStated,
 )
 from omegad.log.event import RecordedEvent
-from omegad.projection import Statement
+from omegad.log.mending import ClockMended
+from omegad.projection import Statement, set_right
 from omegad.times import rfc3339
 
 NAME = "theses"
-VERSION = 2
-EVENTS = (ThesisStated, ThesisEvidenced, ThesisEvidenceRetracted, ThesisRevised, ThesisPredicted, ThesisResolved)
+VERSION = 3
+EVENTS = (ThesisStated, ThesisEvidenced, ThesisEvidenceRetracted, ThesisRevised, ThesisPredicted, ThesisResolved, ClockMended)
 
 SCHEMA = """
 CREATE TABLE theses (
@@ -171,6 +172,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case ThesisResolved() as resolved:
             yield Statement(_RESOLVED, (resolved.outcome, resolved.source, at, resolved.thesis_id))
             yield _told(recorded, resolved.thesis_id, "resolved")
+        case ClockMended() as mended:
+            yield from set_right(mended, "theses", "last_evaluated_us")
         case _:
             pass
 

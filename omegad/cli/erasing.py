@@ -30,7 +30,7 @@ def erase(arguments: Namespace, place: Place) -> int:
             _show(would)
         if arguments.dry_run:
             return 0
-        if not _is_wanted():
+        if not is_wanted("Erase it? Nothing brings it back.", "nothing was erased: run it with --yes to erase this"):
             return 1
     done = ask(place, arguments.method, **given | {"dry_run": False})
     if arguments.json:
@@ -78,10 +78,10 @@ def _tell_left(answer: Answer, where: str) -> None:
         warn(f"{where} {safe(one['file'])}: {safe(one['hint'])}")
 
 
-def _is_wanted() -> bool:
-    """Ask on a terminal; elsewhere only --yes is a yes."""
+def is_wanted(question: str, otherwise: str) -> bool:
+    """Ask on a terminal; elsewhere, where only --yes is a yes, say that."""
     if not (sys.stdin and sys.stdin.isatty()):
-        warn("nothing was erased: run it with --yes to erase this")
+        warn(otherwise)
         return False
-    print("Erase it? Nothing brings it back. [y/N] ", end="", flush=True)
+    print(f"{question} [y/N] ", end="", flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -4,6 +4,7 @@ What a verb of a method takes, and how it is explained, comes from the method. O
 becoming `omegad tool record`, and its answer is printed field by field.
 """
 
+from omegad.cli.clock_verbs import CLOCK
 from omegad.cli.erase_verb import ERASE
 from omegad.cli.transfer_verbs import TRANSFER
 from omegad.cli.verb import Option, Verb
@@ -11,6 +12,7 @@ from omegad.cli.verb import Option, Verb
 WATCH = Option("watch", "go on showing it, every second, until interrupted", "flag")
 
 GROUPS = {
+    "clock": "See whether the log and the clock agree, and say that the clock is right again",
     "claim": "Claim files and branches for a session, so that others keep off them, and let go of them",
     "context": "Put together what an agent should have before it",
     "identity": "Say who the agent is, and for whom it works, in files that every context begins with",
@@ -100,9 +102,6 @@ MEMORIES = (
         "memory.timeline",
         examples=("omegad timeline", "omegad timeline --days 30 --project shop --type decision"),
     ),
-)
-
-AUDIT = (
     Verb(
         "sql",
         "looking_back.sql",
@@ -341,7 +340,7 @@ OPERATING = (
     ),
 )
 
-ALL = (*DAEMON, *MCP, *MEMORIES, *AUDIT, *MEMORY, *IDENTITY, *COORDINATION, *OPERATING, *TRANSFER, *THESES, *LINT)
+ALL = (*DAEMON, *MCP, *MEMORIES, *MEMORY, *IDENTITY, *COORDINATION, *OPERATING, *CLOCK, *TRANSFER, *THESES, *LINT)
 
 WITHOUT_VERB = frozenset(
     {"hook.dispatch", "identity.record", "log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"}

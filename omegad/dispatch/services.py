@@ -21,10 +21,12 @@ from omegad.liveness import Liveness
 from omegad.log.decision import Decision, Proposal
 from omegad.log.event import Event, NewEvent, Position, RecordedEvent
 from omegad.log.event_log import EventLog
+from omegad.log.mending import Ahead
 from omegad.log.verifying import LogReport
 from omegad.memory_types import MemoryTypes
 from omegad.method import VIEWS_WAIT_S, Embedded, Moment, RequestContext, Rules, Skills
 from omegad.state import DecisionState
+from omegad.steadiness import Steadiness
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 from omegad.views.barrier import Barrier, Snapshot
@@ -53,6 +55,7 @@ class DaemonServices:
     """A question is embedded within so long, or not at all."""
     digests: DigestKey
     liveness: Liveness
+    steadiness: Steadiness
     claims: str
     """What becomes of an edit of what another session holds."""
     reaching: Reaching
@@ -74,6 +77,10 @@ class DaemonServices:
     def digest(self, data: bytes) -> bytes:
         """Return a digest that tells data apart in this home and says nothing of it to others."""
         return self.digests.of(data)
+
+    async def stamped_ahead(self) -> Ahead | None:
+        """Return what a clock stamped that was ahead of what it says now, None where none was."""
+        return await self.log.stamped_ahead(self.clock.now_us())
 
     async def embed(self, content: str, *, is_backlog: bool = False) -> Embedded | None:
         """Return the vectors of a content, None where the model cannot be used now."""

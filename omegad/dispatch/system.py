@@ -15,11 +15,13 @@ from omegad import __version__
 from omegad.allocator import resident_bytes
 from omegad.config import Paths
 from omegad.dispatch.services import DaemonServices
+from omegad.dispatch.telling_time import TellingTime
 from omegad.dispatch.together import together
 from omegad.embedding.embedder import EmbedderStatus
 from omegad.errors import Invalid, OmegadError, Unavailable
 from omegad.log.event import Position
 from omegad.log.verifying import LogReport
+from omegad.queries.clock import ShowClock
 from omegad.queries.log import Ended, FollowLog, LogPage, ReadLog, VerifyLog, told
 from omegad.queries.metrics import exposition
 from omegad.queries.query import PAGE_BYTES_MAX
@@ -123,9 +125,6 @@ class Backlog(Protocol):
         ...
 
 
-BEHIND_S = 60  # that a clock may be set back without a word
-
-
 class SystemDispatch:
     """Answers for the service as a whole."""
 
@@ -144,6 +143,7 @@ class SystemDispatch:
         *beside* tells of the last self-check and of the gateway's process.
         """
         self._services = services
+        self._time = TellingTime(services)
         self._paths = paths
         self._counts = counts
         self._reactions = reactions
@@ -157,6 +157,7 @@ class SystemDispatch:
         return {
             Status: self._status,
             Metrics: self._metrics,
+            ShowClock: self._time.show,
             ReadLog: self.read_log,
             FollowLog: self.follow_log,
             VerifyLog: self.verify_log,
@@ -331,12 +332,8 @@ class SystemDispatch:
         if trouble := self._services.views.driver.trouble:
             found.append(f"the views cannot be written: {trouble}")
         log = self._services.log
-        if (behind_s := (log.recorded_at - self._services.clock.now_us()) // 1_000_000) > BEHIND_S:
-            found.append(
-                f"the clock was set back: it is {behind_s:,} s behind the log, whose order stands; `memory restore` brings back what expired early"
-            )
         found += self._services.spool.troubles()
-        found += filter(None, [self._services.reaching.trouble])
+        found += filter(None, [self._time.trouble(), self._services.reaching.trouble])
         if trouble := log.trouble or log.in_place.trouble():
             found.append(f"the log cannot be written: {trouble}")
         if log.state_position < log.head:

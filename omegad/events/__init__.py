@@ -56,6 +56,7 @@ from omegad.events.tool import ToolCalled
 from omegad.events.upcasting import UPCASTERS
 from omegad.log.codec import Codec
 from omegad.log.erasure import PayloadErased
+from omegad.log.mending import ClockMended
 
 AnyEvent = (
     MemoryStored
@@ -114,6 +115,7 @@ AnyEvent = (
     | ClaimsReleased
     | ClaimsContested
     | ClaimsReported
+    | ClockMended
     | PayloadErased
 )
 

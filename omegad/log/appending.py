@@ -10,11 +10,12 @@ import msgspec
 
 from omegad.clock import Clock, next_hlc, uuid7
 from omegad.errors import Invalid, OmegadError
-from omegad.log import chain, erasure
+from omegad.log import chain, erasure, mending
 from omegad.log.codec import tag_of
 from omegad.log.decision import Decision, Outcome, Proposal
 from omegad.log.erasure import Erasure, PayloadErased
 from omegad.log.event import NewEvent, Position, RecordedEvent
+from omegad.log.mending import ClockMended
 from omegad.log.requests import Requests, answered
 from omegad.log.vocabulary import Vocabulary
 from omegad.storage.driver import Connection
@@ -136,7 +137,7 @@ class _Append:
     def _add(self, proposal: Proposal, new: NewEvent, body: bytes, now_us: int) -> None:
         position = self.head.position + 1
         # The order of the log stands when the clock is set back; what happened, and how long it holds, goes by the clock as it is.
-        recorded_at = max(now_us, self.head.recorded_at)
+        recorded_at = now_us if isinstance(new.event, ClockMended) else max(now_us, self.head.recorded_at)
         salt = secrets.token_bytes(chain.SALT_BYTES)
         occurred_at = now_us if new.occurred_at is None else new.occurred_at
         hlc = next_hlc(self.head.hlc, now_us)
@@ -152,6 +153,8 @@ class _Append:
         self._vocabulary.inline.fold(self._connection, recorded)
         if isinstance(new.event, PayloadErased):
             self._connection.executemany(_INSERT_ERASURE, [(erased,) for erased in new.event.positions])
+        if isinstance(new.event, ClockMended):
+            mending.note(self._connection, position, new.event)
         self.head = Head(position, link, recorded_at, hlc)
         self.events.append((recorded, len(body)))
 

@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 import anyio
 import msgspec
 
-from omegad.clock import uuid7_after
+from omegad.clock import STEP_US, uuid7_after, uuid7_us
 from omegad.errors import LogBroken, StorageCorrupt, StorageFailed
-from omegad.log import chain, requests
+from omegad.log import chain, mending, requests
 from omegad.log.codec import Codec
 from omegad.log.decision import Cursor, Outcome, RequestKey
 from omegad.log.erasure import CURSOR, UNDER_WAY, Signs, candidates
 from omegad.log.event import Position, RecordedEvent
+from omegad.log.mending import Ahead, Mending
 from omegad.storage import readers
 from omegad.storage.driver import Connection, sqlite
 from omegad.storage.readers import Limits, Readers, Turn
@@ -43,6 +44,7 @@ WHERE e.position > ? ORDER BY e.position LIMIT +?
 """
 
 _SINCE_SET_BACK = "SELECT position FROM events WHERE position > ? AND event_id < ? ORDER BY position DESC LIMIT 1"
+_LAST_AHEAD = "SELECT position, event_id FROM events WHERE position > ? AND event_id > ? ORDER BY position DESC LIMIT 1"
 
 
 class RawEvent(msgspec.Struct, frozen=True):
@@ -95,7 +97,7 @@ def chain_at(connection: Connection, position: Position) -> bytes | None:
 
 
 def position_at(connection: Connection, at_us: int, now_us: int | None = None) -> Position:
-    """Return the position of the latest event that was recorded by *at_us*, 0 where none was; times in the log never decrease.
+    """Return the position of the latest event that was recorded by *at_us*, 0 where none was; mended times in the log never decrease.
 
     Where the clock, which says *now_us*, was set back behind them, all that came since has one time. A moment since then is found by the
     clock's own time, with which the ids of events begin.
@@ -109,15 +111,32 @@ def position_at(connection: Connection, at_us: int, now_us: int | None = None) -
 
 
 def _searched(connection: Connection, at_us: int) -> Position:
-    low, high = 0, head(connection)
+    low, high, mendings = 0, head(connection), mending.noted(connection)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _recorded_at(connection, middle) <= at_us else (low, middle - 1)
+        low, high = (middle, high) if _recorded_at(connection, middle, mendings) <= at_us else (low, middle - 1)
     return low
 
 
-def _recorded_at(connection: Connection, position: Position) -> int:
-    return int(connection.execute("SELECT recorded_at FROM events WHERE position = ?", (position,)).fetchone()[0])
+def _recorded_at(connection: Connection, position: Position, mendings: Sequence[Mending] = ()) -> int:
+    recorded_at, event_id = connection.execute("SELECT recorded_at, event_id FROM events WHERE position = ?", (position,)).fetchone()
+    mended = next((one for one in mendings if one.first <= position < one.position), None)
+    return int(recorded_at) if mended is None else mended.time_of(uuid7_us(event_id))
+
+
+def stamped_ahead(connection: Connection, now_us: int) -> Ahead | None:
+    """Return what a clock stamped that was ahead of what it says *now_us*, None where none was; the ids of events begin with its own time."""
+    end = head(connection)
+    right = _searched(connection, now_us)
+    found = connection.execute(_LAST_AHEAD, (right, uuid7_after(now_us + STEP_US))).fetchone()
+    if found is None:
+        return None
+    last, event_id = found
+    from_us = uuid7_us(event_id)
+    since = connection.execute("SELECT event_id FROM events WHERE position = ?", (last + 1,)).fetchone() if last < end else None
+    right_us = _recorded_at(connection, right, mending.noted(connection)) if right else 0
+    back_us = now_us if since is None else max(right_us, min(now_us, uuid7_us(since[0])))
+    return Ahead(first=right + 1, last=last, from_us=from_us, ahead_us=from_us - back_us, right_us=right_us)
 
 
 def erased(connection: Connection, through: Position) -> int:
@@ -205,6 +224,10 @@ class LogReader:
     async def position_at(self, at_us: int, now_us: int) -> Position:
         """Return the position of the latest event that was recorded by *at_us*, microseconds since 1970; 0 where none was."""
         return await self._readers.read(lambda connection: position_at(connection, at_us, now_us))
+
+    async def stamped_ahead(self, now_us: int) -> Ahead | None:
+        """Return what a clock stamped that was ahead of what it says now, None where none was."""
+        return await self._readers.read(lambda connection: stamped_ahead(connection, now_us))
 
     async def erased(self, through: Position) -> int:
         """Return how many payloads up to a position are erased."""

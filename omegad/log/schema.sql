@@ -2,7 +2,7 @@ CREATE TABLE IF NOT EXISTS events (
     position     INTEGER PRIMARY KEY,
     event_id     TEXT NOT NULL,    -- UUIDv7; without an index, since nothing is found by it
     tag          TEXT NOT NULL,
-    recorded_at  INTEGER NOT NULL, -- microseconds since 1970, never decreasing
+    recorded_at  INTEGER NOT NULL, -- microseconds since 1970, never decreasing but where clock.mended says so
     occurred_at  INTEGER NOT NULL, -- microseconds since 1970
     tz_offset    INTEGER NOT NULL, -- minutes that local time was ahead of UTC
     origin       TEXT NOT NULL,    -- the installation that recorded it
@@ -67,6 +67,15 @@ CREATE INDEX IF NOT EXISTS requests_unkeyed ON requests (client, request_id) WHE
 -- Those of imports by versions that named them by a digest without a key, which are named anew at the next start.
 CREATE INDEX IF NOT EXISTS requests_of_imports ON requests (client, request_id)
 WHERE substr(request_id, 1, 7) = 'import-' AND substr(request_id, -33, 1) = '-';
+
+-- What a clock stamped that was ahead, as clock.mended says of it.
+CREATE TABLE IF NOT EXISTS mendings (
+    position INTEGER PRIMARY KEY, -- of clock.mended
+    first    INTEGER NOT NULL,    -- position of the first event that was stamped so
+    ahead_us INTEGER NOT NULL,
+    right_us INTEGER NOT NULL,
+    to_us    INTEGER NOT NULL
+) STRICT;
 
 -- How far those have come who act on events; each moves in the transaction of what it led to.
 CREATE TABLE IF NOT EXISTS cursors (

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 import structlog
 
-from omegad.clock import Clock
+from omegad.clock import STEP_US, Clock
 from omegad.commands.command import Command
 from omegad.errors import Conflict, NotFound, OmegadError, Overloaded, ReadTooLong, Refused, ShuttingDown, Unavailable
 from omegad.log import aside
@@ -30,6 +30,7 @@ BATCH = 500
 TRIES = 3  # at what is the reaction's own mistake
 SAVE_EVERY = 1_000  # events that led to nothing: to look at them once more does no harm
 SECOND_US = 1_000_000
+FAR_US = 86_400 * SECOND_US  # ahead of the clock, where no slot was that did not come of a clock that was wrong
 
 _log = structlog.get_logger(__name__)
 
@@ -221,21 +222,25 @@ class Runner:
                 await self._trying(standing, partial(self._save, reaction))
 
     async def _keep_time(self, schedule: Schedule) -> None:
-        """Give each slot its turn, once. Where the clock was set back, the next slot comes when its length has gone by, by what is measured."""
+        """Give each slot its turn, once; while the clock is behind the log, the next one when its length has gone by, by what is measured."""
         standing, length_us = self.standings[schedule.NAME], schedule.EVERY * SECOND_US
         await self._resume(schedule)
         is_due_at = -math.inf  # a start cannot tell how long ago the last one was
         while True:
             slot, elapsed_us = divmod(self._clock.now_us(), length_us)
             is_behind = slot < standing.position
+            if (standing.position - slot) * length_us > FAR_US and slot < standing.position - 1 and self._is_as_the_log_says():
+                standing.position, is_behind = slot - 1, False  # the clock was mended
             if is_behind and anyio.current_time() >= is_due_at:
                 slot = standing.position + 1
             if slot > standing.position:
                 await self.run_slot(schedule, slot)
             if slot >= standing.position:
                 is_due_at = anyio.current_time() + schedule.EVERY
-            standing.waiting = "the clock was set back: it goes by the time that is measured" if is_behind else None
             await anyio.sleep(min((length_us - elapsed_us) / SECOND_US, self.pace.clock_s))
+
+    def _is_as_the_log_says(self) -> bool:
+        return self._log.recorded_at <= self._clock.now_us() + STEP_US
 
     async def _sweep(self, sweep: Sweep) -> None:
         standing, is_wanted = self.standings[sweep.NAME], True

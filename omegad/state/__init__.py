@@ -31,6 +31,7 @@ class DecisionState:
         self.memory = found.get
         self.holder = found.holder
         self.is_embedded = found.is_embedded
+        self.expired_since = found.expired_since
         calls = ToolCalls(connection)
         self.tool_call = calls.get
         self.calls = calls.count

@@ -9,15 +9,17 @@ from omegad.events.delivery import DeliveriesExpired
 from omegad.events.session import PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
 from omegad.events.tool import ToolCalled
 from omegad.log.event import Position, RecordedEvent
-from omegad.projection import Statement, to_json
+from omegad.log.mending import ClockMended
+from omegad.projection import Statement, set_right, to_json
 from omegad.storage.driver import Connection
 
 NAME = "claims"
-VERSION = 3
+VERSION = 4
 EVENTS = (
     *(FilesClaimed, BranchClaimed, ClaimsReleased, ClaimsContested, ClaimsReported),
     *(SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, ToolCalled, SessionEnded),
     DeliveriesExpired,
+    ClockMended,
 )
 SEEN_EVERY_US = 60_000_000
 """How exactly it is kept when a holder was heard of, so that most appends write nothing here."""
@@ -114,7 +116,17 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case DeliveriesExpired(before=before):
             yield Statement(_NEWS_EXPIRED, (before,))
         case _:
-            yield Statement(_SEEN, (recorded.occurred_at, session_id, SEEN_EVERY_US))
+            yield from _heard(recorded)
+
+
+def _heard(recorded: RecordedEvent) -> Iterator[Statement]:
+    match recorded.event:
+        case ClockMended() as mended:
+            yield from set_right(mended, "state_file_claims", "since_us")
+            yield from set_right(mended, "state_branch_claims", "since_us")
+            yield from set_right(mended, "state_claim_holders", "seen_us")
+        case _:
+            yield Statement(_SEEN, (recorded.occurred_at, recorded.session_id or "", SEEN_EVERY_US))
 
 
 def _released(recorded: RecordedEvent, released: ClaimsReleased) -> Iterator[Statement]:

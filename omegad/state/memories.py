@@ -23,11 +23,12 @@ from omegad.events.memory import (
     MemoryUnlinked,
 )
 from omegad.log.event import Position, RecordedEvent
+from omegad.log.mending import ClockMended
 from omegad.projection import Statement
 from omegad.storage.driver import Connection
 
 NAME = "memories"
-VERSION = 1
+VERSION = 2
 EVENTS = (
     MemoryStored,
     MemoryEmbedded,
@@ -44,6 +45,7 @@ EVENTS = (
     MemoryExpired,
     MemoryRestored,
     MemoryErased,
+    ClockMended,
 )
 SCHEMA = """
 CREATE TABLE state_memories (
@@ -99,6 +101,10 @@ UPDATE state_memories SET state = 'active', changed_at = ?1, denied_by = NULL,
                           ttl_seconds = iif(?2, NULL, ttl_seconds), expires_at = iif(?2, NULL, expires_at) WHERE memory_id = ?3
 """
 
+_SET_RIGHT = """
+UPDATE state_memories SET said_at = max(?1, said_at - ?2), expires_at = max(?1, said_at - ?2) + ttl_seconds * 1000000 WHERE said_at > ?3
+"""
+
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     position = recorded.position
@@ -137,6 +143,8 @@ def _judged(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_RATED, (points, memory_id))
         case MemoryPromoted(memory_id=memory_id):
             yield Statement(_PROMOTED, (memory_id,))
+        case ClockMended() as mended:
+            yield Statement(_SET_RIGHT, (mended.right_us, mended.ahead_us, mended.to_us))
         case _:
             pass
 
@@ -206,6 +214,11 @@ class Memories:
             (content_key, now_us),
         )
 
+    def expired_since(self, position: Position) -> list[MemoryState]:
+        """Return the memories whose expiry was recorded at a position or after it."""
+        rows = self._connection.execute("SELECT * FROM state_memories WHERE state = 'expired' AND changed_at >= ? ORDER BY stored_at", (position,))
+        return [_state_of(row) for row in rows]
+
     def is_embedded(self, memory_id: str, embedder_id: str) -> bool:
         """Say whether an embedding of the memory by this embedder was recorded."""
         sql = "SELECT 1 FROM state_embeddings WHERE memory_id = ? AND embedder_id = ?"
@@ -213,8 +226,10 @@ class Memories:
 
     def _first(self, sql: str, values: tuple[object, ...]) -> MemoryState | None:
         row = self._connection.execute(sql, values).fetchone()
-        if row is None:
-            return None
-        known: dict[str, Any] = dict(zip(MemoryState.__struct_fields__, row, strict=True))
-        known["pending"], known["probation"] = bool(known["pending"]), bool(known["probation"])
-        return MemoryState(**known)
+        return None if row is None else _state_of(row)
+
+
+def _state_of(row: tuple[Any, ...]) -> MemoryState:
+    known: dict[str, Any] = dict(zip(MemoryState.__struct_fields__, row, strict=True))
+    known["pending"], known["probation"] = bool(known["pending"]), bool(known["probation"])
+    return MemoryState(**known)

@@ -8,14 +8,15 @@ from omegad.events.delivery import DeliveriesExpired
 from omegad.events.message import IntentAnnounced, MessageDelivered, MessagePosted
 from omegad.events.session import SessionEnded
 from omegad.log.event import RecordedEvent
-from omegad.projection import Statement, to_json
+from omegad.log.mending import ClockMended
+from omegad.projection import Statement, shorten, to_json
 from omegad.storage.driver import Connection
 
 NAME = "messages"
-VERSION = 3
+VERSION = 4
 KEPT_EVENTS = 5_000
 """A message is forgotten when its time is over, and so many events came after it: a clock that is wrong for a while makes none unread for ever."""
-EVENTS = (MessagePosted, MessageDelivered, IntentAnnounced, SessionEnded, DeliveriesExpired)
+EVENTS = (MessagePosted, MessageDelivered, IntentAnnounced, SessionEnded, DeliveriesExpired, ClockMended)
 
 SCHEMA = """
 CREATE TABLE state_messages ( -- those whose time was not over when the latest was sent, and the others that are not far back
@@ -90,6 +91,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case DeliveriesExpired(before=before):
             yield Statement("DELETE FROM state_intents_shown WHERE shown_at < ?", (before,))
             yield Statement("DELETE FROM state_intents WHERE announced_at < ? AND expires_at <= ?", (before, recorded.occurred_at))
+        case ClockMended() as mended:
+            yield shorten(mended, "state_messages", "sent_at", "expires_at")
+            yield shorten(mended, "state_intents", "announced_at", "expires_at")
         case _:
             pass
 

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from omegad.events.memory import MemoryEdited
 from omegad.events.session import MemorySurfaced
 from omegad.log.event import RecordedEvent
+from omegad.log.mending import ClockMended
 from omegad.projection import Statement
 from omegad.storage.driver import Connection
 
 NAME = "reminders"
-VERSION = 1
-EVENTS = (MemorySurfaced, MemoryEdited)
+VERSION = 2
+EVENTS = (MemorySurfaced, MemoryEdited, ClockMended)
 SCHEMA = """
 CREATE TABLE state_told_reminders (
     memory_id TEXT PRIMARY KEY,
@@ -27,6 +28,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 yield Statement("INSERT OR IGNORE INTO state_told_reminders VALUES (?, ?)", (result.memory_id, recorded.position))
         case MemoryEdited(memory_id=memory_id, referenced_at=due) if due is not None:
             yield Statement("DELETE FROM state_told_reminders WHERE memory_id = ?", (memory_id,))
+        case ClockMended(first=first, last=last):  # what was told then may not be due yet
+            yield Statement("DELETE FROM state_told_reminders WHERE position BETWEEN ? AND ?", (first, last))
         case _:
             pass
 

@@ -16,15 +16,17 @@ from omegad.events.task import (
     TaskReopened,
 )
 from omegad.log.event import Position, RecordedEvent
-from omegad.projection import Statement, to_json
+from omegad.log.mending import ClockMended
+from omegad.projection import Statement, set_right, to_json
 from omegad.storage.driver import Connection
 
 NAME = "tasks"
-VERSION = 1
+VERSION = 2
 EVENTS = (
     *(TaskCreated, TaskClaimed, TaskProgressed, TaskCompleted, TaskFailed, TaskCancelled, TaskReopened, TaskDependencyChanged),
     MemoryStored,
     MemoryErased,
+    ClockMended,
 )
 STATES = ("checkpoint", "handoff")
 """The types of memories that say where a session stands."""
@@ -84,13 +86,21 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case TaskDependencyChanged(task_id=task_id, depends_on=depends_on, is_dropped=is_dropped):
             yield Statement(_FREE if is_dropped else _DEPENDS, (task_id, depends_on))
             yield Statement(_CHANGED, (position, task_id))
+        case TaskCompleted() | TaskFailed() | TaskCancelled() | TaskReopened() as settled:
+            yield Statement(_STATUS, (_SETTLED[type(settled)], position, settled.task_id))
+        case ClockMended() as mended:
+            yield from set_right(mended, "state_tasks", "claimed_us")
+        case _:
+            yield from _checkpoints(recorded)
+
+
+def _checkpoints(recorded: RecordedEvent) -> Iterator[Statement]:
+    match recorded.event:
         case MemoryStored(memory_id=memory_id, event_type=event_type):
             if event_type in STATES and recorded.session_id:
                 yield Statement(_CHECKPOINT, (recorded.session_id, memory_id))
         case MemoryErased(memory_id=memory_id):
             yield Statement("DELETE FROM state_checkpoints WHERE memory_id = ?", (memory_id,))
-        case TaskCompleted() | TaskFailed() | TaskCancelled() | TaskReopened() as settled:
-            yield Statement(_STATUS, (_SETTLED[type(settled)], position, settled.task_id))
         case _:
             pass
 

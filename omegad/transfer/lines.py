@@ -15,11 +15,12 @@ import msgspec
 from omegad.clock import SystemClock
 from omegad.errors import Invalid, OmegadError
 from omegad.events import CODEC
-from omegad.log import aside, chain, erasure, reading, schema
+from omegad.log import aside, chain, erasure, mending, reading, schema
 from omegad.log.aside import SetAside
 from omegad.log.codec import tag_of
 from omegad.log.erasure import PayloadErased
 from omegad.log.inline import Inline
+from omegad.log.mending import ClockMended
 from omegad.log.reading import RawEvent
 from omegad.log.verifying import ChainCheck
 from omegad.storage.database import open_writer, translated
@@ -32,7 +33,7 @@ VERSION = 1
 LINE_BYTES_MAX = 32 * 1024 * 1024
 LINES_AT_ONCE = 2_000
 
-_ERASED = tag_of(PayloadErased)
+_ERASED, _MENDED = tag_of(PayloadErased), tag_of(ClockMended)
 _REQUESTS = "SELECT client, request_id, params_digest, first_position, position, answer FROM requests ORDER BY client, request_id"
 _INSERT_EVENT = f"INSERT INTO events VALUES ({', '.join('?' * 15)})"
 
@@ -190,10 +191,12 @@ class _Making:
         self._connection.execute(_INSERT_EVENT, (*envelope, found))
         if body is not None:
             self._connection.execute("INSERT INTO payloads VALUES (?, ?, ?)", (line.position, bytes.fromhex(line.salt or ""), body.decode()))
-        event = CODEC.decode(line.tag, body) if line.tag == _ERASED else None
+        event = CODEC.decode(line.tag, body) if line.tag in {_ERASED, _MENDED} else None
         if isinstance(event, PayloadErased):
             self._connection.executemany("INSERT OR IGNORE INTO erasures VALUES (?)", [(position,) for position in event.positions])
             self._erased |= erasure.named_by(line.position, event)
+        if isinstance(event, ClockMended):
+            mending.note(self._connection, line.position, event)
         self.position, self._chain = line.position, found
 
     def end(self) -> None:

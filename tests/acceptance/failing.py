@@ -57,7 +57,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     switch: str = ""
     """A file that has every step fail while it is there."""
     clock: str = ""
-    """A file that says by how many seconds the clock is wrong, which may change at any time."""
+    """A file that says by how many seconds the clock is wrong, and then for how many the machine slept, which may change at any time."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -295,9 +295,15 @@ def fail_sockets(steps: Steps) -> None:
 
 
 def set_clock(path: Path) -> None:
-    """Let the time be wrong by what *path* says."""
-    right = time.time_ns
-    time.time_ns = lambda: right() + int(path.read_text(encoding="ascii") or 0) * 10**9
+    """Let the time be wrong by what *path* says, and let the machine have slept for as long as it says."""
+    right, counted = time.time_ns, time.clock_gettime_ns
+
+    def said() -> tuple[int, int]:
+        wrong_s, slept_s, *_ = [int(word) for word in path.read_text(encoding="ascii").split()] + [0, 0]
+        return wrong_s, slept_s
+
+    time.time_ns = lambda: right() + sum(said()) * 10**9
+    time.clock_gettime_ns = lambda which: counted(which) + said()[1] * 10**9
 
 
 def run(wanted: Wanted) -> int:

@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omegad import state
+from omegad.clock import STEP_US
 from omegad.commands.claims import ClaimFiles, ExpireClaims, ReleaseClaims, Wanted, claim, contested, expire, release, ruled
 from omegad.commands.targets import Target
 from omegad.errors import NotFound, Refused
 from omegad.events.claims import ClaimsReleased, Contest
 from omegad.events.session import SessionEnded
 from omegad.events.tool import ToolCalled
-from omegad.liveness import GRACE_US, LEASE_US, LIVE_US, MINUTE_US, STEP_US, Liveness, Signs
+from omegad.liveness import GRACE_US, LEASE_US, LIVE_US, MINUTE_US, Liveness, Signs
 from omegad.log.decision import Decision
 from omegad.log.event import NewEvent, RecordedEvent
 from omegad.log.inline import Inline

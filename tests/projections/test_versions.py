@@ -16,9 +16,11 @@ from omegad.events.task import (
 )
 from omegad.events.thesis import Effect, MemoryRippled, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised, Touch
 from omegad.log.event import Event
+from omegad.log.mending import ClockMended
 from omegad.projection import Projection
 from omegad.storage.digest import digest
 from tests.builders import (
+    START_US,
     branch_claimed,
     claims_contested,
     claims_released,
@@ -139,6 +141,10 @@ GONE = (
     linked("a", "gone"),
     memory_erased("gone"),
 )
+MENDED = ClockMended(
+    first=1, last=99, from_us=START_US, to_us=START_US - 5_000_000, ahead_us=2_000_000, right_us=START_US - 9_000_000, reason="the battery"
+)
+"""Whatever has a time of its own says another after this."""
 ALONE: dict[str, tuple[Event, ...]] = {
     **dict.fromkeys(("memories", "edges", "vectors", "fulltext"), GONE),
     "coord_claims": (
@@ -167,35 +173,35 @@ ALONE: dict[str, tuple[Event, ...]] = {
 
 
 PINNED: dict[str, tuple[int, str]] = {
-    "memories": (3, "c25e26aa371cc3d88bb4afc77d8c39c1"),
+    "memories": (4, "7a010182865aad2a2e9bb0f755f76f87"),
     "edges": (2, "a5abc4e2d04f4605adf55adf533ff902"),
     "vectors": (2, "98396640ac9eb54260b51ed7f900ab0f"),
     "fulltext": (3, "6039a90f0aa178e96fb90cf1b1345da5"),
     "sessions": (1, "0319636312627d141183155f06f7a1a6"),
     "histories": (1, "b557aa8f8112646bc1276b2d89117a0e"),
     "audit": (2, "d226ed0af6a52b527c454422277de2dc"),
-    "retrievals": (3, "eb2ddaa4950b624957234d904d6e8ab6"),
+    "retrievals": (4, "b079371ff25336c70493ccde25f9335e"),
     "skills": (1, "04b1114741ff2e2efe47dc3b457ace77"),
     "identity": (1, "6c0425d41550e900d17355606cfe9f09"),
-    "coord_claims": (2, "c5a44c0ea2197ad36c32077e008dd8e3"),
+    "coord_claims": (3, "cfabcf28bd659839a229e10ce872e057"),
     "git_events": (1, "f14c89bc1d73b677575b91b06637bffc"),
     "feedback": (1, "cff63102503931b6c619f3bf2c711d35"),
-    "theses": (2, "c1223534eded347b8f42ad32e806f2f8"),
+    "theses": (3, "e8481b1dd8931b26ee3b4d197a0e936f"),
     "dismissals": (1, "11698a39ee87e3eced2b6b420eef4499"),
     "ripples": (1, "a2aa8ce2f2de5865a5e5c14f71ea4510"),
-    "conversations": (2, "d71feee5071ec1172b90f0bbe4a1c17b"),
+    "conversations": (3, "bee569b4226eb471ef8bf36335af34af"),
     "facts": (1, "89876e84b3e52e70fd8685030b387adc"),
-    "reminders": (1, "1df2b2d086ca54055bcb37a97fa803d2"),
+    "reminders": (2, "c77afefdd1d0a75a9a0f8eaa61a817db"),
     "coord_tasks": (1, "5b251780a32791f63769ff3d7ec616da"),
-    "coord_messages": (1, "fd81641f595558a0c26710ca37c11e43"),
-    "coord_intents": (1, "fe023a26700df999b0f85a736ba9dd47"),
+    "coord_messages": (2, "105fdbfc4a54cc85a9814ee55af5646c"),
+    "coord_intents": (2, "9b8eec6972892ff21f089370cebb5bdd"),
     "coord_snapshots": (1, "d1dbed6b73e26f35ef78bbe36a345de5"),
 }
 
 
 @pytest.mark.parametrize("projection", projections.ALL, ids=lambda projection: projection.NAME)
 def test_what_a_version_says_of_the_past_it_says_for_ever(projection: Projection) -> None:
-    log = (*LOG, *ALONE.get(projection.NAME, ()))
+    log = (*LOG, *ALONE.get(projection.NAME, ()), MENDED)
     connection = show(projection, [recorded(event, position) for position, event in enumerate(log, 1) if isinstance(event, projection.EVENTS)])
     said = digest(connection, projection).digest
     connection.close()
@@ -204,5 +210,5 @@ def test_what_a_version_says_of_the_past_it_says_for_ever(projection: Projection
 
 def test_the_log_has_every_event_that_a_view_shows() -> None:
     assert {kind for projection in projections.ALL for kind in projection.EVENTS} <= {
-        type(event) for part in (LOG, *ALONE.values()) for event in part
+        type(event) for part in (LOG, *ALONE.values(), (MENDED,)) for event in part
     }

@@ -243,7 +243,7 @@ async def test_events_that_lead_to_nothing_move_the_cursor_now_and_then(tmp_path
 async def test_each_slot_of_time_has_its_turn_once(tmp_path: Path) -> None:
     clock, schedule, first = FakeClock(step_us=0), Hourly(), START_US // HOUR_US
     async with running_log(tmp_path / "log.db") as log:
-        async with running(log, schedule, clock=clock) as it:
+        async with running(log, schedule, clock=clock):
             await until(lambda: log.head == 1)
             await anyio.sleep(0.02)
             clock.us += HOUR_US
@@ -251,9 +251,9 @@ async def test_each_slot_of_time_has_its_turn_once(tmp_path: Path) -> None:
             clock.us += 5 * HOUR_US
             await until(lambda: log.head == 3)
             clock.us -= 2 * HOUR_US
-            await until(lambda: it.status()["hourly"].trouble)
+            await anyio.sleep(0.02)
             clock.us += 2 * HOUR_US
-            await until(lambda: not it.status()["hourly"].trouble)
+            await anyio.sleep(0.02)
         assert schedule.slots == [first, first + 1, first + 6]
         async with running(log, schedule, clock=clock):
             await anyio.sleep(0.02)

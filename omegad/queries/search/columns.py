@@ -88,9 +88,10 @@ class Columns:
             self._arrays[name][part] = [codes.setdefault(value, len(codes)) for value in values]
         self.count, self._ascending = end, None
 
-    def change(self, row: int, current: npt.NDArray[np.bool_], *, is_active: bool, expires_us: int | None) -> None:
-        """Note whether, and until when, a memory row is active; of its vectors only the *current* ones still stand for it."""
+    def change(self, row: int, current: npt.NDArray[np.bool_], *, is_active: bool, created_us: int, expires_us: int | None) -> None:
+        """Note whether, and from and until when, a memory row is active; of its vectors only the *current* ones still stand for it."""
         of_row = self.memory == row
+        self._arrays["created"][: self.count][of_row] = created_us
         self._arrays["active"][: self.count][of_row] = current[of_row] if is_active else False
         self._arrays["expires"][: self.count][of_row] = NEVER if expires_us is None else expires_us
 

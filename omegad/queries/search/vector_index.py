@@ -29,7 +29,8 @@ _VECTORS = f"SELECT v.id, v.vector, {SOURCE} FROM memory_vectors AS v LEFT JOIN 
 _NEW_VECTORS = f"{_VECTORS} WHERE v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL ORDER BY v.id LIMIT +?"
 _THESE_VECTORS = f"{_VECTORS} WHERE v.id IN (SELECT value FROM json_each(?)) AND m.id IS NOT NULL ORDER BY v.id"
 _CHANGED = """
-SELECT id, node_id, status = 'active', expires_us, changed_position FROM memories WHERE changed_position > ? AND changed_position != id ORDER BY 5
+SELECT id, node_id, status = 'active', created_us, expires_us, changed_position FROM memories
+WHERE changed_position > ? AND changed_position != id ORDER BY 6
 """
 _CURRENT = "SELECT id FROM memory_vectors WHERE memory_id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
 
@@ -153,9 +154,9 @@ class VectorIndex:
         if changed := connection.execute(_CHANGED, (self._last_change,)).fetchall():
             ids = msgspec.json.encode([row[1] for row in changed]).decode()
             current = np.isin(self._ids[: self._columns.count], [row[0] for row in connection.execute(_CURRENT, (ids,))])
-            for row, _, is_active, expires_us, _ in changed:
-                self._columns.change(row, current, is_active=bool(is_active), expires_us=expires_us)
-            self._last_change = changed[-1][4]
+            for row, _, is_active, created_us, expires_us, _ in changed:
+                self._columns.change(row, current, is_active=bool(is_active), created_us=created_us, expires_us=expires_us)
+            self._last_change = changed[-1][5]
 
     def _extend(self, rows: list[tuple[Any, ...]]) -> None:
         if not rows:
