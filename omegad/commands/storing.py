@@ -20,10 +20,14 @@ from omegad.redaction.sanitise import TAGS_MAX
 from omegad.storage.driver import Connection
 from omegad.times import parse_time
 
+LONG_CHARACTERS = 4_096
+"""From here on a content is cleaned beside the event loop: 60,000 characters take 20 ms."""
+
 
 async def prepare(services: Services, command: StoreMemory, context: RequestContext) -> PreparedStore:
     """Check and clean a store before any work is done for it, embed it, and look at what is near. Raises `Invalid`, `Refused`."""
-    base = begun(services, command, context)
+    beginning = partial(begun, services, command, context)
+    base = await services.compute(beginning) if len(command.content) > LONG_CHARACTERS else beginning()
     embedded = None if command.ack == "durable" else await services.embed(base.content)
     if command.ack == "durable":
         return msgspec.structs.replace(base, pending=True)

@@ -1,7 +1,7 @@
 """What methods may ask of the world, as the daemon has it."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
@@ -25,6 +25,7 @@ from omegad.log.mending import Ahead
 from omegad.log.verifying import LogReport
 from omegad.memory_types import MemoryTypes
 from omegad.method import VIEWS_WAIT_S, Embedded, Moment, RequestContext, Rules, Skills
+from omegad.precedence import HOOKS
 from omegad.state import DecisionState
 from omegad.steadiness import Steadiness
 from omegad.storage.driver import Connection
@@ -32,6 +33,8 @@ from omegad.storage.readers import Turn
 from omegad.views.barrier import Barrier, Snapshot
 from omegad.views.current import Views
 from omegad.views.past import PastViews
+
+COMPUTING_MAX = 2
 
 T = TypeVar("T")
 
@@ -63,6 +66,8 @@ class DaemonServices:
     """Says in what the decision state is not what the log says, telling how many events of how many it has gone through."""
     prove_log: Callable[[Callable[[Position, Position], None]], Awaitable[LogReport]]
     """Says whether the log is as it was written, telling how far it is."""
+    computing: anyio.CapacityLimiter = field(default_factory=partial(anyio.CapacityLimiter, COMPUTING_MAX))
+    """How much is computed at once: threads share one interpreter."""
 
     @property
     def head(self) -> Position:
@@ -154,8 +159,13 @@ class DaemonServices:
         return await self.reaching.reach(work, near)
 
     async def compute(self, work: Callable[[], T]) -> T:
-        """Do what takes long, beside the event loop."""
-        return await anyio.to_thread.run_sync(work)
+        """Do what takes long, beside the event loop: a few at once, which begin when no hook waits."""
+
+        def giving_way() -> T:
+            HOOKS.give_way()
+            return work()
+
+        return await anyio.to_thread.run_sync(giving_way, limiter=self.computing)
 
     def remember(self, memory_id: str, project: str | None, vector: bytes) -> None:
         """Note a memory that is about to be stored, for those that are decided before the views show it."""

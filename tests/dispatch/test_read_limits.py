@@ -11,9 +11,10 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from omegad.commands.content import Clean, cleaned
 from omegad.config import Config, Paths
 from omegad.errors import ReadTooLong
-from omegad.method import QueryMethod
+from omegad.method import QueryMethod, Rules
 from omegad.methods import SERVED
 from omegad.storage import readers
 from omegad.storage.database import open_writer
@@ -127,6 +128,22 @@ async def test_what_is_read_for_others_stands_still_while_a_hook_is_answered(pat
         before = len(steps)
         await until(lambda: len(steps) > before)
         tasks.cancel_scope.cancel()
+
+
+async def test_a_long_text_that_is_stored_keeps_no_hook_waiting(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(content: str, rules: Rules) -> Clean:
+        begun.set()
+        assert may_go_on.wait(PATIENCE_S / 4)
+        return cleaned(content, rules)
+
+    monkeypatch.setattr("omegad.commands.storing.cleaned", slowly)
+    async with served(paths, clock, Config(model="none")) as it, anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(it.other().call, "memory.store", content="the billing runs on PostgreSQL 16. " * 1_500))
+        await until(begun.is_set)
+        await it.caller.call("hook.dispatch", event="UserPromptSubmit", payload=PROMPT, host="claude-code")
+        may_go_on.set()
 
 
 async def test_whoever_gives_up_does_not_wait_for_the_thread_that_reads_and_its_reader_comes_back(tmp_path: Path) -> None:
