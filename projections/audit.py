@@ -9,14 +9,17 @@ from omegad.projection import Statement, to_json
 from omegad.times import rfc3339
 
 NAME = "audit"
-VERSION = 2
+VERSION = 3
 EVENTS = (ToolCalled,)
 
 SUMMARY_CHARACTERS = 200
 MENTIONS_MAX = 64
 
-_FILE = re.compile(r'"(?:file_path|notebook_path|path|target_file)":"((?:[^"\\]|\\.){1,1024})"|\*\*\* (?:Update|Add) File: ([^\n"\\]{1,1024})')
-_FILE_SIGNS = ('path":"', 'target_file":"', "*** ")
+_FILE = re.compile(
+    r'"(?i:(?:(?:file|notebook|absolute|relative)_?)?path|target_?file)":"((?:[^"\\]|\\.){1,1024})"'
+    r'|\*\*\* (?:Update|Add) File: ([^\n"\\]{1,1024})'
+)
+_FILE_SIGNS = ('ath":"', 'ile":"', "*** ")
 _MEMORY = re.compile(r"\bmem-[0-9a-f]{8,32}\b")
 
 SCHEMA = """

@@ -1,9 +1,12 @@
 """The cache of vectors holds on the disk what the log names, and nothing else: no hash and no vector of what was refused, or is erased."""
 
+from pathlib import Path
+from zlib import crc32
+
 import anyio
 import structlog
 
-from omegad.embedding.cache import VectorCache
+from omegad.embedding.cache import VectorCache, identity
 from omegad.errors import Unavailable
 from omegad.events.memory import MemoryEmbedded
 from omegad.log.codec import tag_of
@@ -50,17 +53,22 @@ class Keeping:
             events = await self._log.read_at(left[:EVENTS_AT_ONCE])
             named.update(digest for one in events if isinstance(one.event, MemoryEmbedded) for digest in one.event.text_hashes)
             left = left[len(events) :]
-        removed = await self._cache.sweep(named, through)
+        removed = await self._cache.sweep(named, through, _mark(self._log.path))
         _log.info("keeping.swept", removed=removed)
         return removed
 
     async def _sweep_if_needed(self) -> None:
         while True:
             try:
-                if not await self._cache.is_swept():
+                if not await self._cache.is_swept(_mark(self._log.path)):
                     await self.sweep()
             except Unavailable as error:
                 _log.warning("keeping.waits", error=str(error), retry_s=RETRY_S)
                 await anyio.sleep(RETRY_S)
             else:
                 return
+
+
+def _mark(log: Path) -> int:
+    """Return by what a log is told from another that takes its place, as when one is restored: the vectors that this one named are not its own."""
+    return crc32(repr(identity(log)).encode()) >> 1 | 1

@@ -38,9 +38,6 @@ PUT = "INSERT OR REPLACE INTO vectors (embedder_id, text_hash, vector) VALUES (?
 FORGET = "DELETE FROM vectors WHERE text_hash IN (SELECT value FROM json_each(?))"
 PAGE = "SELECT rowid, text_hash FROM vectors WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?"
 REMOVE = "DELETE FROM vectors WHERE rowid IN (SELECT value FROM json_each(?))"
-SWEPT = 1
-"""The `user_version` of a file in which is only what an event names; 0 is one of an earlier release, which kept all that was computed."""
-
 UNWRITTEN_MAX = 4_096  # vectors that are kept in memory, where no event names them yet or they cannot be written, 6 MiB
 SWEPT_AT_ONCE = 2_000  # rows
 CHECKPOINT_CHANGES = 250  # rows, each of which takes three pages of the write-ahead log: 3 MiB
@@ -157,18 +154,18 @@ class VectorCache:
         await self._run(remove)
         self._remove_aside()
 
-    async def is_swept(self) -> bool:
-        """Say whether only what an event names is in the file."""
-        return await self._run(lambda connection: bool(connection.execute("PRAGMA user_version").fetchone()[0] == SWEPT))
+    async def is_swept(self, mark: int) -> bool:
+        """Say whether only what an event names is in the file, of the log that has this *mark*; the file keeps it as its `user_version`."""
+        return await self._run(lambda connection: bool(connection.execute("PRAGMA user_version").fetchone()[0] == mark))
 
     async def last(self) -> int:
         """Return the place of the row that was written last, 0 where there is none."""
         return await self._run(lambda connection: int(connection.execute("SELECT coalesce(max(rowid), 0) FROM vectors").fetchone()[0]))
 
-    async def sweep(self, named: Container[str], through: int) -> int:
+    async def sweep(self, named: Container[str], through: int, mark: int) -> int:
         """Remove the rows up to *through* whose texts are not *named*, a few at a time, with all bytes of them; return how many.
 
-        Raises as `forget` does.
+        *mark* is that of the log which names. Raises as `forget` does.
         """
         removed, after = 0, 0
 
@@ -188,8 +185,9 @@ class VectorCache:
             after = reached
 
         def end(connection: Connection) -> None:
-            wipe(connection, self.path, ())
-            connection.execute(f"PRAGMA user_version={SWEPT}")
+            if through:
+                wipe(connection, self.path, ())
+            connection.execute(f"PRAGMA user_version={mark}")
 
         await self._run(end)
         self._remove_aside()
@@ -270,10 +268,7 @@ async def _open(path: Path) -> Database:
 
 def _prepare(connection: Connection) -> None:
     with writing(connection):
-        is_new = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
         connection.execute(SCHEMA)
-        if is_new:
-            connection.execute(f"PRAGMA user_version={SWEPT}")
 
 
 def _set_aside(path: Path, error: Unavailable) -> None:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -23,6 +24,7 @@ from omegad.log.event_log import EventLog
 from omegad.redaction.sanitise import excerpt
 from omegad.storage import searching
 from omegad.storage.driver import sqlite
+from omegad.transfer import log_file
 from omegad.views import copies
 from omegad.views.erasing import Standstill
 from omegad.views.past import PastViews
@@ -173,6 +175,24 @@ async def test_vectors_that_nothing_names_are_swept_from_a_home_of_before(paths:
         await it.daemon.keeping._cache.put_many(EMBEDDER, {text_hash(again): vector_of(again)})
         await it.caller.call("memory.erase", memory_id=memory_id)
         assert traces(paths.home, said, again, refused) == {}
+        await check(it)
+
+
+async def test_vectors_that_only_a_replaced_log_named_are_swept(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+    kept, later = "the cellar is dry and has shelves", "the attic is full of wasps"
+    backup = paths.home / "backup"
+    async with served(paths, clock) as it:
+        await store(it, kept)
+        await it.worked_off()
+        log_file.copy(paths.log, backup, lambda _done, _total, _what: None)
+        await store(it, later)
+        await it.worked_off()
+    assert "embeddings.db" in traces(paths.home, later)[later]
+    for moved in log_file.put_in_place(backup, paths.log, datetime.now(UTC)):
+        moved.unlink()
+    async with served(paths, clock) as it:
+        await until(lambda: traces(paths.home, later, alike=kept) == {})
+        assert traces(paths.home, kept)
         await check(it)
 
 

@@ -284,6 +284,9 @@ def test_a_tool_call_is_a_row_with_the_beginning_of_what_went_in_and_out() -> No
     [
         ('{"file_path":"/src/a \\"b\\".py","content":"\\"path\\": 1"}', '/src/a "b".py'),
         ('{"notebook_path":"n.ipynb"}', "n.ipynb"),
+        ('{"explanation":"x","filePath":"/src/a.py"}', "/src/a.py"),
+        ('{"TargetFile":"/src/a.py"}', "/src/a.py"),
+        ('{"relative_path":"src/a.py"}', "src/a.py"),
         ("*** Begin Patch\n*** Update File: src/a.py\n@@", "src/a.py"),
         ('{"command":"ls"}', None),
     ],
