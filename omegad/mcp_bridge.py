@@ -37,6 +37,7 @@ REASON_BYTES = 2048
 INTERNAL_ERROR = -32603
 INVALID_REQUEST = -32600
 TOO_LONG = f"the line is longer than {LINE_BYTES_MAX} bytes; what to do: say less at once"
+NO_ID = "the id of a request is neither a text nor an integer; what to do: give it one that is"
 LOG = "gateway.log"
 GREETING = os.path.join(ROOT, "omegad", "mcp_greeting.json")
 """What the gateway would answer to `initialize` and `tools/list`."""
@@ -211,10 +212,13 @@ class Bridge:
             self._introduction = [line]
         elif method == "notifications/initialized":
             self._introduction.append(line)
+        if method and "id" in message and (isinstance(message["id"], bool) or not isinstance(message["id"], (int, str))):
+            answer("null", error={"code": INVALID_REQUEST, "message": NO_ID})  # the gateway would take it for a notification
+            return
         if self._greets(method, message):
             return
         if method and "id" in message:
-            self._pending[json.dumps(message["id"])] = line
+            self._pending[json.dumps(whole(message["id"]))] = line
         if self._connection is None or self._unheard:
             self._held.append(line)
         else:
@@ -303,6 +307,11 @@ class Bridge:
         """Send what was held."""
         self._outgoing += b"".join(line + b"\n" for line in self._held)
         self._held = []
+
+
+def whole(number: int | str) -> int | str:
+    """Return an id as the gateway gives it back: with U+FFFD for halves of characters."""
+    return number.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if isinstance(number, str) else number
 
 
 def refuse(line: bytes) -> None:

@@ -135,9 +135,9 @@ def verdict(host: str, fired: str, mode: str, text: str) -> dict[str, Any]:
 
 def _read(payload: bytes) -> Any:  # noqa: ANN401  any JSON
     try:
-        return json.loads(mended(payload))
+        return json.loads(mended(payload), parse_int=float)  # an integer may have more digits than Python reads
     except RecursionError:
-        return json.loads(flattened(mended(payload)))
+        return json.loads(flattened(mended(payload)), parse_int=float)
 
 
 def _pushes(said: dict[str, Any], tool_input: dict[str, Any]) -> list[Push]:

@@ -14,6 +14,8 @@ SUFFIXES = ("/.git", "", ".git/.git", ".git")
 _HELPER = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
 _URL = re.compile(r"([A-Za-z0-9][A-Za-z0-9+.-]*)://(?:[^/@]*@)?(.?)", re.DOTALL)
 _SHORT = re.compile(r"(?:[^/:]*@)?([^/:]?)[^/:]*:", re.DOTALL)
+_WHOLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*://(?:[^/@]*@)?(?P<server>\[[^\]]*\]|[^/:]+)(?::[0-9]*)?/(?P<path>.*)", re.DOTALL)
+_HOSTED = re.compile(r"(?:[^/:@]*@)?(?P<server>\[[^\]]*\]|[^/:]+):(?P<path>.*)", re.DOTALL)
 
 
 class Address(NamedTuple):
@@ -35,3 +37,9 @@ def address_of(url: str, top: str) -> Address | None:
         return Address(None, url) if found[1] not in ("", "-") else None
     path = expanduser(url)
     return Address(path if isabs(path) else join(top, path), url)
+
+
+def place_of(url: str) -> tuple[str, str] | None:
+    """Return the server and the path that an address names, by whichever way it is reached; None where it names no server."""
+    found = _WHOLE.match(url) or _HOSTED.match(url)
+    return (found["server"].lower(), found["path"].strip("/").removesuffix(".git")) if found else None

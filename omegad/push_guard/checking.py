@@ -220,8 +220,8 @@ def _remote(repository: Repository, asked: Asked) -> str:
     """Return the remote that a push goes to."""
     branch = repository.branch
     keys = (f"branch.{branch}.pushremote", "remote.pushdefault", f"branch.{branch}.remote")
-    remote = (asked.names or (asked.repo,))[0] or repository.setting(*keys) or "origin"
-    if remote not in repository.remotes():
+    remote = repository.meant((asked.names or (asked.repo,))[0] or repository.setting(*keys) or "origin")
+    if remote is None:
         raise _UnforeseenError("it goes to what is no remote of this repository")  # nobody else's server is asked before a person agrees
     return remote
 
@@ -304,6 +304,8 @@ def _pushed(repository: Repository, source: str, ref: str, *, is_forced: bool) -
     full = repository.ref(source) or ""
     if not ref:
         ref = full if full.startswith("refs/") else ""  # of a commit that no branch is at, git wants to know where it goes
+    elif ref.startswith("heads/"):
+        ref = f"refs/{ref}"  # as git reads it where the remote has that branch
     elif not ref.startswith("refs/") and not full.startswith("refs/tags/"):
         ref = f"{HEADS}{ref}"
     sha = repository.commit(source)

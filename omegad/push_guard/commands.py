@@ -19,17 +19,21 @@ _PIECE = re.compile(
     | (?P<end>\n|;|&&?(?!>)|\|\|?)
     | (?P<open>\()
     | (?P<close>\))
+    | (?P<tick>`)
     | (?P<joined>[0-9]*[<>]&[0-9-]+)       # 2>&1, which has no word after it
     | (?P<redirect>&>>?|[0-9]*(?:>>|<<<|<<-?|<>|>\||[<>]))
     | '(?P<single>[^']*)'
     | "(?P<double>(?:[^"\\]|\\.)*)"
     | \\(?P<escaped>.)
-    | (?P<plain>[^\s;&|()<>'"\\]+)
+    | (?P<plain>[^\s;&|()<>'"`\\]+)
     """,
     re.VERBOSE | re.DOTALL,
 )
 _DOCUMENT = re.compile(r"""(?<!<)<<-?(?!<)[ \t]*(['"]?)(\w{1,64})\1""")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_LETTER = re.compile(r"-[A-Za-z]")
+_INNER = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
+"""Commands whose output is put into what stands in quotes."""
 _AMOUNT = re.compile(r"[0-9.]+[smhd]?")
 
 BEFORE = frozenset(
@@ -47,10 +51,11 @@ BEFORE = frozenset(
         "command",
         "builtin",
         "exec",
-        "eval",
+        "coproc",
         "nohup",
         "env",
         "sudo",
+        "doas",
         "nice",
         "ionice",
         "setsid",
@@ -61,14 +66,20 @@ BEFORE = frozenset(
 )
 """What may stand before the command of a line, each with options and amounts of its own."""
 SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh"))
+COMMANDS = SHELLS | {"git", "cd", "pushd", "eval"}
+"""What is looked into."""
 KEEPS = frozenset(
     ("add", "commit", "diff", "fetch", "grep", "log", "ls-files", "notes", "push", "rev-parse", "shortlog", "show", "status", "tag", "version")
 )
 """What of git leaves the branches where they are, or takes the current one further."""
 WITH_VALUE = frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"))
-PLACES = ("GIT_DIR", "GIT_WORK_TREE")
+PLACES = {"GIT_DIR": "--git-dir", "GIT_WORK_TREE": "--work-tree"}
 SETTINGS = ("branch.", "push.", "remote.", "url.")
 """What of git's configuration says where a push goes, and what it pushes."""
+
+
+WORDS = ("single", "double", "escaped", "plain")
+"""The pieces that words consist of."""
 
 
 class Push(NamedTuple):
@@ -102,24 +113,19 @@ def pushes_of_words(words: list[str], folder: str) -> list[Push]:
 
 
 def _in_line(command: str, state: _State) -> Iterator[Push]:
-    command = _without_documents(command)
-    words, word, place = list[Word](), list[Word](), 0
-    skips = False  # the word after a redirection
-    while place < len(command):
-        if command[place] == "#" and not word:
-            place = min(command.find("\n", place) % (len(command) + 1), len(command))  # the end where there is no other line
+    words, word = list[Word](), list[Word]()
+    skips, is_within = False, False  # the word after a redirection; backticks
+    for kind, text in _pieces(_without_documents(command)):
+        if kind in WORDS:
+            word.append(_text(kind, text))
+            for inner in _INNER.finditer(text) if kind == "double" else ():
+                yield from _within(inner[1] or inner[2] or "", state)
             continue
-        piece = _PIECE.match(command, place)
-        if piece is None:
-            return  # a quotation that does not end
-        place = piece.end()
-        kind = str(piece.lastgroup)
-        if kind in ("single", "double", "escaped", "plain"):
-            word.append(_text(kind, piece[kind]))
-            continue
+        if kind == "tick":
+            is_within = not is_within
+            word += [None] if is_within and (words or word) else []  # the word of a command around it
         if word:
-            if not skips:
-                words.append(None if None in word else "".join(map(str, word)))
+            words += [] if skips else [_joined(word)]
             word, skips = [], False
         if kind in ("redirect", "joined"):
             skips = kind == "redirect"
@@ -127,9 +133,25 @@ def _in_line(command: str, state: _State) -> Iterator[Push]:
             yield from _in_command(words, state)
             words = []
             _step(kind, state)
-    if word and not skips:
-        words.append(None if None in word else "".join(map(str, word)))
-    yield from _in_command(words, state)
+
+
+def _pieces(command: str) -> Iterator[tuple[str, str]]:
+    """Yield what a line consists of, and its end; nothing more from a quotation on that does not end."""
+    place, kind = 0, ""
+    while place < len(command):
+        if command[place] == "#" and kind not in WORDS:
+            place = min(command.find("\n", place) % (len(command) + 1), len(command))  # the end where there is no other line
+            continue
+        piece = _PIECE.match(command, place)
+        if piece is None:
+            return
+        place, kind = piece.end(), str(piece.lastgroup)
+        yield kind, piece[kind]
+    yield "end", ""
+
+
+def _joined(word: list[Word]) -> Word:
+    return None if None in word else "".join(map(str, word))
 
 
 def _step(kind: str, state: _State) -> None:
@@ -171,8 +193,8 @@ def _in_command(words: list[Word], state: _State) -> Iterator[Push]:
         word = words[place]
         if word is not None and (assigned := _ASSIGNMENT.fullmatch(word)):
             if assigned[1] in PLACES:
-                where += [f"--{assigned[1][4:].lower().replace('_', '-')}", assigned[2]]
-        elif word is None or not (word in BEFORE or (place and (word.startswith("-") or _AMOUNT.fullmatch(word)))):
+                where += [PLACES[assigned[1]], assigned[2]]
+        elif word is None or not (word in BEFORE or (place and _is_option(word, words[place - 1]))):
             break
         place += 1
     name, rest = (basename(words[place] or ""), words[place + 1 :]) if place < len(words) else ("", [])
@@ -180,8 +202,25 @@ def _in_command(words: list[Word], state: _State) -> Iterator[Push]:
         state.folder = _entered(state.folder, rest)
     elif name in SHELLS:
         yield from _in_shell(rest, state)
+    elif name == "eval" and None not in rest:
+        yield from _within(" ".join(map(str, rest)), state)
     elif name == "git":
         yield from _in_git(rest, where, state)
+
+
+def _is_option(word: str, before: Word) -> bool:
+    """Say whether a word belongs to what stands before the command of a line: an option, an amount, or what an option of one letter is given."""
+    if word.startswith("-") or _AMOUNT.fullmatch(word):
+        return True
+    return before is not None and _LETTER.fullmatch(before) is not None and basename(word) not in COMMANDS
+
+
+def _within(line: str, state: _State) -> Iterator[Push]:
+    """Return the pushes of a line within a line."""
+    if state.depth < DEPTH_MAX:
+        inner = _State(state.folder, state.depth + 1)
+        inner.is_moved = state.is_moved
+        yield from _in_line(line, inner)
 
 
 def _entered(folder: Word, words: list[Word]) -> Word:
@@ -193,10 +232,8 @@ def _in_shell(words: list[Word], state: _State) -> Iterator[Push]:
     """Return the pushes of a line that is given to another shell."""
     for place, word in enumerate(words[:-1]):
         line = words[place + 1]
-        if word and re.fullmatch(r"-[a-z]*c", word) and line and state.depth < DEPTH_MAX:
-            inner = _State(state.folder, state.depth + 1)
-            inner.is_moved = state.is_moved
-            yield from _in_line(line, inner)
+        if word and re.fullmatch(r"-[a-z]*c", word) and line:
+            yield from _within(line, state)
             return
 
 

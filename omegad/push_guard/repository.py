@@ -13,7 +13,7 @@ from functools import cached_property
 from os.path import isabs
 from typing import NamedTuple
 
-from omegad.push_guard.address import PROTOCOLS, SUFFIXES, address_of
+from omegad.push_guard.address import PROTOCOLS, SUFFIXES, address_of, place_of
 
 LIMIT_S = 15.0  # of the 20 s that a hook may take
 HEADS = "refs/heads/"
@@ -152,6 +152,27 @@ class Repository:
         """Return the names of the remotes."""
         return {key[len("remote.") : -len(".url")] for key in self.settings if key.startswith("remote.") and key.endswith(".url")}
 
+    def meant(self, remote: str) -> str | None:
+        """Return by what name to ask for a remote that is given by its name, its address or a folder; None for a server that is no remote's.
+
+        Of an address that names the same place as a remote's, however it is reached, the remote is asked: nobody has agreed yet to another way.
+        """
+        if remote in self.remotes():
+            return remote
+        address = address_of(remote, self.top)
+        if address is None:
+            return None
+        if address.folder is not None:
+            return remote
+        place = place_of(remote)
+        return next((name for name in sorted(self.remotes()) if any(place_of(url) == place for url in self._urls(name))), None)
+
+    def _urls(self, remote: str) -> list[str]:
+        """Return where a push to a remote goes, which may be given as a folder."""
+        if remote not in self.remotes():
+            return [remote]
+        return self.run("remote", "get-url", "--push", "--all", "--", remote).out.splitlines()
+
     def refs_at(self, remote: str, refs: list[str] | None) -> list[dict[str, str]] | str:
         """Ask a remote, at each of its addresses, where these refs are, or all branches.
 
@@ -159,7 +180,7 @@ class Repository:
         """
         if program := self.own_program:
             return f"it is to be reached by a program that this repository names, {program}, and nobody has agreed to that yet"
-        urls = self.run("remote", "get-url", "--push", "--all", "--", remote).out.splitlines()
+        urls = self._urls(remote)
         found = list[dict[str, str]]()
         for url in urls[:ADDRESSES_MAX]:
             address = address_of(url, self.top)

@@ -178,7 +178,8 @@ async def test_vectors_that_nothing_names_are_swept_from_a_home_of_before(paths:
         await check(it)
 
 
-async def test_vectors_that_only_a_replaced_log_named_are_swept(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
+@pytest.mark.usefixtures("model")
+async def test_vectors_that_only_a_replaced_log_named_are_swept(paths: Paths, clock: FakeClock) -> None:
     kept, later = "the cellar is dry and has shelves", "the attic is full of wasps"
     backup = paths.home / "backup"
     async with served(paths, clock) as it:

@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,15 @@ def test_lines_that_cannot_be_read_are_answered_and_the_session_goes_on(host: Ho
     stored = [answer["result"]["structuredContent"]["memory_id"] for answer in answers if answer["id"] in {"cut", "bytes"}]
     contents = {host.home.call("memory.get", memory_id=one)["content"] for one in stored}
     assert contents == {"cut in an emoji \N{REPLACEMENT CHARACTER}", "cut in its bytes \N{REPLACEMENT CHARACTER}"}
+
+
+def test_requests_whose_ids_cannot_be_ids_are_answered_and_nothing_waits_for_them(host: Host) -> None:
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    introduced = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}), NOTED
+    began = time.monotonic()
+    answers = host.say_lines(*introduced, *(b'{"jsonrpc":"2.0","id":%s,"method":"ping"}' % number for number in (b"1.5", b"null", b"true", b"{}")))
+    assert [(one["id"], one.get("error", {}).get("code")) for one in answers] == [(1, None), *[(None, -32600)] * 4]
+    assert time.monotonic() - began < mcp_bridge.LAST_WORDS_S
 
 
 def test_a_host_is_told_why_no_gateway_answers(host: Host) -> None:

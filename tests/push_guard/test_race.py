@@ -10,8 +10,9 @@ import pytest
 
 from omegad.push_guard import checking
 from omegad.push_guard.commands import Push
+from omegad.push_guard.repository import Repository
 from tests.acceptance.conftest import PATIENCE_S, Home, until
-from tests.hooks.conftest import begin, spooled
+from tests.hooks.conftest import begin, payload, spooled
 from tests.push_guard.conftest import Race
 
 LACKED = "Round the total in the first tree"
@@ -51,6 +52,44 @@ def test_a_command_that_pushes_without_what_is_there_is_denied(home: Home, still
     assert "git pull --rebase origin main" in why
     assert ("discard" in why) == ("force" in command or "+" in command)
     assert still.refs() == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push {remote} HEAD:main",
+        "git push ../remote HEAD:main",
+        "git push file://{remote} +HEAD:main",
+        "git push --repo={remote} HEAD:main || git push {remote} HEAD:main",
+        "git push origin +HEAD:heads/main",
+        "GIT_DIR={first}/.git/worktrees/second git push origin HEAD:main",
+        "sudo -u ann git push origin HEAD:main",
+        "eval 'git push origin HEAD:main'",
+        'echo "$(git push origin HEAD:main)"',
+        "echo `git push origin HEAD:main`",
+        "`git push origin HEAD:main`",
+    ],
+)
+def test_a_push_is_denied_under_whatever_name_and_in_whatever_words_it_goes_there(home: Home, still: Race, command: str) -> None:
+    assert LACKED in reason(still.told(home, still.second, command.format(first=still.first, remote=still.remote)))
+
+
+@pytest.mark.parametrize("address", ["ssh://git@Host.invalid:22/team/shop", "git@host.invalid:team/shop.git", "https://host.invalid/team/shop.git/"])
+def test_of_an_address_the_remote_is_asked_that_is_the_same_place(race: Race, address: str) -> None:
+    race.git(race.second, "remote", "add", "far", "https://host.invalid/team/shop.git")
+    repository = Repository(str(race.second))
+    assert repository.meant(address) == "far"
+    assert repository.meant("https://host.invalid/team/other") is None
+    assert repository.meant("ext::sh -c true") is None
+
+
+def test_a_push_is_looked_at_whose_hook_has_a_number_of_any_length(home: Home, still: Race) -> None:
+    given = {"command": "git push origin HEAD:main", "timeout": 0}
+    said = json.dumps(payload("PreToolUse", tool_name="Bash", tool_input=given, tool_use_id="t-1") | {"cwd": str(still.second)})
+    said = said.replace('"timeout": 0', f'"timeout": {"9" * 5_000}')
+    process = begin(home, "PreToolUse", PATH=os.environ["PATH"])
+    out, _ = process.communicate(said.encode(), PATIENCE_S)
+    assert LACKED in reason(json.loads(out))
 
 
 def test_what_is_configured_says_where_a_push_without_names_goes(home: Home, race: Race) -> None:
