@@ -15,6 +15,7 @@ from omegad.events.tool import ToolCalled
 from omegad.log import requests
 from omegad.log.event import Event, Position
 from omegad.log.event_log import EventLog
+from omegad.reactions import deliveries
 from omegad.state import hooks, tool_calls
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
@@ -65,9 +66,9 @@ async def call(it: Served, day: int) -> int:
     return int(answer["call_index"])
 
 
-async def work(it: Served, clock: FakeClock, days: int) -> None:
-    """Let a session be worked in on each of so many days."""
-    for day in range(days):
+async def work(it: Served, clock: FakeClock, days: range) -> None:
+    """Let a session be worked in on each of some days."""
+    for day in days:
         clock.us += DAY_US
         await prompt(it, day)
         await call(it, day)
@@ -99,7 +100,7 @@ async def test_a_hook_or_call_that_comes_again_is_known_for_thirty_days_and_no_l
         await it.caller.call("memory.store", content="the ledger is in cents", event_type="decision")
         await it.caught_up()
         asked = await it.caller.call("memory.query", text="ledger")
-        await work(it, clock, 60)
+        await work(it, clock, range(60))
     async with served(paths, clock, KEYWORDS) as it:
         log = it.daemon.services.log
         in_time = [one.position for one in await everything(log) if one.recorded_at >= clock.us - 30 * DAY_US]
@@ -120,7 +121,7 @@ async def test_a_hook_or_call_that_comes_again_is_known_for_thirty_days_and_no_l
 async def test_so_many_events_are_known_again_however_old_they_are(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "KEPT_EVENTS", 6)
     async with served(paths_in(tmp_path), clock, KEYWORDS) as it:
-        await work(it, clock, 5)
+        await work(it, clock, range(5))
         clock.us += 90 * DAY_US
     async with served(paths_in(tmp_path), clock, KEYWORDS) as it:
         log = it.daemon.services.log
@@ -128,11 +129,21 @@ async def test_so_many_events_are_known_again_however_old_they_are(tmp_path: Pat
         assert 4 <= await oldest(log) <= log.head - 6
 
 
+async def test_a_daemon_that_is_never_started_anew_lets_go_of_them_too(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "KEPT_EVENTS", 10)
+    monkeypatch.setattr(deliveries, "EVERY", 8)
+    async with served(paths_in(tmp_path), clock, KEYWORDS) as it:
+        await work(it, clock, range(5))
+        clock.us += 90 * DAY_US
+        await work(it, clock, range(5, 15))
+        await let_go(it.daemon.services.log, 11)
+
+
 async def test_what_is_let_go_of_goes_bit_by_bit(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "KEPT_EVENTS", 10)
     monkeypatch.setattr(letting_go, "POSITIONS_AT_ONCE", 8)
     async with served(paths_in(tmp_path), clock, KEYWORDS) as it:
-        await work(it, clock, 20)
+        await work(it, clock, range(20))
         clock.us += 90 * DAY_US
     async with served(paths_in(tmp_path), clock, KEYWORDS) as it:
         log = it.daemon.services.log
@@ -183,7 +194,7 @@ CREATE TABLE state_tool_calls (
 async def test_a_home_of_before_there_were_such_events_is_brought_to_the_same(tmp_path: Path, clock: FakeClock) -> None:
     paths = paths_in(tmp_path)
     async with served(paths, clock, KEYWORDS) as it:
-        await work(it, clock, 3)
+        await work(it, clock, range(3))
     with closing(open_writer(paths.log, durable=False)) as connection:
         _make_former(connection)
     async with served(paths, clock, KEYWORDS) as it:
