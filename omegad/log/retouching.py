@@ -4,6 +4,7 @@ What a projection binds as text stands in its tables as it was bound, so what it
 be said of a statement, the projection has to be made anew.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
@@ -37,22 +38,25 @@ def retouch(connection: Connection, tables: Iterable[str], projection: Shown, er
     Return whether that could be done; else nothing was changed, or some of it.
     """
     texts: dict[str, str | None] = {}
+    times = Counter[str]()
     for before, after in erased:
         if not isinstance(before.event, projection.EVENTS) or hasattr(projection, "ERASED_BY"):
             continue
         found = None if after is None else _changes(projection, before, after)
-        if found is None or any(texts.get(one, other) != other for one, other in found.items()):
+        if found is None or any(texts.get(one, other) != other for one, other in found):
             return False
         texts |= found
-    return not texts or all(_change(connection, table, texts) for table in tables)
+        times.update(one for one, _ in found)
+    # A text that stands there more often is that of another event, too, which says it still.
+    return not texts or (all(_change(connection, table, texts, times) for table in tables) and min(times.values()) >= 0)
 
 
-def _changes(projection: Shown, before: RecordedEvent, after: RecordedEvent) -> dict[str, str | None] | None:
+def _changes(projection: Shown, before: RecordedEvent, after: RecordedEvent) -> list[tuple[str, str | None]] | None:
     """Return the texts that are bound for an event, each with what is to be bound instead; None where that does not tell what to change."""
     old, new = list(projection.project(before)), list(projection.project(after))
     if [sql for sql, _ in old] != [sql for sql, _ in new]:
         return None
-    found: dict[str, str | None] = {}
+    found = list[tuple[str, str | None]]()
     for (sql, was), (_, given) in zip(old, new, strict=True):
         for one, other in zip(was, given, strict=True):
             if one == other:
@@ -60,16 +64,23 @@ def _changes(projection: Shown, before: RecordedEvent, after: RecordedEvent) -> 
             is_whole = isinstance(one, str) and len(one) >= CHARACTERS_MIN and not (one[0] in "[{" and "json_each" in sql)
             if not is_whole or not isinstance(other, str | None):
                 return None
-            found[one] = other
+            found.append((one, other))
     return found
 
 
-def _change(connection: Connection, table: str, texts: dict[str, str | None]) -> bool:
-    """Put the new texts in place of the old ones; say whether the table takes them."""
+def _change(connection: Connection, table: str, texts: dict[str, str | None], times: Counter[str]) -> bool:
+    """Put the new texts in place of the old ones, and take each from the *times* that they may be met; say whether the table takes them."""
+
+    def retouched(text: str | None) -> str | None:
+        if text is None or text not in texts:
+            return text
+        times[text] -= 1
+        return texts[text]
+
     columns = [f'"{name}"' for _, name, kind, *_ in connection.execute(f'PRAGMA table_info("{table}")').fetchall() if kind == "TEXT"]
     if not columns:
         return True
-    connection.create_function("retouched", 1, lambda text: texts.get(text, text), deterministic=True)
+    connection.create_function("retouched", 1, retouched)
     changed = ", ".join(f"{column} = retouched({column})" for column in columns)
     holds = " OR ".join(f"{column} IN (SELECT value FROM json_each(?1))" for column in columns)
     try:

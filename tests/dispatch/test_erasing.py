@@ -356,6 +356,20 @@ async def test_a_summary_is_made_again_of_what_is_left(paths: Paths, clock: Fake
         assert holding(paths.home, CODE.encode()) == set()
 
 
+async def test_what_was_shown_for_another_prompt_of_the_same_words_stays_as_it_is(paths: Paths, clock: FakeClock) -> None:
+    """One of them was cut from what is erased, the other was not; their rows have the same text."""
+    said = f"{SAID}: {LONG[:60]}"
+    async with served(paths, clock, KEYWORDS) as it:
+        memory_id = await store(it, said)
+        subject = said[:30]
+        fillers = [intent_announced(f"paint room {number}") for number in range(9)]
+        await append(it.daemon.services.log, prompt_submitted(said), surfaced("mem-1", how="prompt", subject=subject), *fillers)
+        await append(it.daemon.services.log, surfaced("mem-2", how="prompt", subject=subject, query_id="q-2"))
+        await it.caught_up()
+        await it.caller.call("memory.erase", memory_id=memory_id)
+        await check(it)
+
+
 async def compacted(it: Served) -> tuple[dict[str, str], dict[str, str]]:
     """Return what was compacted, a summary among it once more, and a word of each that stands in nothing else; and summaries with their words.
 

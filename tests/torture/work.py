@@ -66,7 +66,9 @@ class Work:
         """Ask once more for all that was not answered; each must be answered now."""
         unanswered = list(self._book.unanswered.values())
         parts = [self._send_all(name, [one for one in unanswered if one.client == name]) for name in {one.client for one in unanswered}]
-        await asyncio.gather(self._erase_all(), *parts)
+        ended = await asyncio.gather(self._erase_all(), *parts, return_exceptions=True)
+        for error in filter(None, ended):
+            raise error
 
     async def _send_all(self, name: str, unanswered: list[Asked]) -> None:
         async with self._client(name) as client:
@@ -181,6 +183,7 @@ class Work:
             self._note("memory.compact", error)
 
     async def _rebuild(self, client: Caller) -> None:
+        await asyncio.sleep(self._chance.random() * 0.2)
         try:
             await client.call("views.rebuild")
         except NoDaemon:
