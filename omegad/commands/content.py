@@ -14,6 +14,8 @@ from omegad.redaction import redact
 from omegad.redaction.sanitise import CONTENT_BYTES_MAX, METADATA_BYTES_MAX
 
 TAG_CHARACTERS_MAX = 64
+LONG_CHARACTERS = 4_096
+"""From here on a content is cleaned beside the event loop: 60,000 characters take 20 ms."""
 
 
 class Clean(msgspec.Struct, frozen=True):
