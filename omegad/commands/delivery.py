@@ -9,7 +9,7 @@ from omegad.log.event import NewEvent, Position
 from omegad.method import CommandMethod
 from omegad.state import DecisionState
 
-POSITIONS_AT_ONCE = 2_000
+POSITIONS_AT_ONCE = 1_000
 """Of how many events the rows go with one, so that none keeps others waiting; an event has two at most."""
 
 
