@@ -81,6 +81,8 @@ LOG_WORKER = (sys.executable, "-P", "-m", "omegad.log_worker")
 
 RESERVED_DESCRIPTORS = 128  # of the home's files, what is read and run beside, and clients that are being refused
 
+INSTALLED_US = Path(__file__).stat().st_mtime_ns // 1_000
+
 HOOKS_SHARE = 0.25  # of the time of a read: an agent waits for its hook
 
 T = TypeVar("T")
@@ -192,7 +194,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             query_timeout_s=settings.query_timeout_s,
             digests=key,
             liveness=Liveness(clock),
-            steadiness=Steadiness(clock, log.recorded_at),
+            steadiness=Steadiness(clock, log.recorded_at, INSTALLED_US),
             claims=settings.claims,
             reaching=Reaching(),
             compare_state=partial(workers.compare, worker, paths.log),

@@ -38,15 +38,14 @@ def in_words(span_us: int) -> str:
 
 
 class Steadiness:
-    """Notices jumps of the clock, and a start that is long after all that the log knows."""
+    """Notices jumps of the clock, and a start that is long after all that the log knows, or before omegad was installed."""
 
-    def __init__(self, clock: Clock, latest_us: int, elapsed_ns: Callable[[], int] = since_boot_ns) -> None:
-        """Take the clock, when the latest event was recorded (0 for none), and what counts the time that goes by."""
+    def __init__(self, clock: Clock, latest_us: int, installed_us: int, elapsed_ns: Callable[[], int] = since_boot_ns) -> None:
+        """Take the clock, when the latest event was recorded (0 for none), when omegad was installed, and what counts the time that goes by."""
         self._clock = clock
         self._elapsed_ns = elapsed_ns
         self._offset_us = self._now_offset_us()
-        gap_us = clock.now_us() - latest_us
-        self._gap_us = gap_us if latest_us and gap_us > GAP_US else 0
+        self._odd = _odd(clock.now_us(), latest_us, installed_us)
         self._jumped_at_us = 0
         self.jumped_us = 0
         """By how much the clock is ahead of where it would be had it gone steadily since the start, or since somebody said that it is right."""
@@ -72,18 +71,27 @@ class Steadiness:
     def accept(self) -> None:
         """Take the clock for right as it is."""
         self.look()
-        self.jumped_us = self._gap_us = 0
+        self.jumped_us, self._odd = 0, None
 
     def trouble(self) -> str | None:
         """Say what is odd, None where nothing is."""
         if self.jumped_us and self._elapsed_ns() // 1_000 - self._jumped_at_us < TOLD_US:
             where = "ahead" if self.jumped_us > 0 else "back"
             what = f"the clock jumped {in_words(self.jumped_us)} {where} while omegad ran"
-        elif self._gap_us:
-            what = f"the clock is {in_words(self._gap_us)} after the latest event"
+        elif self._odd:
+            what = self._odd
         else:
             return None
         return f"{what}: if it is wrong, set it right; once it is right, run `omegad clock mend`"
 
     def _now_offset_us(self) -> int:
         return self._clock.now_us() - self._elapsed_ns() // 1_000
+
+
+def _odd(now_us: int, latest_us: int, installed_us: int) -> str | None:
+    """Say what is odd of the time of a start, None where nothing is."""
+    if latest_us and now_us - latest_us > GAP_US:
+        return f"the clock is {in_words(now_us - latest_us)} after the latest event"
+    if installed_us - now_us > DAY_US:
+        return f"the clock is {in_words(installed_us - now_us)} before omegad was installed"
+    return None

@@ -33,6 +33,7 @@ WORDS = (
     "report",
     "mailer",
 )
+MENDED = 0.3  # of its steps
 CLOCK_STEPS_S = (-3 * 3_600, -60, 0, 90, 3_600)
 
 
@@ -195,7 +196,7 @@ class Work:
     async def _step_clock(self, client: Caller) -> None:
         await asyncio.sleep(self._chance.random())
         self._clock.write_text(str(self._chance.choice(CLOCK_STEPS_S)), encoding="ascii")
-        await client.call("system.ping")
+        await client.call("clock.mend" if self._chance.random() < MENDED else "system.ping")
 
     async def _fill_disk(self, client: Caller) -> None:
         await asyncio.sleep(self._chance.random() * 0.2)

@@ -12,11 +12,12 @@ import pytest
 
 from omegad.errors import Invalid
 from omegad.log.event import NewEvent
+from omegad.log.mending import ClockMended
 from omegad.storage.database import open_writer
 from omegad.transfer import lines, log_file
 from tests.builders import append, edited, erased, running_log, stored, tool_called
 
-TABLES = ("events", "payloads", "requests", "cursors", "erasures", "identity")
+TABLES = ("events", "payloads", "requests", "cursors", "erasures", "mendings", "identity")
 
 
 def _quiet(_done: int, _total: int, _what: str) -> None:
@@ -62,6 +63,21 @@ def test_every_row_is_made_again_also_where_a_payload_was_erased(log: Path, expo
     assert lines.make_log(io.BytesIO(exported), made, _quiet).head == 5
     assert _rows(made) == _rows(log)
     assert log_file.verify(made, _quiet) == log_file.verify(log, _quiet)
+
+
+async def _mended(path: Path) -> None:
+    async with running_log(path) as log:
+        await append(log, stored())
+        await append(log, ClockMended(first=1, last=1, from_us=9, to_us=7, ahead_us=2, right_us=0))
+
+
+def test_what_was_said_of_the_clock_is_there_again(tmp_path: Path) -> None:
+    path, made, out = tmp_path / "log.db", tmp_path / "made.db", io.BytesIO()
+    asyncio.run(_mended(path))
+    lines.export(path, out, _quiet)
+    out.seek(0)
+    lines.make_log(out, made, _quiet)
+    assert _rows(path)["mendings"] == _rows(made)["mendings"] == [(2, 1, 2, 0, 7)]
 
 
 def _altered(change: Callable[[list[dict[str, Any]]], None]) -> Callable[[bytes], bytes]:
