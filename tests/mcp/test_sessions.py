@@ -158,9 +158,13 @@ async def test_a_session_outlives_its_gateway_and_its_daemon(host: Host) -> None
     async with host.session() as session:
         first = (await call(session, "omega_store", content="alpha is the first"))["memory_id"]
         host.kill_gateway()
+        log = host.home.paths.gateway_log
+        log.write_text("its last words\n")
         answer = await session.call_tool("omega_memory", {"action": "get", "memory_id": first})
         assert not answer.is_error or "call again" in str(answer.content)  # it came before the end was noticed
         assert (await call(session, "omega_memory", action="get", memory_id=first))["content"] == "alpha is the first"
+        assert log.with_name("gateway.log.1").read_text() == "its last words\n"
+        assert log.stat().st_mode & 0o777 == 0o600
         await anyio.run_process([sys.executable, "-m", "omegad", "stop"], env=host.environ)
         assert (await call(session, "omega_memory", action="get", memory_id=first))["content"] == "alpha is the first"
 
