@@ -15,7 +15,7 @@ import socket
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
-from functools import partial
+from functools import cache, partial
 from http import HTTPStatus
 
 import anyio
@@ -31,15 +31,15 @@ from starlette.datastructures import Headers
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from omegad.gateway import Context, Link, Opening, Session, name_of, serving
-from omegad.rpc.accepting import accept
+from omegad.rpc.accepting import AT_ONCE, accept
 
 LINKS_MAX = 32  # connections to the daemon: one for each name that clients give themselves
 ANY_OTHER = "mcp"
 CLOSING_S = 2
 PATH = "/mcp"
 
-STRANGERS_MAX = 64
-STRANGERS_MIN = 8  # so that one whose request has come with its connection is read before eight others take its place
+STRANGERS_MAX = 256
+STRANGERS_MIN = 4 * AT_ONCE  # so that one whose request has come with its connection is read before so many others come
 OWN_MAX = 256
 HEAD_S = 10.0
 BODY_S = 30.0
@@ -253,23 +253,21 @@ class _Connection(H11Protocol):
 
     def _refuse(self, status: HTTPStatus, said: str) -> None:
         """Answer, take nothing more, and close as soon as that can have been read."""
-        _log.warning("http.refused", status=f"{status.value} {status.phrase}")
+        _log.warning("http.refused", status=status.phrase)
         self._is_refused = True
         self._head.clear()
         self._door.refused(self)
         if self.cycle is not None:  # whoever waits for the rest, or would answer
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        is_challenge = status is HTTPStatus.UNAUTHORIZED
-        body = json.dumps(NO_TOKEN) if is_challenge else said
-        kind = "application/json" if is_challenge else "text/plain; charset=utf-8"
-        self.transport.write(
-            f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
-            f"{CHALLENGE if is_challenge else ''}Connection: close\r\n\r\n{body}".encode()
-        )
-        self.transport.write_eof()
         self._await("nothing")
-        self._deadline = self.loop.call_later(LINGERING_S, self.transport.abort)
+        self.transport.write(_answer(status, said))
+        try:
+            self.transport.write_eof()
+        except OSError:  # it has left already
+            self.transport.abort()
+        else:
+            self._deadline = self.loop.call_later(LINGERING_S, self.transport.abort)
 
     def turn_out(self, why: str) -> None:
         """Close at once."""
@@ -277,6 +275,18 @@ class _Connection(H11Protocol):
             _log.warning("http.closed", reason=why)
         self._is_refused = True
         self.transport.abort()
+
+
+@cache
+def _answer(status: HTTPStatus, said: str) -> bytes:
+    """Return an answer that is the last on its connection."""
+    is_challenge = status is HTTPStatus.UNAUTHORIZED
+    body = json.dumps(NO_TOKEN) if is_challenge else said
+    kind = "application/json" if is_challenge else "text/plain; charset=utf-8"
+    return (
+        f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+        f"{CHALLENGE if is_challenge else ''}Connection: close\r\n\r\n{body}"
+    ).encode()
 
 
 class _Server(uvicorn.Server):

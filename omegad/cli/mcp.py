@@ -25,7 +25,7 @@ from omegad.rpc import endpoint
 BRIDGE = Path(__file__).parents[1] / "mcp_bridge.py"
 LEAVING_S = 5.0
 TOKEN_BYTES = 32
-HTTP_DESCRIPTORS = 320  # of connections over HTTP, whoever has them
+HTTP_DESCRIPTORS = 512  # of connections over HTTP, whoever has them
 RESERVED_DESCRIPTORS = 96  # of the process itself, and for what HTTP asks of the daemon
 
 

@@ -208,6 +208,6 @@ def test_another_user_cannot_keep_the_owner_from_the_gateway_nor_fill_its_log(ho
     until(host.home.paths.lock.exists)
     end_daemon(host.home)
     said = [msgspec.json.decode(line) for line in log.read_bytes().splitlines()]
-    unauthorized = [record for record in said if record.get("status") == "401 Unauthorized"]
+    unauthorized = [record for record in said if record.get("status") == "Unauthorized"]
     assert [record.get("repeated") for record in unauthorized] == [None, 219]
     assert len(said) < 10
