@@ -42,18 +42,20 @@ _SIGN = (
     r"|,?\s{1,40}[\"'`]?value[\"'`]?[ \t]{0,3}[:=]"  # as in name: …, value: …
 )
 NAMED = (
-    r"(?P<stem>passw(?:or[dt]|d)|passphrase|passcode|pass|pwd?|secret|token|key)(?:_?[0-9]{1,2}|_base|_value)?"
+    r"(?P<stem>passw(?:or[dt]|d)|passphrase|passcode|pass|pwd?|secret|token|key)(?:_?[0-9]{1,2}|(?:_(?:base|value|secure|super|prod|production|staging|live|dev|old|new|plain|plaintext|raw"
+    r"|primary|secondary|admin|root)){1,2})?(?:\[[0-9]{0,5}\](?=[ \t]{0,3}=))?"
     rf"(?:(?:\\?[\"'`]\]?)?[ \t]{{0,3}}(?P<sign>{_SIGN})(?P<space>(?<=[0-9a-z]>)\s{{1,40}}|[ \t]{{0,8}})"
-    r"|(?P<said> (?:is|was)(?: now)?(?: (?:set|changed|reset) to)?:?)?[ \t]{1,8})(?P<quote>\\?[\"'`])?"
+    r"|(?P<said> (?:is|was)(?: now)?(?: (?:set|changed|reset) to)?:?)?[ \t]{1,8})(?:(?:@|[bru]{1,2})(?=[\"']))?(?P<quote>\\?[\"'`])?"
 )
 """A secret's name in lower case, and what leads from it to its value."""
 
 _NAME = f"{string.ascii_letters}{string.digits}_.$-"
 # Without a group, what is no secret: a mark in a text, or how many there are; it begins before the end that would make it a key.
 _KIND = re.compile(
-    r"(?:(?P<PASSWORD>passw(?:or[dt]|d)|passphrase|passcode|(?<![0-9a-z])(?:pass|pwd?))|(?P<SECRET>secret)"
+    r"(?:(?P<PASSWORD>passw(?:or[dt]|d)|passphrase|passcode|(?:(?<![0-9a-z])|(?<=db)|(?<=user)|(?<=root))(?:pass|pwd?))|(?P<SECRET>secret)"
     r"|(?P<KEY>(?:(?:[0-9a-z][_.$-]{0,2}|-|\b(?:auth|access|refresh|api|bearer) )token"
     r"|(?:api|app|application|access|account|private|secret|signing|encryption|master|shared|admin|auth|service|license|webhook|ingest|deploy"
+    r"|softlayer|(?<![0-9a-z])sl|cloudant|(?<![0-9a-z])cl|(?<![0-9a-z])(?:ibm[_-]?)?(?:cloud[_-]?)?iam|(?<![0-9a-z])ibm(?:[_-]?cloud)?"
     r"|access[_ -]key[_ -]?secret)[_ -]?(?:access[_ -]?)?key))|(?P<TOKEN>token)"
     r"|(?:next|page|continuation|sync|eos|bos|pad|unk|sep|cls|mask|stop|special|start|end|image|cancellation|cancel|design|max|min|per|fir"
     r"st|last|prev"
@@ -84,7 +86,7 @@ def named(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     if (
         around.endswith("/etc/")
         or value[:1] == " "
-        or (closed and value[-1:] in {" ", "="})
+        or (closed and value[-1:] == " ")
         or values.is_stand_in(value)
         or (not name.isupper() and value.lower() in name.lower())
     ):

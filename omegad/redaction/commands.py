@@ -65,7 +65,7 @@ TABLE = (
     ("ldapdomaindump", "p", Form.BOTH, "ldapdomaindump"),
     ("ldappasswd", "s a", Form.BOTH, "ldappasswd(1)"),
     ("plink pscp psftp putty kitty", "pw", Form.NEXT, "plink(1)"),
-    ("ipmitool ipmiutil", "P", Form.BOTH, "ipmitool(1)"),
+    ("ipmitool ipmievd ipmiutil", "P", Form.BOTH, "ipmitool(1)"),
     (
         "snmpget snmpgetnext snmpwalk snmpset snmpbulkget snmpbulkwalk snmptrap snmptable snmpstatus snmptest snmpdf snmpusm",
         "A X",
@@ -104,10 +104,30 @@ TABLE = (
     ("useradd usermod", "p -password", Form.NEXT, "useradd(8)"),
     ("dsconfigad sysadminctl", "password adminPassword newPassword", Form.NEXT, "sysadminctl"),
     ("dotnet+nuget nuget+push", "k", Form.NEXT, "dotnet nuget push"),
+    ("airflow atuin fab eopkg groupadd groupmod", "p", Form.NEXT, "groupadd(8), the completions of fish and Fig"),
+    ("bws doppler flyctl fly", "t", Form.NEXT, "the completions of Fig"),
+    ("iwctl p4", "P", Form.NEXT, "the completions of fish"),
+    ("animate compare composite convert display identify magick mogrify montage stream", "authenticate", Form.NEXT, "the completions of fish"),
+    ("dotnet+nuget", "p sk", Form.NEXT, "the completions of fish"),
+    (
+        "pkcs11-tool pkcs15-tool pkcs15-init pkcs15-crypt softhsm2-util yubico-piv-tool p11tool",
+        "-pin -so-pin -new-pin pin",
+        Form.NEXT,
+        "pkcs11-tool(1), softhsm2-util(1)",
+    ),
+    ("pkcs11-tool pkcs15-tool ffsend fs_cli security smbtar", "p", Form.NEXT, "pkcs11-tool(1), smbtar(1), tldr pages"),
+    ("cryptcat sic choco", "k -api-key", Form.NEXT, "tldr pages"),
+    ("croc", "c -code", Form.NEXT, "tldr pages"),
+    ("twurl", "s", Form.NEXT, "tldr pages"),
+    ("smbpasswd", "w", Form.NEXT, "smbpasswd(8)"),
+    ("zpaq", "k", Form.ATTACHED, "tldr pages"),
+    ("gotty", "c -credential", Form.USER, "tldr pages"),
+    ("lwp-request get post head", "C", Form.USER, "lwp-request(1)"),
+    ("miniserve", "a", Form.USER, "tldr pages"),
     ("rsync sqlmap ncat", "-auth-cred -proxy-auth", Form.USER, "ncat(1)"),
 )
 # Options that take a user and a password whatever the command.
-_ANYWHERE: dict[str, Form] = dict.fromkeys(("-auth", "auth", "-basic-auth", "basic-auth", "-creds", "-proxy-auth"), Form.USER)
+_ANYWHERE: dict[str, Form] = dict.fromkeys(("-auth", "auth", "-basic-auth", "basic-auth", "-creds", "-credentials", "-proxy-auth"), Form.USER)
 # With a user's option before it in the same command, these are followed by a password, unless it looks like a port, a path or a host.
 _WITH_USER = frozenset({"p", "P", "-password", "-pass"})
 

@@ -40,7 +40,7 @@ SHAPES = (
     ("defined_networking_key", "dnkey-", r"[\w=-]{20,}"),
     ("deno_token", "ddp_ ddw_", r"[0-9A-Za-z]{36}\w*"),
     ("digitalocean_token", "doo_v1_ dop_v1_ dor_v1_ dot_v1_", r"[0-9a-f]{64}\w*"),
-    ("discord_token", "M N O", r"[DTjz][AEIMQUYcgk][w-z0-5][\w-]{20,22}\.[\w-]{6}\.[\w-]{27,}"),  # begins with a number in base64
+    ("discord_token", "M N O", r"[\w-]{23,25}\.[\w-]{6}\.[\w-]{27,}"),  # as detect-secrets has it
     ("docker_token", "dckr_pat_ dckr_oat_", r"[\w-]{27,}"),
     ("doppler_token", "dp.", r"(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[0-9A-Za-z]{40}\w*"),
     ("dropbox_token", "sl.", r"(?:u\.)?(?=[\w-]{0,200}[0-9])(?=[\w-]{0,200}[A-Z])[\w-]{60,}"),
@@ -131,7 +131,7 @@ SHAPES = (
     ("tavily_key", "tvly- tvly-dev- tvly-prod-", r"[0-9A-Za-z]{32}\w*"),
     ("telegram_token", "", r"(?:bot)?[0-9]{8,10}:A[\w-]{34,}"),
     ("terraform_token", "", r"[0-9A-Za-z]{14}\.atlasv1\.[\w=-]{60,}"),
-    ("twilio_key", "SK", r"[0-9A-Fa-f]{32}\b"),
+    ("twilio_key", "SK", r"(?:[0-9A-Fa-f]{32}|[0-9a-z]{32})\b"),
     ("twilio_key", "AC", r"[0-9a-f]{32}:[0-9a-f]{32}\b"),
     ("typeform_token", "tfp_", r"[\w.=-]{59,}"),
     ("vault_token", "hvs. hvb. hvr.", r"[\w-]{24,}"),

@@ -55,6 +55,32 @@ def _of_windows(text: str, match: re.Match[str]) -> Span | None:
     return span if is_user and not values.is_stand_in(text[slice(*span)]) else None
 
 
+_IMPACKET = re.compile(
+    r"(?:get(?:adusers|adcomputers|npusers|userspns|tgt|st|pac|arch|lapspassword)|get-gpppassword|find-?delegation|addcomputer|rbcd|secretsdump|reg"
+    r"|(?:ps|wmi|smb|at|dcom)exec|smb(?:client|passwd)|lookupsid|samrdump|rpc(?:dump|map)|services|raisechild|goldenpac|mssqlclient|ntlmrelayx"
+    r"|(?:owner|dacl)edit|net(?:view)?|changepasswd|describeticket|machine_role|tstool|wmi(?:persist|query)|keylistattack|rdp_check|dpapi|exchanger)\Z",
+    re.IGNORECASE,
+)
+_NETWORK = re.compile(
+    r"(?:\busername \S{1,60}(?: privilege [0-9]{1,2})?|\benable|\bnmcli (?:\S{1,60} ){1,8}(?:connect|ssid) \S{1,60}) \Z|\breset-admin-\Z",
+    re.IGNORECASE,
+)
+
+
+def _of_impacket(text: str, match: re.Match[str]) -> Span | None:
+    """Find the password that one of Impacket's commands is given: `domain/user:password`, as a place in a file looks, too."""
+    span = match.span("secret")
+    return span if _IMPACKET.search(text, max(0, match.start() - 40), match.start()) and not values.is_stand_in(text[slice(*span)]) else None
+
+
+def _of_network(text: str, match: re.Match[str]) -> Span | None:
+    """Find the password that stands beside a user or network."""
+    span = match.span("secret")
+    value = text[slice(*span)]
+    is_network = _NETWORK.search(text, max(0, match.start() - _STATEMENT), match.start())
+    return span if is_network and not (values.is_stand_in(value) or values.is_word(value)) else None
+
+
 def _is_handed(value: str) -> bool:
     return value[0] not in "$-<" and not values.is_word(value)
 
@@ -81,6 +107,7 @@ RULES = (
         r"(?<=[a-z0-9])://(?P<secret>[\w.~+=-]{20,200})@",
         lambda value: entropy.is_random(value) or re.fullmatch(r"[0-9a-fA-F]{36,}", value) is not None,
     ),
+    _rule("url_password", "://", r"(?<=[a-z0-9])://api\.softlayer\.com/soap/v3(?:\.1)?/(?P<secret>[0-9a-z]{64})(?![0-9a-z])"),
     _rule("authorization", "bearer", r"(?<![a-z0-9])bearer[ \t]{1,60}(?P<secret>(?=\S{0,200}[0-9])[0-9a-z._~+/=-]{16,})"),
     _rule(
         "authorization",
@@ -123,7 +150,8 @@ RULES = (
         "echo |printf ",
         r"(?:echo|printf)(?: -[a-z]{1,3}){0,2} \\?[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\"'`|\\]{3,200})(?:\\n)?\\?[\"']?\s{0,3}\|\s{0,"
         r"3}(?:\\\s{1,20})?(?:sudo (?!-s))?"
-        r"(?:(?:docker|podman|buildah|helm|skopeo|oras|crane) (?:registry )?login|chpasswd|passwd|gh (?:auth|secret)|openssl (?:passwd|enc"
+        r"(?:(?:docker|podman|buildah|helm|skopeo|oras|crane|apptainer|singularity) (?:registry )?login"
+        r"|chpasswd|passwd|gh (?:auth|secret)|openssl (?:passwd|enc"
         r")|sudo -s|cryptsetup"
         r"|gpg|argon2|pass(?:age)?\b|secrethub|kinit|mkpasswd|htpasswd|smbpasswd|vncpasswd|wpa_passphrase|su\b|kubeseal|(?:npx )?wrangler|"
         r"flyctl? auth"
@@ -135,6 +163,18 @@ RULES = (
         "command_password",
         ".py ",
         r"\.py (?:[^\s@]{1,60} ){0,8}?[\"']?[\w.-]{0,60}/?[\w.$-]{1,60}:(?P<secret>[^\s@:/\"']{3,200})@[\w.-]{1,200}",
+    ),
+    Rule(  # the same, where the target is the domain
+        "command_password",
+        (".py ",),
+        re.compile(r"\.py (?:[^\s@]{1,60} ){0,8}?[\"']?[\w.-]{1,60}/[\w.$-]{1,60}:(?P<secret>[^\s@:/\"'`]{3,200})(?=[\"'\s`]|\Z)"),
+        _of_impacket,
+    ),
+    Rule(  # of routers' configurations, NetworkManager and wpa_supplicant
+        "command_password",
+        ("pass", "secret"),
+        re.compile(r"(?:secret|password|passphrase) (?:[057] )?[\"']?(?P<secret>[^\s\"'`\\]{4,200})"),
+        _of_network,
     ),
     _rule(
         "command_password",
@@ -238,7 +278,9 @@ def _redact_once(text: str, *, is_name: bool) -> tuple[str, list[str]]:
     if words and any(beginning in long_words for beginning in _KEY_BEGINNINGS):
         text = _KEY_BODY.sub(mark, text)
     folded = text.replace("İ", "I").lower()  # the one letter that is two in lower case
-    if _has_needle(folded) and (here := {needle for part, needles in _NEEDLES if part in folded for needle in needles if needle is part or needle in folded}):
+    if _has_needle(folded) and (
+        here := {needle for part, needles in _NEEDLES if part in folded for needle in needles if needle is part or needle in folded}
+    ):
         for rule in RULES:
             if not here.isdisjoint(rule.needles) and (spans := _spans(rule, text, folded)):
                 text = _without(text, spans, rule.kind, found)

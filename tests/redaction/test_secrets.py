@@ -156,6 +156,15 @@ EXAMPLES = {"private_key": PRIVATE_KEY} | {
 
 # The secret is put where `@@` is.
 GIVEN = [
+    ("http://api.softlayer.com/soap/v3.1/@@", "a1b2c3d4" * 8),
+    ('softlayer_key: "@@"', "a1b2c3d4" * 8),
+    ("ibm_cloud_iam_key = '@@'", WORDS_43 + "a"),
+    ('db_password_prod = "@@"', "c0rrect-horse"),
+    ('char secret[25] = "@@";', "c0rrect-horse"),
+    ('password = @"@@";', "c0rrect-horse"),
+    ("password = b'@@'", "c0rrect-horse"),
+    ("username admin privilege 15 secret @@", "c0rrect-horse"),
+    ("nmcli device wifi connect home1 password @@", "swordfish"),
     ("post to https://hooks.slack.com/services/@@", "T0A1B2C3D/B0A1B2C3D/a1B2c3D4e5F6g7H8i9J0k1L2"),
     ("https://discord.com/api/webhooks/123456789012345678/@@", WORDS_43 + "-a1B2c3D4e5F6g7H8i9J0"),
     ("https://x.blob.core.windows.net/c?sv=2022-11-02&sig=@@", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V%3D"),
@@ -219,6 +228,8 @@ GIVEN = [
 
 # What commands are given, by the manuals of each; the secret is put where `@@` is.
 COMMANDS = """
+getuserspns.py corp.local/bob:@@ -request¦gettgt.py corp.local/bob:@@¦pkcs11-tool --login --pin @@ -O¦cryptcat -k @@ -l¦gotty -c bob:@@ top
+grafana cli admin reset-admin-password @@¦security create-keychain -p @@ x.keychain¦convert -authenticate @@ a.pdf b.png¦wp config create --dbpass=@@
 mysql -uroot -p@@ shop¦mysqldump --user root -p'@@' shop¦mariadb -h db -u app -p"@@" shop
 curl -u bob:@@ https://example.com/x¦curl -su 'bob:@@' https://example.com¦curl --user "bob:@@" -X POST https://example.com/x
 curl -k https://example.com/x \\~  -H 'a: b' \\~  -u bob:@@¦curl --user bob:'@@' https://example.com
@@ -376,6 +387,7 @@ LOOK_ALIKES = [
     "|1|" + WORDS_43[:27] + "=|" + WORDS_43[5:32] + "= ecdsa-sha2-nistp256",
     "ssh-ed25519-cert-v01@openssh.com AAAAIHNzaC1lZDI1NTE5" + WORDS_43,
     "MCowBQYDK2VwAyEA" + WORDS_43 + "=",
+    "pytest.py tests/unit:case1 passed",
     # Options that are no passwords.
     "mkdir -p build/out && ssh -l bob -p 2222 host",
     "docker run -u 1000 -p 8080:80 nginx1",
