@@ -34,6 +34,8 @@ GOAL = "p99 <= 150 ms"
 HOOK_CLIENT = Path(__file__).parents[2] / "omegad" / "hook_client.py"
 HELD, PROJECT = "exporter.py", texts.PROJECTS[0]
 KINDS_OF_HOOKS = ("held edit", "prompt", "session start")
+ANSWERED = {"held edit": "stopped", "session start": "briefed"}
+"""What shows that the daemon has answered: a prompt is told nothing, since the vectors of the notes stand in for the model's own."""
 
 
 class Host:
@@ -141,9 +143,9 @@ def _greed(running: Running, kind: str) -> Iterator[list[str]]:
 
 def _report(beside: str, found: Measured, idle: Measured | None, note: str, report: Report) -> None:
     for kind, timer in found.hooks.items():
-        right = f"{found.right[kind]} of {len(timer.ms)} {'stopped' if kind == 'held edit' else 'told'}"
+        right = f"; {found.right[kind]} of {len(timer.ms)} {ANSWERED[kind]}" if kind in ANSWERED else ""
         floors = {"where nobody else asks": of_calls("", idle.hooks[kind].ms).median} if idle else {}
-        report(of_calls(f"{kind}, beside {beside}", timer.ms, goal=GOAL, floors=floors, note=f"{_high(timer)}; {right}"))
+        report(of_calls(f"{kind}, beside {beside}", timer.ms, goal=GOAL, floors=floors, note=f"{_high(timer)}{right}"))
     floors = {"where nobody else asks": of_calls("", idle.pings.ms).median} if idle else {}
     report(of_calls(f"another's ping, beside {beside}", found.pings.ms, floors=floors, note="; ".join(filter(None, (_high(found.pings), note)))))
 
