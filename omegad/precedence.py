@@ -20,16 +20,13 @@ class Precedence:
         """*monotonic* is for tests to replace."""
         self._monotonic = monotonic
         self._under_way = 0
+        self.is_held = False
+        """Whether others are to give way; asked so often that it is no call."""
         self._is_over = threading.Event()
         self._is_over.set()
         self._began_s = self._next_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._after: list[Callable[[], object]] = []
-
-    @property
-    def is_held(self) -> bool:
-        """Whether others are to give way."""
-        return not self._is_over.is_set()
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -38,6 +35,7 @@ class Precedence:
         if not self.is_held and self._monotonic() >= self._next_s:
             self._began_s = self._monotonic()
             self._is_over.clear()
+            self.is_held = True
             self._timer = asyncio.get_running_loop().call_later(HOLD_S, self._release)
         try:
             yield
@@ -60,6 +58,7 @@ class Precedence:
             return
         if self._timer:
             self._timer.cancel()
+        self.is_held = False
         self._is_over.set()
         now_s = self._monotonic()
         self._next_s = now_s + (now_s - self._began_s)

@@ -98,7 +98,7 @@ def check() -> None:
 
 
 def _give_way(watch: _Watch) -> None:
-    if watch.turn is not Turn.FIRST:
+    if HOOKS.is_held and watch.turn is not Turn.FIRST:
         HOOKS.give_way()
 
 
