@@ -25,8 +25,8 @@ def show(answer: Answer, _arguments: Namespace) -> None:
 
 def mend(arguments: Namespace, place: Place) -> int:
     """Show what would be mended, and mend it after a yes; with --dry-run only show it. Exit with status 1 where the answer is no."""
-    given = parameters(arguments) | {"dry_run": True}
-    would = ask(place, arguments.method, **given)
+    given = parameters(arguments)
+    would = ask(place, arguments.method, **given | {"dry_run": True, "request_id": None})
     if arguments.dry_run or (would["events"] and not arguments.yes):
         if arguments.json:
             write_json(would)
