@@ -137,7 +137,7 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
 
 
 async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[int]) -> None:
-    async with composed(paths, settings, clock) as daemon, anyio.create_task_group() as tasks:
+    async with composed(paths, settings, clock, INSTALLED_US) as daemon, anyio.create_task_group() as tasks:
         tasks.start_soon(daemon.services.log.run, name="log")
         tasks.start_soon(daemon.services.views.run, name="views")
         tasks.start_soon(daemon.services.past.run, name="asof")
@@ -159,7 +159,7 @@ async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[
 
 
 @asynccontextmanager
-async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterator[Daemon]:
+async def composed(paths: Paths, settings: Config, clock: Clock, installed_us: int = 0) -> AsyncIterator[Daemon]:
     """Open a home's files and put its parts together; close the files at the end of the block."""
     async with AsyncExitStack() as stack:
         vectors = await stack.enter_async_context(cache.opened(paths.embeddings))
@@ -194,7 +194,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock) -> AsyncIterato
             query_timeout_s=settings.query_timeout_s,
             digests=key,
             liveness=Liveness(clock),
-            steadiness=Steadiness(clock, log.recorded_at, INSTALLED_US),
+            steadiness=Steadiness(clock, log.recorded_at, installed_us),
             claims=settings.claims,
             reaching=Reaching(),
             compare_state=partial(workers.compare, worker, paths.log),

@@ -255,7 +255,7 @@ class History:
 
     def _hear(self, one: int, other: int) -> None:
         self.events.append(prompt_submitted(delivery=delivery(f"delivery-{len(self.events)}", f"digest-{one}")))
-        self.events.append(surfaced(self._any(one), how="edit", subject=f"{other}.py"))
+        self.events.append(surfaced(self._any(one), how="edit", subject=f"{other}.py", query_id=f"query-{len(self.events)}"))
 
     def _let_go(self, one: int, other: int) -> None:
         self.events.append(DeliveriesExpired(before=len(self.events) * (one + 1) // (other + 2)))
