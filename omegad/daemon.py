@@ -196,7 +196,7 @@ async def composed(paths: Paths, settings: Config, clock: Clock, installed_us: i
             liveness=Liveness(clock),
             steadiness=Steadiness(clock, log.recorded_at, installed_us),
             claims=settings.claims,
-            reaching=Reaching(),
+            reaching=Reaching(paths.home),
             compare_state=partial(workers.compare, worker, paths.log),
             prove_log=partial(workers.prove, worker, paths.log),
         )

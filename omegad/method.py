@@ -200,6 +200,10 @@ class Services(Protocol):
         """Do what looks at files of a folder that an agent names. Raises `PathHangs` where they do not answer."""
         ...
 
+    def disk(self, path: str) -> str:
+        """Return where the disk is mounted that a path lies on, nothing for that of the home."""
+        ...
+
     def remember(self, memory_id: str, project: str | None, vector: bytes) -> None:
         """Note a memory that is about to be stored, for those that are decided before the views show it."""
         ...

@@ -1,7 +1,8 @@
 """Which project a folder belongs to, where in which repository a file is, and when it changed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from os.path import normpath
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -42,9 +43,13 @@ def name_of(folder: str | None) -> str | None:
     return Path(folder or "").name or None
 
 
-def folder_of_first(paths: Sequence[str], folder: str | None) -> str | None:
-    """Return the folder by which it is known whether files answer: the one that they start from, else that of the first."""
-    return folder or (str(Path(paths[0]).parent) if paths else None)
+def by_disk(paths: Iterable[str], folder: str | None, disk: Callable[[str], str]) -> list[tuple[str, list[str]]]:
+    """Return paths by the disks that they lie on, since one may not answer, each with the folder of the first; no disk is asked for that."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    for path in paths:
+        near = str(Path(normpath(Path(folder or "/", _plain(path)))).parent)
+        found.setdefault(disk(near), (near, []))[1].append(path)
+    return list(found.values())
 
 
 def places_of(paths: Iterable[str], folder: str | None) -> list[Place | None]:

@@ -13,14 +13,14 @@ import msgspec
 from msgspec import Meta
 
 from omegad.commands.command import Acknowledged, Command, Name, Reason
-from omegad.commands.targets import Target, branches, files, folder_for, same_files
+from omegad.commands.targets import Target, branches, folder_for, found_files, same_files
 from omegad.errors import Invalid, NotFound, Refused
 from omegad.events.claims import PATHS_MAX, BranchClaimed, ClaimsContested, ClaimsReleased, Contest, FilesClaimed
 from omegad.liveness import MINUTE_US, Signs
 from omegad.log.decision import Decision
 from omegad.log.event import Event, NewEvent, Position
 from omegad.method import CommandMethod, RequestContext, Services
-from omegad.projects import folder_of_first, project_of
+from omegad.projects import project_of
 from omegad.quoting import name
 from omegad.redaction import redact_name
 from omegad.state import ClaimState, DecisionState
@@ -202,11 +202,8 @@ async def prepare_files(services: Services, command: ClaimFiles, context: Reques
     """Find where the files are. Raises `Invalid`."""
     del context
     folder = await folder_for(services, command.session_id, command.paths, command.folder)
-
-    def find() -> tuple[list[Target], str | None]:
-        return files(command.paths, folder), project_of(folder)
-
-    targets, project = await services.reach(find, folder_of_first(command.paths, folder))
+    targets = await found_files(services, command.paths, folder)
+    project = await services.reach(partial(project_of, folder), folder) if folder else None
     targets += await same_files(services, command.session_id, targets)
     return _wanted(services, command, targets, None if project is None else redact_name(project))
 
@@ -267,7 +264,7 @@ async def prepare_release(services: Services, command: ReleaseClaims, context: R
     if command.session_id is None and not (command.force and (command.paths or command.refs)):
         raise Invalid("whose claims?", hint="name the session_id, or with force the paths or refs")
     folder = await folder_for(services, command.session_id, command.paths, command.folder)
-    found = await services.reach(partial(files, command.paths, folder), folder_of_first(command.paths, folder)) if command.paths else []
+    found = await found_files(services, command.paths, folder)
     return found + (await services.reach(partial(branches, command.refs, command.folder), command.folder) if command.refs else [])
 
 

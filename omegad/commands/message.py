@@ -1,6 +1,5 @@
 """Commands by which agents talk: messages, which wait for their reader's next hook, and intents, which others may meet."""
 
-from functools import partial
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -8,14 +7,13 @@ from msgspec import Meta
 
 from omegad.commands.claims import Folder, Path
 from omegad.commands.command import Acknowledged, Command, Name, known
-from omegad.commands.targets import Target, files, folder_for
+from omegad.commands.targets import Target, folder_for, found_files
 from omegad.errors import Invalid, NotFound, Refused
 from omegad.events.message import IntentAnnounced, MessageDelivered, MessagePosted
 from omegad.liveness import Signs
 from omegad.log.decision import Decision
 from omegad.log.event import NewEvent, Position
 from omegad.method import CommandMethod, RequestContext, Services
-from omegad.projects import folder_of_first
 from omegad.queries.intents import Paths
 from omegad.state import DecisionState
 
@@ -83,7 +81,7 @@ async def prepare(services: Services, command: SendMessage, context: RequestCont
     file = None
     if command.to_file is not None:
         folder = await folder_for(services, command.session_id, (command.to_file,), command.folder)
-        (file,) = await services.reach(partial(files, (command.to_file,), folder), folder_of_first((command.to_file,), folder))
+        (file,) = await found_files(services, (command.to_file,), folder)
     return Posting(f"msg-{services.clock.random_bits(48):012x}", file, services.liveness.signs())
 
 

@@ -1,12 +1,13 @@
 """What claims are on: where the files and branches are that a request names."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from omegad.errors import Invalid
+from omegad.errors import Invalid, PathHangs
 from omegad.method import Moment, Services
-from omegad.projects import Place, folder_of_first, places_of, repository_of, same_as
+from omegad.projects import Place, by_disk, places_of, repository_of, same_as
 from omegad.queries.claims import folder_of, held_by_others
 from omegad.redaction import redact_name
 from omegad.storage.driver import Connection
@@ -47,6 +48,14 @@ def targets_of(places: Iterable[Place | None]) -> list[Target]:
     return [Target(redact_name(one.repository), redact_name(one.worktree), redact_name(one.path)) for one in places if one is not None]
 
 
+async def found_files(services: Services, paths: Sequence[str], folder: str | None) -> list[Target]:
+    """Say what files are claimed by, wherever they lie. Raises `Invalid`, and `PathHangs` where a disk does not answer."""
+    found = list[Target]()
+    for near, some in by_disk(paths, folder, services.disk):
+        found += await services.reach(partial(files, some, folder), near)
+    return found
+
+
 async def same_files(services: Services, session_id: str, targets: Sequence[Target]) -> list[Target]:
     """Return what others hold of the same files under other names, which is claimed with them."""
     if not services.liveness.signs().seen.keys() - {session_id}:
@@ -54,13 +63,17 @@ async def same_files(services: Services, session_id: str, targets: Sequence[Targ
     read = partial(_held_by_others, session_id=session_id)
     held = await services.look(read, at_least=services.head, names=("coord_claims",), wait_s=LOOK_S, turn=Turn.FIRST)
 
-    def find() -> list[Target]:
-        others = {_path(one): one for one in held}
-        found = (others[path] for target in targets for path in same_as(_path(target), others))
-        return [one for one in dict.fromkeys(found) if one not in targets]
+    others, found = {_path(one): one for one in held}, list[Target]()
 
-    near = folder_of_first([_path(one) for one in targets], None)
-    return await services.reach(find, near) if held else []
+    def find(own: Sequence[str], its: Sequence[str]) -> list[Target]:
+        return [others[path] for one in own for path in same_as(one, its)]
+
+    beside = {services.disk(near): paths for near, paths in by_disk(others, None, services.disk)}
+    for near, paths in by_disk(map(_path, targets), None, services.disk):
+        if its := beside.get(services.disk(near)):  # on another disk, which may not answer, a file has no other name
+            with suppress(PathHangs):
+                found += await services.reach(partial(find, paths, its), near)
+    return [one for one in dict.fromkeys(found) if one not in targets]
 
 
 def _path(target: Target) -> str:

@@ -1,15 +1,17 @@
 """Access to the files that agents name, which may lie on a disk that does not answer: on a few threads of its own, and for a time.
 
 What hangs is let go: its thread stays with it, which keeps nobody waiting and no process from its end, and whoever names that folder until it
-answers again is refused at once.
+answers again is refused at once. Of another disk than that of the home all folders are one: it answers, or it does not.
 """
 
 import asyncio
+import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -21,6 +23,8 @@ from omegad.errors import PathHangs
 THREADS_MAX = 16
 AT_ONCE = 2  # for one folder, so that one that hangs leaves threads to the others
 PATIENCE_S = 2.0
+MOUNTS = Path("/proc/self/mountinfo")  # which asks no disk; see proc_pid_mountinfo(5)
+MOUNTS_S = 1.0  # for which what is mounted is taken to stay so
 
 T = TypeVar("T")
 
@@ -44,9 +48,12 @@ _Jobs = SimpleQueue[_Job]
 class Reaching:
     """Reaches for files, and knows which folders do not answer."""
 
-    def __init__(self, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, home: Path | None = None, patience_s: float = PATIENCE_S) -> None:
         """Start without a thread; nobody waits for longer than *patience_s*."""
+        self._home = str(home or "/")
         self._patience_s = patience_s
+        self._mounts: list[str] = []
+        self._mounts_until = 0.0
         self._idle: list[_Jobs] = []
         self._count = 0
         self._busy: Counter[str] = Counter()
@@ -62,7 +69,7 @@ class Reaching:
 
     async def reach(self, work: Callable[[], T], near: str | None) -> T:
         """Do *work*, which looks at files of a folder. Raises `PathHangs` where the folder does not answer in time, or has not before."""
-        folder = str(PurePath(near or "/"))
+        folder = self.disk(near or "/") or str(PurePath(near or "/"))
         with anyio.move_on_after(self._patience_s):
             while self._is_taken(folder):
                 await self._changed.wait()
@@ -73,6 +80,14 @@ class Reaching:
             result: T = await asyncio.shield(job.done)
             return result
         raise _hangs(folder)
+
+    def disk(self, path: str) -> str:
+        """Return where the disk is mounted that a path lies on, by its name alone; nothing for the disks that the home's path leads through."""
+        if time.monotonic() >= self._mounts_until:
+            self._mounts = sorted(_mounted(), key=len, reverse=True)
+            self._mounts_until = time.monotonic() + MOUNTS_S
+        found = next((one for one in self._mounts if _is_in(path, one)), "/")
+        return "" if _is_in(self._home, found) else found
 
     def _is_taken(self, folder: str) -> bool:
         if any(PurePath(folder).is_relative_to(one) for one in self._hanging) or self._hanging.total() >= THREADS_MAX:
@@ -131,6 +146,19 @@ def _take(counted: Counter[str], name: str) -> None:
     counted[name] -= 1
     if not counted[name]:
         del counted[name]
+
+
+def _mounted() -> list[str]:
+    try:
+        lines = MOUNTS.read_bytes().splitlines()
+    except OSError:  # no such file on macOS, where each folder stands for itself
+        return []
+    points = (re.sub(rb"\\([0-7]{3})", lambda octal: bytes([int(octal[1], 8)]), line.split()[4]) for line in lines)
+    return [point.decode("utf-8", "surrogateescape") for point in points]
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return folder in ("/", path) or path.startswith(f"{folder}/")
 
 
 def _hangs(folder: str) -> PathHangs:

@@ -158,6 +158,10 @@ class DaemonServices:
         """Do what looks at files of a folder that an agent names. Raises `PathHangs` where they do not answer."""
         return await self.reaching.reach(work, near)
 
+    def disk(self, path: str) -> str:
+        """Return where the disk is mounted that a path lies on, nothing for that of the home."""
+        return self.reaching.disk(path)
+
     async def compute(self, work: Callable[[], T]) -> T:
         """Do what takes long, beside the event loop: a few at once, which begin when no hook waits."""
 

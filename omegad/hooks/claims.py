@@ -23,7 +23,7 @@ from omegad.hooks.prepared import Details, PreparedHook, Telling
 from omegad.liveness import LEASE_US, MINUTE_US
 from omegad.log.event import Event, NewEvent
 from omegad.method import Moment, Services
-from omegad.projects import folder_of_first, places_of
+from omegad.projects import by_disk, places_of
 from omegad.push_guard import CANNOT_ASK
 from omegad.queries import claims
 from omegad.queries.search import QueryMemory, Sources, search
@@ -79,9 +79,10 @@ async def prepare(services: Services, prepared: PreparedHook, within_s: float) -
 async def _targets(services: Services, prepared: PreparedHook, within_s: float) -> list[Target]:
     """Return what a hook's files are claimed by, also under other names where these are found in time; nothing where they do not answer."""
     hook, targets = prepared.hook, list[Target]()
-    with suppress(PathHangs, ReadTooLong):
-        near = folder_of_first(hook.files, hook.folder)
-        targets = targets_of(await services.reach(partial(places_of, hook.files, hook.folder), near))
+    for near, paths in by_disk(hook.files, hook.folder, services.disk):
+        with suppress(PathHangs):
+            targets += targets_of(await services.reach(partial(places_of, paths, hook.folder), near))
+    with suppress(ReadTooLong):
         if not prepared.is_spooled:
             targets += await services.in_time(same_files(services, hook.session_id, targets), within_s) or []
     return targets

@@ -10,7 +10,7 @@ from msgspec import Meta
 from omegad.errors import Invalid
 from omegad.liveness import LEASE_US
 from omegad.method import Moment, QueryMethod, RequestContext, Services
-from omegad.projects import Place, folder_of_first, places_of
+from omegad.projects import Place, by_disk, places_of
 from omegad.queries.query import Query
 from omegad.redaction import redact_name
 from omegad.storage.driver import Connection
@@ -106,7 +106,9 @@ def list_claims(connection: Connection, query: ListClaims, moment: Moment) -> Cl
 async def prepare_check(services: Services, query: CheckClaims, context: RequestContext) -> list[Place]:
     """Find where the files are. Raises `Invalid`."""
     del context
-    places = await services.reach(partial(places_of, query.paths, query.folder), folder_of_first(query.paths, query.folder))
+    places = list[Place | None]()
+    for near, paths in by_disk(query.paths, query.folder, services.disk):
+        places += await services.reach(partial(places_of, paths, query.folder), near)
     if None in places:
         raise Invalid("paths: one of them is not the path of a file", hint="give whole paths, or the folder that they start from")
     return [place for place in places if place is not None]

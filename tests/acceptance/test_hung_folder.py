@@ -4,6 +4,9 @@ import os
 import threading
 from pathlib import Path
 
+import pytest
+
+from omegad.dispatch import reaching
 from omegad.errors import OmegadError
 from tests.acceptance.conftest import Home, refusal, until
 
@@ -50,6 +53,29 @@ def test_a_folder_that_does_not_answer_holds_up_nothing_else(daemon: Home, tmp_p
     assert "omegad status" in refused.hint
     daemon.call("memory.erase", memory_id=stored["memory_id"])
     assert daemon.stop() == 0  # though its threads hang still
+
+
+def test_only_what_hangs_is_left_out_from_wherever_it_is_named(daemon: Home, tmp_path: Path) -> None:
+    hung, other = tmp_path / "hung", tmp_path / "other"
+    (hung / "git").mkdir(parents=True)
+    (hung / ".git").write_text("gitdir: git\n")
+    os.mkfifo(hung / "git" / "commondir")
+    (other / ".git").mkdir(parents=True)
+    for folder in ("/", str(tmp_path), str(other)):
+        payload = {"session_id": "s-1", "cwd": folder, "tool_name": "Edit", "tool_input": {"file_path": str(hung / "a.py")}, "tool_use_id": folder}
+        daemon.call("hook.dispatch", event="PreToolUse", payload=payload, host="claude-code")
+    edit(daemon, other, "s-2")
+    assert [claim["name"] for claim in daemon.call("claim.list")["claims"]] == ["a.py"]
+    (trouble,) = daemon.call("system.status")["degraded"]
+    assert trouble.startswith(f"{hung}: ")
+
+
+def test_another_disk_answers_or_hangs_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mountinfo").write_text("22 1 8:1 / / rw - d a rw\n36 22 0:9 / /mnt/far\\040away rw - nfs b rw\n37 22 0:8 / /home rw - d c rw\n")
+    monkeypatch.setattr(reaching, "MOUNTS", tmp_path / "mountinfo")
+    it = reaching.Reaching(Path("/home/ann/.omegad"))
+    found = {path: it.disk(path) for path in ("/mnt/far away/x/y", "/mnt/far away", "/mnt/far awayness", "/home/ann/src", "/", "/srv/x")}
+    assert found == dict.fromkeys(found, "") | {"/mnt/far away/x/y": "/mnt/far away", "/mnt/far away": "/mnt/far away"}
 
 
 def test_a_folder_that_answers_again_is_looked_at_again(daemon: Home, tmp_path: Path) -> None:
