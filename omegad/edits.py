@@ -16,7 +16,21 @@ FILES_MAX = 1_024
 DEPTH_MAX = 2
 SCHEME = "file:"
 
-_FILE = ("filepath", "path", "file", "filename", "targetfile", "absolutepath", "relativepath", "notebookpath", "uri", "paths", "files", "filepaths")
+_FILE = (
+    "filepath",
+    "path",
+    "file",
+    "filename",
+    "targetfile",
+    "absolutepath",
+    "relativepath",
+    "notebookpath",
+    "pathinproject",
+    "uri",
+    "paths",
+    "files",
+    "filepaths",
+)
 _SOURCE = ("source", "sourcepath", "src", "oldpath", "from")
 _DESTINATION = ("destination", "destinationpath", "dst", "newpath", "to")
 _MOVED = (*_SOURCE, *_DESTINATION)
@@ -77,9 +91,12 @@ TOOLS: dict[str, tuple[str, ...]] = {
 }
 """The keys that hold paths, or for those that take one a patch, by the name of the tool."""
 
-_MOVES = frozenset(("move", "rename"))
+_MOVES = frozenset(("move", "rename", "relocate"))
+_PATCHES = frozenset(("apply", "patch"))
 _PUTS = frozenset(("edit", "write", "overwrite", "rewrite", "create", "insert", "append", "prepend", "save", "add", "touch", "apply", "patch"))
 _ALTERS = frozenset(("replace", "update", "modify", "change", "delete", "remove", "truncate", "refactor", "format", "fix"))
+_TAKES = _MOVES | {"delete", "remove"}
+"""What may be done to a folder, and is done to all that lies in it."""
 _WRITES = _MOVES | _PUTS | _ALTERS
 _READS = frozenset(("read", "view", "get", "list", "search", "find", "grep", "show", "diff", "check", "preview", "describe", "fetch", "query"))
 _FOLDERS = frozenset(("directory", "directories", "dir", "folder", "folders"))
@@ -120,8 +137,14 @@ def _keys(tool_name: str) -> tuple[str, ...] | None:
     for start in range(len(words)):  # a server's name may stand before it with nothing to tell them apart
         if (known := TOOLS.get("".join(words[start:]))) and (start == 0 or len(words) - start > 1):
             return known
-    if _FOLDERS.intersection(words) or not _WRITES.intersection(words) or (words[0] in _READS and "replace" not in words):
+    if (
+        (_FOLDERS.intersection(words) and not _TAKES.intersection(words))
+        or not _WRITES.intersection(words)
+        or (words[0] in _READS and "replace" not in words)
+    ):
         return None
+    if _PATCHES.intersection(words):
+        return _PATCH
     return (*_FILE, *_MOVED) if _MOVES.intersection(words) else _FILE
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from os.path import normpath
+from itertools import islice
 from pathlib import Path
+from posixpath import normpath
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -12,6 +13,8 @@ LEVELS_MAX = 64
 FILE_URI = "file:"
 LINE_MAX = 4_096
 PATH_CHARACTERS = 4_096
+PATTERN = frozenset("*?[")
+FOUND_MAX = 1_024  # of a pattern
 
 
 class Place(NamedTuple):
@@ -59,6 +62,18 @@ def places_of(paths: Iterable[str], folder: str | None) -> list[Place | None]:
     """
     known: dict[Path, Found] = {}
     return [_place(Path(folder or "", _plain(path)), known) for path in paths]
+
+
+def places_of_all(patterns: Iterable[str], folder: str | None) -> list[Place | None]:
+    """Return where the files are that a shell would put in the place of these words, or that they name."""
+    found = [(word, *(_matching(word) if PATTERN.intersection(word) else ())) for word in patterns]
+    return places_of([path for paths in found for path in paths], folder)
+
+
+def _matching(pattern: str) -> list[str]:
+    with suppress(OSError, ValueError, NotImplementedError):  # what is no pattern names what it says
+        return [str(path) for path in islice(Path("/").glob(pattern.lstrip("/")), FOUND_MAX)]
+    return []
 
 
 def same_as(path: str, others: Iterable[str]) -> list[str]:

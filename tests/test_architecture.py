@@ -366,7 +366,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.hooks": PURE | {"msgspec"},
     "omegad.hooks.hosts": PURE | {"msgspec"},
     "omegad.hooks.surfacing": PURE | {"msgspec", "pathlib"},
-    "omegad.projects": PURE | {"pathlib", "urllib"},  # looks for the repository that a folder is in
+    "omegad.projects": PURE | {"pathlib", "posixpath", "urllib"},  # looks for the repository that a folder is in
     "omegad.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
     "omegad.reactions": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.reactions.*": PURE | {"msgspec"},

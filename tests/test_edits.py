@@ -48,6 +48,10 @@ CHANGING: list[tuple[str, Any, tuple[str, ...]]] = [
     ("mcp__serena__replace_symbol_body", {"relative_path": "a.py", "body": "x"}, ("a.py",)),
     ("mcp__other__RewriteSection", {"uri": "file:///a.py"}, ("file:///a.py",)),
     ("mcp__other__rename_file", {"from": "a.py", "to": "b.py"}, ("a.py", "b.py")),
+    ("mcp__jetbrains__replace_text_in_file", {"pathInProject": "a.py", "newText": "b"}, ("a.py",)),
+    ("mcp__git__git_apply", {"diff": "--- a/a.py\n+++ b/a.py\n@@\n"}, ("a.py",)),
+    ("smartRelocate", {"sourcePath": "a.py", "destinationPath": "b.py"}, ("a.py", "b.py")),
+    ("mcp__other__delete_directory", {"path": "src"}, ("src",)),
 ]
 READING: list[tuple[str, Any]] = [
     ("Read", {"file_path": "a.py"}),

@@ -1,6 +1,6 @@
 """What claims are on: where the files and branches are that a request names."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
@@ -56,14 +56,30 @@ async def found_files(services: Services, paths: Sequence[str], folder: str | No
     return found
 
 
-async def same_files(services: Services, session_id: str, targets: Sequence[Target]) -> list[Target]:
-    """Return what others hold of the same files under other names, which is claimed with them."""
+async def held_within(services: Services, session_id: str, targets: Sequence[Target]) -> list[Target]:
+    """Return what others hold of files, and of all that lies in folders."""
+    return _within(targets, await _others(services, session_id)) if targets else []
+
+
+def _within(targets: Sequence[Target], others: Mapping[str, Target]) -> list[Target]:
+    wholes = {_path(one) for one in targets}
+    folders = tuple(f"{whole}/" for whole in wholes)
+    return [one for path, one in others.items() if path in wholes or path.startswith(folders)]
+
+
+async def _others(services: Services, session_id: str) -> dict[str, Target]:
+    """Return what other sessions hold, by its path."""
     if not services.liveness.signs().seen.keys() - {session_id}:
-        return []
+        return {}
     read = partial(_held_by_others, session_id=session_id)
     held = await services.look(read, at_least=services.head, names=("coord_claims",), wait_s=LOOK_S, turn=Turn.FIRST)
+    return {_path(one): one for one in held}
 
-    others, found = {_path(one): one for one in held}, list[Target]()
+
+async def same_files(services: Services, session_id: str, targets: Sequence[Target]) -> list[Target]:
+    """Return what others hold of the same files under other names, and in them where they are folders; it is claimed with them."""
+    others = await _others(services, session_id)
+    found = _within(targets, others)
 
     def find(own: Sequence[str], its: Sequence[str]) -> list[Target]:
         return [others[path] for one in own for path in same_as(one, its)]

@@ -11,19 +11,19 @@ from itertools import groupby, islice
 import msgspec
 
 from omegad.commands.claims import Holder, Ruling, Wanted, contested, holder, ruled, sentence
-from omegad.commands.targets import Target, same_files, targets_of
+from omegad.commands.targets import Target, held_within, same_files, targets_of
 from omegad.errors import PathHangs, ReadTooLong
 from omegad.events.claims import ClaimsContested, ClaimsReported, Contest
 from omegad.events.retrieval import Returned
 from omegad.events.session import MemorySurfaced
 from omegad.hooks import shells, surfacing
-from omegad.hooks.hosts import Hook
+from omegad.hooks.hosts import SHELL_TOOLS, Hook
 from omegad.hooks.looking import looked
 from omegad.hooks.prepared import Details, PreparedHook, Telling
 from omegad.liveness import LEASE_US, MINUTE_US
 from omegad.log.event import Event, NewEvent
 from omegad.method import Moment, Services
-from omegad.projects import by_disk, places_of
+from omegad.projects import by_disk, places_of, places_of_all
 from omegad.push_guard import CANNOT_ASK
 from omegad.queries import claims
 from omegad.queries.search import QueryMemory, Sources, search
@@ -60,9 +60,11 @@ async def prepare(services: Services, prepared: PreparedHook, within_s: float) -
         _hear(services, hook)
     if services.claims == "off" or not hook.session_id or hook.kind not in {"before_tool", "after_tool"}:
         return prepared
-    if hook.files:
+    if hook.away and not prepared.is_spooled:
+        targets = await _away(services, hook, within_s)
+    elif hook.files:
         targets = await _targets(services, prepared, within_s)
-    elif hook.kind == "after_tool" and hook.tool_name.lower() in shells.SHELLS and not prepared.is_spooled:
+    elif hook.kind == "after_tool" and hook.tool_name.lower() in SHELL_TOOLS and not prepared.is_spooled:
         targets = await shells.changed(services, hook, last_us, prepared.occurred_at or services.clock.now_us())
     else:
         targets = []
@@ -86,6 +88,16 @@ async def _targets(services: Services, prepared: PreparedHook, within_s: float) 
         if not prepared.is_spooled:
             targets += await services.in_time(same_files(services, hook.session_id, targets), within_s) or []
     return targets
+
+
+async def _away(services: Services, hook: Hook, within_s: float) -> list[Target]:
+    """Return what others hold of what a command is to move or remove, as far as that is found in time. Nothing of it is claimed."""
+    found = list[Target]()
+    for near, paths in by_disk(hook.away, hook.folder, services.disk):
+        with suppress(PathHangs, ReadTooLong):
+            targets = targets_of(await services.reach(partial(places_of_all, paths, hook.folder), near))
+            found += await services.in_time(held_within(services, hook.session_id, targets), within_s) or []
+    return found
 
 
 def _hear(services: Services, hook: Hook) -> None:

@@ -10,6 +10,7 @@ import msgspec
 from omegad import edits
 from omegad.events.tool import ToolStatus
 from omegad.push_guard import verdict
+from omegad.push_guard.commands import taken_away
 from omegad.redaction import redact_name
 
 Kind = Literal["session_start", "prompt", "before_tool", "after_tool", "turn_end", "subagent_end", "compaction", "session_end", "push"]
@@ -53,6 +54,8 @@ _LOOKS_FAILED = re.compile(
 """How the last line begins that a command prints which has failed, for hosts that do not say how it ended."""
 _LINE_MAX = 1_000
 SHELLS = ("Bash", "shell", "exec_command")
+SHELL_TOOLS = ("bash", "shell", "exec_command", "run_shell_command")
+"""The tools that run a line of shell, in lower case."""
 _EXIT_CHARACTERS = 400  # of an output's beginning, where a host says how a command ended
 
 
@@ -81,6 +84,8 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     tool_input: Any = None
     files: tuple[str, ...] = ()
     """Those that a tool is to change, as it says them."""
+    away: tuple[str, ...] = ()
+    """Paths, and patterns of them, that a shell command is to move or remove."""
     result: Any = None
     status: ToolStatus = "ok"
     duration_ms: float | None = None
@@ -127,10 +132,20 @@ def understood(event: str, payload: Mapping[str, Any], host: str) -> Hook | None
         tool_use_id=None if (use := _text(payload, "tool_use_id", "tool_call_id")) is None else name(use),
         tool_input=tool_input,
         files=edits.changed(tool_name[:NAME_MAX], tool_input) if kind in {"before_tool", "after_tool"} else (),
+        away=_away(tool_name, tool_input, payload) if kind == "before_tool" else (),
         result=_plain(result if (error := payload.get("error")) is None else error),
         status=_status(fired, payload, result, tool_name if host_name == "codex" else ""),
         duration_ms=None if not isinstance(took := _first(payload, "duration_ms", "duration"), int | float) or took < 0 else float(took),
     )
+
+
+def _away(tool_name: str, tool_input: object, payload: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a shell command is to move or remove."""
+    command = _first(tool_input, "command", "cmd") if isinstance(tool_input, Mapping) else None
+    folder = _text(payload, "cwd")
+    if tool_name.lower() not in SHELL_TOOLS or folder is None or not isinstance(command, str | list):
+        return ()
+    return tuple(taken_away(command if isinstance(command, str) else list(map(str, command)), folder)[: edits.FILES_MAX])
 
 
 def answer(hook: Hook, text: str) -> str:

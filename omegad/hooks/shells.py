@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from omegad.commands.targets import Target
 from omegad.errors import PathHangs
-from omegad.hooks.hosts import Hook
+from omegad.hooks.hosts import SHELL_TOOLS, Hook
 from omegad.hooks.looking import looked
 from omegad.liveness import LEASE_US
 from omegad.method import Moment, Services
@@ -20,7 +20,6 @@ from omegad.redaction import redact_name
 from omegad.storage.driver import Connection
 from omegad.times import rfc3339
 
-SHELLS = ("bash", "shell", "exec_command", "run_shell_command")
 STARTING_US = 1_000_000
 """How much later than its command's end a hook may begin, whose host says how long the command took."""
 LOOK_S = 0.05
@@ -34,7 +33,7 @@ SELECT session_id, '', ref, 0, 1 FROM coord_branch_claims
 WHERE repository = :repository AND session_id != :session AND released_at IS NULL LIMIT {HELD_MAX}
 """
 _EXCUSED = f"""
-SELECT 1 FROM coord_audit WHERE session_id = :holder AND created_at >= :since AND (file IN (:name, :path) OR lower(tool_name) IN {SHELLS})
+SELECT 1 FROM coord_audit WHERE session_id = :holder AND created_at >= :since AND (file IN (:name, :path) OR lower(tool_name) IN {SHELL_TOOLS})
 UNION ALL
 SELECT 1 FROM coord_contested_claims WHERE session_id = :session AND created_at >= :changed AND :name IN (SELECT value FROM json_each(names)) LIMIT 1
 """

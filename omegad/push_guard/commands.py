@@ -1,4 +1,4 @@
-"""Finds `git push` in a line of shell: in which folder, of which repository, with which arguments.
+"""Finds `git push` in a line of shell: in which folder, of which repository, with which arguments; and what a line moves or removes.
 
 What cannot be known before the line runs, as what a variable holds, is None, and is left to the hook that git itself runs.
 """
@@ -66,7 +66,9 @@ BEFORE = frozenset(
 )
 """What may stand before the command of a line, each with options and amounts of its own."""
 SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh"))
-COMMANDS = SHELLS | {"git", "cd", "pushd", "eval"}
+TAKING = frozenset(("mv", "rm", "rmdir", "unlink", "trash"))
+"""What moves or removes the files that it names."""
+COMMANDS = SHELLS | TAKING | {"git", "cd", "pushd", "eval"}
 """What is looked into."""
 KEEPS = frozenset(
     ("add", "commit", "diff", "fetch", "grep", "log", "ls-files", "notes", "push", "rev-parse", "shortlog", "show", "status", "tag", "version")
@@ -100,11 +102,22 @@ class _State:
         self.outside: list[Word] = []  # the folder before each parenthesis that is open
         self.is_moved = False
         self.depth = depth
+        self.away = list[str]()  # what is moved or removed
 
 
 def pushes(command: str, folder: str) -> list[Push]:
     """Return the pushes that a line of shell runs in *folder*, as far as they can be seen in it; of one that is too long, none."""
     return list(_in_line(command, _State(folder, 0))) if len(command) <= COMMAND_CHARACTERS_MAX else []
+
+
+def taken_away(command: str | list[str], folder: str) -> list[str]:
+    """Return the paths of the files and folders that a command moves or removes, as far as they can be seen in it; some may be patterns."""
+    state = _State(folder, 0)
+    if isinstance(command, list):
+        list(_in_command(list(command), state))
+    elif len(command) <= COMMAND_CHARACTERS_MAX:
+        list(_in_line(command, state))
+    return state.away
 
 
 def pushes_of_words(words: list[str], folder: str) -> list[Push]:
@@ -202,10 +215,23 @@ def _in_command(words: list[Word], state: _State) -> Iterator[Push]:
         state.folder = _entered(state.folder, rest)
     elif name in SHELLS:
         yield from _in_shell(rest, state)
+    elif name in TAKING:
+        _take(name, rest, state.folder, state)
     elif name == "eval" and None not in rest:
         yield from _within(" ".join(map(str, rest)), state)
     elif name == "git":
         yield from _in_git(rest, where, state)
+
+
+def _take(name: str, words: list[Word], folder: Word, state: _State) -> None:
+    """Note what a command moves or removes: for `mv` all but the last of its names."""
+    end = words.index("--") if "--" in words else len(words)
+    is_into = name == "mv" and any(word and (word == "-t" or word.startswith("--target-directory")) for word in words[:end])
+    skipped = words.index("-t") + 1 if "-t" in words[:end] and is_into else -1
+    names = [word for place, word in enumerate(words) if place > end or (place != skipped and not (word or "").startswith("-"))]
+    if name == "mv" and not is_into:
+        names = names[:-1]
+    state.away += [join(folder, expanduser(word)) for word in names if word and folder is not None]
 
 
 def _is_option(word: str, before: Word) -> bool:
@@ -219,7 +245,7 @@ def _within(line: str, state: _State) -> Iterator[Push]:
     """Return the pushes of a line within a line."""
     if state.depth < DEPTH_MAX:
         inner = _State(state.folder, state.depth + 1)
-        inner.is_moved = state.is_moved
+        inner.is_moved, inner.away = state.is_moved, state.away
         yield from _in_line(line, inner)
 
 
@@ -248,6 +274,9 @@ def _in_git(words: list[Word], where: list[Word], state: _State) -> Iterator[Pus
             where = [*where, option, given]
         place += 1
     subcommand = words[place] if place < len(words) else None
+    if subcommand in ("mv", "rm") and "--cached" not in words:
+        given = where[where.index("-C") + 1] if "-C" in where else "."
+        _take(str(subcommand), words[place + 1 :], None if given is None else _entered(state.folder, [given]), state)
     if subcommand == "push":
         yield Push(state.folder, tuple(where), tuple(words[place + 1 :]), state.is_moved)
     elif subcommand not in KEEPS or "--amend" in words:

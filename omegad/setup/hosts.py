@@ -102,7 +102,7 @@ CLAUDE_HOOKS = (
     Hook("UserPromptSubmit"),
     Hook("PreToolUse", GUARD_S, "Edit|MultiEdit|NotebookEdit|Write"),
     Hook("PreToolUse", GUARD_S, f"mcp__.*{OF_SERVERS}"),
-    Hook("PreToolUse", GUARD_S, "Bash", (("if", "Bash(*push*)"),)),  # the host itself looks, at no cost
+    *(Hook("PreToolUse", GUARD_S, "Bash", (("if", f"Bash(*{word}*)"),)) for word in ("push", "rm ", "mv ")),  # the host itself looks, at no cost
     Hook("PostToolUse", more=(("async", True),)),  # the agent goes on: what there is to say of a success can wait for its next turn
     Hook("PostToolUseFailure"),
     Hook("PreCompact"),

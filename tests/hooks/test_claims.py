@@ -384,3 +384,40 @@ def test_without_a_daemon_an_edit_goes_ahead_and_is_claimed_afterwards(home: Hom
     home.start()
     assert claimed(home, repository) == {"a.py": "1"}
     home.check()
+
+
+TAKING = (
+    ("Bash", {"command": "rm -r src"}),
+    ("Bash", {"command": "cd src && rm -rf -- ../src/deep"}),
+    ("Bash", {"command": "mv src elsewhere"}),
+    ("Bash", {"command": "mv -t elsewhere README src/deep"}),
+    ("Bash", {"command": "git mv src elsewhere"}),
+    ("Bash", {"command": "git -C src rm -r deep"}),
+    ("Bash", {"command": "sudo rm sr*/deep/a.py"}),
+    ("shell", {"command": ["bash", "-lc", "rmdir src/deep"]}),
+    ("delete_path", {"path": "src"}),
+    ("move_path", {"source_path": "src/deep", "destination_path": "elsewhere"}),
+    ("mcp__filesystem__move_file", {"source": "src", "destination": "elsewhere"}),
+    ("mcp__x__delete_directory", {"path": "src/"}),
+)
+LEAVING = (
+    ("Bash", {"command": "rm -r other; mv README src; git rm -r --cached src; ls src; rm sr*/*.pyc"}),
+    ("create_directory", {"path": "src"}),
+    ("list_directory", {"path": "src"}),
+)
+
+
+@pytest.mark.parametrize(("tool", "given", "expected"), [(*one, "deny") for one in TAKING] + [(*one, "") for one in LEAVING])
+def test_a_folder_is_neither_moved_nor_removed_in_which_another_holds_a_file(
+    served: Home, hooked: Hooked, repository: Path, tool: str, given: dict[str, Any], expected: str
+) -> None:
+    (repository / "src" / "deep").mkdir(parents=True)
+    (repository / "src" / "deep" / "a.py").touch()
+    for session in ("a", "b"):
+        hooked("SessionStart", session, source="startup")
+    edit(hooked, "a", "src/deep/a.py")
+    told = hooked("PreToolUse", "b", tool_name=tool, tool_input=given, tool_use_id="t-1")
+    assert verdict(told) == expected
+    assert not expected or "src/deep/a.py is held by session" in told["hookSpecificOutput"]["permissionDecisionReason"]
+    assert hooked("PreToolUse", "a", tool_name=tool, tool_input=given, tool_use_id="t-2") == {}
+    assert claimed(served, repository)["src/deep/a.py"] == "a"

@@ -182,7 +182,7 @@ def test_older_entries_are_brought_up_to_date_and_never_doubled(world: World) ->
     assert [sum(map(is_ours, there[event])) for event in ("Stop", "SessionStart")] == [1, 1]
     assert [there["PreToolUse"][0], [group["matcher"] for group in there["PreToolUse"][1:]]] == [
         FOREIGN,
-        [EDITS, f"mcp__.*{hosts.OF_SERVERS}", "Bash"],
+        [EDITS, f"mcp__.*{hosts.OF_SERVERS}", "Bash", "Bash", "Bash"],
     ]
     assert "Gone" not in there
 
