@@ -50,17 +50,21 @@ NAMED = (
 """A secret's name in lower case, and what leads from it to its value."""
 
 _NAME = f"{string.ascii_letters}{string.digits}_.$-"
-# Without a group, what is no secret: a mark in a text, or how many there are; it begins before the end that would make it a key.
 _KIND = re.compile(
-    r"(?:(?P<PASSWORD>passw(?:or[dt]|d)|passphrase|passcode|(?:(?<![0-9a-z])|(?<=db)|(?<=user)|(?<=root))(?:pass|pwd?))|(?P<SECRET>secret)"
-    r"|(?P<KEY>(?:(?:[0-9a-z][_.$-]{0,2}|-|\b(?:auth|access|refresh|api|bearer) )token"
-    r"|(?:api|app|application|access|account|private|secret|signing|encryption|master|shared|admin|auth|service|license|webhook|ingest|deploy"
-    r"|softlayer|(?<![0-9a-z])sl|cloudant|(?<![0-9a-z])cl|(?<![0-9a-z])(?:ibm[_-]?)?(?:cloud[_-]?)?iam|(?<![0-9a-z])ibm(?:[_-]?cloud)?"
-    r"|access[_ -]key[_ -]?secret)[_ -]?(?:access[_ -]?)?key))|(?P<TOKEN>token)"
-    r"|(?:next|page|continuation|sync|eos|bos|pad|unk|sep|cls|mask|stop|special|start|end|image|cancellation|cancel|design|max|min|per|fir"
-    r"st|last|prev"
-    r"|previous|current|num|no|public[_-]?key)[_-]?(?:page[_-]?)?token)\Z"
+    r"(?:(?P<PASSWORD>passw(?:or[dt]|d)|passphrase|passcode|(?<![0-9a-z])(?:pass|pwd?)|(?:(?<=db)|(?<=user)|(?<=root))pass)|(?P<SECRET>secret))\Z"
 )
+# Without a group, what is no secret: a mark in a text, or how many there are; it begins before the end that would make it a key.
+_KIND_OF = {
+    "token": re.compile(
+        r"(?:(?P<KEY>(?:[0-9a-z][_.$-]{0,2}|-|\b(?:auth|access|refresh|api|bearer) )token)|(?P<TOKEN>token)"
+        r"|(?:next|page|continuation|sync|eos|bos|pad|unk|sep|cls|mask|stop|special|start|end|image|cancellation|cancel|design|max|min|per|first"
+        r"|last|prev|previous|current|num|no|public[_-]?key)[_-]?(?:page[_-]?)?token)\Z"
+    ),
+    "key": re.compile(
+        r"(?P<KEY>(?:api|app|application|access|account|private|secret|signing|encryption|master|shared|admin|auth|service|license|webhook|ingest"
+        r"|deploy|softlayer|cloudant|iam|(?<![0-9a-z])(?:sl|cl|ibm(?:[_-]?cloud)?)|access[_ -]key[_ -]?secret)[_ -]?(?:access[_ -]?)?key)\Z"
+    ),
+}
 _CODE_BEFORE = re.compile(r"(?:[(,][ \t]*|\b(?:const|let|var|val|self|this|return|def|fn|func|function)\b.*)\Z", re.DOTALL)
 _END_OF_LINE = re.compile(r"[ \t]*(?:[}\])>]*,?[ \t]*(?:[\r\n]|\\n|\Z|[ \t](?:#|//))|\\?[\"'`])")
 _CLOSED = {quote: re.compile(rf"(?:[^{quote}\\\r\n]|\\.){{0,500}}(?={quote})") for quote in "\"'`"} | {
@@ -94,7 +98,9 @@ def named(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     if values.is_word(value) and not (name.isupper() and values.looks_chosen(value)):
         return None
     # A capital parts a word from the one before: else they end bypass and compass.
-    kind = _KIND.search(f"{around[-KIND_CHARACTERS:].lower()}{'-' if around[-1:].islower() and text[at].isupper() else ''}{match['stem']}")
+    kind = _KIND_OF.get(match["stem"], _KIND).search(
+        f"{around[-KIND_CHARACTERS:].lower()}{'-' if around[-1:].islower() and text[at].isupper() else ''}{match['stem']}"
+    )
     if kind is None or kind.lastgroup is None or len(value) < Kind[kind.lastgroup]:
         return None
     last = first + len(value)

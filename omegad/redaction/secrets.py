@@ -62,7 +62,8 @@ _IMPACKET = re.compile(
     re.IGNORECASE,
 )
 _NETWORK = re.compile(
-    r"(?:\busername \S{1,60}(?: privilege [0-9]{1,2})?|\benable|\bnmcli (?:\S{1,60} ){1,8}(?:connect|ssid) \S{1,60}) \Z|\breset-admin-\Z",
+    r"(?:(?:\A|[\n\r`])[ \t]{0,8}username (?!and\b|or\b)\w\S{0,60}(?: privilege [0-9]{1,2})?|\benable"
+    r"|\bnmcli (?:\S{1,60} ){1,8}(?:connect|ssid) \S{1,60}) \Z|\breset-admin-\Z",
     re.IGNORECASE,
 )
 

@@ -29,9 +29,9 @@ _STAND_IN = re.compile(
     r"|[x*.:·•…_?-]+|your[ _-]?.+|(?:please[ _-]?)?change[ _-]?(?:me|this|it)\W*|.*[ _-]here|(?:id|src|type)=.*"
     r"|(?:insert|enter|replace|put|add|use|set|any|some|the|new|old|my)[ _-](?:.*[ _-])?(?:password|passwd|passphrase|token|secret|key)"
     r"|\{\{.*\}\}.*|\{[%#].*|[@%]\{.*|@[a-z_][a-z0-9_]*@|--?[a-z][a-z-]*"  # of templates, and options
-    r"|.*(?:\\[sdwhb][*+{?]|\\\[|\[\[:|\(\?[:=!]|\.[+*]\?).*"  # what matches one
     r"|[~.]{0,2}/[\w.-]+/.*|(?:https?|file|vault|op|ssm|arn|urn):.*|[a-z][a-z0-9.]*/[a-z0-9]+(?:-[a-z0-9]+)+|\\[abfnrtv]\\x.*|[\w./-]+\.(?:pem|key|crt|p12|pfx|json|txt|enc|ya?ml|py|js|ts|go|rs|sh|md|html)(?:#.*)?"
 )
+_PATTERN = re.compile(r"\\[sdwhb][*+{?]|\\\[|\[\[:|\(\?[:=!]|\.[+*]\?")  # what matches a secret
 _FIELD = re.compile(
     r"(?:[a-z0-9]{1,40}[ _.-])*(?:db|user|my)?(?:password|passwd|passphrase|pwd?|pw|secret|token|key|credentials?)[0-9]?"
     r"|[a-z]{1,40}(?:[A-Z][a-z]{1,40})*(?:Password|Secret|Token|Key)"
@@ -63,7 +63,9 @@ has_digit_and_letter = re.compile(r"(?=[^0-9]*[0-9])[^A-Za-z]*[A-Za-z]").match
 
 def is_stand_in(value: str) -> bool:
     """Say whether *value* only marks the place of one, or says where it is kept."""
-    return not value or value.lower() in _PLACEHOLDERS or _STAND_IN.fullmatch(value.lower()) is not None
+    if not value or value.lower() in _PLACEHOLDERS:
+        return True
+    return (not value.isalnum() and _PATTERN.search(value) is not None) or _STAND_IN.fullmatch(value.lower()) is not None
 
 
 def is_word(value: str) -> bool:

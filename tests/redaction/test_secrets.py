@@ -388,6 +388,9 @@ LOOK_ALIKES = [
     "ssh-ed25519-cert-v01@openssh.com AAAAIHNzaC1lZDI1NTE5" + WORDS_43,
     "MCowBQYDK2VwAyEA" + WORDS_43 + "=",
     "pytest.py tests/unit:case1 passed",
+    "username and password parameters1 are checked",
+    "the username or password contains1 a colon",
+    "\\CURLOPT_USERPWD => 'auth_ntlm'",
     # Options that are no passwords.
     "mkdir -p build/out && ssh -l bob -p 2222 host",
     "docker run -u 1000 -p 8080:80 nginx1",
