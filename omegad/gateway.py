@@ -152,7 +152,7 @@ def serving(session_of: Callable[[Context], "Session"]) -> Server[dict[str, Any]
 def refusal(number: bytes, error: OmegadError) -> bytes:
     """Return the line that answers a message of that *number* (JSON) with an *error*."""
     told = msgspec.json.encode({"code": error.code, "message": _told(error)})
-    return b'{"jsonrpc":"2.0","id":%s,"error":%s}\n' % (mended(number), told)
+    return b'{"jsonrpc":"2.0","id":%s,"error":%s}\n' % (number, told)
 
 
 class Wire:

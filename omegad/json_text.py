@@ -14,7 +14,7 @@ _WHOLE = re.compile(rb"(?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F])|\\u[dD][89abAB][0
 _HALF = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 _REPLACED = rb"\ufffd"
 _STEP = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
-_ID = rb'"id"[ \t]*+:[ \t]*+(-?[0-9]{1,40}|"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){0,512}+")'
+_ID = rb'"id"[ \t]*+:[ \t]*+(-?(?:0|[1-9][0-9]{0,39})|"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){0,512}+")'
 _FIRST = re.compile(rb'[ \t]*+\{[ \t]*+(?:"(?:jsonrpc|method)"[ \t]*+:[ \t]*+"[^"\\]{0,256}+"[ \t]*+,[ \t]*+)*+' + _ID + rb"[ \t]*+[,}]")
 _LAST = re.compile(rb",[ \t]*+" + _ID + rb"[ \t]*+\}[ \t\r\n]*+\Z")
 
@@ -60,6 +60,11 @@ def flattened(data: bytes) -> bytes:
 
 
 def id_in(line: bytes) -> bytes:
-    """Return the id of a message that cannot be read as a whole, as it is written there; null where it does not stand at its beginning or end."""
+    """Return the id of a message that cannot be read as a whole, as JSON; null where it does not stand at its beginning or end, or is none."""
     found = _FIRST.match(line[:ENDS_BYTES]) or _LAST.search(line[-ENDS_BYTES:])
-    return found[1] if found else b"null"
+    number = mended(found[1]) if found else b"null"
+    try:
+        number.decode()
+    except UnicodeDecodeError:
+        return b"null"
+    return number

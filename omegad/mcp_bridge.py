@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 sys.path.append(ROOT := os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from omegad.json_text import id_in  # noqa: E402  nobody else has told where it lies
+from omegad.json_text import id_in, mended  # noqa: E402  nobody else has told where it lies
 from omegad.mcp_lines import CHUNK, Lines, TooLong, read_message  # noqa: E402
 
 LINE_BYTES_MAX = 16 << 20  # of what a host says, as the gateway has it
@@ -206,19 +206,20 @@ class Bridge:
 
     def _take(self, line: bytes) -> None:
         """Note what a line of the client asks, and pass it on."""
+        line = mended(line)
         message = read_message(line)
         method = message.get("method")
-        if method == "initialize" and isinstance(message.get("params"), dict):  # or it is for the gateway to refuse
+        if is_introduction(message):  # or it is for the gateway to refuse
             self._introduction = [line]
         elif method == "notifications/initialized":
-            self._introduction.append(line)
-        if method and "id" in message and (isinstance(message["id"], bool) or not isinstance(message["id"], (int, str))):
+            self._introduction[1:] = [line] if self._introduction else []
+        if method and "id" in message and not is_id(message["id"]):
             answer("null", error={"code": INVALID_REQUEST, "message": NO_ID})  # the gateway would take it for a notification
             return
         if self._greets(method, message):
             return
         if method and "id" in message:
-            self._pending[json.dumps(whole(message["id"]))] = line
+            self._pending[json.dumps(message["id"])] = line
         if self._connection is None or self._unheard:
             self._held.append(line)
         else:
@@ -227,7 +228,7 @@ class Bridge:
     def _greets(self, method: object, message: dict[str, Any]) -> bool:
         """Answer in the gateway's words, and start one where there is none; say whether that was possible."""
         if method == "initialize":
-            if not isinstance(message.get("params"), dict):
+            if not is_introduction(message):
                 return False
             self._greeting = greeting()
             try:  # noqa: SIM105  contextlib takes 5 ms to import
@@ -235,6 +236,8 @@ class Bridge:
             except (OSError, CannotConnect):
                 pass  # as is said when something is asked of it
         if self._greeting is None or method not in ("initialize", "notifications/initialized", "tools/list"):
+            return False
+        if method == "tools/list" and not is_id(message.get("id")):
             return False
         if method == "initialize":
             asked = message["params"].get("protocolVersion")
@@ -309,9 +312,19 @@ class Bridge:
         self._held = []
 
 
-def whole(number: int | str) -> int | str:
-    """Return an id as the gateway gives it back: with U+FFFD for halves of characters."""
-    return number.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if isinstance(number, str) else number
+def is_id(number: object) -> bool:
+    """Say whether a request can have such an id."""
+    return isinstance(number, (int, str)) and not isinstance(number, bool)
+
+
+def is_introduction(message: Mapping[str, Any]) -> bool:
+    """Say whether a message is an introduction as the gateway takes it, which answers it under its id."""
+    params = message.get("params")
+    if message.get("method") != "initialize" or message.get("jsonrpc") != "2.0" or not is_id(message.get("id")) or not isinstance(params, dict):
+        return False
+    client = params.get("clientInfo")
+    words = (params.get("protocolVersion"), *(client.get(name) for name in ("name", "version"))) if isinstance(client, dict) else (None,)
+    return isinstance(params.get("capabilities"), dict) and all(isinstance(word, str) for word in words)
 
 
 def refuse(line: bytes) -> None:

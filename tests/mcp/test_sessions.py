@@ -45,6 +45,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
+ABOUT = b'{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}'
 NOTED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 CODEX: Any = {"sessionId": "s-2", "threadId": "t-1"}
 
@@ -228,6 +229,40 @@ def test_requests_whose_ids_cannot_be_ids_are_answered_and_nothing_waits_for_the
     answers = host.say_lines(*introduced, *(b'{"jsonrpc":"2.0","id":%s,"method":"ping"}' % number for number in (b"1.5", b"null", b"true", b"{}")))
     assert [(one["id"], one.get("error", {}).get("code")) for one in answers] == [(1, None), *[(None, -32600)] * 4]
     assert time.monotonic() - began < mcp_bridge.LAST_WORDS_S
+
+
+def test_a_line_whose_id_is_no_json_either_is_answered_under_none(host: Host) -> None:
+    ids = [b'"\xc3("', b'"\xff"', b'"a\x01b"', b"007", b"-", b'"cut \xed\xa0\xbd"']
+    broken = [b'{"jsonrpc":"2.0","id":%s,"method":"ping",}' % number for number in ids]
+    long = [b'{"jsonrpc":"2.0","id":%s,"method":"%s"}' % (number, b"x" * (17 << 20)) for number in ids[:4]]
+    said = host.say_lines(*broken, *long, b'{"jsonrpc":"2.0","id":"after","method":"ping"}')
+    assert [answer["id"] for answer in said if "error" in answer] == [None] * (len(broken) + len(long) - 1) + ["cut \N{REPLACEMENT CHARACTER}"]
+    assert [answer["id"] for answer in said if "result" in answer] == ["after"]
+
+
+def test_whoever_introduces_itself_wrongly_is_answered_and_the_session_goes_on(host: Host) -> None:
+    cases: list[tuple[bytes, dict[object, str]]] = [
+        (b'"id":{},"params":' + ABOUT, {}),
+        (b'"params":' + ABOUT, {}),
+        (b'"id":1.5,"params":' + ABOUT, {}),
+        (b'"id":7,"params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":"x"}', {7: "error"}),
+        (b'"id":7,"params":{"protocolVersion":5,"capabilities":null}', {7: "error"}),
+        (b'"id":"\\ud800","params":' + ABOUT, {"\N{REPLACEMENT CHARACTER}": "result"}),
+    ]
+    for introduction, answered in cases:
+        lists = (b'{"jsonrpc":"2.0","id":%s,"method":"tools/list"}' % number for number in (b"NaN", b"1e400", b"[]"))
+        introduced = b'{"jsonrpc":"2.0","method":"initialize",' + introduction + b"}"
+        said = host.say_lines(introduced, *lists, b'{"jsonrpc":"2.0","id":"after","method":"ping"}')
+        told = {answer["id"]: "result" if "result" in answer else "error" for answer in said}
+        assert told == {None: "error", **answered, "after": "result"}, introduction
+
+
+def test_a_host_that_repeats_itself_leaves_nothing_with_the_bridge() -> None:
+    bridge = mcp_bridge.Bridge({})
+    bridge._greeting = mcp_bridge.greeting()  # as to who has introduced itself
+    for _ in range(50):
+        bridge._take(NOTED)
+    assert len(bridge._introduction) <= 2
 
 
 def test_a_host_is_told_why_no_gateway_answers(host: Host) -> None:
