@@ -228,6 +228,13 @@ class _Connection(H11Protocol):
         super().data_received(data)
         self._mind_rest()
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, in place of whatever would have answered the request that it is a part of."""
+        if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
+            self.turn_out("what came is no HTTP")
+        else:
+            self._refuse(HTTPStatus.BAD_REQUEST, msg)
+
     def on_response_complete(self) -> None:
         """Go on to the next request, which may have come in part."""
         super().on_response_complete()

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from omegad.errors import OmegadError
 from omegad.methods import SERVED as METHODS
 from tests.acceptance.conftest import PATIENCE_S, Home, Raw, homes_in, refusal, until
+from tests.fuzz.values import ANSWERED, METHOD, PARAMS, PARSE, REQUEST, RIGHT, VALUES
 
 MEGABYTE = 1024 * 1024
 CONTENT_BYTES_MAX = 256 * 1024
@@ -24,9 +25,6 @@ PING_WITHIN_S = 30.0  # of a busy machine; a daemon that is kept from answering 
 REFUSED_WITHIN_S = 20.0  # to work on what is refused takes half a minute
 AT_ONCE = 32
 RSS_GROWTH_MAX = 100 * MEGABYTE  # of one test
-PARSE, REQUEST, METHOD, PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
-ANSWERED = {PARSE, REQUEST, METHOD, PARAMS, *range(-32019, -31999)}
-"""What a request may be refused with, as documented."""
 
 
 class Pinger(threading.Thread):
@@ -493,62 +491,10 @@ def test_more_connections_than_are_served_are_told_so(homes: Callable[..., Home]
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.integers(2**62, 2**70), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=40)
 )
-VALUES = [
-    *(
-        "memory",
-        "decision",
-        "keyword",
-        "hybrid",
-        "phrase",
-        "semantic",
-        "ok",
-        "error",
-        "related",
-        "durable",
-        "memories",
-        "fulltext",
-        "s",
-        "a",
-        "*",
-        '"',
-    ),
-    *("2026-01-31", "2026-01-31T09:30:00Z", "0001-01-01", "9999-12-31T23:59:59.999999Z", "2026-01-31T09:30:00", "", "\0", "NEAR(a b)", "a AND", "-"),
-    *(0, 1, 5, 100, -1, 0.5, 2**63, 10**30, [], {}, ["a"], ["memory"], {"a": 1}, {"\0": [None, 10**30]}, None, True, "1", "²", "9" * 5_000),
-    *("mem-0000000000000000", "\ud800", "\N{SNOWMAN}" * 64, "%s", "' OR 1=1 --"),
-]
-"""Right for some parameter, and nearly right for others."""
 NEARLY_RIGHT = st.sampled_from(VALUES)
 ANYTHING = st.recursive(
     st.one_of(NEARLY_RIGHT, SCALARS), lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=8), inner, max_size=4))
 )
-
-
-RIGHT: dict[str, object] = {
-    **dict.fromkeys(("content", "text", "statement", "title", "lesson", "progress", "reason", "skill", "source"), "Something to remember"),
-    **dict.fromkeys(("memory_id", "thesis_id", "task_id", "evidence_id"), "mem-0000000000000000"),
-    "session_id": "s",
-    "tool_name": "t",
-    "confidence": 0.5,
-    "probability": 0.5,
-    "rating": "helpful",
-    "side": "mentions",
-    "outcome": "yes",
-    **dict.fromkeys(("timestamp", "due"), "2026-01-31T09:30:00Z"),
-    "file": "IDENTITY.md",
-    "event": "SessionStart",
-    "payload": {},
-    "update": {"editor": "vi"},
-    "paths": ["/a.py"],
-    "ref": "main",
-    "folder": "/",
-    "rule": "orphan",
-    "ids": ["mem-0"],
-    "memory_ids": ["mem-0"],
-    "from": 0,
-    "sql": "SELECT 1",
-    "name": "omega_stats",
-}
-"""What each required parameter may be; ids are of nothing that there is."""
 
 
 class Questioner:

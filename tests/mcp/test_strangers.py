@@ -95,6 +95,17 @@ async def test_a_connection_that_is_kept_for_another_request_is_not_kept_for_eve
         assert (await web.answer(web.head("Content-Length: 0"))).startswith(b"HTTP/1.1 400")
 
 
+@pytest.mark.parametrize("body", [b"zz\r\n\r\n", b"-1\r\n"], ids=repr)
+async def test_a_body_that_cannot_be_read_is_refused_once_and_nothing_else_answers(body: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async with served() as web:
+        kind = ("Accept: application/json, text/event-stream", "Content-Type: application/json", "Transfer-Encoding: chunked")
+        for said in (web.head(*kind) + body, web.head("Transfer-Encoding: chunked", path="/other") + body):
+            answer = await web.answer(said)
+            assert answer.startswith(b"HTTP/1.1 400 ")
+            assert answer.count(b"HTTP/1.1 ") == 1
+        assert [record.message for record in caplog.records if record.name == "uvicorn.error" and record.levelname == "ERROR"] == []
+
+
 async def test_a_stranger_is_answered_once_by_the_head_alone_and_closed() -> None:
     async with served() as web:
         promised = "Content-Length: 1000000"
