@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 sys.path.append(ROOT := os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from omegad.json_text import id_in, mended  # noqa: E402  nobody else has told where it lies
-from omegad.mcp_lines import CHUNK, Lines, TooLong, read_message  # noqa: E402
+from omegad.mcp_lines import CHUNK, Lines, TooLong, is_id, is_introduction, read_message  # noqa: E402
 
 LINE_BYTES_MAX = 16 << 20  # of what a host says, as the gateway has it
 START_S = 30.0
@@ -310,21 +310,6 @@ class Bridge:
         """Send what was held."""
         self._outgoing += b"".join(line + b"\n" for line in self._held)
         self._held = []
-
-
-def is_id(number: object) -> bool:
-    """Say whether a request can have such an id."""
-    return isinstance(number, (int, str)) and not isinstance(number, bool)
-
-
-def is_introduction(message: Mapping[str, Any]) -> bool:
-    """Say whether a message is an introduction as the gateway takes it, which answers it under its id."""
-    params = message.get("params")
-    if message.get("method") != "initialize" or message.get("jsonrpc") != "2.0" or not is_id(message.get("id")) or not isinstance(params, dict):
-        return False
-    client = params.get("clientInfo")
-    words = (params.get("protocolVersion"), *(client.get(name) for name in ("name", "version"))) if isinstance(client, dict) else (None,)
-    return isinstance(params.get("capabilities"), dict) and all(isinstance(word, str) for word in words)
 
 
 def refuse(line: bytes) -> None:

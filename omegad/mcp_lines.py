@@ -42,3 +42,18 @@ def read_message(line: bytes) -> "dict[str, Any]":
     except (ValueError, RecursionError):
         return {}
     return message if isinstance(message, dict) else {}
+
+
+def is_id(number: object) -> bool:
+    """Say whether a request can have such an id."""
+    return isinstance(number, (int, str)) and not isinstance(number, bool)
+
+
+def is_introduction(message: "dict[str, Any]") -> bool:
+    """Say whether a message is an introduction as the gateway takes it, which answers it under its id."""
+    params = message.get("params")
+    if message.get("method") != "initialize" or message.get("jsonrpc") != "2.0" or not is_id(message.get("id")) or not isinstance(params, dict):
+        return False
+    client = params.get("clientInfo")
+    words = (params.get("protocolVersion"), *(client.get(name) for name in ("name", "version"))) if isinstance(client, dict) else (None,)
+    return isinstance(params.get("capabilities"), dict) and all(isinstance(word, str) for word in words)
