@@ -16,7 +16,9 @@ from omegad.events.task import (
 )
 from omegad.events.thesis import Outcome, Side, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised
 from omegad.log.event import Event
+from omegad.log.mending import ClockMended
 from tests.builders import (
+    START_US,
     branch_claimed,
     claims_contested,
     claims_released,
@@ -257,6 +259,13 @@ class History:
         self.events.append(prompt_submitted(delivery=delivery(f"delivery-{len(self.events)}", f"digest-{one}")))
         self.events.append(surfaced(self._any(one), how="edit", subject=f"{other}.py", query_id=f"query-{len(self.events)}"))
 
+    def _mend(self, one: int, other: int) -> None:
+        ahead_us = (one + 1) * 1_000_000
+        to_us = START_US + other * 1_000_000
+        last = len(self.events)
+        mended = ClockMended(first=1, last=last, from_us=to_us + ahead_us, to_us=to_us, ahead_us=ahead_us, right_us=START_US - 1)
+        self.events.append(mended)
+
     def _let_go(self, one: int, other: int) -> None:
         self.events.append(DeliveriesExpired(before=len(self.events) * (one + 1) // (other + 2)))
 
@@ -272,7 +281,7 @@ _KINDS: tuple[Callable[[History, int, int], None], ...] = (
     *(History._delete, History._expire, History._restore, History._rate, History._promote, History._link, History._unlink),
     *(History._query, History._call, History._skill, History._erase, History._claim, History._release, History._report),
     *(History._state, History._weigh, History._weigh, History._retract, History._revise, History._predict, History._resolve),
-    *(History._task, History._work, History._say, History._end, History._erase_memory, History._hear, History._let_go),
+    *(History._task, History._work, History._say, History._end, History._erase_memory, History._hear, History._let_go, History._mend),
 )
 
 STEPS = st.lists(st.tuples(st.integers(0, len(_KINDS) - 1), st.integers(0, 9), st.integers(0, 9)), max_size=40)
