@@ -11,7 +11,7 @@ from typing import Any
 
 from omegad.cli.arguments import WrongUsage
 from omegad.cli.place import Place
-from omegad.cli.printing import warn, write_json
+from omegad.cli.printing import is_terminal, warn, write_json
 from omegad.cli.progress import Bar
 from omegad.rpc import endpoint
 from omegad.transfer import files, lines, log_file, targets
@@ -53,6 +53,8 @@ def restore(arguments: Namespace, place: Place) -> int:
 def export(arguments: Namespace, place: Place) -> int:
     """Write the log as JSON Lines, from which `omegad import` makes the same log."""
     if arguments.file == STANDARD:
+        if is_terminal(sys.stdout):  # which what others stored would command
+            raise WrongUsage("a terminal is no place for a log: redirect it, or name a file")
         lines.export(place.paths.log, sys.stdout.buffer, lambda _done, _total, _what: None)
         return 0
     target = _target(arguments, place)
@@ -109,6 +111,8 @@ def _given(arguments: Namespace) -> Path:
 def _target(arguments: Namespace, place: Place) -> Path:
     """Return the file to make. Raises `Refused` for one in a home: what the daemon uses there must never be moved."""
     target = _given(arguments)
+    if not target.parent.is_dir():
+        raise WrongUsage(f"there is no folder {target.parent}: make it, or name a file elsewhere")
     targets.check_outside(target, place.paths.home)
     return target
 

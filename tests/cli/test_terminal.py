@@ -91,7 +91,7 @@ def test_a_narrow_terminal_cuts_no_id(served: Command) -> None:
 
 
 def test_what_others_stored_cannot_repaint_the_terminal(served: Command) -> None:
-    said = "\x1b[2J[bold red]not markup[/] \u202e backwards \x9b1m \x7f \u2066 \u200b \u2028 \U000e0041"
+    said = "\x1b[2J[bold red]not markup[/] \u061c \u200f \u202e backwards \x9b1m \x7f \u2066 \u200b \u2028 \U000e0041"
     served.store(said, project="hostile")
     for arguments in (["query", "backwards"], ["list"]):
         with Terminal(served, *arguments, "--project", "hostile", "--json") as terminal:
@@ -100,6 +100,12 @@ def test_what_others_stored_cannot_repaint_the_terminal(served: Command) -> None
         assert not set("\u202e\x9b\x7f\u2066\u200b\u2028\U000e0041") & set(terminal.raw)
         assert json.JSONDecoder().raw_decode(seen)[0][{"query": "results", "list": "memories"}[arguments[0]]][0]["content"] == said
     assert not set("\x9b\x7f\u202e") & set(served("log", "--json").stdout + served("log").stdout)
+    for words in (("query", "not markup"), ("list",), ("sql", "SELECT content FROM memories")):
+        assert not set("\x9b\x7f\u202e\u061c\u200f") & set(shown(served, *words))
+    with Terminal(served, "export", "-") as terminal:
+        status, seen = terminal.end()
+    assert (status, "redirect it" in seen) == (2, True)
+    assert "hostile" in served("export", "-").stdout
     with Terminal(served, "query", "backwards", "--project", "hostile") as terminal:
         _, seen = terminal.end()
     assert "[bold red]not markup[/]" in seen

@@ -110,6 +110,7 @@ def test_a_backup_takes_the_place_of_a_log_only_when_it_is_asked_to(omegad: Comm
     before, target = _views(omegad), str(tmp_path / "b.db")
     omegad("backup", target)
     omegad.store("Learned after the backup")
+    assert "there is no folder" in omegad("backup", str(tmp_path / "no" / "b.db"), status=2).stderr
     assert "has events already" in omegad("restore", target, status=1).stderr
     assert "serves this home" in omegad("restore", target, "--replace", status=1).stderr
     omegad("stop")
