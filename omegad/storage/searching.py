@@ -5,7 +5,6 @@ A process that closes a file lets go of every lock that it has on it, those of S
 """
 
 import json
-import mmap
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 HEADER = b"SQLite format 3\0"
+READ_BYTES = 1 << 20
 
 
 Held = Literal["database", "file", "unread"]
@@ -34,12 +34,18 @@ def holding(paths: Iterable[Path], pieces: Sequence[bytes]) -> dict[Path, Held]:
 def _held(path: Path, pieces: Sequence[bytes]) -> Held | None:
     """Say how a file holds one of *pieces*; None where it does not, is not there, or is no file."""
     try:
-        if not path.is_file() or path.stat().st_size == 0:
+        if not path.is_file():
             return None
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            if not any(data.find(piece) >= 0 for piece in pieces):
-                return None
-            return "database" if data[: len(HEADER)] == HEADER else "file"
+        with path.open("rb") as file:
+            # Read, not mapped: a database that is in use may become shorter at any moment, which ends whoever has mapped it.
+            data = beginning = file.read(READ_BYTES)
+            overlap = max(map(len, pieces)) - 1
+            while data:
+                if any(piece in data for piece in pieces):
+                    return "database" if beginning.startswith(HEADER) else "file"
+                more = file.read(READ_BYTES)
+                data = data[len(data) - min(overlap, len(data)) :] + more if more else b""
+            return None
     except FileNotFoundError:
         return None
     except OSError:
