@@ -1,7 +1,7 @@
 """A log as it is read: its rows as events, or byte for byte."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -292,8 +292,10 @@ async def opened(path: Path, codec: Codec, reader_count: int = 1) -> AsyncIterat
 
 def _decoded(connection: Connection, codec: Codec, place: str, sql: str, values: tuple[object, ...]) -> list[RecordedEvent]:
     try:
-        rows = _bounded(connection.execute(sql, values), lambda row: len(row[14] or ""))
-        return [_recorded(*row[:14], codec.decode(row[2], row[14])) for row in rows]
+        # Closed at once, also where a text is none: the driver hands the statement on, and a cursor that ends later would set it back under its user.
+        with closing(connection.execute(sql, values)) as found:
+            rows = _bounded(found, lambda row: len(row[14] or ""))
+            return [_recorded(*row[:14], codec.decode(row[2], row[14])) for row in rows]
     except sqlite.OperationalError as error:
         if "UTF-8" not in str(error):
             raise

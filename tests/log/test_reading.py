@@ -1,13 +1,17 @@
 """Reading single events of the log, and waiting for what is being appended."""
 
+import gc
+from contextlib import closing
 from pathlib import Path
 
+import anyio
 import pytest
 
 from omegad.errors import LogBroken, StorageFailed
 from omegad.events import CODEC
 from omegad.log import event_log, reading
 from omegad.log.decision import Cursor
+from omegad.storage.database import open_writer
 from tests.builders import append, proposal, rated, running_log, stored
 
 
@@ -37,6 +41,24 @@ async def test_an_event_that_is_no_text_is_a_broken_log(tmp_path: Path) -> None:
         with pytest.raises(LogBroken, match="one of 2 positions"):
             await log.read_at([1, 2])
         assert len(await log.read_at([1])) == 1
+
+
+def test_a_read_that_found_no_text_takes_no_row_from_those_after_it(tmp_path: Path) -> None:
+    async def three_events() -> None:
+        async with running_log(tmp_path / "log.db") as log:
+            await append(log, stored("mem-1"), rated("mem-1"), rated("mem-1"))
+
+    anyio.run(three_events)
+    with closing(open_writer(tmp_path / "log.db", durable=False)) as connection:
+        connection.execute("DROP TRIGGER payloads_are_not_updated")
+        connection.execute("UPDATE payloads SET body = CAST(x'7bff7d' AS TEXT) WHERE position = 3")
+        with pytest.raises(LogBroken) as failed:
+            reading.read_at(connection, CODEC, [1, 2, 3])
+        rows = connection.execute(reading.READ_AT, ("[1,2]",))
+        first = rows.fetchone()
+        del failed  # and with it whatever still holds what read in vain
+        gc.collect()
+        assert [row[0] for row in (first, *rows.fetchall())] == [1, 2]
 
 
 async def test_events_are_found_by_their_positions_and_not_by_reading_the_log(tmp_path: Path) -> None:
