@@ -275,6 +275,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.gateway_http": {"omegad.gateway", "omegad.rpc.accepting"},
     "omegad.cli": {
         "omegad",
+        "omegad.allocator",
         "omegad.config",
         "omegad.gateway",
         "omegad.gateway_http",

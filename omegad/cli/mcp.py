@@ -16,7 +16,7 @@ from pathlib import Path
 
 import anyio
 
-from omegad import config, descriptors
+from omegad import allocator, config, descriptors
 from omegad.cli import printing, starting
 from omegad.cli.place import Place
 from omegad.errors import OmegadError, Unavailable
@@ -39,6 +39,7 @@ def gateway(arguments: Namespace, place: Place) -> int:
     """Be the gateway until nobody needs it; sessions may connect while the SDK is being loaded, and the daemon is being started."""
     if find_spec("mcp") is None:
         raise Unavailable("the SDK of MCP is not installed", hint="install the extra: pip install 'omegad[mcp]'")
+    allocator.keep_small()
     settings = config.load(place.paths, place.environ)
     endpoint.private_directory(place.paths.home)
     if arguments.token:

@@ -114,6 +114,8 @@ class Frames:
     def http(self, token: bytes, host: bytes) -> bytes:
         """Return a request for the gateway, or what is nearly one."""
         chance = self._chance
+        if chance.random() < 0.3:
+            return self._posted(token, host)
         body = self.mcp() if chance.random() < 0.8 else b""
         headers = self._headers(token, host)
         kind = chance.random()
@@ -137,6 +139,13 @@ class Frames:
         end = chance.choices((b"\r\n", b"\n", b"\r"), (20, 1, 1))[0]
         frame = end.join([b"%s %s %s" % (verb, path, version), *headers, b"", b""]) + body
         return self._mutated(frame) if chance.random() < 0.15 else self._cut(frame) if chance.random() < 0.1 else frame
+
+    def _posted(self, token: bytes, host: bytes) -> bytes:
+        """Return a request of which the body alone may be amiss."""
+        body = self._mcp_request() if self._chance.random() < 0.5 else self.mcp()
+        kinds = b"Accept: application/json, text/event-stream\r\nContent-Type: application/json"
+        head = b"POST /mcp HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n%s\r\nContent-Length: %d\r\n\r\n"
+        return head % (host, token, kinds, len(body)) + body
 
     def _headers(self, token: bytes, host: bytes) -> list[bytes]:
         pick = self._chance.choice

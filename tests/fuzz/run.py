@@ -33,9 +33,10 @@ PART = 2_000  # frames that a sender sends at once
 WARM_UP = 0.05  # of the frames, before processes are measured
 CLIENTS, AT_ONCE = 4, 8
 LINE_BYTES = 64 * 1024 * 1024
+LINE_BYTES_MAX = 16 * 1024 * 1024  # of a request
 UNSOUND = ("Traceback", "handler_failed", "cancelled_itself", '"level": "error"', '"level": "critical"', "-32603")
 
-LEFT = "starlette.requests.ClientDisconnect"
+LEFT = '"message": "Error handling POST request"'
 """What the SDK logs of whoever leaves in the middle of a request."""
 
 
@@ -308,6 +309,8 @@ class Line:
 
 def _is_json(text: bytes) -> bool:
     """Say whether a daemon can tell whose request it is, which it does of text cut inside a character and of what is nested too deeply as well."""
+    if len(text) > LINE_BYTES_MAX:
+        return False
     try:
         msgspec.json.decode(mended(text).decode(), type=msgspec.Raw)
     except ValueError:
