@@ -1,7 +1,9 @@
 """What a memory may say: its limits, its clean form, its tags by rule, and the key by which the same words are recognised."""
 
 import unicodedata
+from collections.abc import Callable
 from hashlib import sha256
+from typing import TypeVar
 
 import msgspec
 
@@ -9,9 +11,11 @@ from omegad.errors import Invalid, Refused
 from omegad.ingestion.noise import noise_of
 from omegad.ingestion.tagging import tags_of
 from omegad.memory_types import EPISODIC_TYPES
-from omegad.method import Rules
+from omegad.method import Rules, Services
 from omegad.redaction import redact
 from omegad.redaction.sanitise import CONTENT_BYTES_MAX, METADATA_BYTES_MAX
+
+T = TypeVar("T")
 
 TAG_CHARACTERS_MAX = 64
 LONG_CHARACTERS = 4_096
@@ -25,13 +29,24 @@ class Clean(msgspec.Struct, frozen=True):
     redacted: tuple[str, ...] = ()
 
 
-def clean(content: str) -> Clean:
-    """Check a content before any work is done for it, and clean it; raises `Invalid` for what is empty or too large."""
+async def beside_if_long(services: Services, content: str, work: Callable[[], T]) -> T:
+    """Do what cleans a content: beside the event loop where it is long. Raises `Invalid` for what is too large, before any work is done for it."""
+    check_size(content)
+    return await services.compute(work) if len(content) > LONG_CHARACTERS else work()
+
+
+def check_size(content: str) -> None:
+    """Raise `Invalid` for what is empty or too large."""
     size = len(content.encode())
     if size > CONTENT_BYTES_MAX:
         raise Invalid(f"content has {size} bytes; the limit is {CONTENT_BYTES_MAX}", hint="store the essence, or several memories")
     if not content.strip():
         raise Invalid("content is empty")
+
+
+def clean(content: str) -> Clean:
+    """Check a content before any work is done for it, and clean it; raises `Invalid` for what is empty or too large."""
+    check_size(content)
     return Clean(*redact(unicodedata.normalize("NFC", content)))
 
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.commands.command import Acknowledged, Command, MemoryId, Name, Reason, Text, findable, known
-from omegad.commands.content import LONG_CHARACTERS, auto_tags, cleaned, content_key
+from omegad.commands.content import auto_tags, beside_if_long, cleaned, content_key
 from omegad.errors import Conflict, OmegadError, Refused
 from omegad.events.memory import (
     MemoryDeleted,
@@ -136,8 +136,7 @@ class PreparedEdit(msgspec.Struct, frozen=True, kw_only=True):
 async def prepare_edit(services: Services, command: EditMemory, context: RequestContext, given: Given | None = None) -> PreparedEdit:
     """Clean and embed an edit, with which more may be *given*. Raises `Invalid`, and `Refused` for noise."""
     del context
-    cleaning = partial(cleaned, command.content, services.rules)
-    content = await services.compute(cleaning) if len(command.content) > LONG_CHARACTERS else cleaning()
+    content = await beside_if_long(services, command.content, partial(cleaned, command.content, services.rules))
     embedded = None if command.ack == "durable" else await services.embed(content.text)
     prepared = PreparedEdit(
         content=content.text,

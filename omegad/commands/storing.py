@@ -6,7 +6,7 @@ import msgspec
 
 from omegad.commands import relating
 from omegad.commands.command import new_id
-from omegad.commands.content import LONG_CHARACTERS, auto_tags, check_metadata, cleaned
+from omegad.commands.content import auto_tags, beside_if_long, check_metadata, cleaned
 from omegad.commands.relating import Near, Neighbour, Scope
 from omegad.commands.store import PreparedStore, Stored, StoreMemory, store
 from omegad.errors import ReadTooLong, Stale
@@ -23,8 +23,7 @@ from omegad.times import parse_time
 
 async def prepare(services: Services, command: StoreMemory, context: RequestContext) -> PreparedStore:
     """Check and clean a store before any work is done for it, embed it, and look at what is near. Raises `Invalid`, `Refused`."""
-    beginning = partial(begun, services, command, context)
-    base = await services.compute(beginning) if len(command.content) > LONG_CHARACTERS else beginning()
+    base = await beside_if_long(services, command.content, partial(begun, services, command, context))
     embedded = None if command.ack == "durable" else await services.embed(base.content)
     if command.ack == "durable":
         return msgspec.structs.replace(base, pending=True)
