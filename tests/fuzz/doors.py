@@ -84,9 +84,10 @@ class Channel:
 
     def send(self, data: bytes) -> None:
         """Send what is taken at once, and let go of the rest."""
+        left = memoryview(data)
         try:
-            while data:
-                data = data[os.write(self._writing, data[:READ_BYTES]) :]
+            while left:
+                left = left[os.write(self._writing, left[:READ_BYTES]) :]
         except OSError:
             return
 
@@ -133,7 +134,7 @@ class Sender:
                     channel.send(data)
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 case "unread":
-                    channel.send(data * 20)
+                    channel.send(data * 20 if len(data) < READ_BYTES else data)
                     time.sleep(0.02)
                 case _:
                     channel.send(data)

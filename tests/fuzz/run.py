@@ -33,6 +33,7 @@ PART = 2_000  # frames that a sender sends at once
 WARM_UP = 0.05  # of the frames, before processes are measured
 CLIENTS, AT_ONCE = 4, 8
 LINE_BYTES = 64 * 1024 * 1024
+ERASING_S = 600.0  # they go one after the other, and each may have to build views again
 LINE_BYTES_MAX = 16 * 1024 * 1024  # of a request
 UNSOUND = ("Traceback", "handler_failed", "cancelled_itself", '"level": "error"', '"level": "critical"', "-32603")
 
@@ -280,9 +281,10 @@ class Line:
         if asked.method == "log.follow":
             self._writer.write(b'{"jsonrpc":"2.0","id":"cancel","method":"rpc.cancel","params":{"id":%d}}\n' % number)
         try:
-            return await asyncio.wait_for(answered, PATIENCE_S)
+            patience_s = ERASING_S if asked.method == "memory.erase" else PATIENCE_S
+            return await asyncio.wait_for(answered, patience_s)
         except TimeoutError:
-            return {"no answer": f"within {PATIENCE_S:.0f} s"}
+            return {"no answer": f"within {patience_s:.0f} s"}
 
     async def read(self) -> None:
         """Take answers, until the connection closes."""
