@@ -185,18 +185,22 @@ class Work:
 
     async def _rebuild(self, client: Caller) -> None:
         await asyncio.sleep(self._chance.random() * 0.2)
-        try:
-            await client.call("views.rebuild")
-        except NoDaemon:
-            raise
-        except OmegadError as error:
-            self._note("views.rebuild", error)
-            await asyncio.sleep(0.05)
+        await self._try(client, "views.rebuild")
 
     async def _step_clock(self, client: Caller) -> None:
         await asyncio.sleep(self._chance.random())
         self._clock.write_text(str(self._chance.choice(CLOCK_STEPS_S)), encoding="ascii")
-        await client.call("clock.mend" if self._chance.random() < MENDED else "system.ping")
+        await self._try(client, "clock.mend" if self._chance.random() < MENDED else "system.ping")
+
+    async def _try(self, client: Caller, method: str) -> None:
+        """Ask for what may be refused meanwhile, by a full disk for one."""
+        try:
+            await client.call(method)
+        except NoDaemon:
+            raise
+        except OmegadError as error:
+            self._note(method, error)
+            await asyncio.sleep(0.05)
 
     async def _fill_disk(self, client: Caller) -> None:
         await asyncio.sleep(self._chance.random() * 0.2)
