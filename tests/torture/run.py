@@ -187,7 +187,8 @@ class Torture:
             self.counts[f"{arguments[0]} {'whole' if process.wait() == 0 else 'killed'}"] += 1
             if process.returncode == 0:
                 break
-        assert process.returncode == 0, home.printed()
+        was_done = "has events already" in home.printed()  # by the one that was killed when nothing but its end was left to do
+        assert process.returncode == 0 or (verb == "export" and was_done), home.printed()
         try:
             home.start()
             verified = home.call("log.verify")
