@@ -19,6 +19,7 @@ from functools import cache, partial
 from http import HTTPStatus
 
 import anyio
+import anyio.lowlevel
 import h11
 import structlog
 import uvicorn
@@ -28,6 +29,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from omegad.gateway import Context, Link, Opening, Session, name_of, serving
@@ -75,7 +77,7 @@ class Http:
     async def serve(self, is_over: asyncio.Event) -> None:
         """Serve until then; sessions that go on then are told that there are none."""
         settings = uvicorn.Config(
-            self._application(),
+            _until_left(self._application()),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -266,6 +268,7 @@ class _Connection(H11Protocol):
         self._door.refused(self)
         if self.cycle is not None:  # whoever waits for the rest, or would answer
             self.cycle.disconnected = True
+            self.cycle.waiting_for_100_continue = False  # or it would be told to go on, past the end of what is written
             self.cycle.message_event.set()
         self._await("nothing")
         self.transport.write(_answer(status, said))
@@ -294,6 +297,31 @@ def _answer(status: HTTPStatus, said: str) -> bytes:
         f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
         f"{CHALLENGE if is_challenge else ''}Connection: close\r\n\r\n{body}"
     ).encode()
+
+
+def _until_left(application: ASGIApp) -> ASGIApp:
+    """Return an application whose work on a request ends where its client leaves, or is refused, in the middle of the body: it is nobody's error."""
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await application(scope, receive, send)
+            return
+        has_body = False
+
+        async def receive_whole() -> Message:
+            nonlocal has_body
+            message = await receive()
+            if message["type"] == "http.disconnect" and not has_body:
+                _log.debug("http.left")
+                work.cancel()
+                await anyio.lowlevel.checkpoint()
+            has_body = has_body or not message.get("more_body", False)
+            return message
+
+        with anyio.CancelScope() as work:
+            await application(scope, receive_whole, send)
+
+    return serve
 
 
 class _Server(uvicorn.Server):

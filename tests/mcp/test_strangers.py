@@ -106,6 +106,29 @@ async def test_a_body_that_cannot_be_read_is_refused_once_and_nothing_else_answe
         assert [record.message for record in caplog.records if record.name == "uvicorn.error" and record.levelname == "ERROR"] == []
 
 
+@pytest.mark.parametrize("version", [[], ["Mcp-Protocol-Version: 2099-01-01"]], ids=["of no version", "of a version"])
+@pytest.mark.parametrize("end", ["leaves", "is late", "is late and asks to go on", "says no HTTP"])
+async def test_who_leaves_or_is_refused_within_a_body_is_nobodys_error(
+    end: str, version: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    if end.startswith("is late"):
+        monkeypatch.setattr(gateway_http, "BODY_S", SHORT_S)
+    expects = ["Expect: 100-continue"] if end == "is late and asks to go on" else []
+    lines = ["Accept: application/json, text/event-stream", "Content-Type: application/json", *version, *expects]
+    async with served() as web:
+        if end == "says no HTTP":
+            answer = await web.answer(web.head("Transfer-Encoding: chunked", "Expect: 100-continue", *lines) + b"no number\r\n")
+            assert answer.startswith(b"HTTP/1.1 400 ")
+        elif end == "leaves":
+            async with web.connection(web.head("Content-Length: 100", *lines) + b"{"):
+                await anyio.sleep(SHORT_S / 10)
+        else:
+            answer = await web.answer(web.head("Content-Length: 100", *lines) + (b"" if expects else b"{"))
+            assert b"HTTP/1.1 408 " in answer
+        assert await web.initialize() == 200
+    assert not [record for record in caplog.records if record.levelname in {"ERROR", "CRITICAL"}]
+
+
 async def test_a_stranger_is_answered_once_by_the_head_alone_and_closed() -> None:
     async with served() as web:
         promised = "Content-Length: 1000000"
