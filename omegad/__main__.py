@@ -1,6 +1,6 @@
 """`python -m omegad`: the command line."""
 
-from omegad.cli import main
+from omegad.edge.cli import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

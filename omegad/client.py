@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from omegad.config import find_paths
 from omegad.rpc.answers import Notification
 from omegad.rpc.async_client import AsyncClient
 from omegad.rpc.client import Client
+from omegad.runtime.config import find_paths
 
 __all__ = ["AsyncClient", "Client", "Notification", "default_path"]
 

@@ -18,51 +18,54 @@ import structlog
 from anyio.abc import TaskGroup
 
 import projections
-from omegad import __version__, allocator, config, descriptors, digests, reactions, state, supervisor, telemetry
-from omegad.clock import Clock, SystemClock
-from omegad.config import Config, Paths
-from omegad.dispatch.erasing import Erasing
-from omegad.dispatch.keeping import Keeping
-from omegad.dispatch.neighbourhood import Neighbourhood
-from omegad.dispatch.reaching import Reaching
-from omegad.dispatch.running import RequestRunner
-from omegad.dispatch.service import Service
-from omegad.dispatch.services import DaemonServices
-from omegad.dispatch.set_aside import SettingAside
-from omegad.dispatch.spool import LOOK_EVERY_S, Spool
-from omegad.dispatch.system import SystemDispatch
+from omegad import __version__
+from omegad.agents.spool import LOOK_EVERY_S, Spool
+from omegad.catalog import decision_state as state
+from omegad.catalog import reactions
+from omegad.catalog.decision_state import DecisionState
+from omegad.catalog.events import CODEC
+from omegad.catalog.methods import SERVED
+from omegad.catalog.service import Service
+from omegad.catalog.services import DaemonServices
 from omegad.embedding import cache
 from omegad.embedding.embedder import Embedder
 from omegad.embedding.lookup import VectorLookup
-from omegad.errors import BadConfiguration
-from omegad.events import CODEC
-from omegad.ingestion import noise, tagging
-from omegad.liveness import Liveness
+from omegad.index.near import Neighbourhood
 from omegad.log import event_log
 from omegad.log.inline import Inline
+from omegad.log.projection import Embedding
 from omegad.log.vocabulary import Vocabulary
-from omegad.memory_types import MemoryTypes
-from omegad.method import Method, QueryMethod, RequestContext, Rules, ServiceMethod, Skills
-from omegad.methods import SERVED
-from omegad.projection import Embedding
-from omegad.queries.diff import DiffLog
-from omegad.queries.erase import EraseMemory
-from omegad.queries.query import PAGE_BYTES_MAX
-from omegad.reactions.capture import Capture
-from omegad.reactions.deliveries import DeliveriesExpiry
-from omegad.reactions.embedding_backlog import EmbeddingBacklog
+from omegad.memory.embedding_backlog import EmbeddingBacklog
+from omegad.memory.types import MemoryTypes
+from omegad.operations.diff import DiffLog
+from omegad.operations.erase import EraseMemory
+from omegad.operations.erasing import Erasing
+from omegad.operations.keeping import Keeping
+from omegad.operations.self_check import SelfCheck
+from omegad.operations.set_aside import SettingAside
+from omegad.operations.system import SystemDispatch
+from omegad.operations.transfer import files
+from omegad.person.skill_telling import language_of
 from omegad.reactions.runner import Runner
-from omegad.reactions.self_check import SelfCheck
-from omegad.redaction import key_names
-from omegad.redaction.sanitise import sanitise_new
+from omegad.requests.method import Method, QueryMethod, RequestContext, Rules, ServiceMethod, Skills
+from omegad.requests.query import PAGE_BYTES_MAX
+from omegad.requests.running import RequestRunner
 from omegad.rpc import activation, endpoint
 from omegad.rpc.server import Lane, Limits, Server
-from omegad.skills.telling import language_of
-from omegad.state import DecisionState
-from omegad.steadiness import Steadiness
+from omegad.runtime import allocator, config, descriptors, digests, supervisor, telemetry
+from omegad.runtime.clock import Clock, SystemClock
+from omegad.runtime.config import Config, Paths
+from omegad.runtime.errors import BadConfiguration
+from omegad.runtime.reaching import Reaching
+from omegad.runtime.steadiness import Steadiness
+from omegad.session.capture import Capture
+from omegad.session.delivery_sweep import DeliveriesExpiry
+from omegad.session.liveness import Liveness
 from omegad.storage.readers import Limits as ReadLimits
 from omegad.storage.readers import Reading
-from omegad.transfer import files
+from omegad.text.ingestion import noise, tagging
+from omegad.text.redaction import key_names
+from omegad.text.redaction.sanitise import sanitise_new
 from omegad.views import current, generation, log_check, past, workers
 from omegad.views.erasing import Standstill
 
@@ -77,7 +80,7 @@ SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the on
 VOCABULARY = Vocabulary(codec=CODEC, inline=Inline(state.ALL), state=DecisionState, sanitise=sanitise_new)
 """What the log of a home holds, and what of it decisions rely on."""
 
-LOG_WORKER = (sys.executable, "-P", "-m", "omegad.log_worker")
+LOG_WORKER = (sys.executable, "-P", "-m", "omegad.catalog.log_worker")
 
 RESERVED_DESCRIPTORS = 128  # of the home's files, what is read and run beside, and clients that are being refused
 

@@ -12,7 +12,7 @@ if __name__ == "__main__":
     STATUS = 0
     try:
         sys.path.append(__file__.rpartition("/omegad/")[0])
-        from omegad.hook_delivery import main
+        from omegad.edge.hook.delivery import main
 
         STATUS = main(sys.argv[1] if len(sys.argv) > 1 else "", sys.argv[2:])
     except BaseException:

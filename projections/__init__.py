@@ -5,7 +5,7 @@ other projection. Where such a rule changes, `VERSION` goes up with it.
 To add one: write its file, its test, and its name in `ALL`.
 """
 
-from omegad.projection import Projection
+from omegad.log.projection import Projection
 from projections import (
     audit,
     conversations,

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from omegad.events.tool import ToolCalled
 from omegad.log.event import Excerpt, RecordedEvent
-from omegad.projection import Statement, to_json
-from omegad.times import rfc3339
+from omegad.log.projection import Statement, to_json
+from omegad.runtime.times import rfc3339
+from omegad.session.tool_events import ToolCalled
 
 NAME = "audit"
 VERSION = 3

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from omegad.events.session import PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
-from omegad.events.tool import ToolCalled
 from omegad.log.event import Excerpt, RecordedEvent
 from omegad.log.mending import ClockMended
-from omegad.projection import Statement, set_right
-from omegad.times import rfc3339
+from omegad.log.projection import Statement, set_right
+from omegad.runtime.times import rfc3339
+from omegad.session.events import PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
+from omegad.session.tool_events import ToolCalled
 
 NAME = "conversations"
 VERSION = 3

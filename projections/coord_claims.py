@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from omegad.events.claims import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
-from omegad.events.session import PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
-from omegad.events.tool import ToolCalled
+from omegad.coordination.claim_events import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
 from omegad.log.event import RecordedEvent
 from omegad.log.mending import ClockMended
-from omegad.projection import Statement, set_right, to_json
-from omegad.times import rfc3339
+from omegad.log.projection import Statement, set_right, to_json
+from omegad.runtime.times import rfc3339
+from omegad.session.events import PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
+from omegad.session.tool_events import ToolCalled
 
 NAME = "coord_claims"
 VERSION = 3

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from omegad.events.message import IntentAnnounced
-from omegad.events.session import SessionEnded
+from omegad.coordination.message_events import IntentAnnounced
 from omegad.log.event import RecordedEvent
 from omegad.log.mending import ClockMended
-from omegad.projection import Statement, shorten, to_json
-from omegad.times import rfc3339
+from omegad.log.projection import Statement, shorten, to_json
+from omegad.runtime.times import rfc3339
+from omegad.session.events import SessionEnded
 
 NAME = "coord_intents"
 VERSION = 2

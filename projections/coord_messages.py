@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from omegad.events.message import MessageDelivered, MessagePosted
+from omegad.coordination.message_events import MessageDelivered, MessagePosted
 from omegad.log.event import RecordedEvent
 from omegad.log.mending import ClockMended
-from omegad.projection import Statement, shorten
-from omegad.times import rfc3339
+from omegad.log.projection import Statement, shorten
+from omegad.runtime.times import rfc3339
 
 NAME = "coord_messages"
 VERSION = 2

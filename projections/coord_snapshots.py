@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from omegad.events.memory import MemoryErased, MemoryStored
-from omegad.events.session import SessionEnded
 from omegad.log.event import RecordedEvent
-from omegad.projection import Statement
-from omegad.times import rfc3339
+from omegad.log.projection import Statement
+from omegad.memory.events import MemoryErased, MemoryStored
+from omegad.runtime.times import rfc3339
+from omegad.session.events import SessionEnded
 
 NAME = "coord_snapshots"
 VERSION = 1

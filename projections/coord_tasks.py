@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from omegad.events.task import (
+from omegad.coordination.task_events import (
     TaskCancelled,
     TaskClaimed,
     TaskCompleted,
@@ -13,8 +13,8 @@ from omegad.events.task import (
     TaskReopened,
 )
 from omegad.log.event import RecordedEvent
-from omegad.projection import Statement
-from omegad.times import rfc3339
+from omegad.log.projection import Statement
+from omegad.runtime.times import rfc3339
 
 NAME = "coord_tasks"
 VERSION = 1

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from omegad.events.lint import FindingDismissed
+from omegad.knowledge.lint_events import FindingDismissed
 from omegad.log.event import RecordedEvent
-from omegad.projection import Statement
-from omegad.times import rfc3339
+from omegad.log.projection import Statement
+from omegad.runtime.times import rfc3339
 
 NAME = "dismissals"
 VERSION = 1

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
-from omegad.events.memory import (
+from omegad.log.event import RecordedEvent
+from omegad.log.projection import Statement, to_json
+from omegad.memory.events import (
     MemoryContradicted,
     MemoryErased,
     MemoryLinked,
@@ -12,9 +14,7 @@ from omegad.events.memory import (
     MemorySuperseded,
     MemoryUnlinked,
 )
-from omegad.log.event import RecordedEvent
-from omegad.projection import Statement, to_json
-from omegad.times import rfc3339
+from omegad.runtime.times import rfc3339
 
 NAME = "edges"
 VERSION = 2

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from omegad.events.profile import ProfileUpdated
 from omegad.log.event import RecordedEvent
-from omegad.projection import Statement
-from omegad.times import rfc3339
+from omegad.log.projection import Statement
+from omegad.person.profile_events import ProfileUpdated
+from omegad.runtime.times import rfc3339
 
 NAME = "facts"
 VERSION = 1

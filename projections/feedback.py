@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from omegad.events.memory import MemoryRated
 from omegad.log.event import RecordedEvent
-from omegad.projection import Statement
-from omegad.times import rfc3339
+from omegad.log.projection import Statement
+from omegad.memory.events import MemoryRated
+from omegad.runtime.times import rfc3339
 
 NAME = "feedback"
 VERSION = 1

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
-from omegad.events.memory import (
+from omegad.log.event import RecordedEvent
+from omegad.log.projection import Statement, to_json, united
+from omegad.memory.events import (
     MemoryDeleted,
     MemoryEdited,
     MemoryErased,
@@ -13,10 +15,8 @@ from omegad.events.memory import (
     MemoryStored,
     MemorySuperseded,
 )
-from omegad.lexemes import lexemes
-from omegad.log.event import RecordedEvent
-from omegad.projection import Statement, to_json, united
-from omegad.times import day
+from omegad.runtime.times import day
+from omegad.text.tokenizer import lexemes
 
 NAME = "fulltext"
 VERSION = 3

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from omegad.events.git import CheckedRef, GitPushChecked
+from omegad.coordination.git_events import CheckedRef, GitPushChecked
 from omegad.log.event import RecordedEvent
-from omegad.projection import Statement, to_json
-from omegad.times import rfc3339
+from omegad.log.projection import Statement, to_json
+from omegad.runtime.times import rfc3339
 
 NAME = "git_events"
 VERSION = 1

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
-from omegad.events.memory import (
+from omegad.log.event import Event, RecordedEvent
+from omegad.log.projection import Statement
+from omegad.memory.events import (
     MemoryContradicted,
     MemoryDeleted,
     MemoryEdited,
@@ -20,8 +22,6 @@ from omegad.events.memory import (
     MemorySuperseded,
     MemoryUnlinked,
 )
-from omegad.log.event import Event, RecordedEvent
-from omegad.projection import Statement
 
 NAME = "histories"
 VERSION = 1

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from omegad.events.identity import IdentityChanged
 from omegad.log.event import RecordedEvent
-from omegad.projection import Statement
-from omegad.times import rfc3339
+from omegad.log.projection import Statement
+from omegad.person.identity_events import IdentityChanged
+from omegad.runtime.times import rfc3339
 
 NAME = "identity"
 VERSION = 1

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 
-from omegad.events.memory import (
+from omegad.log.event import Event, RecordedEvent
+from omegad.log.mending import ClockMended
+from omegad.log.projection import Statement, to_json, united, written
+from omegad.memory.events import (
     MemoryContradicted,
     MemoryDeleted,
     MemoryEdited,
@@ -18,12 +21,9 @@ from omegad.events.memory import (
     MemorySuperseded,
     MemoryUnlinked,
 )
-from omegad.events.retrieval import MemoryQueried
-from omegad.log.event import Event, RecordedEvent
-from omegad.log.mending import ClockMended
-from omegad.projection import Statement, to_json, united, written
-from omegad.times import rfc3339
-from omegad.traits import traits
+from omegad.runtime.times import rfc3339
+from omegad.search.events import MemoryQueried
+from omegad.text.voice import traits
 
 NAME = "memories"
 VERSION = 4

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from omegad.events.memory import MemoryEdited, MemoryErased, MemoryStored
-from omegad.events.session import MemorySurfaced
 from omegad.log.event import RecordedEvent
 from omegad.log.mending import ClockMended
-from omegad.projection import Statement, to_json
-from omegad.times import rfc3339
+from omegad.log.projection import Statement, to_json
+from omegad.memory.events import MemoryEdited, MemoryErased, MemoryStored
+from omegad.runtime.times import rfc3339
+from omegad.session.events import MemorySurfaced
 
 NAME = "reminders"
 VERSION = 2

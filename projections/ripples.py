@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from omegad.events.thesis import MemoryRippled
+from omegad.knowledge.events import MemoryRippled
 from omegad.log.event import RecordedEvent
-from omegad.projection import Statement, to_json
-from omegad.times import rfc3339
+from omegad.log.projection import Statement, to_json
+from omegad.runtime.times import rfc3339
 
 NAME = "ripples"
 VERSION = 1

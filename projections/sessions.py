@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from omegad.events.memory import MemoryStored
 from omegad.log.event import RecordedEvent
-from omegad.projection import Statement
+from omegad.log.projection import Statement
+from omegad.memory.events import MemoryStored
 
 NAME = "sessions"
 VERSION = 1

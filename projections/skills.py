@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from omegad.events.skill import SkillConfirmed, SkillImproved, SkillImproveFailed
 from omegad.log.event import RecordedEvent
-from omegad.projection import Statement
-from omegad.times import rfc3339
+from omegad.log.projection import Statement
+from omegad.person.skill_events import SkillConfirmed, SkillImproved, SkillImproveFailed
+from omegad.runtime.times import rfc3339
 
 NAME = "skills"
 VERSION = 1

@@ -5,18 +5,11 @@ The confidence is for / (for + against + 1), by weight: the share of what was sa
 
 from collections.abc import Iterator
 
-from omegad.events.thesis import (
-    ThesisEvidenced,
-    ThesisEvidenceRetracted,
-    ThesisPredicted,
-    ThesisResolved,
-    ThesisRevised,
-    ThesisStated,
-)
+from omegad.knowledge.events import ThesisEvidenced, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised, ThesisStated
 from omegad.log.event import RecordedEvent
 from omegad.log.mending import ClockMended
-from omegad.projection import Statement, set_right
-from omegad.times import rfc3339
+from omegad.log.projection import Statement, set_right
+from omegad.runtime.times import rfc3339
 
 NAME = "theses"
 VERSION = 3

@@ -5,9 +5,9 @@ Which texts were embedded is what the events say; the bytes come from the cache 
 
 from collections.abc import Iterator
 
-from omegad.events.memory import MemoryEdited, MemoryEmbedded, MemoryErased, MemoryEvolved
 from omegad.log.event import RecordedEvent
-from omegad.projection import Embedding, Statement
+from omegad.log.projection import Embedding, Statement
+from omegad.memory.events import MemoryEdited, MemoryEmbedded, MemoryErased, MemoryEvolved
 
 NAME = "vectors"
 VERSION = 2

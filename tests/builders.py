@@ -18,17 +18,26 @@ from msgspec import Raw
 
 import projections
 from omegad import daemon
-from omegad.clock import Clock
-from omegad.config import Config, Paths
+from omegad.catalog.events import CODEC
+from omegad.coordination.claim_events import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
+from omegad.coordination.git_events import CheckedRef, GitPushChecked
+from omegad.coordination.message_events import IntentAnnounced, MessageDelivered, MessagePosted
+from omegad.coordination.task_events import TaskCreated
 from omegad.daemon import VOCABULARY, Daemon
 from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, MINILM, FileRecord, Manifest
-from omegad.events import CODEC
-from omegad.events.claims import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
-from omegad.events.git import CheckedRef, GitPushChecked
-from omegad.events.identity import IdentityChanged
-from omegad.events.memory import (
+from omegad.knowledge.events import Side, ThesisEvidenced, ThesisStated
+from omegad.log import event_log, verifying
+from omegad.log.codec import tag_of
+from omegad.log.decision import Decision, Outcome, Proposal
+from omegad.log.erasure import PayloadErased
+from omegad.log.event import Erased, Event, Excerpt, NewEvent, Position, RecordedEvent, Unknown
+from omegad.log.event_log import EventLog
+from omegad.log.projection import Embedding, Projection, schema
+from omegad.log.verifying import LogReport
+from omegad.memory import expiry
+from omegad.memory.events import (
     EdgeType,
     MemoryContradicted,
     MemoryDeleted,
@@ -48,10 +57,16 @@ from omegad.events.memory import (
     MemoryUnlinked,
     Relation,
 )
-from omegad.events.message import IntentAnnounced, MessageDelivered, MessagePosted
-from omegad.events.profile import ProfileUpdated
-from omegad.events.retrieval import MemoryQueried, Returned
-from omegad.events.session import (
+from omegad.person.identity_events import IdentityChanged
+from omegad.person.profile_events import ProfileUpdated
+from omegad.person.skill_events import SkillConfirmed, SkillImproved, SkillImproveFailed
+from omegad.reactions.contract import Schedule
+from omegad.reactions.runner import Pace
+from omegad.rpc.peer import Call, Peer
+from omegad.runtime.clock import Clock
+from omegad.runtime.config import Config, Paths
+from omegad.search.events import MemoryQueried, Returned
+from omegad.session.events import (
     Delivery,
     How,
     MemorySurfaced,
@@ -62,22 +77,7 @@ from omegad.events.session import (
     SubagentEnded,
     TurnEnded,
 )
-from omegad.events.skill import SkillConfirmed, SkillImproved, SkillImproveFailed
-from omegad.events.task import TaskCreated
-from omegad.events.thesis import Side, ThesisEvidenced, ThesisStated
-from omegad.events.tool import ToolCalled
-from omegad.log import event_log, verifying
-from omegad.log.codec import tag_of
-from omegad.log.decision import Decision, Outcome, Proposal
-from omegad.log.erasure import PayloadErased
-from omegad.log.event import Erased, Event, Excerpt, NewEvent, Position, RecordedEvent, Unknown
-from omegad.log.event_log import EventLog
-from omegad.log.verifying import LogReport
-from omegad.projection import Embedding, Projection, schema
-from omegad.reactions import expiry
-from omegad.reactions.contract import Schedule
-from omegad.reactions.runner import Pace
-from omegad.rpc.peer import Call, Peer
+from omegad.session.tool_events import ToolCalled
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Reading

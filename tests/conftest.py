@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from omegad.config import Paths
+from omegad.runtime.config import Paths
 from tests.builders import FakeClock, FakeModel, paths_in, put_model
 
 # Two slow cores share the suite: the same examples in every run, and no deadline for one of them.

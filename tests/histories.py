@@ -4,19 +4,11 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
-from omegad.events.delivery import DeliveriesExpired
-from omegad.events.task import (
-    TaskCancelled,
-    TaskClaimed,
-    TaskCompleted,
-    TaskDependencyChanged,
-    TaskFailed,
-    TaskProgressed,
-    TaskReopened,
-)
-from omegad.events.thesis import Outcome, Side, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised
+from omegad.coordination.task_events import TaskCancelled, TaskClaimed, TaskCompleted, TaskDependencyChanged, TaskFailed, TaskProgressed, TaskReopened
+from omegad.knowledge.events import Outcome, Side, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised
 from omegad.log.event import Event
 from omegad.log.mending import ClockMended
+from omegad.session.delivery_events import DeliveriesExpired
 from tests.builders import (
     START_US,
     branch_claimed,

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.clock import SystemClock, next_hlc, uuid7
-from omegad.errors import Invalid
-from omegad.times import parse_time, rfc3339
+from omegad.runtime.clock import SystemClock, next_hlc, uuid7
+from omegad.runtime.errors import Invalid
+from omegad.runtime.times import parse_time, rfc3339
 from tests.builders import START_US, FakeClock
 
 YEAR_1_US, YEAR_9999_US = -62_135_596_800_000_000, 253_402_300_799_000_000

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad import config
-from omegad.config import SOCKET_PATH_BYTES_MAX, Config, Paths, find_paths
-from omegad.errors import BadConfiguration
-from omegad.memory_types import BUILT_IN, TTL_SECONDS_MAX, MemoryType
+from omegad.memory.types import BUILT_IN, TTL_SECONDS_MAX, MemoryType
+from omegad.runtime import config
+from omegad.runtime.config import SOCKET_PATH_BYTES_MAX, Config, Paths, find_paths
+from omegad.runtime.errors import BadConfiguration
 
 SEGMENTS = st.text(st.sampled_from("aé漢 .-"), min_size=1, max_size=30).filter(lambda text: text.strip(". ") != "")
 FOLDERS = st.lists(SEGMENTS, min_size=1, max_size=12).map(lambda parts: "/" + "/".join(parts))

@@ -13,7 +13,7 @@ from typing import NamedTuple, get_args
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ENTRY_POINT = "import sys; from omegad.cli import main; sys.exit(main())"  # what the installed command runs
+ENTRY_POINT = "import sys; from omegad.edge.cli import main; sys.exit(main())"  # what the installed command runs
 
 MARKER = re.compile(r"<!-- ([a-z]+(?:: [a-z]+)?) -->")
 FENCE = re.compile(r"^(?P<ticks>`{3,})(?P<language>\w*)\n(?P<body>.*?)^(?P=ticks)$", re.MULTILINE | re.DOTALL)
@@ -93,10 +93,10 @@ def test_every_verb_named_is_one_of_the_commands_verbs(readme: str) -> None:
 
 
 def test_what_is_derived_of_the_methods_is_as_they_are(readme: str) -> None:
-    from omegad import describe  # noqa: PLC0415  the other comparisons do not need it to import
+    from omegad.catalog import describing as describe  # noqa: PLC0415  the other comparisons do not need it to import
 
     every = describe.every()
-    hint = "write it anew with `python -m omegad.describe`"
+    hint = "write it anew with `python -m omegad.catalog.describing`"
     assert describe.table(every) in readme, hint
     assert describe.command_line(every) == describe.COMMAND_LINE.read_text(encoding="utf-8"), hint
     assert describe.mcp_greeting() == describe.MCP_GREETING.read_text(encoding="utf-8"), hint
@@ -104,7 +104,7 @@ def test_what_is_derived_of_the_methods_is_as_they_are(readme: str) -> None:
 
 
 def test_the_table_of_events_holds_what_can_have_happened(readme: str) -> None:
-    from omegad.events import AnyEvent  # noqa: PLC0415  the other comparisons do not need it to import
+    from omegad.catalog.events import AnyEvent  # noqa: PLC0415  the other comparisons do not need it to import
 
     assert event_tags(readme) == {str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from omegad.edits import TOOLS, changed, changes
+from omegad.session.edits import TOOLS, changed, changes
 
 PATCH = "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n@@\n-a\n+b\n*** Add File: c.py\n+a\n  *** Delete File: d e.py\n*** End Patch"
 PATCHED = ("a.py", "b.py", "c.py", "d e.py")

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 import omegad
-from omegad.config import Config, Paths
-from omegad.errors import FailureTag, Kind, ModelFailed, NotFound, OmegadError, Stale, StorageFull
 from omegad.rpc.protocol import encode_error
+from omegad.runtime.config import Config, Paths
+from omegad.runtime.errors import FailureTag, Kind, ModelFailed, NotFound, OmegadError, Stale, StorageFull
 from tests.builders import FakeClock, served
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.lexemes import NAME_CHARACTERS_MAX, TEXT_CHARACTERS_MAX, bigrams, camel_names, humps, lexemes, unspaced_runs
+from omegad.text.tokenizer import NAME_CHARACTERS_MAX, TEXT_CHARACTERS_MAX, bigrams, camel_names, humps, lexemes, unspaced_runs
 from tests.builders import at_most
 
 

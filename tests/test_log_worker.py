@@ -13,7 +13,7 @@ PATIENCE_S = 60.0
 
 def test_it_ends_without_a_word_where_the_daemon_that_it_tells_is_gone(tmp_path: Path) -> None:
     work = msgspec.json.encode(Comparison(tmp_path / "gone" / "log.db"), enc_hook=str)
-    command = [sys.executable, "-P", "-m", "omegad.log_worker", str(tmp_path / "embeddings.db"), work.decode()]
+    command = [sys.executable, "-P", "-m", "omegad.catalog.log_worker", str(tmp_path / "embeddings.db"), work.decode()]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin
         assert process.stdout

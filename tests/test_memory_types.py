@@ -2,8 +2,8 @@
 
 import pytest
 
-from omegad.errors import Invalid
-from omegad.memory_types import BUILT_IN, DAY_SECONDS, MemoryType, MemoryTypes
+from omegad.memory.types import BUILT_IN, DAY_SECONDS, MemoryType, MemoryTypes
+from omegad.runtime.errors import Invalid
 
 TYPES = MemoryTypes({"recipe": MemoryType(jaccard=0.6, ttl_seconds=5), "decision": MemoryType(jaccard=0.99)})
 

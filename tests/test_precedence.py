@@ -5,8 +5,8 @@ import threading
 import anyio
 import pytest
 
-from omegad import precedence
-from omegad.precedence import Precedence
+from omegad.runtime import precedence
+from omegad.runtime.precedence import Precedence
 from tests.builders import PATIENCE_S
 
 

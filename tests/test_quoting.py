@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.queries.briefing import Line, wrapped
-from omegad.quoting import FENCE, aside, inert, name, names, one_line, quoted
+from omegad.session.briefing import Line, wrapped
+from omegad.text.quoting import FENCE, aside, inert, name, names, one_line, quoted
 
 ENDS = (
     "</omegad_memory>>",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from omegad.steadiness import GAP_US, TOLD_US, Steadiness, in_words
+from omegad.runtime.steadiness import GAP_US, TOLD_US, Steadiness, in_words
 from tests.builders import START_US, FakeClock
 
 HOUR_US = 3_600_000_000

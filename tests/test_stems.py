@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.stems import LETTERS_MAX, stem
+from omegad.text.stems import LETTERS_MAX, stem
 
 
 def test_words_that_differ_in_inflection_alone_have_one_stem() -> None:

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import anyio
 import pytest
 
-from omegad import supervisor
+from omegad.runtime import supervisor
 from tests.builders import PATIENCE_S
 
 
@@ -48,7 +48,7 @@ async def test_a_watched_loop_says_twice_in_each_interval_that_it_runs(manager: 
         if len(said) == 3:
             raise EnoughError
 
-    monkeypatch.setattr("omegad.supervisor.anyio.sleep", pause)
+    monkeypatch.setattr("omegad.runtime.supervisor.anyio.sleep", pause)
     environ = {"NOTIFY_SOCKET": manager.getsockname(), "WATCHDOG_USEC": "100000", "WATCHDOG_PID": str(os.getpid())}
     with pytest.raises(EnoughError):
         await supervisor.keep_alive(at_once, environ)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.traits import traits
+from omegad.text.voice import traits
 
 
 @pytest.mark.parametrize(

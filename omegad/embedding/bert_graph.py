@@ -19,7 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from omegad.embedding.catalogue import CONFIG, GRAPH, WEIGHTS
 from omegad.embedding.safetensors import FLOAT32, FLOAT32_BYTES, read_header
-from omegad.errors import Invalid
+from omegad.runtime.errors import Invalid
 
 OPSET = 17  # the first with LayerNormalization
 IR_VERSION = 8  # what goes with it; newer ones lock older runtimes out

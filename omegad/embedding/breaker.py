@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from omegad.errors import ModelFailed
+from omegad.runtime.errors import ModelFailed
 
 FAILURES_MAX = 3
 """In a row; then the circuit opens."""

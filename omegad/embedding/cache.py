@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from omegad.embedding.catalogue import VECTOR_BYTES
-from omegad.errors import StorageCorrupt, StorageFailed, Unavailable
+from omegad.runtime.errors import StorageCorrupt, StorageFailed, Unavailable
 from omegad.storage.checkpointer import Checkpointer, checkpoint_quietly
 from omegad.storage.database import Database, Work
 from omegad.storage.driver import Connection

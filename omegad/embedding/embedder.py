@@ -13,12 +13,12 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from omegad import allocator
 from omegad.embedding.breaker import Breaker
 from omegad.embedding.cache import VectorCache, canonical, text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, VECTOR_BYTES, Manifest, folder_of, installed
 from omegad.embedding.jobs import Job, JobQueue, Urgency
-from omegad.errors import ModelFailed, ModelMissing, OmegadError, ShuttingDown
+from omegad.runtime import allocator
+from omegad.runtime.errors import ModelFailed, ModelMissing, OmegadError, ShuttingDown
 
 TRIM_EVERY = 250  # texts
 LOOK_AGAIN_S = 1.0  # how often the disk is asked whether a model has been installed

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, assert_never
 
 from omegad.embedding.catalogue import PUBLISHED, Folder, Hub, Source, Wheel
-from omegad.errors import Invalid, ModelFailed, Unavailable
+from omegad.runtime.errors import Invalid, ModelFailed, Unavailable
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and how much of the whole is done: 0.0 to 1.0."""

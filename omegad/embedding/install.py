@@ -35,7 +35,7 @@ from omegad.embedding.catalogue import (
     read_manifest,
 )
 from omegad.embedding.fetch import Progress, fetch, sha256_of
-from omegad.errors import Invalid, ModelFailed, StorageFull, Unavailable
+from omegad.runtime.errors import Invalid, ModelFailed, StorageFull, Unavailable
 
 FETCHED = 0.8  # the share of an installation that is over when the files are there
 BUILD_S = 600.0

@@ -8,8 +8,8 @@ from enum import IntEnum
 
 import anyio
 
-from omegad.errors import OmegadError, Overloaded, ShuttingDown
-from omegad.precedence import HOOKS
+from omegad.runtime.errors import OmegadError, Overloaded, ShuttingDown
+from omegad.runtime.precedence import HOOKS
 
 WAITING_MAX = 1024  # of each urgency, so that a backlog never keeps a query out
 

@@ -10,7 +10,7 @@ from typing import Self
 import structlog
 
 from omegad.embedding.cache import Key, VectorCache, identity
-from omegad.errors import OmegadError, StorageCorrupt
+from omegad.runtime.errors import OmegadError, StorageCorrupt
 from omegad.storage.database import open_reader, translated
 from omegad.storage.driver import Connection
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from omegad.errors import Invalid
+from omegad.runtime.errors import Invalid
 
 HEADER_BYTES_MAX = 16 * 1024 * 1024
 LENGTH_BYTES = 8  # the header's length, little-endian, is what a file begins with

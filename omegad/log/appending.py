@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from omegad.clock import Clock, next_hlc, uuid7
-from omegad.errors import Invalid, OmegadError
 from omegad.log import chain, erasure, mending
 from omegad.log.codec import tag_of
 from omegad.log.decision import Decision, Outcome, Proposal
@@ -18,6 +16,8 @@ from omegad.log.event import NewEvent, Position, RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.requests import Requests, answered
 from omegad.log.vocabulary import Vocabulary
+from omegad.runtime.clock import Clock, next_hlc, uuid7
+from omegad.runtime.errors import Invalid, OmegadError
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
 

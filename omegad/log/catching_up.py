@@ -6,10 +6,10 @@ import time
 
 import anyio
 
-from omegad.errors import Unavailable
 from omegad.log.codec import Codec
 from omegad.log.event import Position
 from omegad.log.inline import Inline
+from omegad.runtime.errors import Unavailable
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from omegad.errors import Refused
 from omegad.log import chain
 from omegad.log.codec import Codec
 from omegad.log.event import Event, FreeText, MadeDigest, Position, RecordedEvent
+from omegad.runtime.errors import Refused
 from omegad.storage.driver import Connection
 
 CURSOR = "erasing"

@@ -16,8 +16,6 @@ from typing import TypeVar
 import anyio
 import structlog
 
-from omegad.clock import Clock
-from omegad.errors import LogBroken, Overloaded, ShuttingDown, StorageCorrupt, StorageFailed, Unavailable
 from omegad.log import chain, requests, schema
 from omegad.log.appending import Appender, Committed, Head
 from omegad.log.catching_up import CatchingUp
@@ -31,6 +29,8 @@ from omegad.log.tail import Tail
 from omegad.log.verifying import ChainCheck
 from omegad.log.vocabulary import Vocabulary
 from omegad.log.waiting import fail, tell_failure
+from omegad.runtime.clock import Clock
+from omegad.runtime.errors import LogBroken, Overloaded, ShuttingDown, StorageCorrupt, StorageFailed, Unavailable
 from omegad.storage import readers
 from omegad.storage.checkpointer import Checkpointer, checkpoint_quietly
 from omegad.storage.database import Database

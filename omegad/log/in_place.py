@@ -6,8 +6,8 @@ Who renames, replaces or removes them while they are in use leaves the daemon wi
 import os
 from pathlib import Path
 
-from omegad.errors import LogReplaced
 from omegad.log.appending import Head, load_head
+from omegad.runtime.errors import LogReplaced
 from omegad.storage.driver import Connection
 
 Identity = tuple[int, int]

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from omegad.errors import OmegadError, Unavailable
 from omegad.log import reading, retouching
 from omegad.log.codec import Codec
 from omegad.log.event import Event, Position, RecordedEvent
+from omegad.runtime.errors import OmegadError, Unavailable
 from omegad.storage.database import failure_of_storage, translated
 from omegad.storage.digest import Digest, digest
 from omegad.storage.driver import Connection

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 import anyio
 import msgspec
 
-from omegad.clock import STEP_US, uuid7_after, uuid7_us
-from omegad.errors import LogBroken, StorageCorrupt, StorageFailed
 from omegad.log import chain, mending, requests
 from omegad.log.codec import Codec
 from omegad.log.decision import Cursor, Outcome, RequestKey
 from omegad.log.erasure import CURSOR, UNDER_WAY, Signs, candidates
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.mending import Ahead, Mending
+from omegad.runtime.clock import STEP_US, uuid7_after, uuid7_us
+from omegad.runtime.errors import LogBroken, StorageCorrupt, StorageFailed
 from omegad.storage import readers
 from omegad.storage.driver import Connection, sqlite
 from omegad.storage.readers import Limits, Readers, Turn

@@ -9,11 +9,11 @@ from contextlib import suppress
 
 import msgspec
 
-from omegad.clock import Clock
-from omegad.digests import differ
-from omegad.errors import Conflict, Unavailable
 from omegad.log.decision import Outcome, RequestKey
 from omegad.log.event import Position
+from omegad.runtime.clock import Clock
+from omegad.runtime.digests import differ
+from omegad.runtime.errors import Conflict, Unavailable
 from omegad.storage.database import translated
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing

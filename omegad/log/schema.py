@@ -2,11 +2,11 @@
 
 from importlib import resources
 
-from omegad.clock import Clock, uuid7
 from omegad.log import requests
 from omegad.log.event import Position
 from omegad.log.inline import Inline
 from omegad.log.reading import FORMAT, check_format
+from omegad.runtime.clock import Clock, uuid7
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script, writing
 

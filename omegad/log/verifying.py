@@ -6,13 +6,13 @@ from pathlib import Path
 
 import msgspec
 
-from omegad.errors import StorageCorrupt
 from omegad.log import chain, erasure, inline, reading
 from omegad.log.codec import tag_of
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.reading import RawEvent
 from omegad.log.vocabulary import Vocabulary
+from omegad.runtime.errors import StorageCorrupt
 from omegad.storage.database import open_reader, open_scratch, translated
 from omegad.storage.digest import Digest
 from omegad.storage.driver import Connection

@@ -7,8 +7,8 @@ modules, and carried out once for each event or slot. A `Sweep` does what is lac
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from omegad.commands.command import Command
 from omegad.log.event import Event, RecordedEvent
+from omegad.requests.command import Command
 from omegad.storage.driver import Connection
 
 

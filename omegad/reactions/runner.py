@@ -9,19 +9,19 @@ import anyio
 import msgspec
 import structlog
 
-from omegad.clock import STEP_US, Clock
-from omegad.commands.command import Command
-from omegad.errors import Conflict, NotFound, OmegadError, Overloaded, ReadTooLong, Refused, ShuttingDown, Unavailable
 from omegad.log import aside
 from omegad.log.aside import SetAside
 from omegad.log.decision import Cursor, RequestKey
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.event_log import EventLog
-from omegad.method import RequestContext
-from omegad.queries.system import ReactionStatus
+from omegad.operations.status import ReactionStatus
 from omegad.reactions.contract import Reaction, Reader, Schedule, Sweep
-from omegad.redaction import redact
+from omegad.requests.command import Command
+from omegad.requests.method import RequestContext
+from omegad.runtime.clock import STEP_US, Clock
+from omegad.runtime.errors import Conflict, NotFound, OmegadError, Overloaded, ReadTooLong, Refused, ShuttingDown, Unavailable
 from omegad.storage.driver import Connection
+from omegad.text.redaction import redact
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -5,8 +5,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from omegad.errors import Conflict, Invalid, NoDaemon, NotFound, OmegadError, Overloaded, Refused, ShuttingDown, Stale, Unavailable
 from omegad.rpc.protocol import UNREADABLE, Incoming, InternalError, InvalidRequest, MethodNotFound, ParseFailed, WireError
+from omegad.runtime.errors import Conflict, Invalid, NoDaemon, NotFound, OmegadError, Overloaded, Refused, ShuttingDown, Stale, Unavailable
 
 ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
 UNREAD_NOTIFICATIONS_MAX: Final = 10_000

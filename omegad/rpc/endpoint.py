@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from omegad.errors import AlreadyRunning, NoDaemon, Unavailable
+from omegad.runtime.errors import AlreadyRunning, NoDaemon, Unavailable
 
 BACKLOG = 1024  # a connect to a full backlog fails at once when it must not block
 LOCK_TRIES = 10

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import UNSET
 
-from omegad.errors import OmegadError, Overloaded, ShuttingDown
 from omegad.rpc.intake import SMALL_BYTES
 from omegad.rpc.peer import Call, Peer
 from omegad.rpc.protocol import Batch, Fault, Id, Request, encode_error
 from omegad.rpc.wire import Wire
+from omegad.runtime.errors import OmegadError, Overloaded, ShuttingDown
 
 if TYPE_CHECKING:
     import anyio

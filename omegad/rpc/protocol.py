@@ -9,8 +9,8 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from omegad.errors import Invalid, OmegadError
-from omegad.json_text import id_in, mended
+from omegad.runtime.errors import Invalid, OmegadError
+from omegad.runtime.json_text import id_in, mended
 
 BATCH_LENGTH_MAX: Final = 100
 NO_PARAMS: Final = Raw(b"")

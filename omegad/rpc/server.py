@@ -15,7 +15,6 @@ import anyio
 import structlog
 from anyio.abc import TaskStatus
 
-from omegad.errors import OmegadError, Overloaded, Refused, ShuttingDown
 from omegad.rpc import endpoint
 from omegad.rpc.intake import Intake
 from omegad.rpc.jobs import Job
@@ -24,6 +23,7 @@ from omegad.rpc.protocol import InternalError, encode_error, encode_result
 from omegad.rpc.session import Session
 from omegad.rpc.turns import Lane, Turns
 from omegad.rpc.wire import Limits, Wire
+from omegad.runtime.errors import OmegadError, Overloaded, Refused, ShuttingDown
 
 __all__ = ["Call", "Handler", "Lane", "Limits", "Peer", "Server"]
 

@@ -13,13 +13,13 @@ import anyio
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from omegad.errors import Invalid, OmegadError, Overloaded, Refused, ShuttingDown
 from omegad.rpc.intake import SMALL_BYTES, Intake
 from omegad.rpc.jobs import Job, Reply, Together
 from omegad.rpc.peer import Peer
 from omegad.rpc.protocol import Batch, Fault, Id, InvalidRequest, Message, Request, encode_error, encode_result, parse_cancel
 from omegad.rpc.turns import Client, Turns
 from omegad.rpc.wire import Limits, Wire
+from omegad.runtime.errors import Invalid, OmegadError, Overloaded, Refused, ShuttingDown
 
 CANCEL = "rpc.cancel"
 ANSWER_BYTES = 512  # what an answer is expected to take, unless those to its method were longer

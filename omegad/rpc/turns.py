@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from omegad.precedence import HOOKS
+from omegad.runtime.precedence import HOOKS
 
 TURN_MESSAGES = 64
 AT_ONCE_MESSAGES = 8  # of one client, before the next one's

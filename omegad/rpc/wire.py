@@ -13,9 +13,9 @@ import structlog
 from anyio.lowlevel import checkpoint
 from msgspec import Meta
 
-from omegad.errors import OmegadError, Unavailable
 from omegad.rpc.intake import SMALL_BYTES
 from omegad.rpc.protocol import Message, Receiver, encode_error, encode_request
+from omegad.runtime.errors import OmegadError, Unavailable
 
 LINGER_S = 1.0
 PROBE_S = 1.0  # how soon a client is missed while it is not read from

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import structlog
 
-from omegad.errors import Unavailable
+from omegad.runtime.errors import Unavailable
 from omegad.storage.database import translated
 from omegad.storage.driver import Connection
 

@@ -16,7 +16,7 @@ import anyio
 import sqlite_vec
 from anyio import to_thread
 
-from omegad import errors
+from omegad.runtime import errors
 from omegad.storage.driver import Connection, sqlite
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ import importlib
 import sqlite3 as _standard
 from types import ModuleType
 
-from omegad.errors import DriverMissing
+from omegad.runtime.errors import DriverMissing
 
 SAFE_VERSION = (3, 51, 3)  # older releases can lose commits when a checkpoint races a write to a WAL (sqlite.org/wal.html)
 

@@ -6,7 +6,7 @@ Whatever else lies beside them is somebody's. So is a folder that a link leads t
 import re
 from pathlib import Path
 
-from omegad.errors import StorageFailed
+from omegad.runtime.errors import StorageFailed
 
 
 def is_own(folder: Path) -> bool:

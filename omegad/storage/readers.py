@@ -21,8 +21,8 @@ from typing import NamedTuple, TypeVar
 import anyio
 import structlog
 
-from omegad.errors import Overloaded, ReadTooLong, Unavailable
-from omegad.precedence import HOOKS
+from omegad.runtime.errors import Overloaded, ReadTooLong, Unavailable
+from omegad.runtime.precedence import HOOKS
 from omegad.storage.database import Database, Work
 from omegad.storage.driver import Connection, sqlite
 from omegad.storage.transaction import snapshot

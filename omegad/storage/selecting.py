@@ -16,7 +16,7 @@ import anyio
 import msgspec
 from anyio.abc import Process
 
-from omegad.errors import Invalid, OmegadError, Overloaded, StorageFailed
+from omegad.runtime.errors import Invalid, OmegadError, Overloaded, StorageFailed
 from omegad.storage import selection
 from omegad.storage.database import BUSY_TIMEOUT_MS, storage_failure
 from omegad.storage.driver import sqlite

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from omegad.errors import StorageBusy
+from omegad.runtime.errors import StorageBusy
 from omegad.storage.driver import Connection
 from omegad.storage.searching import holding
 

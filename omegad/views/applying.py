@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from omegad.errors import OmegadError
 from omegad.log.codec import tag_of
 from omegad.log.event import RecordedEvent, Unknown
-from omegad.projection import Embedding, Projection, Value
+from omegad.log.projection import Embedding, Projection, Value
+from omegad.runtime.errors import OmegadError
 from omegad.storage.database import translated
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import savepoint, writing

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from omegad.errors import Stale
 from omegad.log.event import Position
+from omegad.runtime.errors import Stale
 from omegad.storage.driver import Connection
 
 OWN_WRITES_S = 10.0  # for the views to show what this connection wrote; longer means that they cannot

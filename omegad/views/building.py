@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from omegad.errors import ViewFailed
 from omegad.log import reading
 from omegad.log.codec import Codec, tag_of
 from omegad.log.event import Position
-from omegad.projection import Projection
+from omegad.log.projection import Projection
+from omegad.runtime.errors import ViewFailed
 from omegad.storage.database import open_reader, open_unfinished, translated
 from omegad.storage.digest import Digest, digest
 from omegad.storage.driver import Connection, sqlite

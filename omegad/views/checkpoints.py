@@ -8,7 +8,7 @@ import msgspec
 
 from omegad.log.chain import GENESIS
 from omegad.log.event import Position
-from omegad.projection import Projection, schema
+from omegad.log.projection import Projection, schema
 from omegad.storage.driver import Connection
 
 

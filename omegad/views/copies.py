@@ -18,7 +18,7 @@ from anyio import to_thread
 
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
-from omegad.projection import Projection
+from omegad.log.projection import Projection
 from omegad.storage import own_files
 from omegad.storage.database import open_reader, translated
 from omegad.views import checkpoints, generation

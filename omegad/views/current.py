@@ -10,10 +10,10 @@ import anyio
 import structlog
 from anyio import lowlevel, to_thread
 
-from omegad.errors import Invalid, NotFound, OmegadError, Refused, Stale, StorageCorrupt, Unavailable, ViewFailed
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
-from omegad.projection import Projection
+from omegad.log.projection import Projection
+from omegad.runtime.errors import Invalid, NotFound, OmegadError, Refused, Stale, StorageCorrupt, Unavailable, ViewFailed
 from omegad.storage.driver import Connection
 from omegad.storage.readers import ReadersClosed, Reading, Turn
 from omegad.views import barrier as barriers

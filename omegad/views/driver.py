@@ -11,10 +11,10 @@ from contextlib import suppress
 import anyio
 import structlog
 
-from omegad.errors import LogBroken, StorageCorrupt, Unavailable
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.event_log import EventLog
-from omegad.projection import Embedding, Projection
+from omegad.log.projection import Embedding, Projection
+from omegad.runtime.errors import LogBroken, StorageCorrupt, Unavailable
 from omegad.storage.checkpointer import checkpoint_quietly
 from omegad.storage.driver import Connection
 from omegad.views import applying

@@ -5,9 +5,9 @@ from functools import partial
 
 import anyio
 
-from omegad.errors import Refused
+from omegad.log.projection import Projection
 from omegad.log.retouching import Pairs, retouch
-from omegad.projection import Projection
+from omegad.runtime.errors import Refused
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
 from omegad.storage.wiping import wipe

@@ -14,8 +14,8 @@ import msgspec
 import structlog
 from anyio import to_thread
 
-from omegad.errors import StorageFailed, StorageFull, Unavailable, ViewFailed
-from omegad.projection import Projection, indexes, schema
+from omegad.log.projection import Projection, indexes, schema
+from omegad.runtime.errors import StorageFailed, StorageFull, Unavailable, ViewFailed
 from omegad.storage import own_files, readers
 from omegad.storage.checkpointer import Checkpointer
 from omegad.storage.database import Database

@@ -5,8 +5,8 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
-from omegad.errors import LogLost, OmegadError
 from omegad.log.event_log import EventLog
+from omegad.runtime.errors import LogLost, OmegadError
 from omegad.storage.database import open_reader, translated
 from omegad.storage.driver import sqlite
 from omegad.views import checkpoints, generation

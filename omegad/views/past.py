@@ -16,10 +16,10 @@ from pathlib import Path
 import anyio
 import structlog
 
-from omegad.errors import OmegadError, Stale, StorageFailed, StorageFull
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
-from omegad.projection import Projection
+from omegad.log.projection import Projection
+from omegad.runtime.errors import OmegadError, Stale, StorageFailed, StorageFull
 from omegad.storage import own_files, readers
 from omegad.storage.readers import LIMITS, Limits, Readers
 from omegad.views import checkpoints, generation

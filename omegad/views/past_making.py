@@ -9,7 +9,7 @@ import msgspec
 from omegad.log import reading
 from omegad.log.codec import Codec, tag_of
 from omegad.log.event import Position
-from omegad.projection import Projection
+from omegad.log.projection import Projection
 from omegad.storage.database import open_reader, open_unfinished, translated
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing

@@ -10,7 +10,7 @@ import numpy as np
 from omegad.log import reading
 from omegad.log.codec import Codec
 from omegad.log.event import Position
-from omegad.projection import Projection
+from omegad.log.projection import Projection
 from omegad.storage.database import open_reader, open_unfinished, translated
 from omegad.storage.digest import Digest
 from omegad.storage.driver import Connection

@@ -13,10 +13,10 @@ import msgspec
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from omegad import errors
-from omegad.errors import OmegadError, StorageFailed, Unavailable
 from omegad.log.event import Position
 from omegad.log.verifying import LogReport
+from omegad.runtime import errors
+from omegad.runtime.errors import OmegadError, StorageFailed, Unavailable
 from omegad.views.building import Order, Progress, RebuiltView
 from omegad.views.past_making import PastOrder
 from omegad.views.replay import Verification, ViewReport

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from omegad.client import AsyncClient
-from omegad.errors import NoDaemon, OmegadError, Refused, ShuttingDown
+from omegad.runtime.errors import NoDaemon, OmegadError, Refused, ShuttingDown
 
 FILES = tuple(f"src/module_{number}.py" for number in range(20))
 AT_ONCE_MAX = 4

@@ -16,11 +16,11 @@ from typing import Any, Self
 import msgspec
 import pytest
 
-from omegad import config
 from omegad.client import Client
 from omegad.embedding import catalogue
-from omegad.errors import NoDaemon, OmegadError
 from omegad.rpc import endpoint
+from omegad.runtime import config
+from omegad.runtime.errors import NoDaemon, OmegadError
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0  # long enough for a busy machine; nothing waits so long unless the test fails

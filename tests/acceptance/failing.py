@@ -20,15 +20,15 @@ import anyio._backends._asyncio
 import msgspec
 import uvloop
 
-import omegad.cli.daemon
-import omegad.cli.transfer
 import omegad.daemon
-from omegad import cli
+import omegad.edge.cli.daemon
+import omegad.edge.cli.transfer
+from omegad.edge import cli
 from omegad.rpc.wire import Wire
 from omegad.storage.checkpointer import Checkpointer
 from omegad.storage.driver import sqlite
 
-IMPORTED = (anyio._backends._asyncio, uvloop, omegad.cli.daemon, omegad.cli.transfer, omegad.daemon)
+IMPORTED = (anyio._backends._asyncio, uvloop, omegad.edge.cli.daemon, omegad.edge.cli.transfer, omegad.daemon)
 """What a daemon and the verbs import where they need it, and a fork has already."""
 
 KILLED = 137

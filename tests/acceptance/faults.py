@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self, get_args
 
 import msgspec
 
-from omegad.errors import NoDaemon, OmegadError
+from omegad.runtime.errors import NoDaemon, OmegadError
 from tests.acceptance import failing
 from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, until
 from tests.acceptance.failing import KILLED, Fault, How, Wanted

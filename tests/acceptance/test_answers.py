@@ -2,7 +2,7 @@
 
 import pytest
 
-from omegad.queries.search.model import fitted
+from omegad.search.model import fitted
 from tests.acceptance.conftest import Home, until
 
 MEMORIES = (

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from omegad.errors import OmegadError
-from omegad.methods import SERVED as METHODS
+from omegad.catalog.methods import SERVED as METHODS
+from omegad.runtime.errors import OmegadError
 from tests.acceptance.conftest import PATIENCE_S, Home, Raw, homes_in, refusal, until
 from tests.fuzz.values import ANSWERED, METHOD, PARAMS, PARSE, REQUEST, RIGHT, VALUES
 

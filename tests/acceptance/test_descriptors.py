@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack
 
-from omegad.errors import Overloaded
+from omegad.runtime.errors import Overloaded
 from tests.acceptance.conftest import Home
 
 

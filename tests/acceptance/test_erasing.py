@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from omegad.errors import NoDaemon, NotFound, OmegadError
+from omegad.runtime.errors import NoDaemon, NotFound, OmegadError
 from omegad.storage.database import open_reader
 from omegad.storage.driver import sqlite
 from tests.acceptance.conftest import PATIENCE_S, Home, until

@@ -19,8 +19,8 @@ import pytest
 from msgspec.structs import replace
 
 from omegad.client import AsyncClient
-from omegad.errors import OmegadError
-from omegad.transfer import log_file
+from omegad.operations.transfer import log_file
+from omegad.runtime.errors import OmegadError
 from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, refusal, until
 from tests.acceptance.failing import KILLED, How
 from tests.acceptance.faults import FaultyHome, Forked, Outcome, fault_in, lived, steps

@@ -49,7 +49,7 @@ from typing import Any
 
 import pytest
 
-from omegad.memory_types import BUILT_IN
+from omegad.memory.types import BUILT_IN
 from tests.acceptance.conftest import ROOT, Home, refusal, require_model
 
 DEFECTS = 10

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from omegad.client import Client
-from omegad.errors import OmegadError
+from omegad.runtime.errors import OmegadError
 from tests.acceptance.conftest import PATIENCE_S, Home, until
 
 MEGABYTE = 1024 * 1024

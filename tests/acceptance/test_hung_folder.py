@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from omegad.dispatch import reaching
-from omegad.errors import OmegadError
+from omegad.runtime import reaching
+from omegad.runtime.errors import OmegadError
 from tests.acceptance.conftest import Home, refusal, until
 
 HOOKS = 45

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from omegad.client import AsyncClient
-from omegad.errors import NoDaemon, OmegadError
+from omegad.runtime.errors import NoDaemon, OmegadError
 from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, Raw, homes_in, refusal, until
 
 ROUNDS = int(os.environ.get("KILLS", "6"))
@@ -212,7 +212,7 @@ def _generations(home: Home) -> list[Path]:
 def _workers(home: Home, work: str = "") -> list[int]:
     """Return the processes that go through the log of a home, or those whose work it is to build, or to compare."""
     listed = subprocess.run(["ps", "-axww", "-o", "pid=,command="], capture_output=True, text=True, check=True).stdout.splitlines()
-    return [int(line.split()[0]) for line in listed if f'omegad.log_worker {home.paths.embeddings} {{"type":"{work}' in line]
+    return [int(line.split()[0]) for line in listed if f'omegad.catalog.log_worker {home.paths.embeddings} {{"type":"{work}' in line]
 
 
 def _worker(home: Home, work: str) -> int:

@@ -5,7 +5,7 @@ import shutil
 from itertools import product
 from pathlib import Path
 
-from omegad.errors import Unavailable
+from omegad.runtime.errors import Unavailable
 from tests.acceptance.conftest import Home, refusal, until
 
 GONE = "moved, replaced or removed"

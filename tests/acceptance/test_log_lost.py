@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from omegad.cli.salvage import salvage
+from omegad.edge.cli.salvage import salvage
 from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, homes_in, until
 
 MEMORIES: list[dict[str, Any]] = [

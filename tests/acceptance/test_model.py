@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from omegad.config import find_paths
+from omegad.runtime.config import find_paths
 from tests.acceptance.conftest import Home, require_model, until
 
 pytestmark = pytest.mark.model

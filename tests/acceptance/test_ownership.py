@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from omegad.errors import OmegadError, ShuttingDown, Unavailable
 from omegad.rpc import endpoint
+from omegad.runtime.errors import OmegadError, ShuttingDown, Unavailable
 from tests.acceptance.conftest import PATIENCE_S, Home, Raw, homes_in, refusal, until
 
 NOBODY = 65_534

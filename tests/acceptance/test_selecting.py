@@ -4,7 +4,7 @@ import subprocess
 import threading
 from contextlib import suppress
 
-from omegad.errors import OmegadError
+from omegad.runtime.errors import OmegadError
 from tests.acceptance.conftest import Home, refusal, until
 
 CHARACTERS = 200_000

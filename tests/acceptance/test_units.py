@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 from omegad.client import Client
-from omegad.errors import Invalid, OmegadError
-from omegad.setup import units
-from omegad.setup.commands import installed
-from omegad.setup.files import Originals
-from omegad.setup.planning import World
+from omegad.edge.setup import units
+from omegad.edge.setup.commands import installed
+from omegad.edge.setup.files import Originals
+from omegad.edge.setup.planning import World
+from omegad.runtime.errors import Invalid, OmegadError
 from tests.acceptance.conftest import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from omegad.client import AsyncClient
-from omegad.errors import OmegadError
+from omegad.runtime.errors import OmegadError
 from tests.acceptance.conftest import PATIENCE_S, Home, until
 
 SUBJECTS = ("the parser", "the scheduler", "the cache", "the deploy script", "the login page", "the importer", "the test runner", "the log shipper")

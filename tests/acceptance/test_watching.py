@@ -8,8 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from omegad.errors import OmegadError
-from omegad.reactions.self_check import EVERY_US, SelfCheck
+from omegad.operations.self_check import EVERY_US, SelfCheck
+from omegad.runtime.errors import OmegadError
 from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, until
 from tests.hooks.conftest import fire
 
@@ -110,7 +110,7 @@ def test_what_the_last_check_found_is_in_the_status(home: Home) -> None:
 
 def test_a_command_that_is_newer_has_the_daemon_replaced_unless_it_may_not(home: Home) -> None:
     first = home.start().process.pid
-    script = "import omegad; omegad.__version__ = '99.0'; from omegad.cli import main; main()"
+    script = "import omegad; omegad.__version__ = '99.0'; from omegad.edge.cli import main; main()"
 
     def status(*options: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", script, "status", "--json", *options]

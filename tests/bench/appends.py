@@ -9,11 +9,11 @@ from pathlib import Path
 import anyio
 
 from omegad import daemon
-from omegad.clock import SystemClock
-from omegad.commands.tool import RecordToolCall
 from omegad.daemon import VOCABULARY
 from omegad.log import event_log
 from omegad.log.event_log import EventLog
+from omegad.runtime.clock import SystemClock
+from omegad.session.tool_calls import RecordToolCall
 from omegad.storage.driver import Connection, sqlite
 from tests.bench import homes
 from tests.bench.figures import Effort, Figure, Report, Timer, of_calls, of_rounds

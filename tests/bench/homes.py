@@ -17,24 +17,25 @@ from unittest.mock import patch
 import anyio
 import msgspec
 
-from omegad import config, daemon, telemetry
-from omegad.clock import SystemClock
-from omegad.commands import tool
-from omegad.commands.tool import RecordToolCall
-from omegad.config import Paths
+from omegad import daemon
+from omegad.catalog.decision_state import DecisionState
 from omegad.daemon import Daemon
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, GRAPH, MANIFEST, MINILM, FileRecord, Manifest, folder_of
-from omegad.errors import NoDaemon
-from omegad.events.memory import MemoryEmbedded, MemoryStored, Relation
 from omegad.log.decision import Decision, Proposal
 from omegad.log.event import NewEvent
 from omegad.log.event_log import EventLog
-from omegad.queries.search import Sources, answering
-from omegad.queries.search.model import fitted
+from omegad.memory.events import MemoryEmbedded, MemoryStored, Relation
 from omegad.rpc import endpoint
 from omegad.rpc.client import Client
-from omegad.state import DecisionState
+from omegad.runtime import config, telemetry
+from omegad.runtime.clock import SystemClock
+from omegad.runtime.config import Paths
+from omegad.runtime.errors import NoDaemon
+from omegad.search import Sources, answering
+from omegad.search.model import fitted
+from omegad.session import tool_calls as tool
+from omegad.session.tool_calls import RecordToolCall
 from tests.bench.texts import InstantModel, Note
 
 INSTANT_ID = "instant"

@@ -15,10 +15,10 @@ import anyio
 
 from omegad import daemon
 from omegad.client import AsyncClient
-from omegad.clock import SystemClock
-from omegad.config import Config
 from omegad.daemon import composed
-from omegad.errors import OmegadError
+from omegad.runtime.clock import SystemClock
+from omegad.runtime.config import Config
+from omegad.runtime.errors import OmegadError
 from tests.bench import homes, rebuilds, texts
 from tests.bench.figures import Effort, Report, of_calls, of_rounds
 

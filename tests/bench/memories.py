@@ -10,10 +10,11 @@ import anyio
 import msgspec
 
 from omegad import daemon
-from omegad.commands.store import Stored
 from omegad.daemon import Daemon
-from omegad.queries.search import Answer, terms
+from omegad.index import terms
+from omegad.memory.store import Stored
 from omegad.rpc.peer import Call, Peer
+from omegad.search import Answer
 from omegad.storage.database import open_reader
 from tests.bench import appends, homes, texts
 from tests.bench.figures import Effort, Report, Timer, of_calls

@@ -16,17 +16,17 @@ import anyio
 import numpy as np
 
 from omegad import daemon
-from omegad.clock import SystemClock
-from omegad.commands import tool
-from omegad.config import Config
+from omegad.catalog.events import CODEC
 from omegad.daemon import Daemon, composed
 from omegad.embedding.cache import text_hash
-from omegad.events import CODEC
-from omegad.events.memory import MemoryEvolved, MemoryRated, MemoryRepeated, MemorySuperseded
-from omegad.events.retrieval import MemoryQueried, Returned
-from omegad.events.tool import ToolCalled
 from omegad.log import reading
 from omegad.log.event import Event, NewEvent
+from omegad.memory.events import MemoryEvolved, MemoryRated, MemoryRepeated, MemorySuperseded
+from omegad.runtime.clock import SystemClock
+from omegad.runtime.config import Config
+from omegad.search.events import MemoryQueried, Returned
+from omegad.session import tool_calls as tool
+from omegad.session.tool_events import ToolCalled
 from omegad.storage.database import open_reader
 from tests.bench import homes, texts
 from tests.bench.figures import Effort, Report, of_rounds

@@ -5,9 +5,9 @@ import sys
 import time
 from pathlib import Path
 
-from omegad.config import find_paths
 from omegad.embedding.catalogue import MINILM, installed
 from omegad.rpc.client import Client
+from omegad.runtime.config import find_paths
 from tests.bench import homes, texts
 from tests.bench.figures import Effort, Figure, Report
 from tests.bench.starts import IMPORTS, MODEL_IMPORTS
@@ -53,7 +53,7 @@ def _figure(name: str, client: Client, pid: int, goal: str, imports: str) -> Fig
 
 
 def _bare(imports: str) -> float:
-    code = f"{imports}; from omegad.allocator import resident_bytes; print(resident_bytes())"
+    code = f"{imports}; from omegad.runtime.allocator import resident_bytes; print(resident_bytes())"
     return int(subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True).stdout) / 1e6
 
 

@@ -21,10 +21,10 @@ import msgspec
 import numpy as np
 
 from omegad.embedding.catalogue import VECTOR_BYTES
-from omegad.errors import OmegadError
-from omegad.queries.search.vector_index import EXACT_MAX
+from omegad.index.vector_index import EXACT_MAX
 from omegad.rpc import endpoint
 from omegad.rpc.client import Client
+from omegad.runtime.errors import OmegadError
 from tests.bench import homes, texts
 from tests.bench.figures import machine
 from tests.bench.homes import PATIENCE_S, Running

@@ -8,8 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from omegad.config import find_paths
 from omegad.embedding.catalogue import MINILM, installed
+from omegad.runtime.config import find_paths
 from tests.bench import homes, texts
 from tests.bench.figures import Effort, Report, of_rounds
 

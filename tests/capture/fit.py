@@ -18,8 +18,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from omegad.ingestion import prose, statements
-from omegad.ingestion.statements import Model, Role, features, fitted, judged
+from omegad.text.ingestion import prose, statements
+from omegad.text.ingestion.statements import Model, Role, features, fitted, judged
 
 Array = npt.NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from omegad.ingestion.statements import Role, statements
+from omegad.text.ingestion.statements import Role, statements
 
 PREFERENCE = "From now on always use uv instead of pip in this project."
 DECISION = "We decided to use Postgres instead of SQLite because several workers write at once."

@@ -15,9 +15,9 @@ from unittest import mock
 
 import pytest
 
-from omegad import config
-from omegad.cli import main, starting
 from omegad.client import Client
+from omegad.edge.cli import main, starting
+from omegad.runtime import config
 from tests.acceptance.conftest import PATIENT
 
 ROOT = Path(__file__).parents[2]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from omegad import telemetry
-from omegad.cli import place, starting
-from omegad.errors import Unavailable
+from omegad.edge.cli import place, starting
 from omegad.rpc import endpoint
+from omegad.runtime import telemetry
+from omegad.runtime.errors import Unavailable
 from tests.acceptance.conftest import until
 from tests.cli.conftest import PATIENCE_S, ROOT, Command
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from omegad import config
-from omegad.cli import service, setup, starting, surroundings, trial
-from omegad.cli.place import at
+from omegad.edge.cli import service, setup, starting, surroundings, trial
+from omegad.edge.cli.place import at
 from omegad.embedding import catalogue
-from omegad.errors import NoDaemon
+from omegad.runtime import config
+from omegad.runtime.errors import NoDaemon
 from tests.cli.conftest import Command
 from tests.cli.test_log_and_views_verbs import change_a_view
 

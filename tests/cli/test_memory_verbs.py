@@ -5,10 +5,10 @@ import threading
 
 import pytest
 
-from omegad.cli import arguments, main, memories
-from omegad.errors import Stale
-from omegad.method import CommandMethod
-from omegad.methods import SERVED
+from omegad.catalog.methods import SERVED
+from omegad.edge.cli import arguments, main, memories
+from omegad.requests.method import CommandMethod
+from omegad.runtime.errors import Stale
 from tests.cli.conftest import Command
 
 STORE = ("store", "Deploys are blue-green since May", "--event-type", "decision", "--project", "shop")

@@ -1,6 +1,6 @@
 import pytest
 
-from omegad.cli import printing
+from omegad.edge.cli import printing
 
 
 @pytest.mark.parametrize(

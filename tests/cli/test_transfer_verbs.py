@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from omegad.client import Client
-from omegad.errors import LogBroken
-from omegad.transfer import log_file, sources
-from omegad.transfer.found import Found, request
+from omegad.operations.transfer import log_file, sources
+from omegad.operations.transfer.found import Found, request
+from omegad.runtime.errors import LogBroken
 from tests.acceptance.conftest import until
 from tests.cli.conftest import PATIENCE_S, Command
 

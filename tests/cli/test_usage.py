@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from omegad import __version__
-from omegad.cli import arguments, main
+from omegad.edge.cli import arguments, main
 from tests.cli.conftest import PATIENCE_S, ROOT, Command
 
 VERBS = (
@@ -92,7 +92,7 @@ def test_output_that_cannot_be_written_is_a_failure_in_words(omegad: Command) ->
 @pytest.mark.parametrize(("arguments_given", "unwanted"), [(("--help",), "msgspec"), (("status", "--no-spawn"), "rich")])
 def test_a_verb_imports_no_more_than_it_needs(arguments_given: tuple[str, ...], unwanted: str, omegad: Command) -> None:
     heavy = {"aiosqlite", "anyio", "numpy", "onnxruntime", "onnx", "structlog", "tokenizers", "asyncio", unwanted}
-    program = f"import sys; from omegad.cli import main; main({list(arguments_given)!r}); print(sorted({heavy!r} & set(sys.modules)))"
+    program = f"import sys; from omegad.edge.cli import main; main({list(arguments_given)!r}); print(sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, env=omegad.environ, capture_output=True, text=True, check=True, timeout=PATIENCE_S
     )

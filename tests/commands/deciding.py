@@ -4,9 +4,9 @@ from typing import Any, cast
 
 import msgspec
 
+from omegad.catalog.decision_state import DecisionState, MemoryState
 from omegad.log.decision import Decision
 from omegad.log.event import Event
-from omegad.state import DecisionState, MemoryState
 from tests.builders import START_US
 
 NOW_US = START_US

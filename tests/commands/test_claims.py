@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omegad import state
-from omegad.clock import STEP_US
-from omegad.commands.claims import ClaimFiles, ExpireClaims, ReleaseClaims, Wanted, claim, contested, expire, release, ruled
-from omegad.commands.targets import Target
-from omegad.errors import NotFound, Refused
-from omegad.events.claims import ClaimsReleased, Contest
-from omegad.events.session import SessionEnded
-from omegad.events.tool import ToolCalled
-from omegad.liveness import GRACE_US, LEASE_US, LIVE_US, MINUTE_US, Liveness, Signs
+from omegad.catalog import decision_state as state
+from omegad.catalog.decision_state import DecisionState
+from omegad.coordination.claim_events import ClaimsReleased, Contest
+from omegad.coordination.claims import ClaimFiles, ExpireClaims, ReleaseClaims, Wanted, claim, contested, expire, release, ruled
+from omegad.coordination.targets import Target
 from omegad.log.decision import Decision
 from omegad.log.event import NewEvent, RecordedEvent
 from omegad.log.inline import Inline
-from omegad.state import DecisionState
+from omegad.runtime.clock import STEP_US
+from omegad.runtime.errors import NotFound, Refused
+from omegad.session.events import SessionEnded
+from omegad.session.liveness import GRACE_US, LEASE_US, LIVE_US, MINUTE_US, Liveness, Signs
+from omegad.session.tool_events import ToolCalled
 from omegad.storage.transaction import run_script
 from projections import coord_claims
 from tests.builders import START_US, FakeClock, open_in_memory, recorded, rows, session_ended, tool_called

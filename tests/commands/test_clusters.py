@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.commands import clusters as made
-from omegad.commands.clusters import Member, clusters, summary
-from omegad.evidence.text import is_opposite
-from omegad.evidence.text import words as words_of
+from omegad.memory import clusters as made
+from omegad.memory.clusters import Member, clusters, summary
+from omegad.text.evidence.statements import is_opposite
+from omegad.text.evidence.statements import words as words_of
 
 NOTES = (
     "The exporter is slow because it fetches one row alone",

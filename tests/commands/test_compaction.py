@@ -5,18 +5,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from omegad.commands import compaction, consolidation
-from omegad.commands.clusters import Member
-from omegad.commands.compaction import COMPACTED_TYPES, CompactMemories, Draft, PreparedCompaction, compact
-from omegad.commands.consolidation import ConsolidateMemories, PreparedConsolidation
-from omegad.commands.content import content_key
-from omegad.dispatch import service
-from omegad.errors import Invalid
-from omegad.events.memory import MemoryEmbedded, MemoryExpired, MemoryPromoted, MemoryStored, MemorySuperseded
+from omegad.catalog import service
+from omegad.catalog.decision_state import MemoryState
 from omegad.log.decision import Decision
-from omegad.memory_types import BUILT_IN
-from omegad.redaction.sanitise import TAGS_MAX
-from omegad.state import MemoryState
+from omegad.memory import compaction
+from omegad.memory import upkeep as consolidation
+from omegad.memory.clusters import Member
+from omegad.memory.compaction import COMPACTED_TYPES, CompactMemories, Draft, PreparedCompaction, compact
+from omegad.memory.content import content_key
+from omegad.memory.events import MemoryEmbedded, MemoryExpired, MemoryPromoted, MemoryStored, MemorySuperseded
+from omegad.memory.types import BUILT_IN
+from omegad.memory.upkeep import ConsolidateMemories, PreparedConsolidation
+from omegad.runtime.errors import Invalid
+from omegad.text.redaction.sanitise import TAGS_MAX
 from tests.commands.deciding import FUTURE_US, NOW_US, PAST_US, answer, facts, guard, guards
 
 COMMON = "The nightly exporter of the billing service is slow on every weekday between spring and autumn"

@@ -2,13 +2,13 @@
 
 import pytest
 
-from omegad.commands import graph
-from omegad.commands.graph import LinkMemories, UnlinkMemories
-from omegad.dispatch import service
-from omegad.errors import Invalid, NotFound, Refused
-from omegad.events.memory import EdgeType, MemoryLinked, MemoryUnlinked
+from omegad.catalog import service
+from omegad.catalog.decision_state import MemoryState
 from omegad.log.decision import Decision
-from omegad.state import MemoryState
+from omegad.memory import edges as graph
+from omegad.memory.edges import LinkMemories, UnlinkMemories
+from omegad.memory.events import EdgeType, MemoryLinked, MemoryUnlinked
+from omegad.runtime.errors import Invalid, NotFound, Refused
 from tests.commands.deciding import NOW_US, facts, guard, guards
 
 KNOWN = (guard("a", project="p"), guard("b"))

@@ -5,19 +5,11 @@ from typing import Any
 
 import pytest
 
-from omegad.commands import lifecycle
-from omegad.commands.content import content_key
-from omegad.commands.lifecycle import (
-    DeleteMemory,
-    EditMemory,
-    PreparedEdit,
-    PromoteMemory,
-    RateMemory,
-    RestoreMemory,
-    SupersedeMemory,
-)
-from omegad.errors import Conflict, NotFound, Refused
-from omegad.events.memory import (
+from omegad.catalog.decision_state import MemoryState
+from omegad.log.decision import Decision
+from omegad.memory import lives as lifecycle
+from omegad.memory.content import content_key
+from omegad.memory.events import (
     MemoryDeleted,
     MemoryEdited,
     MemoryEmbedded,
@@ -28,8 +20,8 @@ from omegad.events.memory import (
     MemorySuperseded,
     Rating,
 )
-from omegad.log.decision import Decision
-from omegad.state import MemoryState
+from omegad.memory.lives import DeleteMemory, EditMemory, PreparedEdit, PromoteMemory, RateMemory, RestoreMemory, SupersedeMemory
+from omegad.runtime.errors import Conflict, NotFound, Refused
 from tests.commands.deciding import FUTURE_US, NOW_US, PAST_US, answer, facts, guard, guards
 
 HIDDEN: list[dict[str, Any]] = [{"state": "deleted"}, {"state": "superseded"}, {"state": "expired", "expires_at": PAST_US}, {"expires_at": NOW_US}]

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from omegad.config import Config, Paths
-from omegad.errors import NotFound
+from omegad.runtime.config import Config, Paths
+from omegad.runtime.errors import NotFound
 from tests.builders import START_US, FakeClock, served
 
 DAY_US = 86_400_000_000

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from omegad.commands.relating import (
+from omegad.memory.relating import (
     ALIKE_COSINE,
     EXCERPT_CHARACTERS,
     OVERRIDDEN_COSINE,
@@ -17,8 +17,8 @@ from omegad.commands.relating import (
     compare,
     relations,
 )
-from omegad.evidence.text import COMPARED_CHARACTERS
-from omegad.memory_types import EPISODIC_TYPES
+from omegad.memory.types import EPISODIC_TYPES
+from omegad.text.evidence.statements import COMPARED_CHARACTERS
 
 BLUE_GREEN = "deploys go through blue-green"
 

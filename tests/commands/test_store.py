@@ -5,15 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from omegad.commands import embedding, store
-from omegad.commands.content import content_key
-from omegad.commands.embedding import EmbedMemory
-from omegad.commands.relating import Neighbour
-from omegad.commands.store import PreparedStore, StoreMemory
-from omegad.commands.upsert import UpsertMemory
-from omegad.dispatch import service
-from omegad.errors import Invalid, NotFound, Refused
-from omegad.events.memory import (
+from omegad.catalog import service
+from omegad.catalog.decision_state import MemoryState
+from omegad.log.decision import Decision
+from omegad.memory import embedding, store
+from omegad.memory.content import content_key
+from omegad.memory.embedding import EmbedMemory
+from omegad.memory.events import (
     MemoryContradicted,
     MemoryEmbedded,
     MemoryEvolved,
@@ -23,10 +21,12 @@ from omegad.events.memory import (
     MemoryStored,
     MemorySuperseded,
 )
-from omegad.log.decision import Decision
-from omegad.memory_types import BUILT_IN, DAY_SECONDS, MemoryType
-from omegad.method import Outdated
-from omegad.state import MemoryState
+from omegad.memory.relating import Neighbour
+from omegad.memory.store import PreparedStore, StoreMemory
+from omegad.memory.types import BUILT_IN, DAY_SECONDS, MemoryType
+from omegad.memory.upsert import UpsertMemory
+from omegad.requests.method import Outdated
+from omegad.runtime.errors import Invalid, NotFound, Refused
 from tests.builders import START_US
 from tests.commands.deciding import FUTURE_US, NOW_US, PAST_US, answer, facts, guard, guards
 

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from omegad.commands import tool
-from omegad.commands.tool import RecordToolCall
-from omegad.dispatch import service
-from omegad.errors import Invalid
-from omegad.events.tool import ToolCalled
+from omegad.catalog import service
 from omegad.log.decision import Proposal
 from omegad.log.event_log import EventLog
+from omegad.runtime.errors import Invalid
+from omegad.session import tool_calls as tool
+from omegad.session.tool_calls import RecordToolCall
+from omegad.session.tool_events import ToolCalled
 from tests.builders import FakeClock, everything, running_log
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from omegad import digests
-from omegad.config import Config, Paths
-from omegad.digests import DigestKey, differ
-from omegad.errors import Conflict, StorageFailed
-from omegad.hooks import hosts
+from omegad.agents.hooks import hosts
 from omegad.log.event import RecordedEvent
+from omegad.runtime import digests
+from omegad.runtime.config import Config, Paths
+from omegad.runtime.digests import DigestKey, differ
+from omegad.runtime.errors import Conflict, StorageFailed
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
 from tests.builders import FakeClock, Served, append, delivery, everything, prompt_submitted, served

@@ -10,21 +10,21 @@ import anyio
 import msgspec
 import pytest
 
-from omegad.config import Config, Paths
-from omegad.dispatch import erasing
-from omegad.dispatch.finding_copies import find
+from omegad.catalog.events import CODEC
 from omegad.embedding import cache
 from omegad.embedding.cache import text_hash
-from omegad.errors import Invalid, NotFound
-from omegad.events import CODEC
-from omegad.events.memory import MemoryStored
-from omegad.events.session import MemorySurfaced
 from omegad.log.erasure import PayloadErased
 from omegad.log.event_log import EventLog
-from omegad.redaction.sanitise import excerpt
+from omegad.memory.events import MemoryStored
+from omegad.operations import erasing
+from omegad.operations.copies import find
+from omegad.operations.transfer import log_file
+from omegad.runtime.config import Config, Paths
+from omegad.runtime.errors import Invalid, NotFound
+from omegad.session.events import MemorySurfaced
 from omegad.storage import searching
 from omegad.storage.driver import sqlite
-from omegad.transfer import log_file
+from omegad.text.redaction.sanitise import excerpt
 from omegad.views import copies
 from omegad.views.erasing import Standstill
 from omegad.views.past import PastViews
@@ -270,7 +270,7 @@ async def test_what_comes_while_it_is_being_erased_goes_too(
                 monkeypatch.setattr(log, "append", late)
             return result
 
-        monkeypatch.setattr("omegad.dispatch.erasing.find", then_late)
+        monkeypatch.setattr("omegad.operations.erasing.find", then_late)
         assert (await it.caller.call("memory.erase", memory_id=memory_id))["copy_count"] == copies
         await check(it)
         assert holding(paths.home, CODE.encode()) == set()

@@ -3,7 +3,7 @@
 import pytest
 from structlog.testing import capture_logs
 
-from omegad.config import Config, Paths
+from omegad.runtime.config import Config, Paths
 from tests.builders import FakeClock, FakeModel, served
 
 

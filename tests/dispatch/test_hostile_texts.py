@@ -3,8 +3,8 @@
 import anyio
 import pytest
 
-from omegad.config import Config, Paths
-from omegad.errors import Invalid
+from omegad.runtime.config import Config, Paths
+from omegad.runtime.errors import Invalid
 from tests.builders import FakeClock, served
 
 LIMIT_S = 10.0

@@ -6,10 +6,10 @@ from typing import Any
 import anyio
 import pytest
 
-from omegad.config import Config, Paths
-from omegad.errors import Conflict, Invalid, NotFound, Refused
-from omegad.events.memory import MemoryEmbedded, MemoryEvolved, MemoryStored
 from omegad.log.reading import FORMAT
+from omegad.memory.events import MemoryEmbedded, MemoryEvolved, MemoryStored
+from omegad.runtime.config import Config, Paths
+from omegad.runtime.errors import Conflict, Invalid, NotFound, Refused
 from tests.builders import EMBEDDER, PATIENCE_S, FakeClock, FakeModel, Served, everything, rows, served, until, vector_of
 from tests.state.test_memories import downgrade
 

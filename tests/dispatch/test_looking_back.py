@@ -11,13 +11,13 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from omegad.config import Config, Paths
-from omegad.errors import Invalid, NotFound, OmegadError, Refused, Stale, StorageFull
-from omegad.events.memory import MemoryStored
-from omegad.events.retrieval import MemoryQueried
-from omegad.method import QueryMethod
-from omegad.methods import SERVED
-from omegad.times import rfc3339
+from omegad.catalog.methods import SERVED
+from omegad.memory.events import MemoryStored
+from omegad.requests.method import QueryMethod
+from omegad.runtime.config import Config, Paths
+from omegad.runtime.errors import Invalid, NotFound, OmegadError, Refused, Stale, StorageFull
+from omegad.runtime.times import rfc3339
+from omegad.search.events import MemoryQueried
 from omegad.views import copies, past
 from omegad.views.building import Progress
 from omegad.views.past_making import PastOrder

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from omegad.config import Config, Paths
-from omegad.errors import Invalid, Refused
+from omegad.runtime.config import Config, Paths
+from omegad.runtime.errors import Invalid, Refused
 from tests.builders import FakeClock, FakeModel, Served, served
 
 KEYWORDS = Config(model="none")

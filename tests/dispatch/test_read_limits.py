@@ -11,11 +11,11 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from omegad.commands.content import Clean, cleaned
-from omegad.config import Config, Paths
-from omegad.errors import ReadTooLong
-from omegad.method import QueryMethod, Rules
-from omegad.methods import SERVED
+from omegad.catalog.methods import SERVED
+from omegad.memory.content import Clean, cleaned
+from omegad.requests.method import QueryMethod, Rules
+from omegad.runtime.config import Config, Paths
+from omegad.runtime.errors import ReadTooLong
 from omegad.storage import readers
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
@@ -99,7 +99,7 @@ async def _before_edit(it: Served, call: dict[str, Any], session_id: str) -> Any
 
 
 async def test_what_is_read_for_others_stands_still_while_a_hook_is_answered(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omegad.precedence.HOLD_S", PATIENCE_S)
+    monkeypatch.setattr("omegad.runtime.precedence.HOLD_S", PATIENCE_S)
     steps: list[int] = []
     stood_still: list[int] = []
 
@@ -119,7 +119,7 @@ async def test_what_is_read_for_others_stands_still_while_a_hook_is_answered(pat
     method = SERVED["memory.list"]
     assert isinstance(method, QueryMethod)
     monkeypatch.setitem(SERVED, "memory.list", replace(method, read=computing))
-    monkeypatch.setattr("omegad.hooks.surfacing.due", of_hook)
+    monkeypatch.setattr("omegad.agents.hooks.surfacing.due", of_hook)
     async with served(paths, clock, Config(model="none")) as it, anyio.create_task_group() as tasks:
         tasks.start_soon(it.other().call, "memory.list")
         await until(lambda: steps)
@@ -138,7 +138,7 @@ async def test_a_long_text_that_is_stored_keeps_no_hook_waiting(paths: Paths, cl
         assert may_go_on.wait(PATIENCE_S / 4)
         return cleaned(content, rules)
 
-    monkeypatch.setattr("omegad.commands.storing.cleaned", slowly)
+    monkeypatch.setattr("omegad.memory.storing.cleaned", slowly)
     async with served(paths, clock, Config(model="none")) as it, anyio.create_task_group() as tasks:
         tasks.start_soon(partial(it.other().call, "memory.store", content="the billing runs on PostgreSQL 16. " * 1_500))
         await until(begun.is_set)
@@ -185,7 +185,7 @@ async def test_what_takes_too_long_is_refused_and_its_reader_is_free(paths: Path
 
 
 async def test_what_a_hook_looks_for_too_long_it_goes_on_without(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omegad.hooks.surfacing.due", in_sqlite)
+    monkeypatch.setattr("omegad.agents.hooks.surfacing.due", in_sqlite)
     async with served(paths, clock, Config(model="none", read_timeout_s=0.4)) as it:
         answer = await it.caller.call("hook.dispatch", event="UserPromptSubmit", payload=PROMPT, host="claude-code")
         assert answer["exit_code"] == 0

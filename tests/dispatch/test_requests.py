@@ -8,13 +8,13 @@ import anyio.lowlevel
 import msgspec
 import pytest
 
-from omegad.config import Config, Paths
-from omegad.digests import DigestKey
-from omegad.dispatch.running import RequestRunner
-from omegad.errors import Conflict
+from omegad.catalog.methods import ALL, SERVED
 from omegad.log.decision import Cursor, Decision, RequestKey
-from omegad.method import CommandMethod, RequestContext, ServiceMethod
-from omegad.methods import ALL, SERVED
+from omegad.requests.method import CommandMethod, RequestContext, ServiceMethod
+from omegad.requests.running import RequestRunner
+from omegad.runtime.config import Config, Paths
+from omegad.runtime.digests import DigestKey
+from omegad.runtime.errors import Conflict
 from tests.builders import FakeClock, Served, Written, proposal, served, stored
 
 KEYWORDS = Config(model="none")

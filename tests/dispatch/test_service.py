@@ -8,15 +8,15 @@ from typing import Any
 import anyio
 import pytest
 
-from omegad.config import Config, Paths
-from omegad.errors import Conflict, Invalid, NotFound, Refused
-from omegad.events.memory import MemoryEmbedded, MemoryRelated, MemoryRepeated, MemoryStored, MemorySuperseded
-from omegad.events.retrieval import MemoryQueried
-from omegad.events.tool import ToolCalled
 from omegad.log.event import RecordedEvent
-from omegad.memory_types import MemoryType
-from omegad.reactions.embedding_backlog import EmbeddingBacklog
+from omegad.memory.embedding_backlog import EmbeddingBacklog
+from omegad.memory.events import MemoryEmbedded, MemoryRelated, MemoryRepeated, MemoryStored, MemorySuperseded
+from omegad.memory.types import MemoryType
 from omegad.rpc.protocol import MethodNotFound
+from omegad.runtime.config import Config, Paths
+from omegad.runtime.errors import Conflict, Invalid, NotFound, Refused
+from omegad.search.events import MemoryQueried
+from omegad.session.tool_events import ToolCalled
 from tests.builders import EMBEDDER, PATIENCE_S, FakeClock, FakeModel, Served, at_most, everything, put_model, served, until
 
 KEYWORDS = Config(model="none")
@@ -54,7 +54,7 @@ async def test_a_client_always_sees_what_it_has_stored(paths: Paths, clock: Fake
 async def test_a_client_waits_for_its_own_writes_and_others_are_told_how_stale_they_are(
     paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.dispatch.services.VIEWS_WAIT_S", 0.01)
+    monkeypatch.setattr("omegad.catalog.services.VIEWS_WAIT_S", 0.01)
     async with served(paths, clock, Config(model="none", fresh_wait_ms=5)) as it, anyio.create_task_group() as tasks:
         await it.caller.call("memory.store", content="alpha")
         await it.caught_up()
@@ -81,7 +81,7 @@ async def test_a_client_waits_for_its_own_writes_and_others_are_told_how_stale_t
 
 
 async def test_a_query_may_ask_for_a_position(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omegad.dispatch.services.VIEWS_WAIT_S", 0.01)
+    monkeypatch.setattr("omegad.catalog.services.VIEWS_WAIT_S", 0.01)
     async with served(paths, clock, Config(model="none", fresh_wait_ms=0)) as it:
         stored = await it.caller.call("memory.store", content="alpha")
         found = await it.other().call("memory.query", text="alpha", min_position=stored["position"])
@@ -464,7 +464,7 @@ async def test_lost_vectors_are_computed_again(paths: Paths, clock: FakeClock, m
 async def test_vectors_of_another_model_that_are_lost_keep_no_others_from_being_computed(
     paths: Paths, clock: FakeClock, model: FakeModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.reactions.embedding_backlog.BATCH", 2)
+    monkeypatch.setattr("omegad.memory.embedding_backlog.BATCH", 2)
     async with served(paths, clock) as it:
         for number in range(5):
             await it.caller.call("memory.store", content=f"alpha beta x{number}")

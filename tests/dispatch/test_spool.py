@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from omegad.dispatch.spool import Spool
-from omegad.errors import StorageFull
-from omegad.hooks import DispatchHook
+from omegad.agents.hooks import DispatchHook
+from omegad.agents.spool import Spool
+from omegad.runtime.errors import StorageFull
 
 
 def leave(folder: Path, *names: str) -> None:

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from omegad.commands.ripple import RippleMemory, ripple
-from omegad.commands.thesis import OpenThesis, open_thesis
-from omegad.config import Paths
-from omegad.errors import Conflict, Invalid, NotFound, Refused
-from omegad.events.thesis import Effect, Touch
+from omegad.knowledge.events import Effect, Touch
+from omegad.knowledge.ripple import RippleMemory, ripple
+from omegad.knowledge.theses import STALE_US
+from omegad.knowledge.thesis import OpenThesis, open_thesis
 from omegad.log.decision import Proposal
-from omegad.queries.theses import STALE_US
+from omegad.runtime.config import Paths
+from omegad.runtime.errors import Conflict, Invalid, NotFound, Refused
 from tests.builders import FakeClock, Served, served, until
 
 pytestmark = pytest.mark.usefixtures("model")

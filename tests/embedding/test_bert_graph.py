@@ -14,7 +14,7 @@ from omegad.embedding import bert_graph
 from omegad.embedding.catalogue import BUILDER_VERSION, CONFIG, GRAPH, WEIGHTS, Folder, Manifest, Pooling
 from omegad.embedding.safetensors import read_header
 from omegad.embedding.session import Session
-from omegad.errors import Invalid
+from omegad.runtime.errors import Invalid
 
 Float64 = NDArray[np.float64]
 erf = np.vectorize(math.erf)

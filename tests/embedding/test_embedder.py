@@ -11,8 +11,8 @@ from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BGE, BUILDER_VERSION, MINILM
 from omegad.embedding.embedder import LOOK_AGAIN_S, Embedder
 from omegad.embedding.jobs import WAITING_MAX, Urgency
-from omegad.errors import ModelFailed, ModelMissing, Overloaded, ShuttingDown
-from omegad.precedence import HOOKS
+from omegad.runtime.errors import ModelFailed, ModelMissing, Overloaded, ShuttingDown
+from omegad.runtime.precedence import HOOKS
 from tests.builders import PATIENCE_S
 from tests.embedding.fakes import FakeSession, bench, put_model, until
 
@@ -79,7 +79,7 @@ async def test_queries_go_before_stores_and_stores_before_the_backlog(tmp_path: 
 
 
 async def test_a_hook_goes_before_queries_and_nothing_else_is_begun_while_it_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omegad.precedence.HOLD_S", PATIENCE_S)
+    monkeypatch.setattr("omegad.runtime.precedence.HOLD_S", PATIENCE_S)
     put_model(tmp_path / "models")
     async with bench(tmp_path) as it, anyio.create_task_group() as callers:
         it.session.may_go_on.clear()

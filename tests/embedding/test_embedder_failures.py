@@ -7,7 +7,7 @@ import pytest
 
 from omegad.embedding.breaker import FAILURES_MAX, OPEN_S
 from omegad.embedding.embedder import PROBE, TextFailed
-from omegad.errors import ModelFailed, OmegadError
+from omegad.runtime.errors import ModelFailed, OmegadError
 from tests.embedding.fakes import Bench, bench, put_model, until
 
 

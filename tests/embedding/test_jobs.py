@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.embedding.jobs import PASSED_OVER_MAX, WAITING_MAX, Job, JobQueue, Urgency
-from omegad.errors import Overloaded
+from omegad.runtime.errors import Overloaded
 
 
 def order(*waiting: Urgency) -> list[str]:

@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from omegad.config import Config
 from omegad.embedding import catalogue
 from omegad.embedding.catalogue import (
     ALL,
@@ -24,6 +23,7 @@ from omegad.embedding.catalogue import (
     embedder_id,
     installed,
 )
+from omegad.runtime.config import Config
 
 FILES = {name: FileRecord(name, 3) for name in (WEIGHTS, TOKENIZER, CONFIG)}
 

@@ -35,7 +35,7 @@ from omegad.embedding.catalogue import (
 from omegad.embedding.fetch import sha256_of
 from omegad.embedding.install import install, known, renew
 from omegad.embedding.session import Session
-from omegad.errors import Invalid, ModelFailed, Unavailable
+from omegad.runtime.errors import Invalid, ModelFailed, Unavailable
 
 HASHED = (WEIGHTS, TOKENIZER)
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from omegad.config import find_paths
 from omegad.embedding import cache
 from omegad.embedding.catalogue import MINILM, VECTOR_BYTES, Manifest, folder_of, installed
 from omegad.embedding.embedder import Embedder
 from omegad.embedding.session import Session
+from omegad.runtime.config import find_paths
 from tests.builders import PATIENCE_S, until
 
 pytestmark = pytest.mark.model

@@ -12,7 +12,7 @@ from omegad.embedding import cache
 from omegad.embedding.cache import canonical, text_hash
 from omegad.embedding.catalogue import VECTOR_BYTES
 from omegad.embedding.lookup import VectorLookup
-from omegad.errors import StorageFailed
+from omegad.runtime.errors import StorageFailed
 from omegad.storage.driver import sqlite
 
 VECTOR = bytes(range(256)) * (VECTOR_BYTES // 256)

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 import projections
-from omegad.events import CODEC, AnyEvent
-from omegad.events.delivery import DeliveriesExpired
+from omegad.catalog.events import CODEC, AnyEvent
 from omegad.log.codec import Codec, Payload, tag_of
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Erased, Event, Unknown
+from omegad.session.delivery_events import DeliveriesExpired
 from tests.builders import append, everything, proof, queried, recorded, running_log
 from tests.released import FILES, SUMS, tag_in
 

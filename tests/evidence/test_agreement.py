@@ -2,7 +2,7 @@
 
 import pytest
 
-from omegad.evidence.agreement import agrees
+from omegad.text.evidence.agreement import agrees
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from omegad.evidence.contradiction import OPPOSITE, REVERTED, contradiction
+from omegad.text.evidence.contradiction import OPPOSITE, REVERTED, contradiction
 
 TITLE = "Cache the rendered pages for an hour"
 TRAILERS = "Files: a.py, b.py\nCo-authored-by: A B <a@b.example>\nSigned-off-by: C D <c@d.example>\nFixes: #7"

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.evidence import duplicates, text
-from omegad.evidence.duplicates import Text, are_same, restates
+from omegad.text.evidence import duplicates
+from omegad.text.evidence import statements as text
+from omegad.text.evidence.duplicates import Text, are_same, restates
 
 SAME = (
     ("Deploys go via blue-green", "deploys go through Blue-green!"),

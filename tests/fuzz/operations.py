@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from omegad.methods import SERVED
-from omegad.tools.calling import TOOLS
+from omegad.agents.tools.calling import TOOLS
+from omegad.catalog.methods import SERVED
 from tests.fuzz.values import DATES, PATHS, RIGHT, SQL, TEXTS, WORDS, Token, Values, written
 
 OFTEN = {

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from omegad.json_text import mended
+from omegad.runtime.json_text import mended
 from tests.acceptance.conftest import PATIENCE_S, PATIENT, ROOT, Home, until
 from tests.fuzz.beside import Pinger, Size, Took, settled_size_of
 from tests.fuzz.doors import Places, Sent, send

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omegad.rpc import endpoint
-from omegad.times import parse_time
+from omegad.runtime.times import parse_time
 from tests.acceptance.conftest import PATIENCE_S, Home, until
 from tests.hooks.conftest import HURRIED, begin, fire, payload, spooled, written
 

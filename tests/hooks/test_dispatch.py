@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from omegad.quoting import FENCE
+from omegad.text.quoting import FENCE
 from tests.acceptance.conftest import Home, refusal, until
 from tests.hooks.conftest import context_of, payload
 from tests.test_quoting import ENDS, leniently

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.errors import BadConfiguration
-from omegad.ingestion.tagging import LOOKED_AT_CHARACTERS, TAG_CHARACTERS_MAX, TAGS_MAX, load, tags_of
+from omegad.runtime.errors import BadConfiguration
+from omegad.text.ingestion.tagging import LOOKED_AT_CHARACTERS, TAG_CHARACTERS_MAX, TAGS_MAX, load, tags_of
 from tests.builders import at_most
 
 RULES = load()

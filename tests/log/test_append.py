@@ -10,15 +10,15 @@ import anyio
 import msgspec
 import pytest
 
+from omegad.catalog.decision_state import DecisionState
 from omegad.daemon import VOCABULARY
-from omegad.digests import DigestKey
-from omegad.errors import Conflict, Overloaded, Refused, ShuttingDown, StorageFailed, StorageFull
 from omegad.log import event_log, requests
 from omegad.log.appending import Appender, Committed, Head
 from omegad.log.decision import Cursor, Decision, Outcome, Proposal, RequestKey
 from omegad.log.event import NewEvent, Position
 from omegad.log.event_log import EventLog
-from omegad.state import DecisionState
+from omegad.runtime.digests import DigestKey
+from omegad.runtime.errors import Conflict, Overloaded, Refused, ShuttingDown, StorageFailed, StorageFull
 from omegad.storage.checkpointer import Checkpointer
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection, sqlite

@@ -13,14 +13,14 @@ import anyio
 import pytest
 
 from omegad.daemon import VOCABULARY
-from omegad.errors import ShuttingDown, Unavailable
-from omegad.events.memory import MemoryStored
 from omegad.log import catching_up, event_log
 from omegad.log.decision import Decision, Proposal
 from omegad.log.event import Event, RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.log.inline import Inline, InlineProjection, ProjectionFailed
-from omegad.projection import Statement
+from omegad.log.projection import Statement
+from omegad.memory.events import MemoryStored
+from omegad.runtime.errors import ShuttingDown, Unavailable
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
 from tests.builders import PATIENCE_S, FakeClock, Written, append, everything, proof, proposal, queried, rows, running_log, stored, until

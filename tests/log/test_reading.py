@@ -7,10 +7,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from omegad.errors import LogBroken, StorageFailed
-from omegad.events import CODEC
+from omegad.catalog.events import CODEC
 from omegad.log import event_log, reading
 from omegad.log.decision import Cursor
+from omegad.runtime.errors import LogBroken, StorageFailed
 from omegad.storage.database import open_writer
 from tests.builders import append, proposal, rated, running_log, stored
 

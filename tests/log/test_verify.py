@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.daemon import VOCABULARY
-from omegad.errors import LogBroken
 from omegad.log import chain, event_log, verifying
 from omegad.log.event_log import EventLog
 from omegad.log.verifying import ChainCheck, Erasures, LogReport
+from omegad.runtime.errors import LogBroken
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection, sqlite
 from tests.builders import FakeClock, append, embedded, erased, everything, proof, queried, rows, running_log, stored, threads_ended, tool_called

@@ -15,7 +15,7 @@ import pytest
 from mcp import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from omegad.cli.starting import answering, is_alive
+from omegad.edge.cli.starting import answering, is_alive
 from tests.acceptance.conftest import PATIENCE_S, Home, homes_in, until
 
 BRIDGE = Path(__file__).parents[2] / "omegad" / "mcp_bridge.py"

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from omegad.tools.calling import TOOLS
+from omegad.agents.tools.calling import TOOLS
 from tests.acceptance.conftest import PATIENCE_S, until
 from tests.mcp.conftest import Host, end_daemon
 from tests.mcp.test_sessions import CALLS

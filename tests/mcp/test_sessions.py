@@ -19,9 +19,10 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import ListRootsResult, Root, TextContent
 from pydantic import FileUrl
 
-from omegad import __version__, mcp_bridge
-from omegad.cli.starting import is_alive
-from omegad.tools.calling import TOOLS
+from omegad import __version__
+from omegad.agents.tools.calling import TOOLS
+from omegad.edge.cli.starting import is_alive
+from omegad.edge.mcp import bridge as mcp_bridge
 from tests.acceptance.conftest import until
 from tests.mcp.conftest import PROJECT, Host
 

@@ -15,9 +15,9 @@ import httpx2
 import msgspec
 import pytest
 
-from omegad import gateway_http
-from omegad.gateway import Gateway, Link
-from omegad.gateway_http import Http
+from omegad.edge.mcp import http as gateway_http
+from omegad.edge.mcp.gateway import Gateway, Link
+from omegad.edge.mcp.http import Http
 from omegad.rpc import endpoint
 from tests.acceptance.conftest import PATIENCE_S, until
 from tests.mcp.conftest import Host, end_daemon

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import projections
-from omegad.events import CODEC
-from omegad.events.memory import MemoryEdited, MemoryEvolved, MemoryStored
+from omegad.catalog.events import CODEC
 from omegad.log.event import Event, RecordedEvent
-from omegad.memory_types import TTL_SECONDS_MAX
-from omegad.projection import Embedding, Projection, schema
+from omegad.log.projection import Embedding, Projection, schema
+from omegad.memory.events import MemoryEdited, MemoryEvolved, MemoryStored
+from omegad.memory.types import TTL_SECONDS_MAX
 from omegad.storage.digest import digest
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script

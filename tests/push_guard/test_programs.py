@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from omegad.push_guard.address import address_of
+from omegad.agents.push_guard.address import address_of
 from tests.acceptance.conftest import PATIENCE_S, Home
 from tests.hooks.conftest import CLIENT, spooled
 from tests.push_guard.conftest import Race

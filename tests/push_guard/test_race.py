@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from omegad.push_guard import checking
-from omegad.push_guard.commands import Push
-from omegad.push_guard.repository import Repository
+from omegad.agents.push_guard import checking
+from omegad.agents.push_guard.commands import Push
+from omegad.agents.push_guard.repository import Repository
 from tests.acceptance.conftest import PATIENCE_S, Home, until
 from tests.hooks.conftest import begin, payload, spooled
 from tests.push_guard.conftest import Race

@@ -5,11 +5,11 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from omegad.memory_types import MemoryTypes
-from omegad.queries import search
-from omegad.queries.search import Matches, QueryMemory, Result, Sources
-from omegad.queries.search.model import fitted
-from omegad.queries.search.vector_index import VectorIndex
+from omegad import search
+from omegad.index.vector_index import VectorIndex
+from omegad.memory.types import MemoryTypes
+from omegad.search import Matches, QueryMemory, Result, Sources
+from omegad.search.model import fitted
 from tests.builders import EMBEDDER, START_US, stored, vector_of
 from tests.queries.shown import DAY_US as DAY_US  # noqa: PLC0414  an export
 from tests.queries.shown import Shown

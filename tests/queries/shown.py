@@ -5,8 +5,8 @@ from typing import Any
 import projections
 from omegad.embedding.cache import text_hash
 from omegad.log.event import Event, RecordedEvent
-from omegad.method import Moment
-from omegad.projection import Embedding, Projection, schema
+from omegad.log.projection import Embedding, Projection, schema
+from omegad.requests.method import Moment
 from omegad.storage.transaction import run_script
 from tests.builders import EMBEDDER, START_US, embedded, open_in_memory, recorded, stored, vector_of
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from omegad.errors import Invalid
+from omegad.runtime.errors import Invalid
 from tests.acceptance.conftest import PATIENCE_S, Home, daemon, home, homes
 from tests.hooks.conftest import payload
 

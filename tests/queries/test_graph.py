@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.dispatch import service
-from omegad.errors import Invalid, NotFound
-from omegad.events.memory import MemoryLinked
-from omegad.queries import graph
-from omegad.queries.graph import Graph, SimilarAnswer, SimilarMemories, TraverseMemories
-from omegad.queries.search.vector_index import VectorIndex
+from omegad.catalog import service
+from omegad.index.vector_index import VectorIndex
+from omegad.memory import traversing as graph
+from omegad.memory.events import MemoryLinked
+from omegad.memory.traversing import Graph, SimilarAnswer, SimilarMemories, TraverseMemories
+from omegad.runtime.errors import Invalid, NotFound
 from tests.builders import EMBEDDER, deleted, expired, linked, superseded, vector_of
 from tests.queries.shown import DAY_US, NOW_US, Shown
 

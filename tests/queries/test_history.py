@@ -2,11 +2,11 @@
 
 import pytest
 
-from omegad.errors import NotFound
 from omegad.log.event import Erased
-from omegad.queries import history
-from omegad.queries.history import History, MemoryHistory
-from omegad.queries.log import told
+from omegad.memory import history
+from omegad.memory.history import History, MemoryHistory
+from omegad.operations.log_reading import told
+from omegad.runtime.errors import NotFound
 from tests.builders import contradicted, deleted, edited, evolved, linked, promoted, rated, recorded, repeated, restored, stored, superseded, unlinked
 from tests.queries.shown import Shown
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from omegad.queries import lessons
-from omegad.queries.lessons import Lessons
+from omegad.memory import lessons
+from omegad.memory.lessons import Lessons
 from tests.builders import deleted, expired, queried, rated, repeated, superseded
 from tests.queries.shown import Shown
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from omegad.events.lint import FindingDismissed
-from omegad.events.thesis import Outcome, ThesisPredicted, ThesisResolved
+from omegad.knowledge import lint_report as weekly
+from omegad.knowledge.calibration import Calibration, calibration
+from omegad.knowledge.events import Outcome, ThesisPredicted, ThesisResolved
+from omegad.knowledge.lint import DAY_US, Finding, Lint, components, examine, lint
+from omegad.knowledge.lint_events import FindingDismissed
 from omegad.log.event import Event
-from omegad.method import Moment
-from omegad.queries.calibration import Calibration, calibration
-from omegad.queries.lint import DAY_US, Finding, Lint, components, examine, lint
-from omegad.reactions import lint as weekly
 from omegad.reactions.contract import Reader
+from omegad.requests.method import Moment
 from omegad.storage.driver import Connection
 from projections import conversations, dismissals, edges, feedback, memories, retrievals, theses
 from tests.acceptance.conftest import PATIENCE_S, Home, daemon, home, homes

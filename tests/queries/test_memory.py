@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.errors import Invalid, NotFound
-from omegad.method import Moment
-from omegad.queries import memory
-from omegad.queries.filters import Filters, where
-from omegad.queries.memory import GetMemory, ListMemories
-from omegad.queries.neighbours import neighbours
+from omegad.index.neighbours import neighbours
+from omegad.memory import reading as memory
+from omegad.memory.reading import GetMemory, ListMemories
+from omegad.requests.filters import Filters, where
+from omegad.requests.method import Moment
+from omegad.runtime.errors import Invalid, NotFound
 from tests.builders import START_US, deleted, related, relations, repeated, superseded, vector_of
 from tests.queries.searching import DAY_US, Searched, ids
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.errors import Invalid, NotFound
-from omegad.queries import receipts
-from omegad.queries.receipts import ListReceipts, ReceiptPage
+from omegad.runtime.errors import Invalid, NotFound
+from omegad.search import receipts
+from omegad.search.receipts import ListReceipts, ReceiptPage
 from tests.builders import queried
 from tests.queries.shown import Shown
 

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import projections
-from omegad.config import Config, Paths
-from omegad.errors import Invalid, Overloaded
-from omegad.projection import schema
-from omegad.queries import sql
+from omegad.log.projection import schema
+from omegad.runtime.config import Config, Paths
+from omegad.runtime.errors import Invalid, Overloaded
+from omegad.session import sql
 from omegad.storage import selecting
 from omegad.storage.database import open_writer
 from omegad.storage.selecting import Limits, Selection

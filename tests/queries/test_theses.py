@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from omegad.events.thesis import ThesisPredicted, ThesisResolved
+from omegad.knowledge.calibration import Calibration, calibration
+from omegad.knowledge.events import ThesisPredicted, ThesisResolved
+from omegad.knowledge.theses import GetThesis, ListTheses, band, get_thesis, list_theses
 from omegad.log.event import Event
-from omegad.method import Moment
-from omegad.queries.calibration import Calibration, calibration
-from omegad.queries.theses import GetThesis, ListTheses, band, get_thesis, list_theses
+from omegad.requests.method import Moment
 from omegad.storage.driver import Connection
 from projections import feedback, memories, retrievals, theses
 from tests.builders import START_US, evidenced, open_in_memory, queried, rated, recorded, stored, superseded, thesis_stated

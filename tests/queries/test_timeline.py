@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from omegad.errors import Invalid
-from omegad.queries import timeline
-from omegad.queries.timeline import Timeline, TimelinePage
+from omegad.memory import timeline
+from omegad.memory.timeline import Timeline, TimelinePage
+from omegad.runtime.errors import Invalid
 from tests.builders import START_US, deleted
 from tests.queries.shown import DAY_US, NOW_US, Shown
 

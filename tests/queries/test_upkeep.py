@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from omegad.commands.clusters import CHARACTERS_MAX
-from omegad.queries import upkeep
-from omegad.queries.upkeep import Compactable, Compacting
+from omegad.memory import due_upkeep as upkeep
+from omegad.memory.clusters import CHARACTERS_MAX
+from omegad.memory.due_upkeep import Compactable, Compacting
 from tests.builders import START_US, contradicted, deleted, promoted, queried, rated, repeated, restored, superseded
 from tests.queries.shown import DAY_US, NOW_US, Shown
 

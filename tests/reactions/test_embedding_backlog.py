@@ -6,15 +6,15 @@ from typing import Any
 import anyio
 import pytest
 
-from omegad.commands.embedding import EmbedMemory, MemoryHasVectors
-from omegad.config import Paths
-from omegad.dispatch.running import RequestRunner
 from omegad.embedding.breaker import FAILURES_MAX
-from omegad.errors import Invalid, OmegadError, Refused, StorageBusy
 from omegad.log.decision import Outcome
-from omegad.method import RequestContext
-from omegad.queries import backlog
-from omegad.reactions.embedding_backlog import EmbeddingBacklog
+from omegad.memory import backlog
+from omegad.memory.embedding import EmbedMemory, MemoryHasVectors
+from omegad.memory.embedding_backlog import EmbeddingBacklog
+from omegad.requests.method import RequestContext
+from omegad.requests.running import RequestRunner
+from omegad.runtime.config import Paths
+from omegad.runtime.errors import Invalid, OmegadError, Refused, StorageBusy
 from omegad.storage.driver import Connection
 from tests.builders import PATIENCE_S, FakeClock, FakeModel, Served, edited, put_model, recorded, served, stored, until, vector_of
 from tests.builders import embedded as embedded_event
@@ -101,7 +101,7 @@ async def test_one_that_says_something_else_is_tried_at_once(paths: Paths, clock
 async def test_lost_vectors_of_a_text_that_can_be_embedded_no_more_hold_up_no_others(
     paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.reactions.embedding_backlog.BATCH", 2)
+    monkeypatch.setattr("omegad.memory.embedding_backlog.BATCH", 2)
     monkeypatch.setattr(PickyModel, "embed", lambda _model, text: vector_of(text))
     async with served(paths, clock) as it:
         for text in (f"{UNFIT} now", *(f"memory of thing{number}" for number in range(4)), f"{UNFIT} and last"):
@@ -140,7 +140,7 @@ async def test_one_whose_embedding_is_refused_is_set_aside(
 async def test_the_status_counts_what_is_stored_while_the_backlog_is_worked_off(
     paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.reactions.embedding_backlog.BATCH", 2)
+    monkeypatch.setattr("omegad.memory.embedding_backlog.BATCH", 2)
     async with served(paths, clock) as it:
         model.permits = threading.Semaphore(0)
         await it.caller.call("memory.store", content="the first memory", ack="durable")
@@ -225,7 +225,7 @@ async def test_views_that_cannot_be_read_are_waited_for(paths: Paths, clock: Fak
         raise StorageBusy
 
     with monkeypatch.context() as broken:
-        broken.setattr("omegad.queries.backlog.count", fail)
+        broken.setattr("omegad.memory.backlog.count", fail)
         async with served(paths, clock) as it:
             await it.caller.call("memory.store", content="alpha", ack="durable")
             await until(lambda: it.daemon.reactions.status()["embedding_backlog"].trouble)
@@ -238,7 +238,7 @@ async def test_views_that_cannot_be_read_are_waited_for(paths: Paths, clock: Fak
 async def test_one_that_was_set_aside_is_tried_again_after_a_while(
     paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.reactions.embedding_backlog.TRY_AGAIN_S", 0.05)
+    monkeypatch.setattr("omegad.memory.embedding_backlog.TRY_AGAIN_S", 0.05)
     async with served(paths, clock) as it:
         await it.caller.call("memory.store", content=UNFIT, ack="durable")
         await until(lambda: model.asked.count(UNFIT) >= 3)
@@ -265,7 +265,7 @@ async def test_lost_vectors_of_passages_that_a_text_is_not_cut_into_any_more_are
         await all_embedded(it, 1)
     for path in (*paths.home.glob("embeddings.db*"), *paths.home.glob("views*")):
         path.unlink()
-    monkeypatch.setattr("omegad.reactions.embedding_backlog.passages", str.split)
+    monkeypatch.setattr("omegad.memory.embedding_backlog.passages", str.split)
     async with served(paths, clock) as it:
         await until(lambda: it.daemon.backlog.trouble is not None)
         assert (it.daemon.backlog.trouble or "").endswith("the vectors that were recorded are of another text than it has")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from omegad.queries.habits import Habit, done
+from omegad.session.habits import Habit, done
 
 EDIT = ("edit", '{"file_path":"/src/a.py"}')
 

@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad import reactions
-from omegad.commands.command import Command
-from omegad.commands.lifecycle import RateMemory
-from omegad.commands.store import StoreMemory
-from omegad.config import Paths
-from omegad.errors import Refused, StorageFull, ViewFailed
-from omegad.events.memory import MemoryRated, MemoryStored
+from omegad.catalog import reactions
 from omegad.log.decision import Cursor, Outcome
 from omegad.log.event import RecordedEvent
 from omegad.log.event_log import EventLog
-from omegad.method import RequestContext
+from omegad.memory.events import MemoryRated, MemoryStored
+from omegad.memory.lives import RateMemory
+from omegad.memory.store import StoreMemory
 from omegad.reactions import runner
 from omegad.reactions.contract import Reader
 from omegad.reactions.runner import Pace, Runner
+from omegad.requests.command import Command
+from omegad.requests.method import RequestContext
+from omegad.runtime.config import Paths
+from omegad.runtime.errors import Refused, StorageFull, ViewFailed
 from tests.builders import PATIENCE_S, START_US, FakeClock, append, everything, proposal, rated, running_log, served, stored, tool_called, until
 
 QUICK = Pace(retry_s=0.001, retry_max_s=0.002, clock_s=0.002, sweep_s=0.002)

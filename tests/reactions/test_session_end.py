@@ -2,10 +2,10 @@
 
 import pytest
 
-from omegad.queries.session import Call
-from omegad.reactions import idle_sessions
 from omegad.reactions.contract import Reader
-from omegad.reactions.session_end import learnings
+from omegad.session import idle as idle_sessions
+from omegad.session.ending import learnings
+from omegad.session.story import Call
 from projections import conversations
 from tests.builders import recorded, session_ended, session_started, show, tool_called
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from omegad.config import Config, Paths
-from omegad.errors import Invalid, NotFound, StorageFull
+from omegad.knowledge import ripple_reaction as ripple
 from omegad.log import aside
 from omegad.log.aside import SetAside
 from omegad.log.event import RecordedEvent
-from omegad.reactions import expiry, ripple
-from omegad.transfer import lines
+from omegad.memory import expiry
+from omegad.operations.transfer import lines
+from omegad.runtime.config import Config, Paths
+from omegad.runtime.errors import Invalid, NotFound, StorageFull
 from tests.builders import FakeClock, Served, append, everything, rated, running_log, served, stored, until
 
 KEYWORDS = Config(model="none")

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from omegad.redaction import redact
-from omegad.redaction.secrets import _redact
+from omegad.text.redaction import redact
+from omegad.text.redaction.secrets import _redact
 from tests.redaction import corpora
 from tests.redaction.corpora import Sample
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from omegad.digests import DigestKey
-from omegad.redaction import issuers, key_names, redact, redact_name, secrets
+from omegad.runtime.digests import DigestKey
+from omegad.text.redaction import issuers, key_names, redact, redact_name, secrets
 from tests.builders import at_most
 
 # Put together from parts, so that no scanner of repositories takes them for real.

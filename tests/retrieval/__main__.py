@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from omegad.client import Client
-from omegad.errors import NoDaemon
+from omegad.runtime.errors import NoDaemon
 from tests.retrieval import asking, report
 from tests.retrieval.asking import NoModel, Run
 from tests.retrieval.scoring import shortfalls

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from omegad.client import Client
-from omegad.config import find_paths
 from omegad.embedding import catalogue
+from omegad.runtime.config import find_paths
 from tests.bench import homes
 from tests.retrieval.dataset import Memory, Question, load_memories, load_questions
 from tests.retrieval.scoring import LIMIT, Answered, Hit, Scorecard, scored

@@ -19,12 +19,12 @@ from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
 from omegad.embedding.passages import passages
 from omegad.embedding.session import Session
-from omegad.ingestion import tagging
-from omegad.memory_types import MemoryTypes
-from omegad.queries.search import QueryMemory, Sources, pipeline
-from omegad.queries.search.model import Model
-from omegad.queries.search.vector_index import VectorIndex
-from omegad.times import parse_time
+from omegad.index.vector_index import VectorIndex
+from omegad.memory.types import MemoryTypes
+from omegad.runtime.times import parse_time
+from omegad.search import QueryMemory, Sources, pipeline
+from omegad.search.model import Model
+from omegad.text.ingestion import tagging
 from tests.builders import EMBEDDER, START_US, embedded, stored
 from tests.queries.shown import Shown
 from tests.retrieval.dataset import load_memories, load_questions

@@ -22,11 +22,11 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from omegad.config import find_paths
-from omegad.queries.search import confidence
-from omegad.queries.search import model as models
-from omegad.queries.search.features import FEATURES, MATCHING, PRIOR
-from omegad.queries.search.model import Model, Newness, Weight
+from omegad.runtime.config import find_paths
+from omegad.search import confidence
+from omegad.search import model as models
+from omegad.search.features import FEATURES, MATCHING, PRIOR
+from omegad.search.model import Model, Newness, Weight
 from tests.retrieval.corpora import FEW, Asked, Library, embedder, locomo, own, sets
 
 Array = npt.NDArray[np.float64]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from omegad.errors import Unavailable
 from omegad.rpc import activation, endpoint
+from omegad.runtime.errors import Unavailable
 
 OWN = str(os.getpid())
 

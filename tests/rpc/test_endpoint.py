@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from omegad.errors import AlreadyRunning, NoDaemon, Unavailable
 from omegad.rpc import endpoint
+from omegad.runtime.errors import AlreadyRunning, NoDaemon, Unavailable
 from tests.rpc.raw_client import socket_path as short_socket_path
 
 ROOT = Path(__file__).parents[2]

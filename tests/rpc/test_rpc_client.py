@@ -10,11 +10,11 @@ from typing import TypeVar
 import anyio
 import pytest
 
-from omegad import errors
 from omegad.client import AsyncClient, Client
 from omegad.rpc import answers, endpoint
 from omegad.rpc.protocol import InternalError, InvalidRequest, MethodNotFound, ParseFailed, WireError
 from omegad.rpc.server import Call, Limits
+from omegad.runtime import errors
 from tests.builders import PATIENCE_S
 from tests.rpc.raw_client import serving, socket_path, until
 

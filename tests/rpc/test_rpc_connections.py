@@ -8,10 +8,10 @@ import anyio
 import msgspec
 import pytest
 
-from omegad.errors import OmegadError, Unavailable
 from omegad.rpc import session
 from omegad.rpc.protocol import Request
 from omegad.rpc.server import Call, Limits
+from omegad.runtime.errors import OmegadError, Unavailable
 from tests.builders import PATIENCE_S
 from tests.rpc.misbehaving import MEGABYTE, Desk, by_id, code_of
 from tests.rpc.raw_client import serving, until

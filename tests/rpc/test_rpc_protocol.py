@@ -7,7 +7,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import UNSET, Raw
 
-from omegad.errors import Invalid, NotFound, Unavailable
 from omegad.rpc.protocol import (
     BATCH_LENGTH_MAX,
     Batch,
@@ -23,6 +22,7 @@ from omegad.rpc.protocol import (
     parse,
     parse_cancel,
 )
+from omegad.runtime.errors import Invalid, NotFound, Unavailable
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"system.ping"}'
 

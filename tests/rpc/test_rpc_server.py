@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 import anyio
 import pytest
 
-from omegad.errors import NotFound
 from omegad.rpc.server import Call, Limits
+from omegad.runtime.errors import NotFound
 from tests.rpc.misbehaving import MEGABYTE, Desk, by_id, code_of
 from tests.rpc.raw_client import serving
 

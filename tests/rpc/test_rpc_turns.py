@@ -8,9 +8,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from omegad.precedence import HOOKS
 from omegad.rpc import endpoint
 from omegad.rpc.server import Call, Lane, Limits
+from omegad.runtime.precedence import HOOKS
 from tests.builders import PATIENCE_S
 from tests.rpc.misbehaving import MEGABYTE, Desk, code_of
 from tests.rpc.raw_client import Line, serving, until
@@ -56,7 +56,7 @@ class Hooked(Busy):
 
 
 async def test_who_asks_without_end_gives_way_to_a_hook(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omegad.precedence.HOLD_S", PATIENCE_S)
+    monkeypatch.setattr("omegad.runtime.precedence.HOLD_S", PATIENCE_S)
     pids = iter([7] * 16 + [8])
     monkeypatch.setattr(endpoint, "peer_pid", lambda _connection: next(pids))
     house_of = Hooked()

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.errors import Invalid, Refused
-from omegad.setup import entries, jsonc
-from omegad.setup.commands import is_ours
+from omegad.edge.setup import entries, jsonc
+from omegad.edge.setup.commands import is_ours
+from omegad.runtime.errors import Invalid, Refused
 
 COMMAND = "/v/bin/python -I -S /x/omegad/hook_client.py"
 WANTED: dict[str, Any] = {

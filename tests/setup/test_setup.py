@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from omegad.cli import main
-from omegad.errors import OmegadError
-from omegad.setup import entries, hosts, jsonc, planning
-from omegad.setup.commands import Commands, installed, is_ours
-from omegad.setup.files import Originals
-from omegad.setup.planning import World
+from omegad.edge.cli import main
+from omegad.edge.setup import entries, hosts, jsonc, planning
+from omegad.edge.setup.commands import Commands, installed, is_ours
+from omegad.edge.setup.files import Originals
+from omegad.edge.setup.planning import World
+from omegad.runtime.errors import OmegadError
 
 EDITS = "Edit|MultiEdit|NotebookEdit|Write"
 OLDER = "/old/venv/bin/python -I -S /old/site-packages/omegad/hook_client.py"

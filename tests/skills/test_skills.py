@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad import methods
-from omegad.commands import skill as commands
-from omegad.config import Config, Paths, skill_folders
-from omegad.events.session import TurnEnded
-from omegad.events.skill import SkillConfirmed, SkillImproved, SkillImproveFailed
-from omegad.skills import files, telling
-from omegad.skills.files import improve, with_lesson
-from omegad.skills.markers import markers
+from omegad.catalog import methods
+from omegad.person import skill as commands
+from omegad.person import skill_files as files
+from omegad.person import skill_telling as telling
+from omegad.person.skill_events import SkillConfirmed, SkillImproved, SkillImproveFailed
+from omegad.person.skill_files import improve, with_lesson
+from omegad.person.skill_markers import markers
+from omegad.runtime.config import Config, Paths, skill_folders
+from omegad.session.events import TurnEnded
 from tests.builders import FakeClock, Served, everything, excerpt, served, until
 
 LESSON = "Always search contacts by both name and email address, not just name"

@@ -7,16 +7,17 @@ from typing import Any
 import anyio
 import pytest
 
-from omegad.commands import delivery as letting_go
-from omegad.config import Config
-from omegad.events.delivery import DeliveriesExpired
-from omegad.events.session import PromptSubmitted
-from omegad.events.tool import ToolCalled
 from omegad.log import requests
 from omegad.log.event import Event, Position
 from omegad.log.event_log import EventLog
-from omegad.reactions import deliveries
-from omegad.state import hooks, tool_calls
+from omegad.runtime.config import Config
+from omegad.session import deliveries as letting_go
+from omegad.session import delivery_sweep as deliveries
+from omegad.session import hook_state as hooks
+from omegad.session import tool_state as tool_calls
+from omegad.session.delivery_events import DeliveriesExpired
+from omegad.session.events import PromptSubmitted
+from omegad.session.tool_events import ToolCalled
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
 from tests.builders import (

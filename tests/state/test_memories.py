@@ -12,14 +12,14 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from omegad import state
-from omegad.events import CODEC
-from omegad.events.memory import MemoryStored
+from omegad.catalog import decision_state as state
+from omegad.catalog.decision_state import DecisionState, MemoryState
+from omegad.catalog.events import CODEC
 from omegad.log import chain, reading
 from omegad.log.decision import RequestKey
 from omegad.log.event import Event, RecordedEvent
 from omegad.log.inline import Inline
-from omegad.state import DecisionState, MemoryState
+from omegad.memory.events import MemoryStored
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script, writing

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from omegad import errors
+from omegad.runtime import errors
 from omegad.storage import checkpointer, driver, readers
 from omegad.storage.checkpointer import Checkpointer
 from omegad.storage.database import Database, open_reader, open_writer, translated

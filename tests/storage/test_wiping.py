@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import pytest
 
-from omegad.errors import StorageBusy
+from omegad.runtime.errors import StorageBusy
 from omegad.storage import searching, wiping
 from omegad.storage.database import open_reader, open_writer
 from omegad.storage.searching import holding

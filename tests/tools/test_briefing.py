@@ -7,9 +7,10 @@ from typing import Any
 import anyio
 import pytest
 
-from omegad.config import Config, Paths
-from omegad.events.memory import MemoryStored
-from omegad.reactions import habits, reflect_stale
+from omegad.memory import stale_report as reflect_stale
+from omegad.memory.events import MemoryStored
+from omegad.runtime.config import Config, Paths
+from omegad.session import habits_reaction as habits
 from tests.builders import START_US, FakeClock, Served, everything, served, until
 
 KEYWORDS = Config(model="none")

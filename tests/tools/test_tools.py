@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from omegad.config import Config, Paths
-from omegad.quoting import FENCE
+from omegad.runtime.config import Config, Paths
+from omegad.text.quoting import FENCE
 from tests.builders import START_US, Caller, FakeClock, Served, served
 from tests.test_quoting import ENDS, closings, leniently
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from omegad.errors import NoDaemon
+from omegad.runtime.errors import NoDaemon
 from tests.acceptance.conftest import PATIENCE_S, Home, until
 from tests.acceptance.failing import Fault, How
 from tests.acceptance.faults import FaultyHome, Forked

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from omegad.client import AsyncClient
-from omegad.errors import NoDaemon, OmegadError
+from omegad.runtime.errors import NoDaemon, OmegadError
 from tests.acceptance.conftest import PATIENCE_S
 from tests.torture.book import Asked, Book
 

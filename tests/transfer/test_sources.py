@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from omegad.errors import Invalid
-from omegad.times import parse_time
-from omegad.transfer import sources
-from omegad.transfer.found import Edge, Found, LeftOut, expires_at, link, request
-from omegad.transfer.sources import read, source_of
+from omegad.operations.transfer import sources
+from omegad.operations.transfer.found import Edge, Found, LeftOut, expires_at, link, request
+from omegad.operations.transfer.sources import read, source_of
+from omegad.runtime.errors import Invalid
+from omegad.runtime.times import parse_time
 
 AT = "2026-01-02T03:04:05Z"
 AT_S = parse_time(AT, "AT") / 1e6

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from omegad.daemon import VOCABULARY
-from omegad.errors import Invalid, NotFound, OmegadError, Stale, ViewFailed
 from omegad.log import event_log
+from omegad.runtime.errors import Invalid, NotFound, OmegadError, Stale, ViewFailed
 from omegad.storage.driver import Connection
 from omegad.views import barrier
 from omegad.views.barrier import Barrier, Snapshot

@@ -11,10 +11,10 @@ import pytest
 
 import projections
 from omegad.daemon import VOCABULARY
-from omegad.errors import Invalid, LogLost, Refused, Stale, StorageCorrupt, StorageFailed, StorageFull, ViewFailed
 from omegad.log import event_log
 from omegad.log.event_log import EventLog
-from omegad.projection import Projection
+from omegad.log.projection import Projection
+from omegad.runtime.errors import Invalid, LogLost, Refused, Stale, StorageCorrupt, StorageFailed, StorageFull, ViewFailed
 from omegad.storage.driver import Connection
 from omegad.views import current, generation, log_check
 from omegad.views.barrier import Barrier, Snapshot

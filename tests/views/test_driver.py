@@ -13,15 +13,15 @@ import pytest
 
 import projections
 from omegad.daemon import VOCABULARY
-from omegad.errors import StorageFull, ViewFailed
-from omegad.events.memory import MemoryStored
-from omegad.events.retrieval import MemoryQueried
-from omegad.events.tool import ToolCalled
 from omegad.log import event_log
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Event, RecordedEvent
 from omegad.log.event_log import EventLog
-from omegad.projection import Embedding, Projection, Statement
+from omegad.log.projection import Embedding, Projection, Statement
+from omegad.memory.events import MemoryStored
+from omegad.runtime.errors import StorageFull, ViewFailed
+from omegad.search.events import MemoryQueried
+from omegad.session.tool_events import ToolCalled
 from omegad.storage.driver import Connection
 from omegad.views import checkpoints
 from omegad.views.applying import Lookup

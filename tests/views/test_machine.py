@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import projections
-from omegad.commands import lifecycle
-from omegad.config import Config
 from omegad.embedding import embedder
-from omegad.errors import Conflict, NotFound, Refused
 from omegad.log.decision import Proposal
+from omegad.memory import lives as lifecycle
+from omegad.runtime.config import Config
+from omegad.runtime.errors import Conflict, NotFound, Refused
 from omegad.storage.digest import Digest, digest
 from tests.builders import FakeClock, FakeModel, Served, everything, paths_in, put_model, served
 from tests.projections.test_contract import Views

@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 import projections
-from omegad.queries import search
-from omegad.queries.search import Matches
-from omegad.queries.search.model import fitted
-from omegad.queries.search.vector_index import VectorIndex
+from omegad import search
+from omegad.index.vector_index import VectorIndex
+from omegad.search import Matches
+from omegad.search.model import fitted
 from tests.builders import EMBEDDER, START_US, deleted, edited, stored
 from tests.queries.searching import LATER_US, MODES, Searched, day
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.queries.search import features
-from omegad.queries.search.features import PART_OF_NAME, PRIOR, RATING_MAX, SHOWN, Shown
-from omegad.queries.search.question import understood
+from omegad.search import features
+from omegad.search.features import PART_OF_NAME, PRIOR, RATING_MAX, SHOWN, Shown
+from omegad.search.question import understood
 from tests.builders import START_US, edited, promoted, rated
 from tests.queries.searching import LATER_US, Searched, day
 

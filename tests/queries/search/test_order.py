@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from omegad.memory_types import BUILT_IN
+from omegad.memory.types import BUILT_IN
 from tests.builders import START_US, contradicted, edited, promoted, queried, rated, repeated
 from tests.queries.searching import DAY_US, MODES, Searched, day, ids, stages_of
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.queries.search import periods
-from omegad.queries.search.periods import Period
-from omegad.times import EPOCH, LAST_US, MICROSECOND
+from omegad.runtime.times import EPOCH, LAST_US, MICROSECOND
+from omegad.text import periods
+from omegad.text.periods import Period
 
 NOW = datetime(2026, 5, 20, 13, 30, tzinfo=UTC)  # a Wednesday
 SPANS = """

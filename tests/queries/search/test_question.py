@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from omegad.queries.search.question import IDENTIFIERS_MAX, Question, identifiers, understood
-from omegad.times import EPOCH, MICROSECOND
+from omegad.runtime.times import EPOCH, MICROSECOND
+from omegad.search.question import IDENTIFIERS_MAX, Question, identifiers, understood
 from tests.builders import at_most
 
 NOW = datetime(2026, 5, 20, 13, 30, tzinfo=UTC)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.queries.search import ranking
-from omegad.queries.search.confidence import signs
-from omegad.queries.search.features import FEATURES
-from omegad.queries.search.model import Array, Newness, fitted
-from omegad.queries.search.pipeline import QueryMemory, observed
-from omegad.queries.search.ranking import EPSILON, Ranked, Statements
+from omegad.search import ranking
+from omegad.search.confidence import signs
+from omegad.search.features import FEATURES
+from omegad.search.model import Array, Newness, fitted
+from omegad.search.pipeline import QueryMemory, observed
+from omegad.search.ranking import EPSILON, Ranked, Statements
 from tests.queries.searching import LATER_US, Searched
 
 NEWNESS = Newness(reach=1.0, same=(0.5, 0.8))

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.memory_types import TTL_SECONDS_MAX
-from omegad.queries import search
-from omegad.queries.search import QueryMemory, candidates, pipeline
+from omegad import search
+from omegad.memory.types import TTL_SECONDS_MAX
+from omegad.search import QueryMemory, candidates, pipeline
 from tests.builders import START_US, contradicted, deleted, edited, expired, linked, superseded
 from tests.queries.searching import LATER_US, MODES, Searched, day, ids, stages_of
 

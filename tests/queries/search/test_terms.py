@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from omegad.lexemes import NAME_CHARACTERS_MAX, lexemes
-from omegad.queries.search import terms
+from omegad.index import terms
 from omegad.storage.driver import Connection
+from omegad.text.tokenizer import NAME_CHARACTERS_MAX, lexemes
 from projections import fulltext
 from tests.builders import at_most, open_in_memory, rows
 

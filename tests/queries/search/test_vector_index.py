@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import projections
-from omegad.queries.search import vector_index
-from omegad.queries.search.columns import Selection
-from omegad.queries.search.vector_index import VectorIndex
+from omegad.index import vector_index
+from omegad.index.columns import Selection
+from omegad.index.vector_index import VectorIndex
 from tests.builders import (
     DIMENSIONS,
     EMBEDDER,

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from omegad.queries.filters import Filters, where
-from omegad.queries.search import QueryMemory, words
-from omegad.queries.search.periods import period
-from omegad.queries.search.scope import COUNTED_MAX, Filtered, Scope
-from omegad.queries.search.words import Best, Vocabulary, Words
+from omegad.index import words
+from omegad.index.scope import COUNTED_MAX, Filtered, Scope
+from omegad.index.words import Best, Vocabulary, Words
+from omegad.requests.filters import Filters, where
+from omegad.search import QueryMemory
+from omegad.text.periods import period
 from tests.builders import START_US, deleted
 from tests.queries.searching import LATER_US, Searched
 

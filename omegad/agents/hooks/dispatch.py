@@ -1,0 +1,266 @@
+"""A hook's way in: understood, recorded once, and answered."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from omegad.agents.hooks import claims, hosts, messages, surfacing
+from omegad.agents.hooks.hosts import Hook
+from omegad.agents.hooks.looking import looked
+from omegad.agents.hooks.prepared import PreparedHook, Telling, Told
+from omegad.agents.hooks.pushes import CheckedPush, checked
+from omegad.agents.hooks.surfacing import Shown
+from omegad.catalog.decision_state import DecisionState
+from omegad.log.decision import Decision
+from omegad.log.event import Event, NewEvent
+from omegad.person.skill_events import SkillConfirmed
+from omegad.requests.command import Command, Name
+from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
+from omegad.runtime.clock import uuid7
+from omegad.runtime.errors import Overloaded, PathHangs
+from omegad.runtime.times import parse_time
+from omegad.session import briefing
+from omegad.session.end import is_open
+from omegad.session.events import Delivery, MemorySurfaced, PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
+from omegad.session.projects import name_of, project_of
+from omegad.session.tool_calls import Excerpts, excerpt_of
+from omegad.session.tool_events import ToolCalled
+from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
+from omegad.text.quoting import one_line
+
+KNOWING = 0.1
+"""Which part of its time the verdict on a tool waits for memories, and again for what is told of who holds the file."""
+LOOK_S = 0.1  # for the views to show what has just happened
+EMBED_S = 0.25
+ASKED_S, SAID_S = 0.02, 10.0
+"""How long a question, and anything else, waits for what was left in the spool."""
+WARM_S = 0.001
+WARMING = "what is asked first"
+"""Has the model loaded by the time of the first prompt; nobody waits for its vector."""
+FOLDER_CHARACTERS, SKILL_CHARACTERS = 4_096, 2_500
+BEGINNING = ("session_start", "prompt")
+"""Where an agent is told what became of its lessons about skills."""
+
+
+class DispatchHook(Command, frozen=True, kw_only=True, tag="hook.dispatch"):
+    """Take in what an agent's host tells at a hook, once, and answer with what its agent should know.
+
+    The same delivery_id counts once, for 30 days at least, and so do the same session, event and tool_use_id; what has no tool_use_id is the
+    same again where it says the same within 2 seconds. What counts already is answered with nothing.
+    """
+
+    event: Annotated[str, Meta(max_length=256, description="the host's name of the event")]
+    payload: Annotated[dict[str, Any], Meta(description="what the host gives its hook: a JSON object")]
+    delivery_id: Annotated[Name | None, Meta(description="which delivery it is, of all that there ever are")] = None
+    occurred_at: Annotated[str | None, Meta(description="when it happened, like 2026-01-31T09:30:00Z")] = None
+    host: Annotated[str, Meta(max_length=64, description="which host it seems to be: claude-code, codex, cursor, gemini, …")] = ""
+    answer_within_ms: Annotated[int, Meta(ge=0, description="how long after it happened somebody reads the answer")] | None = None
+    pushes: Annotated[tuple[CheckedPush, ...], Meta(max_length=16, description="what the push guard found of the pushes in it")] = ()
+    is_spooled: Annotated[bool, Meta(description="whether nobody reads the answer")] = False
+    is_kept: Annotated[bool, Meta(description="whether it lies in the spool, too: it is answered now, and recorded when that is taken in")] = False
+
+
+class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the hook's process is to do: end with `exit_code`, and print."""
+
+    exit_code: int = 0
+    stdout: str = ""
+    stderr: str = ""
+
+
+async def prepare(services: Services, command: DispatchHook, context: RequestContext) -> PreparedHook | None:
+    """Understand a hook, and look for what its agent should know; None for one that is of no concern. Raises `Invalid`."""
+    del context
+    occurred_at = None if command.occurred_at is None else min(parse_time(command.occurred_at, "occurred_at"), services.clock.now_us())
+    hook = hosts.understood(command.event, command.payload, command.host)
+    if hook is None:
+        return None
+    is_asked = command.is_kept or hook.kind == "before_tool"
+    if not command.is_spooled and not await services.spool_settled(0.0 if command.is_kept else ASKED_S if is_asked else SAID_S) and not is_asked:
+        raise Overloaded("what hooks left in the spool is being taken in, and this goes behind it", hint="try again in a moment")
+    project = await _project(services, hook.folder)
+    project = None if project is None else hosts.name(project)
+    is_call = hook.kind == "after_tool"
+    # Of a tool it is told with the verdict, which does not wait for it.
+    is_hurried = hook.kind == "before_tool" and command.answer_within_ms is not None
+    within_s = KNOWING * (command.answer_within_ms or 0) / 1e3 if is_hurried else math.inf
+    told = None if command.is_spooled else await services.in_time(_told(services, hook, project), within_s)
+    found = PreparedHook(
+        hook=hook,
+        delivery=Delivery(
+            delivery_id=command.delivery_id or f"{services.clock.random_bits(128):032x}",
+            digest=services.digest(msgspec.json.encode(hook.said)).hex(),
+        ),
+        project=project,
+        occurred_at=occurred_at,
+        excerpts=Excerpts(excerpt_of(hook.tool_input), excerpt_of(hook.result)) if is_call else Excerpts(None, None),
+        text=None if hook.text is None else excerpt_of(hook.text),
+        query_id=uuid7(services.clock),
+        is_spooled=command.is_spooled,
+        told=told or Told(),
+    )
+    return await claims.prepare(services, found, within_s)
+
+
+async def _project(services: Services, folder: str | None) -> str | None:
+    """Return the project of a folder; where that does not answer, by the folder's own name."""
+    try:
+        return await services.reach(partial(project_of, folder), folder)
+    except PathHangs:
+        return name_of(folder)
+
+
+async def _told(services: Services, hook: Hook, project: str | None) -> Told:
+    """Return what an agent should know at a hook. Words alone are looked for where the model takes too long."""
+    look = partial(looked, services, names=surfacing.VIEWS, wait_s=LOOK_S)
+    is_start, is_prompt, sought = hook.kind == "session_start", hook.kind == "prompt", surfacing.wanted(hook, project)
+    if not is_start and not is_prompt and sought is None:
+        return Told()
+
+    def begin(connection: Connection, moment: Moment) -> tuple[bool, Told]:
+        shown = surfacing.briefed(connection, hook, project, moment) if is_start else None
+        due = surfacing.due(connection, project, moment.now_us) if is_start or is_prompt else ()
+        return surfacing.is_due(connection, hook), Told(shown, due, moment)
+
+    if is_start:
+        await services.embed_question(WARMING, within_s=WARM_S)
+    # What became due a moment ago is told at the next prompt, so that none waits for the views on its account; nor does a verdict on a tool.
+    is_wanted, told = await look(begin, (False, Told()), at_least=0 if is_prompt or hook.kind == "before_tool" else services.head)
+    if sought is None or not is_wanted:
+        return told
+    vector = await services.embed_question(sought.text, within_s=EMBED_S, turn=Turn.FIRST)
+
+    def read(connection: Connection, moment: Moment) -> Shown | None:
+        return surfacing.found(connection, hook, sought, (vector, services.types), moment)
+
+    shown = await look(read, None, at_least=services.head)
+    return told._replace(shown=shown if shown is None or vector is None else msgspec.structs.replace(shown, embedder_id=services.embedder_id))
+
+
+def decide(command: DispatchHook, prepared: PreparedHook | None, state: DecisionState, now_us: int) -> Decision:
+    """Decide what a hook comes to: what happened and what was found of pushes, what its agent is told of it while somebody reads that, and claims."""
+    if prepared is None or _is_known(prepared, state, now_us, has_pushes=bool(command.pushes)):
+        return Decision(answer=HookAnswer())
+    hook = prepared.hook
+    ruling, claimed = claims.ruled_on(prepared, state, now_us)
+    prepared = msgspec.structs.replace(prepared, ruling=ruling)
+    is_over = command.answer_within_ms is not None and now_us - (prepared.occurred_at or now_us) > command.answer_within_ms * 1_000
+    stdout, told = ("", []) if is_over or command.is_spooled else _answered(prepared, state, now_us)
+    happened = None if command.is_kept else _happened(prepared, state)
+    events = [*([happened] if happened else []), *checked(command.pushes, hook, prepared.delivery), *told]
+    new = (
+        NewEvent(event=event, session_id=hook.session_id or None, project=prepared.project, occurred_at=prepared.occurred_at, follows=place > 0)
+        for place, event in enumerate(events)
+    )
+    return Decision(events=(*new, *claimed), answer=HookAnswer(stdout=stdout))
+
+
+def _answered(prepared: PreparedHook, state: DecisionState, now_us: int) -> tuple[str, list[Event]]:
+    """Return what the host reads, and the events of what that tells its agent; nothing where the host takes no words."""
+    hook = prepared.hook
+    if hook.kind != "before_tool" and not hosts.answer(hook, "?"):
+        return "", []
+    told = [telling(prepared, state, now_us) for telling in TELLINGS]
+    text, verdict = "\n".join(line for one in told for line in one.lines), next((one.verdict for one in told if one.verdict), "")
+    stdout = hosts.judged(hook, verdict, text) if verdict else hosts.answer(hook, text)
+    return stdout, [event for one in told for event in one.events] if stdout else []
+
+
+def _skills(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
+    """Tell what became of lessons about skills."""
+    del now_us
+    outcomes = state.untold_skills(prepared.hook.session_id) if prepared.hook.kind in BEGINNING else {}
+    lines = [one_line(told, SKILL_CHARACTERS) for told in outcomes.values()]
+    return Telling(lines, (SkillConfirmed(outcomes=tuple(outcomes)),)) if outcomes else Telling()
+
+
+def _reminders(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
+    """Tell the reminders that are due; what was told meanwhile is not told again."""
+    del now_us
+    moment, untold = prepared.told.moment, [line for line in prepared.told.due if not state.is_told(line.memory_id)]
+    if not untold or moment is None:
+        return Telling()
+    event = briefing.surfaced(f"{prepared.query_id}-due", "reminder", prepared.hook.kind, [line.memory_id for line in untold], moment)
+    return Telling([surfacing.reminding(prepared.project, untold)], (event,))
+
+
+def _memories(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
+    """Tell memories; what was told meanwhile is not told again."""
+    del now_us
+    shown = prepared.told.shown
+    if shown is None or _is_told(prepared.hook, shown, state):
+        return Telling()
+    return Telling([shown.text], tuple(_surfaced(prepared.query_id, shown)))
+
+
+TELLINGS = (claims.news, claims.stopped, _skills, _reminders, _memories, messages.news)
+"""What an agent is told at a hook, in the order in which it is."""
+
+
+def _is_known(prepared: PreparedHook, state: DecisionState, now_us: int, *, has_pushes: bool) -> bool:
+    hook = prepared.hook
+    if hook.kind == "before_tool" and not has_pushes:
+        return False  # nothing else is recorded of it but what is shown, once for each file
+    if hook.kind == "after_tool" and hook.tool_use_id is not None:
+        return state.tool_call(hook.session_id, hook.tool_use_id) is not None
+    occurred_at = now_us if prepared.occurred_at is None else prepared.occurred_at
+    return state.has_come(hook.session_id, prepared.delivery, occurred_at)
+
+
+def _is_told(hook: Hook, shown: Shown, state: DecisionState) -> bool:
+    return shown.how == "edit" and (state.calls(hook.session_id) < surfacing.CALLS_MIN or state.has_surfaced(hook.session_id, shown.subject))
+
+
+def _happened(prepared: PreparedHook, state: DecisionState) -> Event | None:
+    hook, delivery = prepared.hook, prepared.delivery
+    match hook.kind:
+        case "session_start":
+            folder = None if hook.folder is None else hook.folder[:FOLDER_CHARACTERS]
+            return SessionStarted(host=hook.host, source=hook.source, model=hook.model, folder=folder, delivery=delivery)
+        case "prompt" if prepared.text:
+            return PromptSubmitted(host=hook.host, prompt=prepared.text, delivery=delivery)
+        case "after_tool":
+            return ToolCalled(
+                tool_name=hook.tool_name,
+                status=hook.status,
+                call_index=state.calls(hook.session_id) + 1,
+                tool_use_id=hook.tool_use_id,
+                duration_ms=hook.duration_ms,
+                tool_input=prepared.excerpts.tool_input,
+                result=prepared.excerpts.result,
+                delivery=delivery if hook.tool_use_id is None else None,
+            )
+        case _:
+            return _ended(hook, prepared, state)
+
+
+def _ended(hook: Hook, prepared: PreparedHook, state: DecisionState) -> Event | None:
+    """Return what is over: a turn, a subagent, what a session had in its context, or the session."""
+    delivery, known = prepared.delivery, state.session(hook.session_id)
+    match hook.kind:
+        case "turn_end":
+            return TurnEnded(host=hook.host, message=prepared.text, delivery=delivery)
+        case "subagent_end":
+            return SubagentEnded(host=hook.host, agent_id=hook.agent_id, agent_type=hook.agent_type, message=prepared.text, delivery=delivery)
+        case "compaction":
+            return SessionCompacted(host=hook.host, trigger=hook.trigger, after=known.ended_at if known else 0, delivery=delivery)
+        case "session_end" if is_open(hook.session_id, state):
+            return SessionEnded(host=hook.host, reason=hook.reason, after=known.ended_at if known else 0, delivery=delivery)
+        case _:
+            return None
+
+
+def _surfaced(query_id: str, shown: Shown) -> Iterator[MemorySurfaced]:
+    if shown.results:
+        event = briefing.surfaced(query_id, shown.how, shown.subject, (), shown.moment)
+        yield msgspec.structs.replace(event, results=shown.results, embedder_id=shown.embedder_id)
+    if shown.review:
+        yield briefing.surfaced(f"{query_id}-review", "review", shown.subject, shown.review, shown.moment)
+
+
+METHODS = (CommandMethod(params=DispatchHook, answer=HookAnswer, prepare=prepare, decide=decide),)

@@ -1,0 +1,64 @@
+"""What preparing finds for a hook, and what an agent is told at one."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from omegad.agents.hooks.hosts import Hook
+from omegad.agents.hooks.surfacing import Shown
+from omegad.coordination.claims import Ruling, Wanted
+from omegad.log.event import Event, Excerpt
+from omegad.requests.method import Moment
+from omegad.search.events import Returned
+from omegad.session.briefing import Line
+from omegad.session.events import Delivery
+from omegad.session.tool_calls import Excerpts
+
+
+class Told(NamedTuple):
+    """What an agent should know: memories, and reminders that are due, with the moment that they were read at."""
+
+    shown: Shown | None = None
+    due: tuple[Line, ...] = ()
+    moment: Moment | None = None
+
+
+class Details(msgspec.Struct, frozen=True):
+    """What is told of an edit that is stopped, beside who holds the file: memories about it, and for each holder when they edited it and why."""
+
+    moment: Moment
+    memories: str = ""
+    results: tuple[Returned, ...] = ()
+    edited: Mapping[str, str] = msgspec.field(default_factory=dict)
+    asked: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+class PreparedHook(msgspec.Struct, frozen=True, kw_only=True):
+    """A hook as it is understood, what is kept of it, and what its agent should know.
+
+    `wanted` is the claim that it comes to, `claims` what becomes of an edit of what others hold, `details` what is told of that, and `ruling` how
+    the claim is decided, once it is.
+    """
+
+    hook: Hook
+    delivery: Delivery
+    project: str | None
+    occurred_at: int | None
+    excerpts: Excerpts
+    text: Excerpt | None
+    query_id: str
+    is_spooled: bool
+    told: Told = Told()
+    wanted: Wanted | None = None
+    claims: str = "off"
+    details: Details | None = None
+    ruling: Ruling = Ruling()
+
+
+class Telling(NamedTuple):
+    """What an agent is told: lines, the events of its being told, and the verdict on what it is about to do, "" for none."""
+
+    lines: Sequence[str] = ()
+    events: Sequence[Event] = ()
+    verdict: str = ""

@@ -1,0 +1,121 @@
+"""Tools that find: memories, lessons, where a task was left, and what a session should begin with."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from omegad.agents.tools.tool import Arguments, Fields, Limit, Project, Reply, Session, Strings, Tool, brief, bullets, in_full
+
+LESSONS = ("lesson_learned", "error_pattern")
+LEFT_OFF = ("checkpoint", "handoff")
+OF_EACH = 5
+ABOUT_SHARE = 0.8  # of the best score, from which a checkpoint is of the task that is named
+
+
+class Query(Arguments, frozen=True, kw_only=True):
+    """Search what was remembered, by meaning and words. Ask before deciding, and when an error looks familiar."""
+
+    query: Annotated[str, Meta(min_length=1, max_length=8_192)]
+    limit: Limit = 5
+    event_types: Strings = ()
+    tags: Strings = ()
+    entity_id: str | None = None
+    since: Annotated[str | None, Meta(description="2026-01-31 or RFC 3339")] = None
+    until: str | None = None
+    mode: Literal["hybrid", "semantic", "keyword", "phrase"] = "hybrid"
+    project: Project = None
+
+
+class Lessons(Arguments, frozen=True, kw_only=True):
+    """Lessons and error patterns, the best proved first, or those about a topic."""
+
+    topic: str | None = None
+    limit: Limit = 5
+    project: Project = None
+
+
+class ResumeTask(Arguments, frozen=True, kw_only=True):
+    """Where work was left: the latest checkpoint or handoff, of a task if named."""
+
+    task: str | None = None
+    project: Project = None
+
+
+class Welcome(Arguments, frozen=True, kw_only=True):
+    """Briefing for session start: constraints, profile, decisions, lessons, last checkpoint, due reminders, what to review."""
+
+    project: Project = None
+
+
+async def query(session: Session, given: Query) -> Reply:
+    """Search the project; where nothing in it answers, and none was named, all of them."""
+    project = session.project_of(given.project)
+    found = await _search(session, given, project)
+    if not found and project and given.project is None:
+        found = await _search(session, given, None)
+    return Reply(bullets(found) or "nothing is remembered about that", {"results": found})
+
+
+async def _search(session: Session, given: Query, project: str | None) -> list[Fields]:
+    answer = await session.ask(
+        "memory.query",
+        text=given.query,
+        limit=given.limit,
+        event_types=given.event_types,
+        tags=given.tags,
+        entity_id=given.entity_id,
+        since=given.since,
+        until=given.until,
+        mode=given.mode,
+        project=project,
+        asked_in=session.session_id,
+    )
+    return [brief(result, session.project, score=round(result.score, 3)) for result in answer.results]
+
+
+async def lessons(session: Session, given: Lessons) -> Reply:
+    """Show lessons."""
+    project = session.project_of(given.project)
+    if given.topic:
+        asked = {"text": given.topic, "event_types": LESSONS, "asked_in": session.session_id}
+        memories = (await session.ask("memory.query", **asked, project=project, limit=given.limit)).results
+    else:
+        memories = (await session.ask("memory.lessons", project=project, limit=given.limit)).lessons
+    found = [brief(memory, session.project) for memory in memories]
+    return Reply(bullets(found) or "no lessons yet", {"lessons": found})
+
+
+async def resume_task(session: Session, given: ResumeTask) -> Reply:
+    """Show where a task, or the project, was left, in full."""
+    memory = await left_off(session, session.project_of(given.project), given.task)
+    if memory is None:
+        return Reply("nothing was left off here; omega_query may know more", {"found": False})
+    head = f"{memory.memory_id} [{memory.event_type}, {memory.created_at}]"
+    structured = {"id": memory.memory_id, "type": memory.event_type, "at": memory.created_at, "content": memory.content}
+    return in_full(head, memory.content, structured)
+
+
+async def left_off(session: Session, project: str | None, task: str | None = None) -> Any:  # noqa: ANN401  a memory, or None
+    """Return the latest checkpoint or handoff of a task or, where none is named, of a project; None where there is none."""
+    fields: Fields = {"event_types": LEFT_OFF, "project": project}
+    if task:
+        answer = await session.ask("memory.query", text=task, limit=OF_EACH, asked_in=session.session_id, **fields)
+        about = [one for one in answer.results if one.score >= answer.results[0].score * ABOUT_SHARE]
+        return max(about, key=lambda one: one.created_at, default=None)
+    page = await session.ask("memory.list", limit=1, **fields)
+    return page.memories[0] if page.memories else None
+
+
+async def welcome(session: Session, given: Welcome) -> Reply:
+    """Brief a session, as its first hook does."""
+    project = session.project_of(given.project)
+    answer = await session.ask("session.briefing", project=project, session_id=session.session_id)
+    return Reply(answer.text or f"Nothing is remembered of {project or 'any project'} yet.", as_it_is=bool(answer.text))
+
+
+TOOLS = (
+    Tool("omega_query", Query, query, is_read_only=True),
+    Tool("omega_lessons", Lessons, lessons, is_read_only=True),
+    Tool("omega_resume_task", ResumeTask, resume_task, is_read_only=True),
+    Tool("omega_welcome", Welcome, welcome, is_read_only=True),
+)

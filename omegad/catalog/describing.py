@@ -1,0 +1,157 @@
+"""The table of methods in words: what the command line, README.md, and whoever builds tools of it, are derived from.
+
+`python -m omegad.catalog.describing` writes what is kept beside the code: `omegad/edge/cli/methods.json`, which the command line reads instead of importing
+the methods, `omegad/edge/mcp/greeting.json`, which the bridge of MCP reads where no gateway is there yet, and the table in README.md.
+"""
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, inspect
+
+from omegad import __version__
+from omegad.agents.tools.calling import listed
+from omegad.agents.tools.protocol import INSTRUCTIONS
+from omegad.catalog.methods import SERVED
+from omegad.requests.method import CommandMethod, Method, ServiceMethod
+
+ROOT = Path(__file__).parents[2]
+COMMAND_LINE = ROOT / "omegad" / "edge" / "cli" / "methods.json"
+MCP_GREETING = ROOT / "omegad" / "edge" / "mcp" / "greeting.json"
+MCP_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""The revisions of MCP that begin with a handshake; the last one is offered to who asks for another."""
+README = ROOT / "README.md"
+README_TABLE = re.compile(r"(?<=<!-- methods -->\n).*?(?=\n\n)", re.DOTALL)
+IN_EVERY = ("request_id", "ack", "min_position", "as_of")
+
+Kind = Literal["text", "integer", "number", "flag", "yes_or_no", "json"]
+_KINDS: dict[type[inspect.Type], Kind] = {inspect.StrType: "text", inspect.IntType: "integer", inspect.FloatType: "number", inspect.BoolType: "flag"}
+
+
+class Parameter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A parameter of a method. `limits` are the least and the most it may be, as a number; `default` is None where leaving it out means nothing."""
+
+    name: str
+    about: str
+    kind: Kind
+    is_many: bool = False
+    is_required: bool = False
+    choices: tuple[str, ...] = ()
+    limits: tuple[float | None, float | None] | None = None
+    default: object = None
+
+
+class Described(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A method: what it does, what it takes, and whether it changes something."""
+
+    name: str
+    about: str
+    parameters: tuple[Parameter, ...] = ()
+    writes: bool = False
+
+
+def described(method: Method) -> Described:
+    """Return what there is to say of a method."""
+    parameters = [_parameter(field) for field in msgspec.structs.fields(method.params)]
+    parameters.sort(key=lambda parameter: (not parameter.is_required, parameter.name in IN_EVERY))
+    return Described(
+        name=method.name,
+        about=method.summary,
+        parameters=tuple(parameters),
+        writes=isinstance(method, CommandMethod) or (isinstance(method, ServiceMethod) and method.writes),
+    )
+
+
+def every() -> list[Described]:
+    """Describe every method of the socket."""
+    return [described(method) for method in SERVED.values()]
+
+
+def command_line(methods: Sequence[Described]) -> str:
+    """Return the file that the command line reads."""
+    return "[\n{}\n]\n".format(",\n".join(msgspec.json.encode(one).decode() for one in methods))
+
+
+def table(methods: Sequence[Described]) -> str:
+    """Return the table of README.md."""
+    rows = [(f"`{one.name}`", one.about[:1].lower() + one.about[1:], ", ".join(_told(p) for p in _own(one))) for one in methods]
+    return "\n".join(("| method | what it does | parameters |", "| --- | --- | --- |", *(f"| {' | '.join(row)} |" for row in rows)))
+
+
+def mcp_greeting() -> str:
+    """Return what the gateway answers to `initialize` and `tools/list`, in every revision that begins with a handshake."""
+    tools = [
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+            "annotations": {"readOnlyHint": tool.read_only, "destructiveHint": False},
+        }
+        for tool in listed().tools
+    ]
+    server = {"name": "omegad", "version": __version__}
+    introduced = {"capabilities": {"tools": {"listChanged": False}}, "instructions": INSTRUCTIONS, "serverInfo": server}
+    greeting = {"versions": MCP_VERSIONS, "initialize": introduced, "tools/list": {"tools": tools}}
+    return f"{msgspec.json.format(msgspec.json.encode(greeting), indent=0).decode()}\n"
+
+
+def _own(one: Described) -> list[Parameter]:
+    return [parameter for parameter in one.parameters if parameter.name not in IN_EVERY]
+
+
+def _told(parameter: Parameter) -> str:
+    name = f"`{parameter.name}`"
+    if parameter.limits and None not in parameter.limits:
+        least, most = parameter.limits
+        return f"{name} {least:,.10g} to {most:,.10g}"
+    return name
+
+
+def _parameter(field: msgspec.structs.FieldInfo) -> Parameter:
+    found = inspect.type_info(field.type)
+    about, is_many = "", False
+    while True:  # through what is optional, described or many
+        match found:
+            case inspect.Metadata(type=inner, extra_json_schema=schema):
+                about = about or (schema or {}).get("description", "")
+                found = inner
+            case inspect.UnionType(types=types):
+                found = next(one for one in types if not isinstance(one, inspect.NoneType))
+            case inspect.VarTupleType(item_type=inner):
+                is_many, found = True, inner
+            case _:
+                break
+    limits = (found.ge, found.le) if isinstance(found, inspect.IntType | inspect.FloatType) else (None, None)
+    return Parameter(
+        name=field.encode_name,
+        about=about,
+        kind=_kind(found, field.default),
+        is_many=is_many,
+        is_required=field.required,
+        choices=tuple(map(str, found.values)) if isinstance(found, inspect.LiteralType) else (),
+        limits=None if limits == (None, None) else limits,
+        default=None if field.default in {UNSET, msgspec.NODEFAULT, ()} or field.default is False else field.default,
+    )
+
+
+def _kind(found: inspect.Type, default: object) -> Kind:
+    if isinstance(found, inspect.BoolType) and default is None:
+        return "yes_or_no"
+    return "text" if isinstance(found, inspect.LiteralType) else _KINDS.get(type(found), "json")
+
+
+def main() -> int:
+    """Write what is derived."""
+    methods = every()
+    COMMAND_LINE.write_text(command_line(methods), encoding="utf-8")
+    MCP_GREETING.write_text(mcp_greeting(), encoding="utf-8")
+    README.write_text(README_TABLE.sub(lambda _: table(methods), README.read_text(encoding="utf-8"), count=1), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

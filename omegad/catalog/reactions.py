@@ -1,0 +1,19 @@
+"""What follows from what happened, or from the time: a file for each reaction, whose shape `contract` describes.
+
+`runner` carries them out; a rebuild never does. Adding one is its file, its test and its name in `ALL`.
+"""
+
+from omegad.coordination import silent_holders, silent_owners
+from omegad.knowledge import lint_report as lint
+from omegad.knowledge import ripple_reaction as ripple
+from omegad.memory import expiry
+from omegad.memory import stale_report as reflect_stale
+from omegad.person import skill_lessons
+from omegad.reactions.contract import Reaction, Schedule
+from omegad.session import ending as session_end
+from omegad.session import habits_reaction as habits
+from omegad.session import idle as idle_sessions
+
+ALL: tuple[Reaction | Schedule, ...] = (
+    *(expiry, session_end, idle_sessions, ripple, lint, habits, reflect_stale, skill_lessons, silent_holders, silent_owners),
+)

@@ -1,0 +1,1 @@
+"""Agents beside each other: claims, tasks, messages, intents, and who is there."""

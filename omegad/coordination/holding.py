@@ -1,0 +1,153 @@
+"""Who holds which files and branches, and who did."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
+from omegad.requests.query import Query
+from omegad.runtime.errors import Invalid
+from omegad.runtime.times import rfc3339
+from omegad.session.liveness import LEASE_US
+from omegad.session.projects import Place, by_disk, places_of
+from omegad.storage.driver import Connection
+from omegad.text.redaction import redact_name
+
+PATHS_MAX = 64
+HELD_MAX = 1_000
+_EVERY = """
+SELECT 'file' AS kind, id / 1024 AS position, session_id, repository, worktree, path AS name, project, intent, claimed_at, released_at, ended, reason
+FROM coord_file_claims
+UNION ALL
+SELECT 'branch', id, session_id, repository, '', ref, project, intent, claimed_at, released_at, ended, reason FROM coord_branch_claims
+"""
+_COLUMNS = """
+c.kind, c.position, c.session_id, s.host, c.repository, c.worktree, c.name, c.project,
+c.intent, c.claimed_at, s.seen_us, c.released_at, c.ended, c.reason
+"""
+_LIST = f"""
+SELECT {_COLUMNS} FROM ({_EVERY}) AS c JOIN coord_sessions AS s USING (session_id)
+WHERE (:ended OR c.released_at IS NULL) AND (:session IS NULL OR c.session_id = :session) AND (:project IS NULL OR c.project = :project)
+AND (:repository IS NULL OR c.repository = :repository) ORDER BY c.position DESC, c.name LIMIT :limit
+"""
+_ON_FILE = f"""
+SELECT {_COLUMNS} FROM ({_EVERY}) AS c JOIN coord_sessions AS s USING (session_id)
+WHERE c.kind = 'file' AND c.repository = ? AND c.name = ? AND c.released_at IS NULL ORDER BY c.worktree
+"""
+_HELD_BY_OTHERS = """
+SELECT repository, worktree, path FROM coord_file_claims INDEXED BY coord_file_claims_held
+WHERE released_at IS NULL AND session_id != ? LIMIT ?
+"""
+_GONE = """
+SELECT DISTINCT session_id FROM coord_sessions AS s WHERE seen_us < ? AND (
+    EXISTS (SELECT 1 FROM coord_file_claims AS f WHERE f.session_id = s.session_id AND f.released_at IS NULL)
+    OR EXISTS (SELECT 1 FROM coord_branch_claims AS b WHERE b.session_id = s.session_id AND b.released_at IS NULL)
+) ORDER BY session_id
+"""
+
+
+class ListClaims(Query, frozen=True, kw_only=True, tag="claim.list"):
+    """Show who holds which files and branches, the newest first; with `ended`, those too that are over, and why."""
+
+    project: Annotated[str | None, Meta(description="of this project")] = None
+    repository: Annotated[str | None, Meta(description="of this repository: its common folder, like /src/shop/.git")] = None
+    session_id: Annotated[str | None, Meta(description="of this session")] = None
+    ended: Annotated[bool, Meta(description="those that are over, too")] = False
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many")] = 100
+
+
+class CheckClaims(Query, frozen=True, kw_only=True, tag="claim.check"):
+    """Show who holds files, in any work tree of their repository; claims nothing."""
+
+    paths: Annotated[tuple[str, ...], Meta(min_length=1, max_length=PATHS_MAX, description="files; relative ones are the folder's")]
+    folder: Annotated[str, Meta(max_length=4_096, description="where it is asked from")] | None = None
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim: on a `file` of a work tree or a `branch` (kind), whose, what for, since when, and until when and why where it is over.
+
+    `position` is its fencing token; `seen` is when the log shows the last sign of life of its session, to the minute.
+    """
+
+    kind: str
+    position: int
+    session_id: str
+    host: str | None
+    repository: str
+    worktree: str
+    name: str
+    project: str | None
+    intent: str | None
+    since: str
+    seen: str
+    until: str | None
+    ended: str | None
+    reason: str | None
+
+
+class ClaimList(msgspec.Struct, frozen=True, kw_only=True):
+    """Some claims."""
+
+    claims: list[Claim]
+    position: int
+    stale_by: int
+
+
+def list_claims(connection: Connection, query: ListClaims, moment: Moment) -> ClaimList:
+    """Read claims."""
+    values = {name: getattr(query, name) for name in ("project", "repository", "ended", "limit")} | {"session": query.session_id}
+    found = [_claim(row) for row in connection.execute(_LIST, values)]
+    return ClaimList(claims=found, position=moment.position, stale_by=moment.stale_by)
+
+
+async def prepare_check(services: Services, query: CheckClaims, context: RequestContext) -> list[Place]:
+    """Find where the files are. Raises `Invalid`."""
+    del context
+    places = list[Place | None]()
+    for near, paths in by_disk(query.paths, query.folder, services.disk):
+        places += await services.reach(partial(places_of, paths, query.folder), near)
+    if None in places:
+        raise Invalid("paths: one of them is not the path of a file", hint="give whole paths, or the folder that they start from")
+    return [place for place in places if place is not None]
+
+
+def check(connection: Connection, query: CheckClaims, places: Sequence[Place], moment: Moment) -> ClaimList:
+    """Read the claims on files."""
+    del query
+    found = [claim for place in places for claim in on_file(connection, redact_name(place.repository), redact_name(place.path))]
+    return ClaimList(claims=found, position=moment.position, stale_by=moment.stale_by)
+
+
+def on_file(connection: Connection, repository: str, path: str) -> list[Claim]:
+    """Return the claims on a file in any work tree of its repository."""
+    return [_claim(row) for row in connection.execute(_ON_FILE, (repository, path))]
+
+
+def held_by_others(connection: Connection, session_id: str) -> list[tuple[str, str, str]]:
+    """Return repository, work tree and path of the files that other sessions hold."""
+    return connection.execute(_HELD_BY_OTHERS, (session_id, HELD_MAX)).fetchall()
+
+
+def folder_of(connection: Connection, session_id: str) -> str | None:
+    """Return the folder that a session was started in, None where no host told of it."""
+    row = connection.execute("SELECT folder FROM coord_sessions WHERE session_id = ?", (session_id,)).fetchone()
+    return row[0] if row else None
+
+
+def gone(connection: Connection, now_us: int) -> list[str]:
+    """Return the sessions that hold something, and of which the log has shown nothing for as long as a lease lasts."""
+    return [session_id for (session_id,) in connection.execute(_GONE, (now_us - LEASE_US,))]
+
+
+def _claim(row: Sequence[object]) -> Claim:
+    values = dict(zip(Claim.__struct_fields__, row, strict=True))
+    return msgspec.convert({**values, "seen": rfc3339(int(str(values["seen"])))}, Claim)
+
+
+METHODS = (
+    QueryMethod(params=ListClaims, answer=ClaimList, views=("coord_claims",), read=list_claims),
+    QueryMethod(params=CheckClaims, answer=ClaimList, views=("coord_claims",), prepare=prepare_check, read=check),
+)

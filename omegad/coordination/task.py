@@ -1,0 +1,303 @@
+"""Commands on the tasks that agents share. Who has which is decided on the log's own state, so that no two sessions ever have the same."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from omegad.catalog.decision_state import DecisionState, TaskState
+from omegad.coordination.task_events import (
+    TaskCancelled,
+    TaskClaimed,
+    TaskCompleted,
+    TaskCreated,
+    TaskDependencyChanged,
+    TaskFailed,
+    TaskProgressed,
+    TaskReopened,
+)
+from omegad.log.decision import Decision
+from omegad.log.event import Event, NewEvent, Position
+from omegad.requests.command import Command, Name, Reason
+from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.runtime.errors import Invalid, NotFound, Refused
+from omegad.runtime.times import rfc3339
+
+MINUTE = len("2026-01-31T09:30")
+
+TaskId = Annotated[Name, Meta(description="the task's id")]
+By = Annotated[Name, Meta(description="the session that takes it, and has to end before anybody else gets it")]
+As = Annotated[Name | None, Meta(description="the session that says so, which must be the one that has it; a person where left out")]
+Some = Annotated[tuple[Name, ...], Meta(max_length=32)]
+Told = Annotated[str, Meta(max_length=4_096)]
+Why = Annotated[Reason, Meta(min_length=1)]
+
+
+class CreateTask(Command, frozen=True, kw_only=True, tag="task.create"):
+    """Put down a task for whichever agent takes it."""
+
+    title: Annotated[str, Meta(min_length=1, max_length=200, description="what is to be done, in a line")]
+    description: Annotated[Told | None, Meta(description="what one has to know to do it")] = None
+    project: Annotated[Name | None, Meta(description="which project it is for; any where left out")] = None
+    priority: Annotated[int, Meta(ge=1, le=5, description="what comes first: 5 before 1")] = 3
+    depends_on: Annotated[Some, Meta(description="a task that must be completed before")] = ()
+    capability: Annotated[Name | None, Meta(description="what only some agents can do and is needed for it, like write or browser")] = None
+    session_id: Annotated[Name | None, Meta(description="the session that puts it down")] = None
+
+
+class ClaimTask(Command, frozen=True, kw_only=True, tag="task.claim"):
+    """Take a task, which nobody else then gets."""
+
+    task_id: TaskId
+    session_id: By
+    version: Annotated[int | None, Meta(description="only if it has not changed since it had this version")] = None
+    force: Annotated[bool, Meta(description="take it from the session that has it, for a reason")] = False
+    reason: Reason | None = None
+
+
+class NextTask(Command, frozen=True, kw_only=True, tag="task.next"):
+    """Take the task that comes first by priority, then age, of those that wait for nothing and that one is able to do."""
+
+    session_id: By
+    project: Annotated[Name | None, Meta(description="of this project or of none; of any where left out")] = None
+    capabilities: Annotated[Some, Meta(description="what the session can do that not every agent can")] = ()
+
+
+class ProgressTask(Command, frozen=True, kw_only=True, tag="task.progress"):
+    """Say how far a task has come."""
+
+    task_id: TaskId
+    progress: Annotated[Told, Meta(min_length=1, description="what is done, and what is next")]
+    session_id: As = None
+
+
+class CompleteTask(Command, frozen=True, kw_only=True, tag="task.complete"):
+    """Say that a task is done, which frees those that wait for it."""
+
+    task_id: TaskId
+    result: Annotated[Told | None, Meta(description="what came of it")] = None
+    session_id: As = None
+
+
+class FailTask(Command, frozen=True, kw_only=True, tag="task.fail"):
+    """Say that a task cannot be done; those that depend on it go on waiting."""
+
+    task_id: TaskId
+    reason: Why
+    session_id: As = None
+
+
+class CancelTask(Command, frozen=True, kw_only=True, tag="task.cancel"):
+    """Say that a task is not wanted any more; those that depend on it go on waiting."""
+
+    task_id: TaskId
+    reason: Why
+    session_id: As = None
+
+
+class ReopenTask(Command, frozen=True, kw_only=True, tag="task.reopen"):
+    """Open a task again, that was claimed, completed, failed or cancelled."""
+
+    task_id: TaskId
+    reason: Why
+    session_id: As = None
+
+
+class ReleaseTasks(Command, frozen=True, kw_only=True, tag="task.release"):
+    """Open the tasks again that a session claimed before a position, at which it ended."""
+
+    session_id: Name
+    before: Position
+    reason: Reason
+
+
+class DependTask(Command, frozen=True, kw_only=True, tag="task.depend"):
+    """Let a task wait for another; refused where the other waits for it."""
+
+    task_id: TaskId
+    depends_on: Annotated[Name, Meta(description="the task that must be completed before")]
+    drop: Annotated[bool, Meta(description="let it go ahead without")] = False
+    session_id: As = None
+
+
+class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """A task as it is from here on; `position`, that of its latest event, is its version. Without an id there was none to take."""
+
+    task_id: str | None = None
+    status: str | None = None
+    owner: str | None = None
+    position: Position = 0
+
+
+async def prepare(services: Services, command: CreateTask, context: RequestContext) -> str:
+    """Return the id of a new task."""
+    del command, context
+    return f"task-{services.clock.random_bits(48):012x}"
+
+
+def create(command: CreateTask, task_id: str, state: DecisionState, now_us: int) -> Decision:
+    """Decide a new task; raises `NotFound` for one that it should depend on and that there is not."""
+    del now_us
+    for other in command.depends_on:
+        _known(state, other)
+    event = TaskCreated(
+        task_id=task_id,
+        title=command.title,
+        description=command.description,
+        priority=command.priority,
+        capability=command.capability,
+        depends_on=tuple(dict.fromkeys(command.depends_on)),
+    )
+    new = NewEvent(event=event, session_id=command.session_id, project=command.project)
+    return Decision(events=(new,), answer=TaskAnswer(task_id=task_id, status="open"))
+
+
+def claim(command: ClaimTask, state: DecisionState, now_us: int) -> Decision:
+    """Decide who has a task; what a session has already it may claim again. Raises `Refused`, naming who has it or what it waits for."""
+    del now_us
+    task = _known(state, command.task_id)
+    if command.version not in (None, task.changed_at):
+        raise Refused(f"task {task.task_id} has changed since: it is {task.status}, at version {task.changed_at}", hint="look at it again")
+    if task.status == "claimed":
+        if task.owner == command.session_id:
+            return _as_it_is(task)
+        if not command.force:
+            hint = "take another one, or this one with force and a reason"
+            raise Refused(f"task {task.task_id} is claimed by {_owner(task, state)}", hint=hint)
+        if not command.reason:
+            raise Invalid("force needs a reason")
+    elif task.status != "open":
+        raise Refused(f"task {task.task_id} is {task.status}", hint="`omegad task reopen` opens it again")
+    if waits_for := state.tasks.waits_for(task.task_id):
+        raise Refused(f"task {task.task_id} waits for {', '.join(waits_for)}", hint="those come first; `omegad task depend --drop` lets it go ahead")
+    return _claimed(task, command.session_id, command.reason if task.status == "claimed" else None)
+
+
+def take_next(command: NextTask, state: DecisionState, now_us: int) -> Decision:
+    """Decide which task a session gets."""
+    del now_us
+    task = state.tasks.next(command.project, command.capabilities)
+    return Decision(answer=TaskAnswer()) if task is None else _claimed(task, command.session_id, None)
+
+
+def progress(command: ProgressTask, state: DecisionState, now_us: int) -> Decision:
+    """Decide a task's progress."""
+    del now_us
+    task = _held(state, command.task_id, command.session_id)
+    return _changed(task, TaskProgressed(task_id=task.task_id, progress=command.progress), command.session_id, task.status)
+
+
+def complete(command: CompleteTask, state: DecisionState, now_us: int) -> Decision:
+    """Decide that a task is done."""
+    del now_us
+    task = _held(state, command.task_id, command.session_id)
+    return _changed(task, TaskCompleted(task_id=task.task_id, result=command.result), command.session_id, "completed")
+
+
+def fail(command: FailTask, state: DecisionState, now_us: int) -> Decision:
+    """Decide that a task cannot be done."""
+    del now_us
+    task = _held(state, command.task_id, command.session_id)
+    return _changed(task, TaskFailed(task_id=task.task_id, reason=command.reason), command.session_id, "failed")
+
+
+def cancel(command: CancelTask, state: DecisionState, now_us: int) -> Decision:
+    """Decide that a task is not wanted any more; one that nobody has may be cancelled by anybody."""
+    del now_us
+    task = _known(state, command.task_id)
+    if task.status != "open":
+        task = _held(state, command.task_id, command.session_id)
+    return _changed(task, TaskCancelled(task_id=task.task_id, reason=command.reason), command.session_id, "cancelled")
+
+
+def reopen(command: ReopenTask, state: DecisionState, now_us: int) -> Decision:
+    """Decide that a task is open again; one that is open already stays as it is."""
+    del now_us
+    task = _known(state, command.task_id)
+    if task.status == "open":
+        return _as_it_is(task)
+    if task.status == "claimed":
+        task = _held(state, command.task_id, command.session_id)
+    return _changed(task, _reopened(task, command.reason, state), command.session_id, "open")
+
+
+def release(command: ReleaseTasks, state: DecisionState, now_us: int) -> Decision:
+    """Decide which tasks a session leaves behind; those that it has claimed since are left alone."""
+    del now_us
+    left = state.tasks.claimed_by(command.session_id, command.before)
+    events = (NewEvent(event=_reopened(task, command.reason, state), session_id=command.session_id, project=task.project) for task in left)
+    return Decision(events=tuple(events), answer=TaskAnswer(status="open"))
+
+
+def depend(command: DependTask, state: DecisionState, now_us: int) -> Decision:
+    """Decide what a task waits for. Raises `Refused`, naming the tasks that would wait for each other in a circle."""
+    del now_us
+    task, other = _known(state, command.task_id), _known(state, command.depends_on)
+    if task.status == "claimed":
+        task = _held(state, command.task_id, command.session_id)
+    if state.tasks.depends_on(task.task_id, other.task_id) is not command.drop:
+        return _as_it_is(task)
+    if not command.drop and (way := state.tasks.way(other.task_id, task.task_id)):
+        circle = " → ".join((task.task_id, *way))
+        raise Refused(f"these would wait for each other: {circle}", hint="drop one of these dependencies first")
+    event = TaskDependencyChanged(task_id=task.task_id, depends_on=other.task_id, is_dropped=command.drop)
+    return _changed(task, event, command.session_id, task.status)
+
+
+def _known(state: DecisionState, task_id: str) -> TaskState:
+    task = state.tasks.get(task_id)
+    if task is None:
+        raise NotFound(f"there is no task {task_id[:80]}", hint="task.list shows the ones there are")
+    return task
+
+
+def _held(state: DecisionState, task_id: str, session_id: str | None) -> TaskState:
+    """Return a task that a session has, or that is not settled where a person asks; raises `Refused`, naming who has it."""
+    task = _known(state, task_id)
+    if task.status not in {"open", "claimed"}:
+        raise Refused(f"task {task_id} is {task.status}", hint="`omegad task reopen` opens it again")
+    if session_id is not None and task.status == "open":
+        raise Refused(f"task {task_id} is claimed by nobody", hint="claim it first: task.claim")
+    if session_id not in (None, task.owner):
+        raise Refused(f"task {task_id} is claimed by {_owner(task, state)}", hint="leave it to them, or take it with force and a reason: task.claim")
+    return task
+
+
+def _owner(task: TaskState, state: DecisionState) -> str:
+    session = state.session(task.owner or "")
+    host = f" of {session.host}" if session else ""
+    return f"session {task.owner}{host} since {rfc3339(task.claimed_us or 0)[:MINUTE]}Z"
+
+
+def _claimed(task: TaskState, session_id: str, reason: str | None) -> Decision:
+    taken_from = task.owner if task.status == "claimed" else None
+    event = TaskClaimed(task_id=task.task_id, owner=session_id, taken_from=taken_from, reason=reason)
+    return _changed(task, event, session_id, "claimed", session_id)
+
+
+def _reopened(task: TaskState, reason: str, state: DecisionState) -> TaskReopened:
+    checkpoint_id = state.tasks.checkpoint(task.owner) if task.owner else None
+    return TaskReopened(task_id=task.task_id, reason=reason, owner=task.owner, checkpoint_id=checkpoint_id)
+
+
+def _changed(task: TaskState, event: Event, session_id: str | None, status: str, owner: str | None = None) -> Decision:
+    new = NewEvent(event=event, session_id=session_id, project=task.project)
+    return Decision(events=(new,), answer=TaskAnswer(task_id=task.task_id, status=status, owner=owner or task.owner))
+
+
+def _as_it_is(task: TaskState) -> Decision:
+    return Decision(answer=TaskAnswer(task_id=task.task_id, status=task.status, owner=task.owner, position=task.changed_at))
+
+
+METHODS = (
+    CommandMethod(params=CreateTask, answer=TaskAnswer, prepare=prepare, decide=create),
+    CommandMethod(params=ClaimTask, answer=TaskAnswer, decide=claim),
+    CommandMethod(params=NextTask, answer=TaskAnswer, decide=take_next),
+    CommandMethod(params=ProgressTask, answer=TaskAnswer, decide=progress),
+    CommandMethod(params=CompleteTask, answer=TaskAnswer, decide=complete),
+    CommandMethod(params=FailTask, answer=TaskAnswer, decide=fail),
+    CommandMethod(params=CancelTask, answer=TaskAnswer, decide=cancel),
+    CommandMethod(params=ReopenTask, answer=TaskAnswer, decide=reopen),
+    CommandMethod(params=DependTask, answer=TaskAnswer, decide=depend),
+    CommandMethod(params=ReleaseTasks, answer=TaskAnswer, decide=release, is_internal=True),
+)

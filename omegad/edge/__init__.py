@@ -1,0 +1,1 @@
+"""Processes that are not the daemon."""

@@ -1,0 +1,107 @@
+"""The `omegad` command: arguments in, one call to the daemon, a table or JSON out.
+
+Boundary: speaks to the daemon through its socket like anyone else; the daemon's own code is imported by `serve` alone.
+Invariant: exit status 0 is done, 1 the daemon said no, 2 wrong usage or a value that is not valid, 3 no daemon, 130 interrupted.
+"""
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+
+from omegad.edge.cli import arguments
+from omegad.runtime.errors import BadConfiguration, Invalid, NoDaemon, OmegadError, ShuttingDown
+
+REFUSED = 1
+WRONG_USAGE = 2
+NO_DAEMON = 3
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what *argv* (or the process's own arguments) asks for, and return the exit status."""
+    try:
+        return _explained(argv)
+    except BrokenPipeError:
+        _give_up_printing()
+        return 0  # whoever read has read enough
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _explained(argv: Sequence[str] | None) -> int:
+    """Do it, and tell what went wrong in words."""
+    try:
+        status = _run(argv)
+        _flush()
+    except OmegadError as error:
+        return _explain(f"{error} ({error.tag})", error.hint, _status_of(error))
+    except arguments.WrongUsage as error:
+        return _explain(str(error), "`omegad VERB --help` explains it", WRONG_USAGE)
+    except UnicodeEncodeError:
+        return _explain("an argument is not UTF-8", "pass text in UTF-8", WRONG_USAGE)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _give_up_printing()
+        return _explain(f"{error} ({OmegadError.tag})", "run `omegad doctor`", REFUSED)
+    return status
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    words = sys.argv[1:] if argv is None else argv
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="backslashreplace")  # a terminal that lacks a character shows its code
+    try:
+        parsed = arguments.parser(words).parse_args(words)
+    except SystemExit as ended:  # after --help, --version or a complaint
+        return int(ended.code or 0)
+    return _dispatch(parsed)
+
+
+def _dispatch(parsed: Namespace) -> int:
+    """Import the one module that does the verb: what the others need costs more time than most verbs."""
+    from omegad.edge.cli import place  # noqa: PLC0415  reading the configuration's types is as dear
+
+    verb = getattr(import_module(f"omegad.edge.cli.{parsed.module}"), parsed.function)
+    return int(verb(parsed, place.find(parsed)))
+
+
+def _status_of(error: OmegadError) -> int:
+    match error:
+        case NoDaemon() | ShuttingDown():
+            return NO_DAEMON
+        case BadConfiguration() | Invalid():
+            return WRONG_USAGE
+        case _:
+            return REFUSED
+
+
+def _explain(message: str, hint: str, status: int) -> int:
+    from omegad.edge.cli.printing import safe  # noqa: PLC0415  most verbs end well
+
+    with suppress(BrokenPipeError):  # nobody reads it, and the status still tells
+        print(f"omegad: {safe(message)}", file=sys.stderr)
+        if hint:
+            print(f"  hint: {safe(hint)}", file=sys.stderr)
+    return status
+
+
+def _flush() -> None:
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _give_up_printing()  # what came of it is known, and is the status
+
+
+def _give_up_printing() -> None:
+    """Let what is still buffered go nowhere, or the interpreter complains when it ends."""
+    if sys.stdout is None:
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

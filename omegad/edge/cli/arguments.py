@@ -1,0 +1,173 @@
+"""What can be asked on the command line: every verb with its options, derived from the methods and the table of verbs.
+
+Cheap to import, because `--help` and every verb pay for it: the methods are read from `methods.json`, which is kept equal to them.
+"""
+
+import json
+from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, RawDescriptionHelpFormatter
+from argparse import _SubParsersAction as SubParsers
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omegad import __version__
+from omegad.edge.cli.verb import Option, Verb
+from omegad.edge.cli.verbs import ALL, GROUPS, WITHOUT_VERB
+
+if TYPE_CHECKING:
+    Verbs = SubParsers[ArgumentParser]
+
+EXIT = """
+exit status: 0 done, 1 the daemon said no, 2 wrong usage, 3 no daemon
+"""
+
+EXAMPLES = """\
+examples:
+  omegad store "We deploy with blue-green since May" --event-type decision --project shop
+  git log -1 --format=%B | omegad store - --event-type task_completion
+  omegad query "how do we deploy?" --project shop
+  omegad memory edit mem-0123456789abcdef "We deploy with canaries since June"
+  omegad timeline --days 3
+  omegad log --follow
+  omegad doctor
+
+The daemon is started when a verb needs it. OMEGAD_HOME or --home says where its files are (~/.omegad).
+"""
+
+SINGULAR = {"event_types": "event-type", "edge_types": "edge-type", "tags": "tag", "memory_ids": "memory-id"}
+SINGULAR |= {"statuses": "status", "paths": "path", "refs": "ref", "capabilities": "capability"}
+ALIASES = {"event_type": ("--type",), "event_types": ("--type",)}
+FOR_PROGRAMS = frozenset({"progress_token"})
+METAVAR = {"integer": "N", "number": "X", "json": "JSON"}
+TYPES: dict[str, type] = {"integer": int, "number": float}
+
+
+class WrongUsage(Exception):
+    """The arguments are not what the verb takes."""
+
+
+@cache
+def methods() -> dict[str, dict[str, Any]]:
+    """Return what there is to say of every method, by its name."""
+    text = Path(__file__).with_name("methods.json").read_text(encoding="utf-8")
+    return {method["name"]: method for method in json.loads(text)}
+
+
+def parser(words: Sequence[str]) -> ArgumentParser:
+    """Return the parser for a command line of *words*; of a hundred verbs it knows those that may be meant, and what those take."""
+    whole = ArgumentParser(
+        prog="omegad",
+        description="Long-term memory for coding agents: a service over an append-only log.",
+        epilog=EXAMPLES + EXIT,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    whole.add_argument("--version", action="version", version=f"omegad {__version__}")
+    whole.set_defaults(home=None, socket=None, json=False, no_spawn=False, module="daemon", function="begin")
+    _add_global(whole)
+    verbs = whole.add_subparsers(title="verbs", metavar="VERB", dest="verb")
+    groups: dict[str, Verbs] = {}
+    known = [*ALL, *_unnamed()]
+    meant = [verb for verb in known if verb.words.split()[:1] == list(words[:1])]
+    for verb in meant or known:
+        *group, name = verb.words.split()
+        target = _add(_group(verbs, groups, group[0]) if group else verbs, name, verb)
+        if name in words:
+            _fill(target, verb)
+    return whole
+
+
+def _unnamed() -> Iterator[Verb]:
+    """Return a verb for each method that no verb asks."""
+    named = {verb.method for verb in ALL}
+    for method in methods().values():
+        if method["name"] not in named | WITHOUT_VERB:
+            yield Verb(method["name"].replace(".", " "), "sentences.say", method["name"])
+
+
+def _group(verbs: "Verbs", groups: "dict[str, Verbs]", name: str) -> "Verbs":
+    if name not in groups:
+        does = GROUPS.get(name, f"Ask about the {name}")
+        parser_of_group = verbs.add_parser(name, help=does, description=f"{does}.", allow_abbrev=False)
+        _add_global(parser_of_group)
+        groups[name] = parser_of_group.add_subparsers(title="actions", metavar="ACTION", required=True)
+    return groups[name]
+
+
+def _add_global(target: ArgumentParser) -> None:
+    """Add what is understood before and after the verb; without defaults, or the one place would undo the other."""
+    options = target.add_argument_group("everywhere")
+    options.add_argument("--home", metavar="DIR", default=SUPPRESS, help="the daemon's files (OMEGAD_HOME, else ~/.omegad)")
+    options.add_argument("--socket", metavar="PATH", default=SUPPRESS, help="the daemon's socket (OMEGAD_SOCKET, else one that belongs to the home)")
+    options.add_argument("--json", action="store_true", default=SUPPRESS, help="print the answer as JSON")
+    options.add_argument("--no-spawn", action="store_true", default=SUPPRESS, help="do not start the daemon; exit with status 3 when none answers")
+
+
+def _add(verbs: "Verbs", name: str, verb: Verb) -> ArgumentParser:
+    does = verb.about or methods()[verb.method]["about"]
+    epilog = "examples:\n" + "\n".join(f"  {line}" for line in verb.examples) if verb.examples else None
+    target = verbs.add_parser(name, help=does, description=f"{does}.", epilog=epilog, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False)
+    module, _, function = verb.by.partition(".")
+    target.set_defaults(module=module, function=function, method=verb.method)
+    return target
+
+
+def _fill(target: ArgumentParser, verb: Verb) -> None:
+    """Add what a verb takes."""
+    for option in verb.options:
+        _add_option(target, option)
+    parameters = methods()[verb.method].get("parameters", ()) if verb.method else ()
+    taken = FOR_PROGRAMS | {option.name for option in verb.options}
+    for parameter in parameters:
+        if parameter["name"] not in taken:
+            is_required = parameter.get("is_required", False)
+            _add_parameter(target, parameter, is_given=is_required if verb.given is None else parameter["name"] in verb.given)
+    _add_global(target)
+
+
+def _add_option(target: ArgumentParser, option: Option) -> None:
+    if option.is_given:
+        about = option.about if option.default in (None, "") else f"{option.about} ({option.default})"
+        nargs = "*" if option.is_many else "?"
+        target.add_argument(option.name, metavar=option.name.upper(), nargs=nargs, default=option.default, help=about)
+    elif option.kind == "flag":
+        target.add_argument(f"--{option.name}", action="store_true", help=option.about)
+    else:
+        metavar = METAVAR.get(option.kind, option.name.upper())
+        target.add_argument(f"--{option.name}", dest=option.into or option.name, metavar=metavar, type=TYPES.get(option.kind, str), help=option.about)
+
+
+def _add_parameter(target: ArgumentParser, parameter: dict[str, Any], *, is_given: bool) -> None:
+    name, kind = parameter["name"], parameter["kind"]
+    choices = parameter.get("choices")
+    more: dict[str, Any] = {"help": _help(parameter)}
+    if kind == "flag":
+        more |= {"action": "store_true", "default": None}
+    elif kind == "yes_or_no":
+        more["action"] = BooleanOptionalAction
+    else:
+        more |= {"choices": choices} if choices else {"type": TYPES.get(kind, str), "metavar": METAVAR.get(kind, _metavar(name))}
+        if parameter.get("is_many"):
+            more["action"] = "append"
+    if is_given:
+        target.add_argument(name, **more)
+        return
+    option = SINGULAR.get(name, name.replace("_", "-"))
+    target.add_argument(f"--{option}", *ALIASES.get(name, ()), dest=name, required=parameter.get("is_required", False), **more)
+
+
+def _metavar(name: str) -> str:
+    name = SINGULAR.get(name, name).replace("-", "_")
+    return "ID" if name.endswith("_id") or name == "supersedes" else name.rpartition("_")[2].upper()
+
+
+def _help(parameter: dict[str, Any]) -> str:
+    """Return what a parameter is, what it may be, and what it is when left out."""
+    about = parameter["about"]
+    least, most = parameter.get("limits") or (None, None)
+    if least is not None:
+        about += f", {least:g} to {most:,.10g}" if most is not None else f", {least:g} or more"
+    default = parameter.get("default")
+    told = ", ".join(map(str, default)) if isinstance(default, list) else default
+    return (about if default is None else f"{about} ({told})").replace("%", "%%")

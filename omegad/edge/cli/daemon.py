@@ -1,0 +1,127 @@
+"""The verbs about the daemon itself: serve, start, stop, status; and what is said where no verb is given."""
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from omegad import __version__
+from omegad.edge.cli import starting
+from omegad.edge.cli.connection import Answer, ask
+from omegad.edge.cli.place import Place
+from omegad.edge.cli.printing import duration, grid, safe, size, table, warn, write_fields, write_json, write_table
+from omegad.edge.cli.watching import watch
+from omegad.runtime import config
+from omegad.runtime.errors import OmegadError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+VIEW_HEADER = ("VIEW", "STATE", "POSITION", "LAG")
+BEGINNING = """
+To begin with:
+  omegad store "We deploy with blue-green since May" --type decision
+  omegad query "how do we deploy?"
+  omegad model install        search by meaning too, not by words alone
+  omegad status --watch       see what it does
+  omegad doctor               try every part
+  omegad --help               all verbs"""
+
+
+def serve(arguments: Namespace, place: Place) -> int:
+    """Be the daemon until told to stop."""
+    from omegad import daemon  # noqa: PLC0415  everything a daemon needs, which no other verb does
+
+    del arguments
+    try:
+        daemon.serve(place.paths, config.load(place.paths, place.environ))
+    except BaseExceptionGroup as group:
+        # What goes wrong beside running tasks comes wrapped as often as tasks are nested.
+        known = group.subgroup(OmegadError)
+        if known is None:
+            raise
+        raise _first(known) from group
+    return 0
+
+
+def _first(group: BaseExceptionGroup[OmegadError]) -> OmegadError:
+    leaf: BaseException = group
+    while isinstance(leaf, BaseExceptionGroup):
+        leaf = leaf.exceptions[0]
+    assert isinstance(leaf, OmegadError)
+    return leaf
+
+
+def start(arguments: Namespace, place: Place) -> int:
+    """Start the daemon unless it runs."""
+    for warning in config.unknown_variables(place.environ):
+        warn(warning)
+    pid = starting.answering(place.paths)
+    is_new = pid is None
+    if pid is None:
+        pid = starting.start(place)
+    if arguments.json:
+        write_json({"pid": pid, "started": is_new, "home": str(place.paths.home), "socket": str(place.paths.socket)})
+    else:
+        print(f"omegad {'runs' if is_new else 'runs already'}: process {pid}, home {place.paths.home}")
+    return 0
+
+
+def stop(arguments: Namespace, place: Place) -> int:
+    """Stop the daemon if it runs."""
+    pid = starting.stop(place.paths)
+    if arguments.json:
+        write_json({"pid": pid, "stopped": pid is not None})
+    else:
+        print(f"omegad has stopped: process {pid}" if pid is not None else "no omegad was running")
+    return 0
+
+
+def status(arguments: Namespace, place: Place) -> int:
+    """Show how the daemon is."""
+    answer = ask(place, "system.status")
+    if arguments.watch:
+        watch(arguments, place, {}, _drawn)
+    if arguments.json:
+        write_json(answer)
+        return 0
+    write_fields(_fields(answer))
+    print()
+    write_table(VIEW_HEADER, _views(answer))
+    for trouble in answer["degraded"]:
+        warn(trouble)
+    return 0
+
+
+def _drawn(answer: Answer) -> "RenderableType":
+    from rich.console import Group  # noqa: PLC0415  no other verb needs it
+    from rich.text import Text  # noqa: PLC0415
+
+    troubles = [Text(f"! {safe(trouble)}", "yellow") for trouble in answer["degraded"]]
+    return Group(grid(_fields(answer)), Text(), table(VIEW_HEADER, _views(answer)), *troubles)
+
+
+def _fields(answer: Answer) -> list[tuple[str, str]]:
+    log, embedding = answer["log"], answer["embedding"]
+    return [
+        ("omegad", f"{answer['version']}, process {answer['pid']}, up {duration(answer['uptime_s'])}"),
+        ("home", answer["home"]),
+        ("socket", answer["socket"]),
+        ("log", f"{log['head']:,} events, {size(log['bytes'])}"),
+        ("embedding", f"{embedding['model'] or 'no model'}, {embedding['state']}, {embedding['index_vectors']:,} vectors in memory"),
+        ("memory", size(answer["rss_bytes"])),
+        ("clients", f"{answer['connections']} connected, {answer['requests']:,} requests so far"),
+    ]
+
+
+def _views(answer: Answer) -> list[tuple[str, ...]]:
+    return [(name, view["state"], f"{view['position']:,}", f"{view['lag']:,}") for name, view in answer["views"].items()]
+
+
+def begin(arguments: Namespace, place: Place) -> int:
+    """Say what to do first, and whether a daemon runs; start none."""
+    pid = starting.answering(place.paths)
+    if arguments.json:
+        write_json({"version": __version__, "pid": pid, "home": str(place.paths.home), "socket": str(place.paths.socket)})
+        return 0
+    runs = "No daemon runs; the first verb that needs it starts it." if pid is None else f"The daemon runs: process {pid}."
+    print(f"omegad {__version__}: long-term memory for coding agents\n\n{runs} Home: {safe(place.paths.home)}\n{BEGINNING}")
+    return 0

@@ -1,0 +1,33 @@
+"""The verbs about how memories relate: similar, traverse."""
+
+from argparse import Namespace
+
+from omegad.edge.cli.connection import Answer
+from omegad.edge.cli.memories import cells
+from omegad.edge.cli.parameters import answered
+from omegad.edge.cli.printing import warn, write_table
+
+
+@answered
+def similar(answer: Answer, _arguments: Namespace) -> None:
+    """Find what is most like a memory."""
+    if answer["results"]:
+        rows = [(f"{result['similarity']:.3f}", *cells(result)) for result in answer["results"]]
+        write_table(("SIMILARITY", "ID", "TYPE", "STORED", "PROJECT", "CONTENT"), rows)
+    else:
+        print("nothing similar")
+    if answer["degraded"]:
+        warn(f"DEGRADED: compared by {answer['degraded']} alone, because the memory has no vectors")
+
+
+@answered
+def traverse(answer: Answer, _arguments: Namespace) -> None:
+    """Show what the edges of a memory lead to."""
+    nodes = [(node["hop"], node["memory_id"], node["event_type"], node["status"], node["content"]) for node in answer["nodes"]]
+    write_table(("HOP", "ID", "TYPE", "STATUS", "CONTENT"), nodes)
+    edges = [(edge["hop"], edge["source_id"], edge["edge_type"], f"{edge['weight']:.2f}", edge["target_id"]) for edge in answer["edges"]]
+    if edges:
+        print()
+        write_table(("HOP", "FROM", "EDGE", "WEIGHT", "TO"), edges)
+    if answer["truncated"]:
+        warn("there is more than the limits let through; --min-weight and --edge-type narrow it")

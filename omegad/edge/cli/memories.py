@@ -1,0 +1,109 @@
+"""The verbs that are used most: store, query, get, list."""
+
+from argparse import Namespace
+
+import msgspec
+
+from omegad.edge.cli.connection import Answer
+from omegad.edge.cli.parameters import answered, asked
+from omegad.edge.cli.place import Place
+from omegad.edge.cli.printing import (
+    cut,
+    in_words,
+    moment,
+    one_line,
+    painted,
+    safe,
+    warn,
+    warn_if_stale,
+    write_fields,
+    write_json,
+    write_more,
+    write_table,
+)
+
+LISTS = ("tags", "auto_tags", "redacted")
+PREVIEW_COLUMNS = 48  # of a content beside what explains its score
+
+
+def store(arguments: Namespace, place: Place) -> int:
+    """Remember something, and say what became of it."""
+    answer = asked(arguments, place)
+    if arguments.json:
+        write_json(answer)
+    else:
+        print(f"{painted(answer['outcome'], 'green')} {answer['memory_id']}")
+        for related in answer["related"]:
+            print(f"  {related['edge_type']} {related['memory_id']} ({related['similarity']:.2f})")
+        for kind, others in (("contradicts", answer["contradicts"]), ("supersedes", answer["superseded"])):
+            for other in others:
+                print(f"  {kind} {other}")
+        for other in answer["may_replace"]:
+            print(f"  may replace {other['memory_id']} ({other['cosine']:.2f}): {cut(one_line(other['content']), PREVIEW_COLUMNS)}")
+            print(f"    if so: omegad memory supersede {other['memory_id']} {answer['memory_id']}")
+    if answer["ignored"]:
+        warn(f"NOT KEPT, since an older memory says it already: {', '.join(answer['ignored'])}")
+    if answer["redacted"]:
+        warn(f"REDACTED before it was stored: {', '.join(answer['redacted'])}")
+    if answer["degraded"]:
+        warn(f"DEGRADED: {answer['degraded']}; until the model answers, it is found by its words alone")
+    return 0
+
+
+def query(arguments: Namespace, place: Place) -> int:
+    """Find memories, best first."""
+    answer = asked(arguments, place)
+    if arguments.json:
+        write_json(answer)
+    elif answer["abstained"]:
+        print("nothing found")
+    elif arguments.explain:
+        write_table(("SCORE", "COSINE", "BM25", "ID", "CONTENT", "STAGES"), [_explained(result) for result in answer["results"]])
+    else:
+        header = ("SCORE", "ID", "TYPE", "STORED", "PROJECT", "CONTENT")
+        write_table(header, [(in_words(result["score"]), *cells(result)) for result in answer["results"]])
+    if answer["degraded"]:
+        warn(f"DEGRADED: searched by {answer['degraded']} alone; `omegad status` says why")
+    elif answer["unembedded"]:
+        warn(f"{answer['unembedded']} of what was looked at has no vectors yet, and was compared by its words alone")
+    warn_if_stale(answer)
+    return 0
+
+
+def _explained(result: Answer) -> tuple[object, ...]:
+    why = result["explanation"]
+    stages = sorted(why["stages"].items(), key=lambda stage: -abs(stage[1]))
+    told = ", ".join(f"{name} {share:+.3f}" for name, share in stages if f"{share:.3f}".strip("-") != "0.000")
+    content = cut(one_line(result["content"]), PREVIEW_COLUMNS)
+    return f"{result['score']:.3f}", f"{why['cosine']:.3f}", f"{why['bm25']:.3g}", result["memory_id"], content, told
+
+
+def cells(memory: Answer) -> tuple[object, ...]:
+    """Return what a table tells of a memory: id, type, when it was stored, project, content."""
+    return memory["memory_id"], memory["event_type"], moment(memory["created_at"]), memory["project"] or "-", memory["content"]
+
+
+@answered
+def get(memory: Answer, _arguments: Namespace) -> None:
+    """Show one memory."""
+    unshown = {"content", "edges", "position", "stale_by", "metadata", *LISTS}
+    fields = [(name, value) for name, value in memory.items() if name not in unshown and value is not False]
+    fields += [(name, ", ".join(memory[name])) for name in LISTS]
+    if memory["metadata"]:
+        fields.append(("metadata", msgspec.json.encode(memory["metadata"]).decode()))
+    write_fields(fields)
+    print(f"\n{safe(memory['content'])}")
+    if memory["edges"]:
+        print()
+        rows = [(edge["direction"], edge["edge_type"], f"{edge['weight']:.2f}", edge["memory_id"]) for edge in memory["edges"]]
+        write_table(("EDGE", "TYPE", "WEIGHT", "ID"), rows)
+
+
+@answered
+def list_all(answer: Answer, _arguments: Namespace) -> None:
+    """List a page of memories."""
+    if answer["memories"]:
+        write_table(("ID", "TYPE", "STORED", "PROJECT", "CONTENT"), [cells(memory) for memory in answer["memories"]])
+    else:
+        print("no memories")
+    write_more(answer)

@@ -1,0 +1,1 @@
+"""What a coding agent's host runs at each hook."""

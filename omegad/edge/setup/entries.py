@@ -1,0 +1,131 @@
+"""omegad's entries in a JSON document: put in, brought up to date, and taken out, one place of the text after the other."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from omegad.edge.setup import jsonc
+from omegad.edge.setup.commands import is_ours
+from omegad.edge.setup.jsonc import Item, Node
+from omegad.runtime.errors import Refused
+
+Document = dict[str, Any]
+Edit = Callable[[str], str]
+
+
+def put(text: str, wanted: Document) -> str:
+    """Return *text* with *wanted* in it: objects are joined, and lists hold omegad's elements.
+
+    Raises `Invalid` for what is not JSON and `Refused` where something else stands in the place of an entry.
+    """
+    if not text.strip(jsonc.BYTE_ORDER_MARK + " \t\r\n"):
+        text += "{}\n"
+    while edit := next(_missing(jsonc.parse(text), wanted, ""), None):
+        text = edit(text)
+    return text
+
+
+def take_out(text: str, places: Document, before: Any) -> str:  # noqa: ANN401  any JSON
+    """Return *text* without omegad's entries under the keys of *places*, and without containers that they leave empty.
+
+    A container that is in *before*, the document as it was, stays. Raises `Invalid` for what is not JSON.
+    """
+    while edit := _first_cut(jsonc.parse(text), places, before):
+        text = edit(text)
+    return text
+
+
+def _missing(node: Node, wanted: Document, place: str, *, is_own: bool = False) -> Iterator[Edit]:
+    """Return the edits that make an object hold *wanted*; each is of the text as it is."""
+    if not isinstance(node.value, dict):
+        raise _in_the_way(place, node)
+    for key, value in wanted.items():
+        here = f"{place}.{key}" if place else key
+        item = node.item(key)
+        if item is None:
+            yield partial(jsonc.insert, node=node, key=key, value=value)
+        elif isinstance(value, dict):
+            if is_ours(value) and not is_ours(item.node.value):
+                raise _in_the_way(here, item.node)
+            yield from _missing(item.node, value, here, is_own=is_own or is_ours(value))
+        elif isinstance(value, list) and not is_own:
+            yield from _missing_elements(item.node, value, here)
+        elif item.node.value != value:
+            if not is_own:
+                raise _in_the_way(here, item.node)
+            yield partial(jsonc.replace, item=item, value=value)
+    if place and not is_own:
+        yield from _cuts(node, [index for index, item in enumerate(node.items) if item.key not in wanted])
+
+
+def _missing_elements(array: Node, wanted: list[Any], place: str) -> Iterator[Edit]:
+    """Return the edits that make an array hold *wanted*, in this order, and no other element of omegad's."""
+    if not isinstance(array.value, list):
+        raise _in_the_way(place, array)
+    ours = [index for index, item in enumerate(array.items) if is_ours(item.node.value)]
+    for index, value in zip(ours, wanted, strict=False):
+        if not _covers(array.items[index].node.value, value):
+            yield partial(jsonc.replace, item=array.items[index], value=value)
+    for index in ours[len(wanted) :]:
+        yield partial(jsonc.remove, node=array, index=index)
+    yield from _cuts(array, [index for index in range(len(array.items)) if index not in ours])
+    for value in wanted[len(ours) :]:
+        yield partial(jsonc.insert, node=array, key="", value=value)
+
+
+def _covers(value: Any, wanted: Any) -> bool:  # noqa: ANN401  any JSON
+    """Say whether *value* is *wanted*, with whatever members someone may have added."""
+    if isinstance(value, dict) and isinstance(wanted, dict):
+        return all(key in value and _covers(value[key], wanted[key]) for key in wanted)
+    if isinstance(value, list) and isinstance(wanted, list):
+        return len(value) == len(wanted) and all(map(_covers, value, wanted))
+    return bool(value == wanted) and type(value) is type(wanted)
+
+
+class _Absent:
+    """Stands for what was not in a document."""
+
+
+Cut = tuple[Node, int]
+"""A container, and which of its items is to go."""
+
+
+def _cuts(node: Node, indexes: Iterable[int], before: Any = _Absent) -> Iterator[Edit]:  # noqa: ANN401  any JSON
+    """Return the edits that take what is omegad's out of some items of a container."""
+    for index in indexes:
+        found = _found_in(node.items[index], before)
+        if found is not None:
+            container, place = found if isinstance(found, tuple) else (node, index)
+            yield partial(jsonc.remove, node=container, index=place)
+
+
+WHOLE = "whole"  # the container is to go with the last thing in it
+
+
+def _first_cut(root: Node, places: Document, before: Any) -> Edit | None:  # noqa: ANN401  any JSON
+    indexes = [index for index, item in enumerate(root.items) if item.key in places]
+    return next(_cuts(root, indexes, before), None)
+
+
+def _found_in(item: Item, before: Any) -> Cut | str | None:  # noqa: ANN401  any JSON
+    inside = before.get(item.key, _Absent) if isinstance(before, dict) else _Absent
+    return WHOLE if is_ours(item.node.value) else _find(item.node, inside)
+
+
+def _find(node: Node, before: Any) -> Cut | str | None:  # noqa: ANN401  any JSON
+    """Return the first thing of omegad's in a container: what to cut, or the whole container."""
+    for index, item in enumerate(node.items):
+        found = _found_in(item, before)
+        if found == WHOLE:
+            return WHOLE if len(node.items) == 1 and before is _Absent else (node, index)
+        if found is not None:
+            return found
+    return None
+
+
+def _in_the_way(place: str, node: Node) -> Refused:
+    kind = {"dict": "an object", "list": "an array", "NoneType": "null"}.get(type(node.value).__name__, repr(node.value))
+    return Refused(
+        f"{place or 'the document'} is {kind} that omegad did not write, and has no room for its entry",
+        hint="rename or remove it by hand, then run it again; nothing was changed in the file",
+    )

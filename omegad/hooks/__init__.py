@@ -1,8 +1,0 @@
-"""What agents' hosts tell at their hooks, in one vocabulary, and what they are told.
-
-Boundary: the socket's `hook.dispatch`. Everything that follows from a session's events later is a reaction's.
-"""
-
-from omegad.hooks.dispatch import METHODS, DispatchHook
-
-__all__ = ["METHODS", "DispatchHook"]

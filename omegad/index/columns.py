@@ -1,0 +1,144 @@
+"""What a filter asks of a memory, as arrays beside the index's bits: a condition on 100,000 memories is one pass over integers."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from omegad.requests.filters import Filters
+from omegad.runtime.times import parse_time
+
+NEVER = int(np.iinfo(np.int64).max)
+NAMED = ("project", "event_type", "entity_id", "session_id")
+
+# The columns that `Columns.write` takes, of `memories AS m`.
+SOURCE = "m.id, m.created_us, m.expires_us, m.status = 'active', m.project, m.event_type, m.entity_id, m.session_id"
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """Which memories to look among. A named column that is not in `named` may have any value; None in its set means "has none".
+
+    `among` restricts to these memory rows; times are in microseconds since 1970.
+    """
+
+    named: dict[str, frozenset[str | None]]
+    now_us: int
+    since_us: int | None = None
+    until_us: int | None = None
+    among: frozenset[int] | None = None
+
+
+def selection(filters: Filters, now_us: int, among: frozenset[int] | None) -> Selection:
+    """Return what *filters* select; *among* are the rows that have their tags, None where they name no tags."""
+    named: dict[str, frozenset[str | None]] = {}
+    for name in ("project", "entity_id", "session_id"):
+        if (value := getattr(filters, name)) is not None:
+            named[name] = frozenset([value])
+    if filters.event_types:
+        named["event_type"] = frozenset(filters.event_types)
+    since_us = None if filters.since is None else parse_time(filters.since, "since")
+    until_us = None if filters.until is None else parse_time(filters.until, "until")
+    return Selection(named=named, now_us=now_us, since_us=since_us, until_us=until_us, among=among)
+
+
+class Columns:
+    """One row for each vector, growing: the memory that it is of, and what filters ask of it."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._arrays: dict[str, npt.NDArray[Any]] = {
+            "memory": np.empty(0, np.int64),
+            "created": np.empty(0, np.int64),
+            "expires": np.empty(0, np.int64),
+            "active": np.empty(0, np.bool_),
+            **{name: np.empty(0, np.int32) for name in NAMED},
+        }
+        self._codes: dict[str, dict[str | None, int]] = {name: {} for name in NAMED}
+        self._ascending: tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]] | None = None  # the indices in order of their memories, and these
+
+    @property
+    def memory(self) -> npt.NDArray[np.int64]:
+        """The memory row of each vector."""
+        return self._arrays["memory"][: self.count]
+
+    @property
+    def active(self) -> npt.NDArray[np.bool_]:
+        """Whether each vector stands for what an active memory says now."""
+        return self._arrays["active"][: self.count]
+
+    @property
+    def size_bytes(self) -> int:
+        """How much memory the arrays take."""
+        return sum(array.nbytes for array in (*self._arrays.values(), *(self._ascending or ())))
+
+    def extend(self, rows: list[tuple[Any, ...]]) -> None:
+        """Add rows of the columns of `SOURCE`."""
+        end = self.count + len(rows)
+        for name, array in self._arrays.items():
+            self._arrays[name] = grown(array, end)
+        memory, created, expires, active, *named = zip(*rows, strict=True)
+        part = slice(self.count, end)
+        self._arrays["memory"][part] = memory
+        self._arrays["created"][part] = created
+        self._arrays["expires"][part] = [NEVER if moment is None else moment for moment in expires]
+        self._arrays["active"][part] = active
+        for name, values in zip(NAMED, named, strict=True):
+            codes = self._codes[name]
+            self._arrays[name][part] = [codes.setdefault(value, len(codes)) for value in values]
+        self.count, self._ascending = end, None
+
+    def change(self, row: int, current: npt.NDArray[np.bool_], *, is_active: bool, created_us: int, expires_us: int | None) -> None:
+        """Note whether, and from and until when, a memory row is active; of its vectors only the *current* ones still stand for it."""
+        of_row = self.memory == row
+        self._arrays["created"][: self.count][of_row] = created_us
+        self._arrays["active"][: self.count][of_row] = current[of_row] if is_active else False
+        self._arrays["expires"][: self.count][of_row] = NEVER if expires_us is None else expires_us
+
+    def of_rows(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Return the indices of the vectors of some memory rows, and where in *rows* each one's memory stands; in order of both."""
+        order, memories = self._sorted()
+        start = np.searchsorted(memories, rows, "left")
+        counts = np.searchsorted(memories, rows, "right") - start
+        which = np.repeat(np.arange(len(rows)), counts)
+        return order[np.arange(len(which)) + np.repeat(start - counts.cumsum() + counts, counts)], which
+
+    def memories(self, wanted: Selection) -> npt.NDArray[np.int64]:
+        """Return the memory rows that are selected, active and not expired, in ascending order."""
+        order, memories = self._sorted()
+        found = memories[self._mask(wanted)[order]]
+        return found[np.diff(found, prepend=-1) > 0]
+
+    def chosen(self, wanted: Selection) -> npt.NDArray[np.intp]:
+        """Return the indices of the vectors whose memories are selected, active and not expired."""
+        return np.flatnonzero(self._mask(wanted))
+
+    def _sorted(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
+        if self._ascending is None:
+            order = np.argsort(self.memory, kind="stable")
+            self._ascending = order, self.memory[order]
+        return self._ascending
+
+    def _mask(self, wanted: Selection) -> npt.NDArray[np.bool_]:
+        part = slice(0, self.count)
+        mask = self._arrays["active"][part] & (self._arrays["expires"][part] > wanted.now_us)
+        for name, values in wanted.named.items():
+            codes = [code for value in values if (code := self._codes[name].get(value)) is not None]
+            array = self._arrays[name][part]
+            mask &= (array == codes[0]) if len(codes) == 1 else np.isin(array, codes)
+        if wanted.since_us is not None:
+            mask &= self._arrays["created"][part] >= wanted.since_us
+        if wanted.until_us is not None:
+            mask &= self._arrays["created"][part] <= wanted.until_us
+        if wanted.among is not None:
+            mask &= np.isin(self._arrays["memory"][part], list(wanted.among))
+        return mask
+
+
+def grown(array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+    """Return *array* with room for *count* rows, half as much again at a time."""
+    if count <= len(array):
+        return array
+    larger = np.empty((max(count, len(array) * 3 // 2, 1_024), *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger

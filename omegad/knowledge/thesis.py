@@ -1,0 +1,342 @@
+"""State a thesis, give evidence for and against it, revise, predict and resolve it."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from omegad.catalog.decision_state import DecisionState, MemoryState, ThesisState
+from omegad.knowledge.events import Outcome, ThesisEvidenced, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised, ThesisStated
+from omegad.knowledge.thesis_state import evidence_id
+from omegad.log.decision import Decision
+from omegad.log.event import Event, NewEvent, Position
+from omegad.memory import store, storing
+from omegad.memory.replacing import Replaceable
+from omegad.memory.store import PreparedStore, Stored, StoreMemory
+from omegad.requests.command import Acknowledged, Command, MemoryId, Name, Reason, findable, known
+from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.runtime.errors import Conflict, Invalid, NotFound, Refused
+from omegad.runtime.times import parse_time
+
+EVENT_TYPE = "decision"
+KEY, KEY_ID = "thesis", "thesis_id"
+"""What in a decision's metadata makes it a thesis, and names it."""
+
+STATEMENT_MAX = 4_096
+Statement = Annotated[str, Meta(min_length=1, max_length=STATEMENT_MAX, description="what is believed, in one sentence that can turn out false")]
+Domain = Annotated[str, Meta(min_length=1, max_length=256, description="the field it is from, by which predictions are scored together")]
+Due = Annotated[str, Meta(description="when it is to be resolved, like 2026-12-31")]
+Criterion = Annotated[str, Meta(min_length=1, max_length=4_096, description="by what it will be known whether it came out true")]
+Probability = Annotated[float, Meta(ge=0, le=1, description="how probable it is that it comes out true")]
+ThesisId = Annotated[Name, Meta(description="the thesis's id")]
+
+
+class StateThesis(Command, frozen=True, kw_only=True, tag="thesis.state"):
+    """State a thesis: a belief that evidence may speak for or against, kept as a decision.
+
+    A decision stored with the metadata `{"thesis": true}` opens one as well, with `thesis_id`, `domain`, `evidence_for` and
+    `evidence_against` from there.
+    """
+
+    statement: Statement
+    domain: Domain | None = None
+    prior: Probability | None = None
+    due: Due | None = None
+    criterion: Criterion | None = None
+    project: Annotated[Name | None, Meta(description="which project it belongs to")] = None
+    entity_id: Annotated[Name | None, Meta(description="which person or thing it is about")] = None
+    session_id: Annotated[Name | None, Meta(description="which session it is from")] = None
+
+
+class GiveEvidence(Command, frozen=True, kw_only=True, tag="thesis.evidence"):
+    """Say that a memory speaks for a thesis, against it, or only mentions it; the same memory again takes back what was said of it before."""
+
+    thesis_id: ThesisId
+    memory_id: MemoryId
+    side: Annotated[Literal["for", "against", "mentions"], Meta(description="what it says of the thesis; a mention counts nowhere")]
+    weight: Annotated[float, Meta(gt=0, le=1, description="how much it counts")] = 1.0
+    why: Reason | None = None
+
+
+class RetractEvidence(Command, frozen=True, kw_only=True, tag="thesis.retract"):
+    """Take a piece of evidence back."""
+
+    thesis_id: ThesisId
+    evidence_id: Annotated[Name, Meta(description="its id, as thesis.get shows it")]
+    why: Reason | None = None
+
+
+class ReviseThesis(Command, frozen=True, kw_only=True, tag="thesis.revise"):
+    """Let a thesis say something else. It starts again without evidence; what was given stays with the version before."""
+
+    thesis_id: ThesisId
+    statement: Statement
+    session_id: Annotated[Name | None, Meta(description="which session says so")] = None
+    why: Reason | None = None
+
+
+class PredictThesis(Command, frozen=True, kw_only=True, tag="thesis.predict"):
+    """Say how probable it is that a thesis comes out true; what was said last before it is resolved is what is scored."""
+
+    thesis_id: ThesisId
+    probability: Probability
+    due: Due | None = None
+    criterion: Criterion | None = None
+
+
+class ResolveThesis(Command, frozen=True, kw_only=True, tag="thesis.resolve"):
+    """Say how a thesis came out. n/a, for one that cannot be judged, leaves every score as it is."""
+
+    thesis_id: ThesisId
+    outcome: Annotated[Outcome, Meta(description="how it came out")]
+    source: Annotated[str, Meta(min_length=1, max_length=4_096, description="from where that is known")]
+
+
+class OpenThesis(Command, frozen=True, kw_only=True, tag="thesis.open"):
+    """Open the thesis that a decision's metadata speaks of."""
+
+    memory_id: Name
+    statement: str
+    metadata: dict[str, Any]
+
+
+class ThesisAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The thesis, the memory that says it, and others whose place that may be meant to take."""
+
+    thesis_id: str
+    memory_id: str
+    version: int = 1
+    may_replace: tuple[Replaceable, ...] = ()
+    position: Position = 0
+
+
+class EvidenceGiven(Acknowledged, frozen=True, kw_only=True):
+    """The id of what was given, by which it can be retracted."""
+
+    evidence_id: str
+
+
+class PreparedThesis(msgspec.Struct, frozen=True, kw_only=True):
+    """The decision that a thesis is kept as, and how that store was prepared."""
+
+    command: StoreMemory
+    store: PreparedStore
+
+
+async def prepare_statement(services: Services, command: StateThesis, context: RequestContext) -> PreparedThesis:
+    """Prepare the decision that states a thesis. Raises `Invalid`, `Refused`."""
+    if command.due is not None:
+        parse_time(command.due, "due")
+    stored = StoreMemory(
+        content=command.statement,
+        event_type=EVENT_TYPE,
+        project=command.project,
+        entity_id=command.entity_id,
+        session_id=command.session_id,
+        metadata={KEY: True} if command.domain is None else {KEY: True, "domain": command.domain},
+        ack=command.ack,
+    )
+    return PreparedThesis(command=stored, store=await storing.prepare(services, stored, context))
+
+
+def state_thesis(command: StateThesis, prepared: PreparedThesis, state: DecisionState, now_us: int) -> Decision:
+    """Decide a thesis and the memory that says it. Raises `Conflict` where an open thesis says just that, and what a store raises."""
+    kept = store.store(prepared.command, prepared.store, state, now_us)
+    memory_id, may_replace = _kept(kept)
+    if (same := state.thesis_of(memory_id)) is not None:
+        raise Conflict(f"thesis {same.thesis_id} says that already", hint="give evidence for it, or revise it")
+    stated = ThesisStated(
+        thesis_id=_id_of(memory_id, state),
+        memory_id=memory_id,
+        statement=prepared.store.content,
+        domain=command.domain,
+        prior=command.prior,
+        due_at=None if command.due is None else parse_time(command.due, "due"),
+        criterion=command.criterion,
+    )
+    new = NewEvent(event=stated, session_id=command.session_id, project=command.project, follows=True)
+    return Decision(events=(*kept.events, new), answer=ThesisAnswer(thesis_id=stated.thesis_id, memory_id=memory_id, may_replace=may_replace))
+
+
+def open_thesis(command: OpenThesis, state: DecisionState, now_us: int) -> Decision:
+    """Decide the thesis that a stored decision asks for, with its evidence; none where its memory has stated one. Raises `NotFound`, `Refused`."""
+    memory = findable(state, command.memory_id, now_us)
+    first = _first_id(memory.memory_id)
+    if state.thesis_of(memory.memory_id) is not None or state.thesis(first) is not None:
+        return Decision(answer=Acknowledged())
+    named = _valid(command.metadata.get(KEY_ID), Name)
+    stated = ThesisStated(
+        thesis_id=named if named is not None and state.thesis(named) is None else first,
+        memory_id=memory.memory_id,
+        statement=command.statement[:STATEMENT_MAX],
+        domain=_valid(command.metadata.get("domain"), Domain),
+        prior=_valid(command.metadata.get("prior"), Probability),
+        due_at=_moment(command.metadata.get("due")),
+        criterion=_valid(command.metadata.get("criterion"), Criterion),
+    )
+    thesis = ThesisState(stated.thesis_id, memory.memory_id, 1, memory.project, None)
+    events: list[Event] = [stated]
+    for side in ("for", "against"):
+        named_ids = command.metadata.get(f"evidence_{side}")
+        for memory_id in dict.fromkeys(one for one in (named_ids if isinstance(named_ids, list) else ()) if isinstance(one, str)):
+            if (given := state.memory(memory_id)) is not None and given.memory_id != memory.memory_id:
+                evidence = GiveEvidence(thesis_id=thesis.thesis_id, memory_id=memory_id, side="for" if side == "for" else "against")
+                events.append(_evidence(evidence, thesis, given))
+    new = tuple(NewEvent(event=event, session_id=memory.session_id, project=memory.project, follows=place > 0) for place, event in enumerate(events))
+    return Decision(events=new, answer=Acknowledged())
+
+
+def give_evidence(command: GiveEvidence, state: DecisionState, now_us: int) -> Decision:
+    """Decide a piece of evidence. Raises `NotFound`, and `Refused` for a thesis that is resolved and for the memory that states it."""
+    del now_us
+    thesis, memory = open_of(command.thesis_id, state), known(state, command.memory_id)
+    if memory.memory_id == thesis.memory_id:
+        raise Refused("a thesis is no evidence for itself", hint="name another memory")
+    event = _evidence(command, thesis, memory)
+    new = NewEvent(event=event, session_id=memory.session_id, project=thesis.project)
+    return Decision(events=(new,), answer=EvidenceGiven(evidence_id=event.evidence_id))
+
+
+def _evidence(command: GiveEvidence, thesis: ThesisState, memory: MemoryState) -> ThesisEvidenced:
+    origin = memory.session_id or memory.memory_id
+    return ThesisEvidenced(
+        thesis_id=thesis.thesis_id,
+        version=thesis.version,
+        evidence_id=evidence_id(thesis.thesis_id, thesis.version, memory.memory_id, origin),
+        memory_id=memory.memory_id,
+        side=command.side,
+        is_echo=False,
+        weight=0.0 if command.side == "mentions" else command.weight,
+        origin=origin,
+        by="hand",
+        why=command.why,
+        similarity=None,
+    )
+
+
+def retract(command: RetractEvidence, state: DecisionState, now_us: int) -> Decision:
+    """Decide to take evidence back; raises `NotFound`, `Refused` for a thesis that is resolved."""
+    del now_us
+    thesis = open_of(command.thesis_id, state)
+    if not state.has_evidence(command.thesis_id, command.evidence_id):
+        raise NotFound(f"{command.thesis_id} has no evidence {command.evidence_id[:80]}", hint="thesis.get shows what it has")
+    event = ThesisEvidenceRetracted(thesis_id=command.thesis_id, evidence_id=command.evidence_id, why=command.why)
+    return Decision(events=(NewEvent(event=event, project=thesis.project),), answer=Acknowledged())
+
+
+async def prepare_revision(services: Services, command: ReviseThesis, context: RequestContext) -> PreparedThesis:
+    """Prepare the decision that takes the place of the one that states the thesis. Raises `NotFound`, `Invalid`, `Refused`."""
+    found = await services.look(
+        lambda connection, _: connection.execute(
+            "SELECT m.project, m.entity_id, t.domain FROM theses AS t JOIN memories AS m ON m.node_id = t.memory_id WHERE t.thesis_id = ?",
+            (command.thesis_id,),
+        ).fetchone(),
+        at_least=max(context.written, context.acknowledged),
+        names=("theses", "memories"),
+    )
+    if found is None:
+        raise _missing(command.thesis_id)
+    project, entity_id, domain = found
+    stated = StateThesis(
+        statement=command.statement, domain=domain, project=project, entity_id=entity_id, session_id=command.session_id, ack=command.ack
+    )
+    return await prepare_statement(services, stated, context)
+
+
+def revise(command: ReviseThesis, prepared: PreparedThesis, state: DecisionState, now_us: int) -> Decision:
+    """Decide a thesis's next version, and the memory that says it, which takes the place of the one that said the last. Raises as a store does."""
+    thesis = open_of(command.thesis_id, state)
+    former = state.memory(thesis.memory_id)
+    is_shown = former is not None and former.is_active(now_us)
+    # A memory that says a later version opens no thesis of its own.
+    stored = msgspec.structs.replace(prepared.command, metadata={}, supersedes=(thesis.memory_id,) if is_shown else ())
+    kept = store.store(stored, prepared.store, state, now_us)
+    memory_id, may_replace = _kept(kept)
+    if memory_id == thesis.memory_id:
+        raise Conflict(f"thesis {thesis.thesis_id} says that already", hint="revise it to something else, or give evidence")
+    event = ThesisRevised(
+        thesis_id=thesis.thesis_id,
+        version=thesis.version + 1,
+        memory_id=memory_id,
+        statement=prepared.store.content,
+        why=command.why,
+    )
+    new = NewEvent(event=event, session_id=command.session_id, project=thesis.project, follows=True)
+    answer = ThesisAnswer(thesis_id=thesis.thesis_id, memory_id=memory_id, version=event.version, may_replace=may_replace)
+    return Decision(events=(*kept.events, new), answer=answer)
+
+
+def predict(command: PredictThesis, state: DecisionState, now_us: int) -> Decision:
+    """Decide a prediction. Raises `NotFound`, `Refused` for a thesis that is resolved, `Invalid` for a due date that is none."""
+    del now_us
+    thesis = open_of(command.thesis_id, state)
+    event = ThesisPredicted(
+        thesis_id=thesis.thesis_id,
+        version=thesis.version,
+        probability=command.probability,
+        due_at=None if command.due is None else parse_time(command.due, "due"),
+        criterion=command.criterion,
+    )
+    return Decision(events=(NewEvent(event=event, project=thesis.project),), answer=Acknowledged())
+
+
+def resolve(command: ResolveThesis, state: DecisionState, now_us: int) -> Decision:
+    """Decide how a thesis came out. Raises `NotFound`, `Refused` for one that is resolved already."""
+    del now_us
+    thesis = open_of(command.thesis_id, state)
+    event = ThesisResolved(thesis_id=thesis.thesis_id, version=thesis.version, outcome=command.outcome, source=command.source)
+    return Decision(events=(NewEvent(event=event, project=thesis.project),), answer=Acknowledged())
+
+
+def open_of(thesis_id: str, state: DecisionState) -> ThesisState:
+    """Return a thesis that is still open; raises `NotFound`, `Refused`."""
+    thesis = state.thesis(thesis_id)
+    if thesis is None:
+        raise _missing(thesis_id)
+    if thesis.outcome is not None:
+        raise Refused(f"thesis {thesis_id} is resolved: {thesis.outcome}", hint="state a new one")
+    return thesis
+
+
+def _missing(thesis_id: str) -> NotFound:
+    return NotFound(f"there is no thesis {thesis_id[:80]}", hint="thesis.list names them")
+
+
+def _kept(decision: Decision) -> tuple[str, tuple[Replaceable, ...]]:
+    assert isinstance(decision.answer, Stored)
+    return decision.answer.memory_id, decision.answer.may_replace
+
+
+def _id_of(memory_id: str, state: DecisionState) -> str:
+    """Return an id for the thesis that a memory states; the same memory may state another one when the first is resolved."""
+    first = _first_id(memory_id)
+    return first if state.thesis(first) is None else next(one for n in range(2, 1 << 30) if state.thesis(one := f"{first}-{n}") is None)
+
+
+def _first_id(memory_id: str) -> str:
+    return f"th-{memory_id.removeprefix('mem-')[:64]}"
+
+
+def _valid(value: object, kind: Any) -> Any:  # noqa: ANN401  what is given, where it is of the kind, else None
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return None
+
+
+def _moment(value: object) -> int | None:
+    try:
+        return parse_time(value, "due") if isinstance(value, str) else None
+    except Invalid:
+        return None
+
+
+METHODS = (
+    CommandMethod(params=StateThesis, answer=ThesisAnswer, prepare=prepare_statement, decide=state_thesis),
+    CommandMethod(params=GiveEvidence, answer=EvidenceGiven, decide=give_evidence),
+    CommandMethod(params=RetractEvidence, answer=Acknowledged, decide=retract),
+    CommandMethod(params=ReviseThesis, answer=ThesisAnswer, prepare=prepare_revision, decide=revise),
+    CommandMethod(params=PredictThesis, answer=Acknowledged, decide=predict),
+    CommandMethod(params=ResolveThesis, answer=Acknowledged, decide=resolve),
+    CommandMethod(params=OpenThesis, answer=Acknowledged, decide=open_thesis, is_internal=True),
+)

@@ -1,0 +1,1 @@
+"""Memories: how they are stored, related, changed, compacted, and how they end."""

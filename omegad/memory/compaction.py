@@ -1,0 +1,230 @@
+"""Let one memory stand for many that say much the same. The originals keep their ids and content, and can be restored."""
+
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from omegad.catalog.decision_state import DecisionState, MemoryState
+from omegad.log.decision import Decision
+from omegad.log.event import Event, NewEvent, Position
+from omegad.memory import due_upkeep as upkeep
+from omegad.memory.clusters import CHARACTERS_MAX, CLUSTER_MAX, Member, clusters, summary
+from omegad.memory.content import content_key
+from omegad.memory.due_upkeep import Compactable, Compacting
+from omegad.memory.events import MadeOf, MemoryEmbedded, MemoryStored, MemorySuperseded
+from omegad.requests.command import Command, Name, new_id
+from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
+from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
+from omegad.text.redaction.sanitise import TAGS_MAX
+
+COMPACTED_TYPES = ("advisor_insight", "session_summary")
+"""What is compacted where nothing else is asked for: notes that accumulate by themselves and that nobody wrote to be kept word by word.
+
+Decisions, lessons, preferences, errors and completed tasks are each worth finding alone; a checkpoint is the state of one task.
+"""
+
+CLUSTERS_MAX = 50
+THRESHOLD = 0.6
+SIZE_MIN = 3
+SOURCE = "compaction"
+REASON = "compacted"
+MEMORIES_MAX = 10_000
+"""How many memories one compaction looks at, the latest."""
+
+RATING_MAX = 0
+"""A memory rated higher is left as it is."""
+
+
+class CompactMemories(Command, frozen=True, kw_only=True, tag="memory.compact"):
+    """Let a summary stand for each cluster of at least `min_cluster` like memories of one type, project and entity.
+
+    `threshold` is the share of words that any two of them have in common. The summary keeps what each adds. What is opposite in polarity,
+    rated above 0 or has priority 5 is left as it is. A dry run says what would be done.
+    """
+
+    project: Annotated[Name | None, Meta(description="of this project alone")] = None
+    event_types: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=32, description="of this type")] = COMPACTED_TYPES
+    threshold: Annotated[float, Meta(ge=0.4, le=1, description="how many words any two have in common")] = THRESHOLD
+    min_cluster: Annotated[int, Meta(ge=2, le=CLUSTER_MAX, description="how many make a cluster")] = SIZE_MIN
+    limit: Annotated[int, Meta(ge=1, le=CLUSTERS_MAX, description="how many clusters at most")] = CLUSTERS_MAX
+    dry_run: Annotated[bool, Meta(description="only say what would be done")] = False
+
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+    """Memories and the summary that stands for them; its `memory_id` is None in a dry run."""
+
+    memory_id: str | None
+    originals: tuple[str, ...]
+    event_type: str
+    project: str | None
+    content: str
+
+
+class Compaction(msgspec.Struct, frozen=True, kw_only=True):
+    """Which clusters were compacted, or would be, and how many memories are superseded by that."""
+
+    clusters: tuple[Cluster, ...] = ()
+    superseded: int = 0
+
+
+class Compacted(Compaction, frozen=True, kw_only=True):
+    """What a compaction came to."""
+
+    dry_run: bool
+    position: Position = 0
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster with the text of its summary, and a fresh id and the vectors' names for it where it is to be stored and could be embedded."""
+
+    members: tuple[Member, ...]
+    content: str
+    memory_id: str = ""
+    embedder_id: str | None = None
+    text_hashes: tuple[str, ...] = ()
+
+
+class PreparedCompaction(msgspec.Struct, frozen=True, kw_only=True):
+    """The clusters there were at `read_position`."""
+
+    drafts: tuple[Draft, ...] = ()
+    size_min: int = SIZE_MIN
+    read_position: Position = 0
+
+
+async def prepare(services: Services, command: CompactMemories, context: RequestContext) -> PreparedCompaction:
+    """Find the clusters of a compaction, and embed their summaries."""
+    del context
+    wanted = Compacting(event_types=command.event_types, project=command.project, characters_max=CHARACTERS_MAX, source=SOURCE)
+
+    def read(connection: Connection, moment: Moment) -> tuple[list[Compactable], Position]:
+        return upkeep.compactable(connection, wanted, moment.now_us, MEMORIES_MAX), moment.position
+
+    rows, position = await services.look(read, at_least=services.head, names=upkeep.VIEWS, turn=Turn.LONG)
+    members = [Member(**msgspec.structs.asdict(row)) for row in rows]
+    found = await services.compute(partial(drafts, members, command))
+    if not command.dry_run:
+        found = [await _ready(services, draft, is_embedded=command.ack != "durable") for draft in found]
+    return PreparedCompaction(drafts=tuple(found), size_min=command.min_cluster, read_position=position)
+
+
+async def _ready(services: Services, draft: Draft, *, is_embedded: bool) -> Draft:
+    """Return a draft with an id, and with vectors where they are wanted and the model can; else the backlog sees to them."""
+    ready = msgspec.structs.replace(draft, memory_id=new_id(services))
+    embedded = await services.embed(draft.content, is_backlog=True) if is_embedded else None
+    if embedded is None:
+        return ready
+    return msgspec.structs.replace(ready, embedder_id=embedded.embedder_id, text_hashes=embedded.text_hashes)
+
+
+def drafts(members: Sequence[Member], command: CompactMemories) -> list[Draft]:
+    """Return the clusters that a compaction is about and what their summaries say; takes up to seconds for thousands of members."""
+    found = clusters(members, command.threshold, command.min_cluster, command.limit)
+    return [Draft(members=cluster, content=summary(cluster)) for cluster in found]
+
+
+def compact(command: CompactMemories, prepared: PreparedCompaction, state: DecisionState, now_us: int) -> Decision:
+    """Decide a compaction: all clusters at once. What changed since it was prepared is left out; nothing is refused."""
+    events, compaction = compacted(prepared, state, now_us)
+    answer = Compacted(
+        dry_run=command.dry_run,
+        clusters=tuple(map(without_id, compaction.clusters)) if command.dry_run else compaction.clusters,
+        superseded=compaction.superseded,
+        position=0 if events and not command.dry_run else prepared.read_position,
+    )
+    return Decision(events=() if command.dry_run else events, answer=answer)
+
+
+def compacted(
+    prepared: PreparedCompaction, state: DecisionState, now_us: int, promoted: Collection[str] = ()
+) -> tuple[tuple[NewEvent, ...], Compaction]:
+    """Return the events that a compaction comes to, and its account. *promoted* are memories whose probation ends in the same append."""
+    events: list[NewEvent] = []
+    found: list[Cluster] = []
+    for draft in prepared.drafts:
+        current = {m.memory_id: memory for m in draft.members if (memory := _unchanged(m, prepared, state, now_us))}
+        if len(current) < prepared.size_min:
+            continue
+        left = _narrowed(draft, current)
+        stored = _stored(left, list(current.values()), promoted)
+        holder = state.holder(stored.content_key, now_us)
+        if holder is not None and holder.memory_id not in current:
+            continue
+        events.extend(_events(left, stored))
+        found.append(_cluster(left, stored))
+    return tuple(events), Compaction(clusters=tuple(found), superseded=sum(len(cluster.originals) for cluster in found))
+
+
+def without_id(cluster: Cluster) -> Cluster:
+    """Return a cluster as a dry run tells of it."""
+    return msgspec.structs.replace(cluster, memory_id=None)
+
+
+def _unchanged(member: Member, prepared: PreparedCompaction, state: DecisionState, now_us: int) -> MemoryState | None:
+    memory = state.memory(member.memory_id)
+    if memory is None or not memory.is_active(now_us) or memory.changed_at > prepared.read_position or memory.rating > RATING_MAX:
+        return None
+    return memory
+
+
+def _narrowed(draft: Draft, current: Collection[str]) -> Draft:
+    """Return a draft of its *current* members alone; its text is another one then, and has no vectors yet."""
+    members = tuple(member for member in draft.members if member.memory_id in current)
+    return draft if len(members) == len(draft.members) else Draft(members=members, content=summary(members), memory_id=draft.memory_id)
+
+
+def _stored(draft: Draft, memories: Sequence[MemoryState], promoted: Collection[str]) -> MemoryStored:
+    first = draft.members[0]
+    ttls = [memory.ttl_seconds for memory in memories if memory.ttl_seconds is not None]
+    moments = {member.referenced_at for member in draft.members}
+    tags = _united(member.tags for member in draft.members)[:TAGS_MAX]
+    auto_tags = [tag for tag in _united(member.auto_tags for member in draft.members) if tag not in tags]
+    return MemoryStored(
+        memory_id=draft.memory_id,
+        content=draft.content,
+        content_key=content_key(draft.content, first.event_type, first.project, first.entity_id),
+        event_type=first.event_type,
+        entity_id=first.entity_id,
+        tags=tags,
+        auto_tags=tuple(auto_tags[: TAGS_MAX - len(tags)]),
+        priority=max(member.priority for member in draft.members),
+        metadata={"compacted": [member.memory_id for member in draft.members]},
+        made_of=MadeOf(memories=tuple(member.memory_id for member in draft.members)),
+        referenced_at=moments.pop() if len(moments) == 1 else None,
+        ttl_seconds=max(ttls) if len(ttls) == len(memories) else None,
+        source=SOURCE,
+        confidence=min((member.confidence for member in draft.members if member.confidence is not None), default=None),
+        on_probation=all(memory.probation and memory.memory_id not in promoted for memory in memories),
+    )
+
+
+def _united(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(tag for group in groups for tag in group))
+
+
+def _events(draft: Draft, stored: MemoryStored) -> tuple[NewEvent, ...]:
+    facts: list[Event] = [stored]
+    if draft.embedder_id is not None:
+        facts.append(MemoryEmbedded(memory_id=stored.memory_id, embedder_id=draft.embedder_id, text_hashes=draft.text_hashes))
+    facts.extend(MemorySuperseded(memory_id=m.memory_id, superseded_by=stored.memory_id, reason=REASON) for m in draft.members)
+    sessions = {member.session_id for member in draft.members}
+    session_id = sessions.pop() if len(sessions) == 1 else None
+    project = draft.members[0].project
+    return tuple(NewEvent(event=fact, session_id=session_id, project=project, follows=place > 0) for place, fact in enumerate(facts))
+
+
+def _cluster(draft: Draft, stored: MemoryStored) -> Cluster:
+    return Cluster(
+        memory_id=stored.memory_id,
+        originals=tuple(member.memory_id for member in draft.members),
+        event_type=stored.event_type,
+        project=draft.members[0].project,
+        content=stored.content,
+    )
+
+
+METHODS = (CommandMethod(params=CompactMemories, answer=Compacted, prepare=prepare, decide=compact),)

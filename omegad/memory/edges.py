@@ -1,0 +1,68 @@
+"""Draw edges between memories, and take them away."""
+
+from functools import partial
+from typing import Annotated
+
+from msgspec import Meta
+
+from omegad.catalog.decision_state import DecisionState
+from omegad.log.decision import Decision
+from omegad.log.event import NewEvent
+from omegad.memory.events import EdgeType, MemoryLinked, MemoryUnlinked
+from omegad.memory.traversing import edge_types_between
+from omegad.requests.command import Acknowledged, Command, MemoryId, Name, known
+from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.runtime.errors import NotFound, Refused
+
+
+class LinkMemories(Command, frozen=True, kw_only=True, tag="memory.link"):
+    """Draw an edge from a memory to another; the same edge again sets its weight."""
+
+    memory_id: MemoryId
+    target_id: Annotated[Name, Meta(description="the id of the memory that the edge leads to")]
+    edge_type: Annotated[EdgeType, Meta(description="what the one is to the other")] = "related"
+    weight: Annotated[float, Meta(ge=0, le=1, description="how strong it is")] = 1.0
+
+
+class UnlinkMemories(Command, frozen=True, kw_only=True, tag="memory.unlink"):
+    """Take away the edge of a type from a memory to another, or their edges of every type where none is named."""
+
+    memory_id: MemoryId
+    target_id: Annotated[Name, Meta(description="the id of the memory that the edge leads to")]
+    edge_type: Annotated[EdgeType | None, Meta(description="of this type alone; of every type when left out")] = None
+
+
+def link(command: LinkMemories, state: DecisionState, now_us: int) -> Decision:
+    """Decide an edge; raises `NotFound` for an id that was never stored, `Refused` for an edge to itself."""
+    del now_us
+    if command.memory_id == command.target_id:
+        raise Refused("a memory cannot be linked to itself")
+    memory = known(state, command.memory_id)
+    known(state, command.target_id)
+    event = MemoryLinked(memory_id=command.memory_id, target_id=command.target_id, edge_type=command.edge_type, weight=command.weight)
+    return Decision(events=(NewEvent(event=event, project=memory.project),), answer=Acknowledged())
+
+
+async def prepare_unlink(services: Services, command: UnlinkMemories, context: RequestContext) -> tuple[EdgeType, ...]:
+    """Return the types of the edges that are meant."""
+    found = partial(edge_types_between, ends=(command.memory_id, command.target_id), edge_type=command.edge_type)
+    at_least = max(context.written, context.acknowledged)
+    return await services.look(lambda connection, _: found(connection), at_least=at_least, names=("edges",))
+
+
+def unlink(command: UnlinkMemories, edge_types: tuple[EdgeType, ...], state: DecisionState, now_us: int) -> Decision:
+    """Decide to take away the edges of *edge_types*, those that there are of the ones asked for; raises `NotFound` where there is none."""
+    del now_us
+    memory = known(state, command.memory_id)
+    known(state, command.target_id)
+    if not edge_types:
+        kind = f"{command.edge_type} " if command.edge_type else ""
+        raise NotFound(f"there is no {kind}edge from {command.memory_id} to {command.target_id}")
+    event = MemoryUnlinked(memory_id=command.memory_id, target_id=command.target_id, edge_types=edge_types)
+    return Decision(events=(NewEvent(event=event, project=memory.project),), answer=Acknowledged())
+
+
+METHODS = (
+    CommandMethod(params=LinkMemories, answer=Acknowledged, decide=link),
+    CommandMethod(params=UnlinkMemories, answer=Acknowledged, prepare=prepare_unlink, decide=unlink),
+)

@@ -1,0 +1,207 @@
+"""Memories that were stored without their vectors get them, and their relations, once the model can.
+
+What is lacking is read from the views: memories stored while there was no model or without waiting for it, memories embedded by
+another model, and vectors whose bytes the cache has lost. Whether it was recorded already is the log's state to say.
+
+A memory that cannot be embedded, though others can, is set aside: those after it go on, and it is tried again after a while, when it says
+something else, and at the next start.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+import anyio
+import structlog
+
+from omegad import search
+from omegad.catalog.services import DaemonServices
+from omegad.embedding.embedder import TextFailed
+from omegad.embedding.passages import passages
+from omegad.log.decision import Outcome
+from omegad.log.event import RecordedEvent
+from omegad.memory import backlog
+from omegad.memory.backlog import Lacking, Unfilled
+from omegad.memory.embedding import EmbedMemory, MemoryHasVectors
+from omegad.memory.events import MemoryEdited, MemoryEmbedded, MemoryEvolved, MemoryStored
+from omegad.requests.method import RequestContext
+from omegad.runtime.errors import Invalid, ModelFailed, ModelMissing, Overloaded, Refused
+from omegad.storage.driver import Connection
+
+BATCH = 64
+TRY_AGAIN_S = 3_600.0  # after which what was set aside is tried once more
+
+Memory = TypeVar("Memory", Lacking, Unfilled)
+T = TypeVar("T")
+Key = tuple[str, str]
+"""A memory's id and the hash of what it says."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Aside(NamedTuple):
+    """Why a memory is set aside, and until when, in seconds of the event loop's clock."""
+
+    problem: str
+    until: float
+
+
+class EmbeddingBacklog:
+    """The sweep that works the backlog off, whenever there is one and a model."""
+
+    NAME = "embedding_backlog"
+
+    def __init__(self, services: DaemonServices, execute: Callable[[EmbedMemory, RequestContext], Awaitable[Outcome]]) -> None:
+        """Take everything from outside."""
+        self.size = 0
+        """How many memories wait, those set aside not among them."""
+        self._views = services.views
+        self._log = services.log
+        self._near = services.near
+        self._execute = execute
+        self._aside: dict[Key, Aside] = {}
+        self._ahead: set[Key] = set()
+        """Those set aside that the present sweep has not come to; it forgets the ones that it never finds."""
+        self._has_filled = False
+        self._is_wanted = True
+        self._swept_with: str | None = None
+        """The model at the last sweep."""
+
+    @property
+    def trouble(self) -> str | None:
+        """How many memories are set aside, and why the first of them is, in words; None where none is."""
+        if not self._aside:
+            return None
+        (memory_id, _), first = next(iter(self._aside.items()))
+        return f"{len(self._aside)} memories cannot be embedded and are found by words alone; of {memory_id}: {first.problem}"
+
+    def concerns(self, events: Sequence[RecordedEvent]) -> bool:
+        """Say whether a memory says something from these events on and no vectors came after it, or they are about one that is set aside."""
+        if {memory_id for memory_id, _ in self._aside} & {getattr(one.event, "memory_id", None) for one in events}:
+            return True
+        lacking = set[str]()
+        for one in events:
+            match one.event:
+                case MemoryStored(memory_id=memory_id) | MemoryEvolved(memory_id=memory_id) | MemoryEdited(memory_id=memory_id):
+                    lacking.add(memory_id)
+                case MemoryEmbedded(memory_id=memory_id):
+                    lacking.discard(memory_id)
+                case _:
+                    pass
+        return bool(lacking)
+
+    def is_due(self) -> bool:
+        """Say whether it was told to look, there is another model than at the last sweep, or it is time to try again what was set aside."""
+        now = anyio.current_time()
+        has_changed = self._near.embedder.embedder_id != self._swept_with
+        return self._is_wanted or has_changed or any(aside.until <= now for aside in self._aside.values())
+
+    def look_again(self) -> None:
+        """Look at the next occasion: vectors may be missing that were recorded."""
+        self._is_wanted = True
+        self.size = max(self.size, 1)  # until it is counted: what the status says holds from now on
+
+    async def sweep(self) -> bool:
+        """Embed what is lacking, oldest first; say whether that could be done."""
+        self._is_wanted, self._swept_with = False, self._near.embedder.embedder_id
+        self._ahead = set(self._aside)
+        if self._swept_with is None:
+            await self._count(0, 0)
+        else:
+            try:
+                embedded_to = await self._work_off(backlog.unembedded, self._embed, lambda place: (place, 0))
+                await self._work_off(backlog.unfilled, self._fill, lambda place: (embedded_to, place))
+            except (ModelMissing, ModelFailed, Overloaded):
+                return False
+            for key in self._ahead:
+                del self._aside[key]
+        return True
+
+    async def _work_off(
+        self,
+        find: Callable[..., list[Memory]],
+        work: Callable[[Memory], Awaitable[str | None]],
+        done_to: Callable[[int], tuple[int, int]],
+    ) -> int:
+        """Do *work* for all that *find* finds, whose places are then behind; return the place of the last."""
+        place, embedder_id = 0, self._near.embedder.embedder_id or ""
+        while True:
+            found = await self._read(partial(find, embedder_id=embedder_id, after=place, limit=BATCH))
+            await self._count(*done_to(place))
+            if not found:
+                return place
+            for memory in found:
+                await self._try(memory, work)
+            if self._has_filled:
+                self._has_filled = False
+                self._near.forget_index()
+            place = found[-1].place
+
+    async def _try(self, memory: Memory, work: Callable[[Memory], Awaitable[str | None]]) -> None:
+        """Do *work* for a memory that is not set aside, or is so no longer. Set it aside where it cannot be done."""
+        key = (memory.memory_id, memory.content_hash)
+        self._ahead.discard(key)
+        aside = self._aside.get(key)
+        if aside is not None and anyio.current_time() < aside.until:
+            return
+        problem = await work(memory)
+        if problem is not None:
+            _log.warning("backlog.set_aside", memory_id=memory.memory_id, problem=problem, retry_s=TRY_AGAIN_S)
+            self._aside[key] = Aside(problem, anyio.current_time() + TRY_AGAIN_S)
+        elif aside is not None:
+            del self._aside[key]
+        if aside is None:
+            self.size = max(0, self.size - 1)
+
+    async def _embed(self, memory: Lacking) -> str | None:
+        """Embed one and record what follows; return what is wrong with it, None once that is done. Raises what keeps the model from it."""
+        problem = await self._compute(memory.content)
+        if problem is not None:
+            return problem
+        command = EmbedMemory(
+            memory_id=memory.memory_id,
+            content_key=memory.content_hash,
+            content=memory.content,
+            event_type=memory.event_type,
+            project=memory.project,
+            entity_id=memory.entity_id,
+            session_id=memory.session_id,
+        )
+        try:
+            answer = (await self._execute(command, RequestContext(client=f"reaction:{self.NAME}"))).answer
+        except (Invalid, Refused) as error:
+            return str(error)
+        if isinstance(answer, MemoryHasVectors) and not answer.is_done:
+            raise ModelFailed("the embedding model failed a moment ago")
+        return None
+
+    async def _fill(self, memory: Unfilled) -> str | None:
+        """Compute the vectors of one again, and put them into the views; returns and raises as `_embed` does."""
+        problem = await self._compute(memory.content)
+        if problem is not None:
+            return problem
+        for text in passages(memory.content):
+            await self._near.embedder.keep(text)
+        self._has_filled |= await self._views.driver.fill_at([memory.place]) > 0
+        left = await self._read(partial(backlog.unfilled, embedder_id=self._near.embedder.embedder_id or "", after=memory.place - 1, limit=1))
+        is_filled = not left or left[0].place != memory.place
+        return None if is_filled else "the vectors that were recorded are of another text than it has"
+
+    async def _compute(self, content: str) -> str | None:
+        """Have the vectors of a content in the cache; return what is wrong with the content, None where nothing is."""
+        for text in passages(content):
+            try:
+                await self._near.embedder.embed_backlog(text)
+            except TextFailed as error:
+                return str(error)
+        return None
+
+    async def _count(self, embedded_to: int, filled_to: int) -> None:
+        embedder_id = self._near.embedder.embedder_id
+        found = await self._read(partial(backlog.count, embedder_id=embedder_id, after=embedded_to, filled_to=filled_to))
+        self.size = max(0, found - len(self._ahead))
+
+    async def _read(self, work: Callable[[Connection], T]) -> T:
+        """Read the views once they show what is in the log."""
+        await self._views.wait_for(self._log.head, search.VIEWS)
+        return await self._views.read(work)

@@ -1,0 +1,65 @@
+"""The life of a memory: every event that is about it, in order."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from omegad.log.event import Position
+from omegad.memory.reading import Cursor, require
+from omegad.operations.log_reading import LogEvent, told
+from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
+from omegad.requests.query import Query
+from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
+
+VIEWS = ("memories", "histories")
+
+
+class MemoryHistory(Query, frozen=True, kw_only=True, tag="memory.history"):
+    """Show a memory's life, event by event, oldest first; those that it is the other memory of are among them."""
+
+    memory_id: Annotated[str, Meta(description="the memory's id")]
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many events on a page")] = 200
+    cursor: Cursor | None = None
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """Some events of a life, their data null where it was erased, and where the next page begins (None after the last)."""
+
+    events: list[LogEvent]
+    next_cursor: str | None
+    position: int
+    stale_by: int
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the events of a page are in the log, and of which moment that is."""
+
+    positions: list[Position]
+    has_more: bool
+    moment: Moment
+
+
+def places(connection: Connection, query: MemoryHistory, moment: Moment) -> Places:
+    """Find one page of a memory's events; raises `NotFound`."""
+    require(connection, query.memory_id)
+    sql = "SELECT position FROM memory_history WHERE memory_id = ? AND position > ? ORDER BY position LIMIT ?"
+    rows = connection.execute(sql, (query.memory_id, int(query.cursor or 0), query.limit + 1)).fetchall()
+    return Places(positions=[row[0] for row in rows[: query.limit]], has_more=len(rows) > query.limit, moment=moment)
+
+
+async def finish(services: Services, query: MemoryHistory, found: Places, context: RequestContext) -> History:
+    """Read the events of a page, which are fewer than asked for where they are large: the view says which they are, the log what they say."""
+    del query, context
+    return history(found, [told(one) for one in await services.events_at(found.positions)])
+
+
+def history(found: Places, events: list[LogEvent]) -> History:
+    """Make the answer of the *events* that could be read of a page."""
+    has_more = found.has_more or len(events) < len(found.positions)
+    next_cursor = str(events[-1].position) if has_more and events else None
+    return History(events=events, next_cursor=next_cursor, position=found.moment.position, stale_by=found.moment.stale_by)
+
+
+METHODS = (QueryMethod(params=MemoryHistory, answer=History, views=VIEWS, read=places, finish=finish, turn=Turn.LONG),)

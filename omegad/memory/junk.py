@@ -1,0 +1,64 @@
+"""What was captured unasked and never helped anyone: ready to be dropped."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from omegad.memory.stale import DAY_US, PREVIEW_CHARACTERS
+from omegad.requests.filters import Filters, where
+from omegad.requests.method import Moment, QueryMethod
+from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
+
+# Use, a helpful rating, and being said again by someone else end a memory's probation; so what is on it for long has nothing that speaks for it.
+_FOUND = """
+SELECT m.node_id, substr(m.content, 1, ?), m.event_type, m.project, m.created_at, m.source,
+       CASE WHEN m.rating < 0 THEN 'rated badly' WHEN EXISTS (SELECT 1 FROM retrievals AS r WHERE r.memory_id = m.node_id)
+            THEN 'shown, never used' ELSE 'never shown' END,
+       count(*) OVER ()
+FROM memories AS m WHERE {condition} AND m.on_probation = 1 AND m.rating <= 0 AND m.said_us < ? ORDER BY m.rating, m.said_us, m.id LIMIT ?
+"""
+
+
+class JunkMemories(Filters, frozen=True, kw_only=True, tag="memory.junk"):
+    """Show what was captured unasked and never helped: never used, rated helpful or confirmed; `memory.prune` drops what this lists."""
+
+    days: Annotated[int, Meta(ge=0, le=3_660, description="only what was said longer ago than this")] = 14
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many at most")] = 100
+
+
+class JunkMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory's beginning, what captured it, and what speaks against it: `rated badly`, `shown, never used` or `never shown`."""
+
+    memory_id: str
+    content: str
+    event_type: str
+    project: str | None
+    created_at: str
+    source: str | None
+    why: str
+
+
+class JunkAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The first of them, and how many there are in all."""
+
+    memories: list[JunkMemory]
+    total: int
+    position: int
+    stale_by: int
+
+
+def junk(connection: Connection, query: JunkMemories, moment: Moment) -> JunkAnswer:
+    """Read the active memories on probation that pass the filters and that nothing speaks for, the worst and oldest first."""
+    condition, values = where(query, moment.now_us)
+    said_before = moment.now_us - query.days * DAY_US
+    rows = connection.execute(_FOUND.format(condition=condition), (PREVIEW_CHARACTERS, *values, said_before, query.limit)).fetchall()
+    memories = [
+        JunkMemory(memory_id=memory_id, content=content, event_type=event_type, project=project, created_at=created_at, source=source, why=why)
+        for memory_id, content, event_type, project, created_at, source, why, _ in rows
+    ]
+    return JunkAnswer(memories=memories, total=rows[0][-1] if rows else 0, position=moment.position, stale_by=moment.stale_by)
+
+
+METHODS = (QueryMethod(params=JunkMemories, answer=JunkAnswer, views=("memories", "retrievals"), read=junk, turn=Turn.LONG),)

@@ -1,0 +1,33 @@
+"""Once a week, what should be looked at again is noted, for the briefings of that week."""
+
+from collections.abc import Iterator
+
+from omegad.memory import stale
+from omegad.memory.lives import DeleteMemory
+from omegad.memory.store import StoreMemory
+from omegad.reactions.contract import Reader
+from omegad.requests.command import Command
+from omegad.session import briefing
+
+NAME = "reflect_stale"
+VERSION = 1
+EVERY = 7 * 86_400
+VIEWS = ("memories",)
+EACH = 10  # of a project, of which a briefing shows the first that are still so
+
+
+def due(_slot: int, reader: Reader) -> Iterator[Command]:
+    """Store one insight in the place of the one before, or take that away where nothing is stale."""
+    found = stale.worst(reader.connection, reader.now_us, each=EACH, besides=briefing.REFLECTED_BY)
+    before = briefing.reflected(reader.connection)
+    if found:
+        lines = (f"- {memory_id}: {why}" for memory_id, why in found.items())
+        yield StoreMemory(
+            content="\n".join(["Stale memories to review:", *lines]),
+            event_type="advisor_insight",
+            source=briefing.REFLECTED_BY,
+            metadata={"source": briefing.REFLECTED_BY, "stale": list(found)},
+            supersedes=before,
+        )
+    else:
+        yield from (DeleteMemory(memory_id=memory_id, reason="nothing is stale") for memory_id in before)

@@ -1,0 +1,235 @@
+"""What decisions know of each memory, and by which models it was embedded."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from omegad.log.event import Position, RecordedEvent
+from omegad.log.mending import ClockMended
+from omegad.log.projection import Statement
+from omegad.memory.events import (
+    MemoryContradicted,
+    MemoryDeleted,
+    MemoryEdited,
+    MemoryEmbedded,
+    MemoryErased,
+    MemoryEvolved,
+    MemoryExpired,
+    MemoryPromoted,
+    MemoryRated,
+    MemoryRelated,
+    MemoryRepeated,
+    MemoryRestored,
+    MemoryStored,
+    MemorySuperseded,
+    MemoryUnlinked,
+)
+from omegad.storage.driver import Connection
+
+NAME = "memories"
+VERSION = 2
+EVENTS = (
+    MemoryStored,
+    MemoryEmbedded,
+    MemoryRelated,
+    MemoryRepeated,
+    MemoryEvolved,
+    MemoryEdited,
+    MemoryContradicted,
+    MemoryUnlinked,
+    MemoryRated,
+    MemoryPromoted,
+    MemorySuperseded,
+    MemoryDeleted,
+    MemoryExpired,
+    MemoryRestored,
+    MemoryErased,
+    ClockMended,
+)
+SCHEMA = """
+CREATE TABLE state_memories (
+    memory_id   TEXT PRIMARY KEY,
+    content_key TEXT NOT NULL,
+    stored_at   INTEGER NOT NULL, -- position of memory.stored
+    changed_at  INTEGER NOT NULL, -- position of the latest event that changed whether, or as what, it is found
+    state       TEXT NOT NULL CHECK (state IN ('active', 'superseded', 'deleted', 'expired')),
+    pending     INTEGER NOT NULL, -- 1 until its relations are decided
+    event_type  TEXT NOT NULL,
+    project     TEXT,
+    entity_id   TEXT,
+    session_id  TEXT,
+    denied_by   TEXT,             -- the memory that denied it last, since it was last said or restored
+    probation   INTEGER NOT NULL, -- 1 until it is promoted
+    rating      INTEGER NOT NULL, -- the sum of what it was given
+    ttl_seconds INTEGER,
+    expires_at  INTEGER,          -- microseconds since 1970, NULL where it is permanent
+    said_at     INTEGER NOT NULL  -- microseconds since 1970, when it was last stored, said again or edited
+) STRICT, WITHOUT ROWID;
+CREATE INDEX state_memories_by_content ON state_memories (content_key);
+CREATE TABLE state_embeddings (
+    memory_id   TEXT NOT NULL,
+    embedder_id TEXT NOT NULL,
+    PRIMARY KEY (memory_id, embedder_id)
+) STRICT, WITHOUT ROWID;
+"""
+CANONICAL = ("SELECT * FROM state_memories ORDER BY memory_id", "SELECT * FROM state_embeddings ORDER BY memory_id, embedder_id")
+ERASED_BY = (MemoryErased,)
+REPLACES = ("memory_guards", "embedding_guards")
+"""The tables in which earlier versions kept this, to be removed."""
+
+_INSERT = "INSERT INTO state_memories VALUES (?, ?, ?, ?, 'active', ?, ?, ?, ?, ?, NULL, ?, 0, ?, ?, ?)"
+_EMBEDDED = "INSERT OR IGNORE INTO state_embeddings VALUES (?, ?)"
+_UNEMBEDDED = "DELETE FROM state_embeddings WHERE memory_id = ?"
+_CHANGED = "UPDATE state_memories SET changed_at = ? WHERE memory_id = ?"
+_STATE = "UPDATE state_memories SET state = ?, changed_at = ? WHERE memory_id = ?"
+_RELATED = "UPDATE state_memories SET pending = 0 WHERE memory_id = ?"
+_PROMOTED = "UPDATE state_memories SET probation = 0 WHERE memory_id = ?"
+_RATED = "UPDATE state_memories SET rating = rating + ? WHERE memory_id = ?"
+_DENIED = "UPDATE state_memories SET changed_at = ?, denied_by = ? WHERE memory_id = ?"
+_UNDENIED = "UPDATE state_memories SET denied_by = NULL WHERE memory_id = ? AND denied_by = ?"
+_SAID = """
+UPDATE state_memories SET said_at = max(said_at, ?1), expires_at = max(expires_at, ?1 + ttl_seconds * 1000000), denied_by = NULL,
+                          content_key = coalesce(?2, content_key), changed_at = coalesce(?3, changed_at) WHERE memory_id = ?4
+"""
+_LASTING = """
+UPDATE state_memories SET ttl_seconds = iif(?1, NULL, max(ttl_seconds, coalesce(?2, 0))), expires_at = iif(?1, NULL, expires_at)
+WHERE memory_id = ?3
+"""
+_RESTORED = """
+UPDATE state_memories SET state = 'active', changed_at = ?1, denied_by = NULL,
+                          ttl_seconds = iif(?2, NULL, ttl_seconds), expires_at = iif(?2, NULL, expires_at) WHERE memory_id = ?3
+"""
+
+_SET_RIGHT = """
+UPDATE state_memories SET said_at = max(?1, said_at - ?2), expires_at = max(?1, said_at - ?2) + ttl_seconds * 1000000 WHERE said_at > ?3
+"""
+
+
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
+    position = recorded.position
+    match recorded.event:
+        case MemoryStored() as stored:
+            yield _stored(recorded, stored)
+        case MemoryEmbedded(memory_id=memory_id, embedder_id=embedder_id):
+            yield Statement(_EMBEDDED, (memory_id, embedder_id))
+            yield Statement(_CHANGED, (position, memory_id))
+        case MemoryRepeated() | MemoryEvolved() | MemoryEdited() as said:
+            yield from _said(recorded, said)
+        case MemorySuperseded(memory_id=memory_id):
+            yield Statement(_STATE, ("superseded", position, memory_id))
+        case MemoryDeleted(memory_id=memory_id):
+            yield Statement(_STATE, ("deleted", position, memory_id))
+        case MemoryExpired(memory_id=memory_id):
+            yield Statement(_STATE, ("expired", position, memory_id))
+        case MemoryErased(memory_id=memory_id):
+            yield Statement("DELETE FROM state_memories WHERE memory_id = ?", (memory_id,))
+            yield Statement(_UNEMBEDDED, (memory_id,))
+        case MemoryRestored(memory_id=memory_id, is_permanent=is_permanent):
+            yield Statement(_RESTORED, (position, is_permanent, memory_id))
+        case _:
+            yield from _judged(recorded)
+
+
+def _judged(recorded: RecordedEvent) -> Iterator[Statement]:
+    match recorded.event:
+        case MemoryRelated(memory_id=memory_id):
+            yield Statement(_RELATED, (memory_id,))
+        case MemoryContradicted(memory_id=memory_id, contradicted_by=by):
+            yield Statement(_DENIED, (recorded.position, by, memory_id))
+        case MemoryUnlinked(memory_id=by, target_id=memory_id, edge_types=edge_types) if "contradicts" in edge_types:
+            yield Statement(_UNDENIED, (memory_id, by))
+        case MemoryRated(memory_id=memory_id, points=points):
+            yield Statement(_RATED, (points, memory_id))
+        case MemoryPromoted(memory_id=memory_id):
+            yield Statement(_PROMOTED, (memory_id,))
+        case ClockMended() as mended:
+            yield Statement(_SET_RIGHT, (mended.right_us, mended.ahead_us, mended.to_us))
+        case _:
+            pass
+
+
+def _said(recorded: RecordedEvent, said: MemoryRepeated | MemoryEvolved | MemoryEdited) -> Iterator[Statement]:
+    if not isinstance(said, MemoryEdited) and (said.is_permanent or said.ttl_seconds is not None):
+        yield Statement(_LASTING, (said.is_permanent, said.ttl_seconds, said.memory_id))
+    if isinstance(said, MemoryRepeated):
+        yield Statement(_SAID, (recorded.occurred_at, None, None, said.memory_id))
+    else:
+        yield Statement(_SAID, (recorded.occurred_at, said.content_key, recorded.position, said.memory_id))
+        yield Statement(_UNEMBEDDED, (said.memory_id,))
+
+
+def _stored(recorded: RecordedEvent, stored: MemoryStored) -> Statement:
+    said_at, position = recorded.occurred_at, recorded.position
+    expires_at = None if stored.ttl_seconds is None else said_at + stored.ttl_seconds * 1_000_000
+    known = (stored.memory_id, stored.content_key, position, position, stored.pending)
+    scope = (stored.event_type, recorded.project, stored.entity_id, recorded.session_id)
+    return Statement(_INSERT, (*known, *scope, stored.on_probation, stored.ttl_seconds, expires_at, said_at))
+
+
+class MemoryState(msgspec.Struct, frozen=True):
+    """What the log knows of a memory.
+
+    Positions are those of the events that stored and last changed it; `rating` is the sum of the points it was given. `expires_at`, None
+    for what is permanent, and `said_at`, when it was last stored, said again or edited, are in microseconds since 1970.
+    """
+
+    memory_id: str
+    content_key: str
+    stored_at: Position
+    changed_at: Position
+    state: str
+    pending: bool
+    event_type: str
+    project: str | None
+    entity_id: str | None
+    session_id: str | None
+    denied_by: str | None
+    probation: bool
+    rating: int
+    ttl_seconds: int | None
+    expires_at: int | None
+    said_at: int
+
+    def is_active(self, now_us: int) -> bool:
+        """Say whether a search may find it at this moment, whether or not its expiry has been recorded."""
+        return self.state == "active" and (self.expires_at is None or self.expires_at > now_us)
+
+
+class Memories:
+    """Reads the tables."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Read through *connection*, whatever transaction is open there."""
+        self._connection = connection
+
+    def get(self, memory_id: str) -> MemoryState | None:
+        """Return what is known of a memory, None where the id was never stored."""
+        return self._first("SELECT * FROM state_memories WHERE memory_id = ?", (memory_id,))
+
+    def holder(self, content_key: str, now_us: int) -> MemoryState | None:
+        """Return the memory that has exactly this content in this scope, and can be found at this moment."""
+        return self._first(
+            "SELECT * FROM state_memories WHERE content_key = ? AND state = 'active' AND coalesce(expires_at > ?, 1) ORDER BY stored_at LIMIT 1",
+            (content_key, now_us),
+        )
+
+    def expired_since(self, position: Position) -> list[MemoryState]:
+        """Return the memories whose expiry was recorded at a position or after it."""
+        rows = self._connection.execute("SELECT * FROM state_memories WHERE state = 'expired' AND changed_at >= ? ORDER BY stored_at", (position,))
+        return [_state_of(row) for row in rows]
+
+    def is_embedded(self, memory_id: str, embedder_id: str) -> bool:
+        """Say whether an embedding of the memory by this embedder was recorded."""
+        sql = "SELECT 1 FROM state_embeddings WHERE memory_id = ? AND embedder_id = ?"
+        return self._connection.execute(sql, (memory_id, embedder_id)).fetchone() is not None
+
+    def _first(self, sql: str, values: tuple[object, ...]) -> MemoryState | None:
+        row = self._connection.execute(sql, values).fetchone()
+        return None if row is None else _state_of(row)
+
+
+def _state_of(row: tuple[Any, ...]) -> MemoryState:
+    known: dict[str, Any] = dict(zip(MemoryState.__struct_fields__, row, strict=True))
+    known["pending"], known["probation"] = bool(known["pending"]), bool(known["probation"])
+    return MemoryState(**known)

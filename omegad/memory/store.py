@@ -1,0 +1,341 @@
+"""Remember something: what a store may say, and the decision what it comes to."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from omegad.catalog.decision_state import DecisionState, MemoryState
+from omegad.log.decision import Decision
+from omegad.log.event import Event, NewEvent, Position
+from omegad.memory.content import TAG_CHARACTERS_MAX, content_key
+from omegad.memory.events import Likeness, MadeOf, MemoryEmbedded, MemoryEvolved, MemoryPromoted, MemoryRepeated, MemoryStored, Relation
+from omegad.memory.relating import Neighbour, relations
+from omegad.memory.replacing import Effects, Replaceable, effects
+from omegad.memory.types import TTL_SECONDS_MAX, MemoryType
+from omegad.requests.command import Command, Name, Text, findable
+from omegad.requests.method import Outdated
+from omegad.runtime.times import parse_time
+from omegad.text.redaction.sanitise import TAGS_MAX
+
+EVENT_TYPE = "memory"  # where none is named
+Tag = Annotated[str, Meta(min_length=1, max_length=TAG_CHARACTERS_MAX)]
+AUTOMATIC_SOURCES = frozenset(
+    {"auto", "automated", "automatic", "automatically", "automation", "autocapture", "capture", "captured", "hook", "hooks"}
+)
+"""The first word of the source of what nobody asked to remember: `auto_capture`, `hook:Stop`."""
+
+_FIRST_WORD = re.compile(r"[^\W_]+")
+SUPERSEDES_MAX = 16
+ASKED_CONFIDENCE, AUTOMATIC_CONFIDENCE = 1.0, 0.5
+
+
+class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
+    """Remember something. Content is at most 256 KiB, metadata 16 KiB, tags 32 of 64 characters.
+
+    Time to live and priority are the type's where they are not given. What a `source` like `auto_capture` or `hook:…` stores is on
+    probation until it is promoted; `probation` says otherwise. `supersedes` names memories whose place it takes, at most 16.
+    """
+
+    content: Annotated[Text, Meta(description="what to remember; on the command line - reads it from standard input")]
+    event_type: Annotated[Name, Meta(description="decision, lesson_learned, user_preference, error_pattern, …")] = EVENT_TYPE
+    session_id: Annotated[Name | None, Meta(description="which session it is from")] = None
+    project: Annotated[Name | None, Meta(description="which project it belongs to")] = None
+    entity_id: Annotated[Name | None, Meta(description="which person or thing it is about")] = None
+    tags: Annotated[tuple[Tag, ...], Meta(max_length=TAGS_MAX, description="a tag")] = ()
+    priority: Annotated[int, Meta(ge=1, le=5, description="how important it is; its type's where none is given")] | None = None
+    metadata: Annotated[dict[str, object], Meta(description="a JSON object that is kept with it")] = msgspec.field(default_factory=dict)
+    referenced_date: Annotated[str | None, Meta(description="when what it speaks of happened, like 2026-01-31 or 2026-01-31T09:30:00Z")] = None
+    ttl_seconds: Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX, description="after how long it is found no more")] | None = None
+    source: Annotated[Name | None, Meta(description="where it comes from")] = None
+    confidence: Annotated[float, Meta(ge=0, le=1, description="how sure it is")] | None = None
+    probation: Annotated[bool | None, Meta(description="whether it has to prove itself; what was captured unasked does")] = None
+    supersedes: Annotated[tuple[Name, ...], Meta(max_length=SUPERSEDES_MAX, description="a memory whose place it takes")] = ()
+
+    def is_automatic(self) -> bool:
+        """Say whether nobody asked for this to be remembered."""
+        first = _FIRST_WORD.match((self.source or "").casefold())
+        return self.probation if self.probation is not None else first is not None and first.group() in AUTOMATIC_SOURCES
+
+    def learned_at(self) -> int | None:
+        """Return when this was learned, in microseconds since 1970; None for now."""
+        return None
+
+    def known_before(self) -> frozenset[str] | None:
+        """Return the memories that its session had been shown when it was said; None for those that it has been shown by now."""
+        return None
+
+    def sources(self) -> MadeOf | None:
+        """Return what omegad has the text from; None where it was said as it is."""
+        return None
+
+
+class Related(msgspec.Struct, frozen=True, kw_only=True):
+    """An edge in an answer."""
+
+    memory_id: str
+    similarity: float
+    edge_type: str
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a store: the memory that now holds the content, new or not.
+
+    `contradicts` are the memories that it reverts, `superseded` those that it took the place of as it was asked to; `may_replace` are
+    others whose place it may be meant to take, which `memory.supersede` or a store with `supersedes` settles. `ignored` names what was
+    given and is not kept, since an older memory holds the content.
+    """
+
+    memory_id: str
+    outcome: Literal["stored", "duplicate", "evolved"]
+    position: Position = 0
+    related: tuple[Related, ...] = ()
+    contradicts: tuple[str, ...] = ()
+    superseded: tuple[str, ...] = ()
+    may_replace: tuple[Replaceable, ...] = ()
+    redacted: tuple[str, ...] = ()
+    auto_tags: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    degraded: str | None = None
+    status: Literal["active", "probation"] = "active"
+
+
+class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
+    """What deciding a store needs from the world: a fresh id, the clean content, its vectors' names, and its neighbours.
+
+    `neighbours` are as of `read_position`, and `shown` are those that the session had been shown, which it echoes rather than corroborates, None
+    where nobody looked; exact where none of them can be missing. `arrived` returns the ids of memories like this one that were stored lately, and
+    is asked at the moment of the append. `embedder_id` is None when nothing could be embedded.
+    """
+
+    memory_id: str
+    content: str
+    read_position: Position
+    kind: MemoryType = MemoryType()
+    redacted: tuple[str, ...] = ()
+    auto_tags: tuple[str, ...] = ()
+    client: str | None = None
+    neighbours: tuple[Neighbour, ...] = ()
+    shown: frozenset[str] | None = None
+    is_shown_exact: bool = True
+    embedder_id: str | None = None
+    text_hashes: tuple[str, ...] = ()
+    degraded: str | None = None
+    pending: bool = False
+    arrived: Callable[[], Sequence[str]] = tuple
+    is_last_try: bool = False
+
+
+def store(command: StoreMemory, prepared: PreparedStore, state: DecisionState, now_us: int) -> Decision:
+    """Decide a store: a duplicate of what is there, exactly or nearly; an addition to it; or a new memory with its relations.
+
+    Raises `NotFound` and `Refused` for what it is to supersede, as `memory.supersede` does, and `Outdated` when what was prepared does not
+    hold any more, and it is not the last try.
+    """
+    key = content_key(prepared.content, command.event_type, command.project, command.entity_id, command.session_id)
+    kind, current = prepared.kind, still_valid(prepared, state, now_us)
+    open_to_growth = [neighbour for neighbour in current if neighbour.memory_id not in command.supersedes]
+    repeated = next((n for n in open_to_growth if n.duplicate), None)
+    survivor = state.holder(key, now_us)
+    likeness: tuple[Likeness, float] = ("exact", 1.0)
+    if survivor is None and repeated is not None and repeated.duplicate:
+        survivor, likeness = state.memory(repeated.memory_id), repeated.duplicate
+    if survivor is not None:
+        facts: list[Event] = [_repeated(command, prepared, survivor, likeness, _lasting(command, kind, survivor))]
+        done = effects_of(command, survivor.memory_id, current, state, now_us)
+        return _strengthened(command, prepared, survivor, facts, done, outcome="duplicate")
+    grown = next((n for n in open_to_growth if n.evolution), None)
+    survivor = state.memory(grown.memory_id) if grown else None
+    if survivor is not None and grown is not None and grown.evolution and not _is_lesser(command, survivor):
+        facts = _evolved(command, prepared, survivor, grown.evolution, _lasting(command, kind, survivor))
+        done = effects_of(command, survivor.memory_id, current, state, now_us)
+        return _strengthened(command, prepared, survivor, facts, done, outcome="evolved")
+    done = effects_of(command, prepared.memory_id, current, state, now_us)
+    return _new(command, prepared, kind, key, related=relations(current), done=done)
+
+
+def effects_of(command: StoreMemory, memory_id: str, neighbours: Sequence[Neighbour], state: DecisionState, now_us: int) -> Effects:
+    """Return what a store whose content a memory holds does to others; raises `NotFound`, and `Refused` where it names a hidden one."""
+    named = [findable(state, other, now_us) for other in command.supersedes]
+    said_at = now_us if (learned := command.learned_at()) is None else learned
+    return effects(memory_id, said_at, neighbours, named, state)
+
+
+def still_valid(prepared: PreparedStore, state: DecisionState, now_us: int) -> tuple[Neighbour, ...]:
+    """Return the neighbours that are still as they were read.
+
+    Raises `Outdated` where some are not or others may have come, unless it is the last try.
+    """
+    current: list[Neighbour] = []
+    for neighbour in prepared.neighbours:
+        memory = state.memory(neighbour.memory_id)
+        if memory is not None and memory.is_active(now_us) and memory.changed_at <= prepared.read_position:
+            current.append(neighbour)
+    arrivals = [state.memory(memory_id) for memory_id in prepared.arrived() if memory_id != prepared.memory_id]
+    have_arrived = any(memory is not None and memory.changed_at > prepared.read_position for memory in arrivals)
+    is_outdated = have_arrived or len(current) < len(prepared.neighbours)
+    if is_outdated and not prepared.is_last_try:
+        raise Outdated
+    return tuple(current)
+
+
+def _is_lesser(command: StoreMemory, survivor: MemoryState) -> bool:
+    """Say whether what is stored was captured unasked, and what there is was told by a person."""
+    return command.is_automatic() and not survivor.probation
+
+
+def _tags(command: StoreMemory, survivor: MemoryState) -> tuple[str, ...]:
+    return () if _is_lesser(command, survivor) else tuple(dict.fromkeys(command.tags))
+
+
+def _ignored(command: StoreMemory, survivor: MemoryState) -> tuple[str, ...]:
+    """Return the names of what was given with a store and is not kept, since an older memory holds the content."""
+    given = {
+        "metadata": command.metadata or None,
+        "priority": command.priority,
+        "referenced_date": command.referenced_date,
+        "source": command.source,
+        "confidence": command.confidence,
+        "tags": command.tags if _is_lesser(command, survivor) else (),
+    }
+    return tuple(name for name, value in given.items() if value is not None and value != ())
+
+
+def _ttl_seconds(command: StoreMemory, kind: MemoryType) -> int | None:
+    return kind.ttl_seconds if command.ttl_seconds is None else command.ttl_seconds
+
+
+class _Lasting(msgspec.Struct, frozen=True, kw_only=True):
+    """How a memory lasts from now on, where that is longer than it did: a store promises its own time to live, whoever holds the content."""
+
+    ttl_seconds: int | None = None
+    is_permanent: bool = False
+
+
+def _lasting(command: StoreMemory, kind: MemoryType, survivor: MemoryState) -> _Lasting:
+    asked = _ttl_seconds(command, kind)
+    if survivor.ttl_seconds is None or _is_lesser(command, survivor):
+        return _Lasting()
+    return _Lasting(ttl_seconds=asked if asked is not None and asked > survivor.ttl_seconds else None, is_permanent=asked is None)
+
+
+def _repeated(
+    command: StoreMemory, prepared: PreparedStore, survivor: MemoryState, likeness: tuple[Likeness, float], lasting: _Lasting
+) -> MemoryRepeated:
+    how, similarity = likeness
+    return MemoryRepeated(
+        memory_id=survivor.memory_id,
+        likeness=how,
+        similarity=round(similarity, 6),
+        content=None if how == "exact" else prepared.content,
+        made_of=command.sources(),
+        tags=_tags(command, survivor),
+        ttl_seconds=lasting.ttl_seconds,
+        is_permanent=lasting.is_permanent,
+    )
+
+
+def _evolved(command: StoreMemory, prepared: PreparedStore, survivor: MemoryState, similarity: float, lasting: _Lasting) -> list[Event]:
+    """Return that a memory says what was stored, which restates all that it said."""
+    grown = MemoryEvolved(
+        memory_id=survivor.memory_id,
+        content=prepared.content,
+        content_key=content_key(prepared.content, survivor.event_type, survivor.project, survivor.entity_id, survivor.session_id),
+        wording=prepared.content,
+        made_of=command.sources(),
+        similarity=round(similarity, 6),
+        tags=_tags(command, survivor),
+        auto_tags=prepared.auto_tags,
+        ttl_seconds=lasting.ttl_seconds,
+        is_permanent=lasting.is_permanent,
+    )
+    # What is still pending gets its vectors together with its relations.
+    if prepared.embedder_id is None or survivor.pending:
+        return [grown]
+    return [grown, MemoryEmbedded(memory_id=survivor.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes)]
+
+
+def _strengthened(
+    command: StoreMemory,
+    prepared: PreparedStore,
+    survivor: MemoryState,
+    facts: list[Event],
+    done: Effects,
+    *,
+    outcome: Literal["duplicate", "evolved"],
+) -> Decision:
+    """End a store whose content an older memory holds: that one may be corroborated."""
+    is_others = not command.is_automatic() or command.session_id != survivor.session_id
+    if is_corroborated := survivor.probation and is_others and (command.session_id is None or not _is_echo(prepared, survivor)):
+        facts.append(MemoryPromoted(memory_id=survivor.memory_id, evidence="corroboration"))
+    answer = Stored(
+        memory_id=survivor.memory_id,
+        outcome=outcome,
+        contradicts=done.contradicts,
+        superseded=done.superseded,
+        may_replace=done.may_replace,
+        redacted=prepared.redacted,
+        ignored=_ignored(command, survivor),
+        degraded=prepared.degraded,
+        status="probation" if survivor.probation and not is_corroborated else "active",
+    )
+    return Decision(events=_events(command, facts, done), answer=answer)
+
+
+def _is_echo(prepared: PreparedStore, survivor: MemoryState) -> bool:
+    """Say whether a session says again what it was shown. Raises `Outdated` where it may have been a moment before, unless it is the last try."""
+    is_known = prepared.shown is None or survivor.memory_id in prepared.shown
+    if not is_known and not prepared.is_shown_exact and not prepared.is_last_try:
+        raise Outdated
+    return is_known or not prepared.is_shown_exact
+
+
+def _new(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, key: str, *, related: tuple[Relation, ...], done: Effects) -> Decision:
+    is_automatic = command.is_automatic()
+    stored = MemoryStored(
+        memory_id=prepared.memory_id,
+        content=prepared.content,
+        content_key=key,
+        event_type=command.event_type,
+        entity_id=command.entity_id,
+        tags=tuple(dict.fromkeys(command.tags)),
+        auto_tags=prepared.auto_tags,
+        priority=kind.priority if command.priority is None else command.priority,
+        metadata=command.metadata,
+        made_of=command.sources(),
+        referenced_at=None if command.referenced_date is None else parse_time(command.referenced_date, "referenced_date"),
+        ttl_seconds=_ttl_seconds(command, kind),
+        source=command.source or prepared.client or "unnamed client",
+        confidence=(AUTOMATIC_CONFIDENCE if is_automatic else ASKED_CONFIDENCE) if command.confidence is None else command.confidence,
+        related=related,
+        redacted=prepared.redacted,
+        pending=prepared.pending,
+        on_probation=is_automatic,
+    )
+    facts: list[Event] = [stored]
+    if prepared.embedder_id is not None:
+        facts.append(MemoryEmbedded(memory_id=stored.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes))
+    answer = Stored(
+        memory_id=stored.memory_id,
+        outcome="stored",
+        related=tuple(Related(memory_id=r.memory_id, similarity=r.similarity, edge_type=r.edge_type) for r in related),
+        contradicts=done.contradicts,
+        superseded=done.superseded,
+        may_replace=done.may_replace,
+        redacted=prepared.redacted,
+        auto_tags=prepared.auto_tags,
+        degraded=prepared.degraded,
+        status="probation" if is_automatic else "active",
+    )
+    return Decision(events=_events(command, facts, done), answer=answer)
+
+
+def _events(command: StoreMemory, facts: Iterable[Event], done: Effects) -> tuple[NewEvent, ...]:
+    """Address the events of one store: the first is what happened, and the cause of the others."""
+    occurred_at = command.learned_at()
+    events = (*(NewEvent(event=fact, project=command.project) for fact in facts), *done.events)
+    return tuple(
+        msgspec.structs.replace(new, session_id=command.session_id, occurred_at=occurred_at, follows=place > 0) for place, new in enumerate(events)
+    )

@@ -1,0 +1,83 @@
+"""The clock is right again: what one stamped that was ahead counts from the right time, and what expired only for that is found again."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from omegad.catalog.decision_state import DecisionState, MemoryState
+from omegad.log.decision import Decision
+from omegad.log.event import NewEvent
+from omegad.log.mending import Ahead, ClockMended
+from omegad.memory.events import MemoryRestored
+from omegad.requests.command import Acknowledged, Command, Reason
+from omegad.requests.method import CommandMethod, RequestContext, Services
+
+SECOND_US = 1_000_000
+
+
+class MendClock(Command, frozen=True, kw_only=True, tag="clock.mend"):
+    """Say that the clock is right now: what one stamped that was ahead counts from the right time, and what expired only for that is found again."""
+
+    reason: Reason | None = None
+    dry_run: Annotated[bool, Meta(description="say what would be mended, and mend nothing")] = False
+
+
+class Mended(Acknowledged, frozen=True, kw_only=True):
+    """How many events were stamped by a clock that was ahead, from which position on, by how much it was, and which memories are found again.
+
+    Without any of these, the log and the clock agree, or what jumped is taken for right.
+    """
+
+    events: int = 0
+    first: int = 0
+    ahead_s: int = 0
+    restored: tuple[str, ...] = ()
+
+
+async def prepare(services: Services, command: MendClock, context: RequestContext) -> Ahead | None:
+    """Find what was stamped by a clock that was ahead."""
+    del context
+    if not command.dry_run:
+        services.steadiness.accept()
+    return await services.stamped_ahead()
+
+
+def decide(command: MendClock, ahead: Ahead | None, state: DecisionState, now_us: int) -> Decision:
+    """Decide it: all at once, in one step."""
+    if ahead is None:
+        return Decision(events=(), answer=Mended())
+    mended = ClockMended(
+        first=ahead.first,
+        last=ahead.last,
+        from_us=ahead.from_us,
+        to_us=now_us,
+        ahead_us=ahead.ahead_us,
+        right_us=min(ahead.right_us, now_us),
+        reason=command.reason,
+    )
+    back = tuple(one for one in state.expired_since(ahead.first) if _lasts(one, mended) and state.holder(one.content_key, now_us) is None)
+    answer = Mended(
+        events=ahead.last - ahead.first + 1,
+        first=ahead.first,
+        ahead_s=ahead.ahead_us // SECOND_US,
+        restored=tuple(one.memory_id for one in back),
+    )
+    if command.dry_run:
+        return Decision(events=(), answer=answer)
+    restored = (MemoryRestored(memory_id=one.memory_id, reason="expired by a clock that was ahead") for one in back)
+    return Decision(
+        events=(NewEvent(event=mended), *(NewEvent(event=one, project=of.project, follows=True) for one, of in zip(restored, back, strict=True))),
+        answer=answer,
+    )
+
+
+def _lasts(memory: MemoryState, mended: ClockMended) -> bool:
+    """Say whether a memory's time is not over by the right clock."""
+    if memory.expires_at is None or memory.ttl_seconds is None:
+        return False
+    if memory.said_at <= mended.to_us:
+        return memory.expires_at > mended.to_us
+    return max(mended.right_us, memory.said_at - mended.ahead_us) + memory.ttl_seconds * SECOND_US > mended.to_us
+
+
+METHODS = (CommandMethod(params=MendClock, answer=Mended, prepare=prepare, decide=decide),)

@@ -1,0 +1,284 @@
+"""A memory, or a phrase, is removed for good: what holds it is found, taken out of the log in one append, and then out of every other file.
+
+The append is the act; from then on nothing shows what was erased. A cursor that moves with it says that bytes may be left in some file, until
+they are not. What follows the act has its time, and goes on in the background after that; a start that finds it so makes everything that is made of
+the log anew.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import msgspec
+import structlog
+
+from omegad.catalog.decision_state import DecisionState
+from omegad.catalog.services import DaemonServices
+from omegad.embedding.cache import VectorCache
+from omegad.log import erasure
+from omegad.log.decision import Cursor, Decision, Proposal
+from omegad.log.erasure import CURSOR, DONE, UNDER_WAY, CameSince, Erasure
+from omegad.log.event import NewEvent, Position
+from omegad.memory.events import MemoryErased
+from omegad.operations.copies import Found, find, find_more, find_phrase
+from omegad.operations.erase import COPIES_TOLD, Erased, EraseMemory
+from omegad.operations.keeping import Keeping
+from omegad.operations.left import left_in
+from omegad.requests.command import Acknowledged
+from omegad.rpc.peer import Call
+from omegad.runtime.errors import Invalid, OmegadError, Unavailable
+from omegad.storage.wiping import wipe
+from omegad.views.erasing import Standstill
+
+PAYLOADS_AT_ONCE = 5_000  # that one event names
+TRIES = 5
+RETRY_S = 1.0
+FINISH_S = 20.0  # for all that follows the act, before the answer says that it is not done
+REBUILD_S = 600.0  # for views that have to be built again, which goes on by itself
+
+_log = structlog.get_logger(__name__)
+
+
+class Erasing:
+    """Erases memories, one at a time."""
+
+    def __init__(self, services: DaemonServices, home: Path, cache: VectorCache, keeping: Keeping, standstill: Standstill) -> None:
+        """Take everything from outside."""
+        self._keeping = keeping
+        self._services = services
+        self._home = home
+        self._cache = cache
+        self._standstill = standstill
+        self._lock = anyio.Lock()
+        self._unfinished: list[Found] = []
+        self._has_unfinished = anyio.Event()
+        self._going_on: set[anyio.CancelScope] = set()
+        self._is_ending = False
+
+    async def run(self) -> None:
+        """Finish what an earlier run has begun, whose views were removed at the start and whose decision state is being made anew.
+
+        Then finish, for ever, what an erasure could not in its time.
+        """
+        while await self._services.log.is_erasing():
+            try:
+                async with self._lock:
+                    await self._services.log.settled()
+                    await self._wipe_log(())
+                    await self._keeping.sweep()
+                    await self._done()
+                _log.info("erasing.finished")
+            except Unavailable as error:
+                _log.warning("erasing.waits", error=str(error), retry_s=RETRY_S)
+                await anyio.sleep(RETRY_S)
+        while True:
+            await self._has_unfinished.wait()
+            await anyio.sleep(RETRY_S)
+            await self._try_again()
+
+    def end(self) -> None:
+        """Let what goes on be cut short, since the daemon ends: the next start finishes it."""
+        self._is_ending = True
+        for scope in self._going_on:
+            scope.cancel()
+
+    async def erase(self, request: EraseMemory, call: Call) -> Erased:
+        """Erase a memory, or say what that would erase.
+
+        Raises `NotFound`, and `Refused` while views are rebuilt or verified. Where something keeps the bytes from going out of some file, such as
+        a full disk, or another process that goes on reading what was there before, the answer says so.
+        """
+        began, position, unlike, unfinished = time.monotonic(), 0, list[str](), ""
+        async with self._lock, self._standstill:
+            await self._services.spool.drain()
+            found = await self._found(request)
+            if request.dry_run:
+                return await self._told(request, found, began)
+            with anyio.CancelScope(shield=True):  # what has begun goes on, whoever is cancelled
+                found, position = await self._act(request, found, call)
+                self._unfinished.append(found)
+                found, unlike, unfinished = await self._followed(request, found, call)
+        if not unfinished:
+            unfinished = await self._built(unlike)
+        return msgspec.structs.replace(await self._told(request, found, began, position, unlike), unfinished=unfinished or None)
+
+    async def _followed(self, request: EraseMemory, found: Found, call: Call) -> tuple[Found, list[str], str]:
+        """Do what follows the act, in `FINISH_S` at most: take out what came meanwhile, too, and all of it out of every file.
+
+        Return all that was found, the views that have to be built again, and why it is not done, "" where it is.
+        """
+        trouble, unlike = "", list[str]()
+        with self._within(FINISH_S) as scope:
+            while True:
+                try:
+                    while (more := await find_more(self._services, found)).remnants:
+                        await self._append(request, more, call)
+                        self._unfinished.remove(found)
+                        found = found.with_more(more)
+                        self._unfinished.append(found)
+                    unlike = await self._clean(found)
+                    break
+                except Unavailable as error:
+                    trouble = str(error)
+                    _log.warning("erasing.waits", error=trouble, retry_s=RETRY_S)
+                    await anyio.sleep(RETRY_S)
+        if not scope.cancelled_caught:
+            self._unfinished.remove(found)
+            return found, unlike, ""
+        self._has_unfinished.set()
+        return found, unlike, trouble or self._services.views.driver.trouble or "the service was told to end, or the views are behind"
+
+    async def _built(self, unlike: Sequence[str]) -> str:
+        """Build views again that could not be brought to what the log says; return why that is not done, "" where it is."""
+        try:
+            with self._within(REBUILD_S) as scope:
+                await self._standstill.build_again(unlike)
+                await self._done()
+        except OmegadError as error:
+            return f"{', '.join(unlike)} could not be built again: {error}"
+        return f"{', '.join(unlike)} could not be built again in time" if scope.cancelled_caught else ""
+
+    async def _try_again(self) -> None:
+        """Finish what an erasure could not, if that can be done by now."""
+        found = self._unfinished[0]
+        unlike = list[str]()
+        try:
+            with self._within(FINISH_S) as scope:
+                async with self._lock, self._standstill:
+                    unlike = await self._clean(found)
+                    self._unfinished.remove(found)
+            if scope.cancelled_caught or await self._built(unlike):
+                return
+        except OmegadError as error:
+            _log.warning("erasing.waits", error=str(error), retry_s=RETRY_S)
+            return
+        if not self._unfinished:
+            self._has_unfinished = anyio.Event()
+            _log.info("erasing.finished")
+
+    async def _done(self) -> None:
+        """Note that no file holds what was erased, unless one still does."""
+        if not self._unfinished:
+            await self._services.log.advance(Cursor(CURSOR, DONE))
+
+    @contextmanager
+    def _within(self, seconds: float) -> Iterator[anyio.CancelScope]:
+        """Go on in the block, whoever is cancelled, but no longer than this, nor when the daemon ends."""
+        with anyio.CancelScope(shield=True, deadline=anyio.current_time() + seconds) as scope:
+            self._going_on.add(scope)
+            if self._is_ending:
+                scope.cancel()
+            try:
+                yield scope
+            finally:
+                self._going_on.discard(scope)
+
+    async def _found(self, request: EraseMemory) -> Found:
+        """Find what is to be erased. Raises `Invalid`, `NotFound`."""
+        match request:
+            case EraseMemory(memory_id=str(memory_id), text=None):
+                return await find(self._services, memory_id)
+            case EraseMemory(memory_id=None, text=str(text)):
+                return await find_phrase(self._services, text)
+            case _:
+                raise Invalid("name a memory by its id, or give a text: one of the two")
+
+    async def _act(self, request: EraseMemory, found: Found, call: Call) -> tuple[Found, Position]:
+        """Take what was found out of the log in one append, in which there is nothing that came since; return what that was, and its position."""
+        for _ in range(TRIES):
+            try:
+                return found, await self._append(request, found, call, seen=found.head)
+            except CameSince:
+                found = await self._found(request)
+        return found, await self._append(request, found, call)  # what came since is taken out after
+
+    async def _append(self, request: EraseMemory, found: Found, call: Call, seen: Position | None = None) -> Position:
+        """Take what was found out of the log: the act. Return its position. Raises `CameSince` where something came since *seen*."""
+        await self._cache.forget(found.text_hashes, is_last=False)  # before, since nobody could tell them after
+        proposal = Proposal(decide=partial(_decide, request, found, seen), client=call.peer.name or None, cursor=Cursor(CURSOR, UNDER_WAY))
+        position = (await self._services.log.append(proposal)).position
+        call.peer.written = max(call.peer.written, position)
+        return position
+
+    async def _clean(self, found: Found) -> list[str]:
+        """Take what was erased out of the views, caches and files that are made of the log; return the views that have to be built again."""
+        services, pieces = self._services, found.pieces(has_parts=True)
+        checkpoints = services.views.driver.checkpoints
+        failed = [name for name, checkpoint in checkpoints.items() if checkpoint.failed_position is not None]
+        await services.views.wait_for(found.head, checkpoints.keys() - failed)
+        pairs = [(one.before, one.after) for one in found.remnants]
+        # Each to its end, or one that fails would leave the others behind that still write.
+        outcomes = await asyncio.gather(
+            self._standstill.take_out(pairs, pieces, has_names=found.has_names),
+            self._wipe_log(pieces),
+            self._cache.forget(found.text_hashes),
+            return_exceptions=True,
+        )
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        services.near.recent.forget(found.memory_ids)
+        services.near.forget_index()
+        await services.past.forget()
+        await anyio.to_thread.run_sync(services.spool.remove_aside, pieces)
+        unlike = outcomes[0]
+        assert isinstance(unlike, list)
+        return [*dict.fromkeys((*unlike, *failed))]
+
+    async def _wipe_log(self, pieces: Sequence[bytes]) -> None:
+        log = self._services.log
+        await log.settled()
+        await log.on_writer(partial(wipe, path=log.path, pieces=pieces))
+
+    async def _told(self, request: EraseMemory, found: Found, began: float, position: Position = 0, rebuilt: Sequence[str] = ()) -> Erased:
+        folders = self._services.skills.folders
+        look = partial(left_in, self._home, folders, found.pieces(), found.pieces(has_parts=True), is_done=not request.dry_run)
+        left = await anyio.to_thread.run_sync(look)
+        names = [] if request.text is None else await self._services.log.names_with(request.text.strip())
+        wordings = found.sought.wordings
+        return Erased(
+            memory_id=request.memory_id,
+            dry_run=request.dry_run,
+            position=position,
+            wordings=list(wordings.texts) if request.dry_run and request.text is None else [],
+            whole_values_only=wordings.short,
+            copies=found.copies[:COPIES_TOLD],
+            copy_count=len(found.remnants),
+            memories=list(found.affected),
+            left=left,
+            rebuilt=list(rebuilt),
+            names=names,
+            took_ms=round(1e3 * (time.monotonic() - began), 1),
+        )
+
+
+def _decide(request: EraseMemory, found: Found, seen: Position | None, state: DecisionState, now_us: int) -> Decision:
+    """Decide that what was found is erased."""
+    del now_us
+    sought = found.sought
+    reason = None if request.reason is None else sought.wordings.clean(request.reason)
+    known = [memory for memory_id in found.memory_ids if (memory := state.memory(memory_id))]
+    events = [NewEvent(event=MemoryErased(memory_id=one.memory_id, reason=reason), project=one.project) for one in known]
+    events += [NewEvent(event=edit, project=project) for project, edit in found.edits]
+    why = f"memory {request.memory_id} was erased" if request.text is None else "a text was erased"
+    why = why if reason is None or known else f"{why}: {reason}"
+    for start in range(0, len(found.remnants), PAYLOADS_AT_ONCE):
+        events.append(NewEvent(event=erasure.erased_event(found.remnants[start : start + PAYLOADS_AT_ONCE], why)))
+    return Decision(
+        events=tuple(events),
+        answer=Acknowledged(),
+        erasure=Erasure(
+            remnants=found.remnants,
+            signs=sought.signs,
+            clean=sought.clean,
+            answer_signs=found.answer_signs,
+            clean_answer=found.clean_answer,
+            seen=seen,
+            has_names=found.has_names,
+        ),
+    )

@@ -1,0 +1,164 @@
+"""Queries as of an earlier moment: the moment found, the views of then read, and what has changed since told beside the answer.
+
+Nothing is recorded of it: looking back is no use of a memory.
+"""
+
+import re
+from contextlib import suppress
+from dataclasses import fields
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from omegad.catalog.services import DaemonServices
+from omegad.index.vector_index import VectorIndex
+from omegad.log.event import Position
+from omegad.operations.diff import EVENTS_MAX, Changes, Diff, DiffLog
+from omegad.requests import as_of as asof
+from omegad.requests.as_of import Then
+from omegad.requests.method import Moment, QueryMethod, RequestContext
+from omegad.rpc.peer import Call
+from omegad.runtime.errors import Invalid, OmegadError, ViewFailed
+from omegad.runtime.times import parse_time, rfc3339
+from omegad.search.answering import BY_WORDS
+from omegad.search.events import MemoryQueried
+from omegad.search.ranking import RANKING_VERSION
+from omegad.session.events import MemorySurfaced
+from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
+from omegad.views.barrier import Barrier, taken
+from omegad.views.past import PastFile
+
+WAIT_S = 5.0  # for the views to show the answer that is named
+POSITION_DIGITS = 18
+SLICE_EVENTS = 500  # read at once; others are served in between
+
+_YEAR = re.compile(r"[0-9]{4}-")
+
+Earlier = MemoryQueried | MemorySurfaced
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """The moment that is asked for, and the answer that it was named by, if it was."""
+
+    position: Position
+    now_us: int
+    earlier: Earlier | None = None
+
+
+class _Unrecorded(DaemonServices):
+    """Services that leave no trace of what was asked."""
+
+    def record(self, event: msgspec.Struct, context: RequestContext, *, session_id: str | None, project: str | None) -> None:
+        """Let it go."""
+
+
+class LookingBack:
+    """Answers queries as of earlier moments."""
+
+    def __init__(self, services: DaemonServices) -> None:
+        """Take what the service has."""
+        self._services = _Unrecorded(**{field.name: getattr(services, field.name) for field in fields(services)})
+        self._indexes: WeakKeyDictionary[PastFile, VectorIndex] = WeakKeyDictionary()
+
+    async def query(self, method: QueryMethod, params: msgspec.Struct, context: RequestContext, as_of: str | int) -> msgspec.Raw:
+        """Return the JSON of the answer, with `as_of` beside its fields, a `Then`.
+
+        Raises `Invalid` for a moment that is not in the log, `NotFound` for an answer that is not, `Stale` where the views of then take long
+        to make, `ViewFailed` where one cannot be made, and what reading raises.
+        """
+        wanted = await self.resolved(as_of)
+        prepared = await method.prepare(self._services, params, context) if method.prepare else None
+        barrier = Barrier(names=method.views or self._services.views.names)
+        async with self._services.past.at(wanted.position) as past:
+            if failed := past.failure(barrier.names):
+                raise ViewFailed(f"the view {failed.name!r} failed at position {failed.failed_position}: {failed.error}")
+            index = self._index(past)
+
+            def read(connection: Connection) -> tuple[Any, dict[str, int]]:
+                versions = taken(connection, past.path, barrier).versions
+                moment = Moment(position=wanted.position, stale_by=0, now_us=wanted.now_us, versions=versions, index=index)
+                return method.read(connection, params, *((prepared,) if method.prepare else ()), moment), versions
+
+            found, versions = await past.readers.read(read, method.turn)
+            answer = await method.finish(self._services, params, found, context) if method.finish else found
+        then = await self._then(wanted, versions)
+        return msgspec.Raw(msgspec.json.encode(answer)[:-1] + b',"as_of":' + msgspec.json.encode(then) + b"}")
+
+    async def diff(self, request: DiffLog, call: Call) -> Diff:
+        """Put together what happened between two moments; raises as `resolved` does, and `Invalid` where the second is before the first."""
+        del call
+        log = self._services.log
+        since = (await self.resolved(request.since)).position
+        until = log.head if request.until is None else (await self.resolved(request.until)).position
+        if until < since:
+            raise Invalid(f"log.diff: position {until} is before {since}", hint="let from be the earlier moment")
+        changes, after, last = Changes(request.limit), since, min(until, since + EVENTS_MAX)
+        while after < last:
+            for recorded in await log.read(after, min(SLICE_EVENTS, last - after), Turn.LONG):
+                if not changes.add(recorded):
+                    last = after
+                    break
+                after = recorded.position
+        next_from = after if after < until else None
+        return Diff(since=since, until=after, tags=dict(sorted(changes.tags.items())), changes=list(changes.by_id.values()), next=next_from)
+
+    async def resolved(self, as_of: str | int) -> Wanted:
+        """Find the moment that is named by a position, a time, or the id of an earlier answer."""
+        log = self._services.log
+        if isinstance(as_of, int) or (as_of.isascii() and as_of.isdigit() and len(as_of) <= POSITION_DIGITS):
+            position = int(as_of)
+            if position > log.head:
+                raise Invalid(f"as_of: position {position} is beyond the end of the log, {log.head}")
+            return Wanted(position=position, now_us=await self._time_of(position))
+        if _YEAR.match(as_of):
+            at_us, now_us = parse_time(as_of, "as_of"), self._services.clock.now_us()
+            if at_us > max(now_us, log.recorded_at):
+                raise Invalid(f"as_of: {as_of} is yet to come")
+            return Wanted(position=await log.position_at(at_us, now_us), now_us=at_us)
+        return await self._of_answer(as_of)
+
+    async def _time_of(self, position: Position) -> int:
+        """Return when the event at a position was recorded; for 0 when the first was, or the present."""
+        events = await self._services.log.read_at([max(1, position)])
+        return events[0].recorded_at if events else self._services.clock.now_us()
+
+    async def _of_answer(self, query_id: str) -> Wanted:
+        services = self._services
+        with suppress(OmegadError):  # a log that cannot be written is read all the same
+            await services.log.settled()
+        barrier = Barrier(names=asof.VIEWS, acknowledged=services.head, wait_s=WAIT_S)
+        at = await services.views.at(barrier, lambda connection, _: asof.recorded_at(connection, query_id))
+        earlier = (await services.log.read_at([at]))[0].event
+        if not isinstance(earlier, Earlier):
+            raise Invalid(f"as_of: what was recorded of the query {query_id} is erased", hint="name a position or a time")
+        return Wanted(position=earlier.read_position, now_us=earlier.at, earlier=earlier)
+
+    def _index(self, of: PastFile) -> VectorIndex | None:
+        """Return the vectors of a file of views, None without a model."""
+        embedder_id, index = self._services.embedder_id, self._indexes.get(of)
+        if embedder_id is not None and (index is None or index.embedder_id != embedder_id):
+            index = self._indexes[of] = VectorIndex(embedder_id, is_whole=False)  # there are several, and they are asked seldom
+        return index if embedder_id is not None else None
+
+    async def _then(self, wanted: Wanted, versions: dict[str, int]) -> Then:
+        earlier = wanted.earlier
+        return Then(
+            position=wanted.position,
+            at=rfc3339(wanted.now_us),
+            query_id=earlier.query_id if earlier else None,
+            is_comparable=bool(earlier and earlier.versions),
+            changed=_changed(earlier, versions, self._services.embedder_id) if earlier else {},
+            erased=await self._services.log.erased(wanted.position),
+        )
+
+
+def _changed(earlier: Earlier, versions: dict[str, int], embedder_id: str | None) -> dict[str, tuple[object, object]]:
+    """Return what *earlier* was made with otherwise, as (then, now), by name."""
+    compared: dict[str, tuple[object, object]] = {name: (earlier.versions[name], now) for name, now in versions.items() if name in earlier.versions}
+    if isinstance(earlier, MemoryQueried):
+        compared["ranking"] = (earlier.ranking_version, RANKING_VERSION)
+        if earlier.mode not in BY_WORDS:
+            compared["embedder"] = (earlier.embedder_id, embedder_id)
+    return {name: (then, now) for name, (then, now) in compared.items() if then != now}

@@ -1,0 +1,147 @@
+"""Questions about the service itself, and the word to stop it."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from omegad.requests.method import ServiceMethod
+from omegad.requests.query import Request
+
+PROTOCOL = 1
+
+
+class Hello(Request, frozen=True, kw_only=True, tag="system.hello"):
+    """Say who is calling; requests are then the same request when their client's name and request_id are."""
+
+    protocol: Annotated[int, Meta(description="which version of the protocol it speaks")] = PROTOCOL
+    client: Annotated[str, Meta(max_length=256, description="its name")] = ""
+
+
+class Ping(Request, frozen=True, kw_only=True, tag="system.ping"):
+    """Say whether the service answers."""
+
+
+class Status(Request, frozen=True, kw_only=True, tag="system.status"):
+    """Say how the service is, and name whatever is degraded."""
+
+
+class Metrics(Request, frozen=True, kw_only=True, tag="system.metrics"):
+    """Give the figures of the status in Prometheus' text format."""
+
+
+class Shutdown(Request, frozen=True, kw_only=True, tag="system.shutdown"):
+    """Stop the service, once what runs has been answered."""
+
+
+class Greeting(msgspec.Struct, frozen=True, kw_only=True):
+    """Who answers."""
+
+    protocol: int
+    version: str
+    build: str
+
+
+class Pong(msgspec.Struct, frozen=True, kw_only=True):
+    """That the service answers."""
+
+    ok: bool
+    version: str
+    pid: int
+
+
+class Exposition(msgspec.Struct, frozen=True, kw_only=True):
+    """The figures of the status, in Prometheus' text format."""
+
+    text: str
+
+
+class Stopping(msgspec.Struct, frozen=True, kw_only=True):
+    """That the service is about to stop."""
+
+    ok: bool
+
+
+class LogStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the log ends, how large it is, and how many appends wait."""
+
+    head: int
+    bytes: int
+    waiting: int
+
+
+class ViewStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a view stands: live, catching_up, rebuilding or failed."""
+
+    position: int
+    lag: int
+    state: str
+    version: int
+    error: str | None = None
+
+
+class ReactionStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Up to which position of the log (or which slot of time, where that is what it goes by) a reaction has done all there was to do."""
+
+    position: int
+    lag: int
+    trouble: str | None = None
+    set_aside: int = 0
+
+
+class EmbeddingStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Which model embeds, and whether it can: absent, unloaded, ready or failed."""
+
+    model: str | None
+    state: str
+    embedder_id: str | None
+    index_vectors: int
+    index_bytes: int
+    backlog: int
+
+
+class SpoolStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How many hooks wait to be taken in, and how many were let go."""
+
+    waiting: int
+    lost: int
+
+
+class SelfCheckStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """When log and views were proved last, in microseconds since 1970, how long that took, and what was wrong, in words."""
+
+    at_us: int
+    took_s: float
+    problems: tuple[str, ...]
+
+
+class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How the service is. `degraded` names, in words, whatever is not as it should be; `files` has the bytes of each part."""
+
+    version: str
+    pid: int
+    uptime_s: float
+    home: str
+    socket: str
+    log: LogStatus
+    views: dict[str, ViewStatus]
+    reactions: dict[str, ReactionStatus]
+    embedding: EmbeddingStatus
+    degraded: list[str]
+    spool: SpoolStatus
+    self_check: SelfCheckStatus | None
+    files: dict[str, int]
+    gateway_pid: int | None
+    disk_free_bytes: int
+    rss_bytes: int
+    connections: int
+    requests: int
+
+
+METHODS = (
+    ServiceMethod(params=Hello, answer=Greeting),
+    ServiceMethod(params=Ping, answer=Pong),
+    ServiceMethod(params=Status, answer=ServiceStatus),
+    ServiceMethod(params=Metrics, answer=Exposition),
+    ServiceMethod(params=Shutdown, answer=Stopping),
+)

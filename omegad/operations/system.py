@@ -1,0 +1,342 @@
+"""Questions about the service: its state, the log itself, and proof that the views equal it."""
+
+import os
+import shutil
+import time
+from collections.abc import Awaitable, Callable, Collection
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import anyio
+import msgspec
+import structlog
+
+from omegad import __version__
+from omegad.catalog.services import DaemonServices
+from omegad.embedding.embedder import EmbedderStatus
+from omegad.log.event import Position
+from omegad.log.verifying import LogReport
+from omegad.operations.clock import ShowClock
+from omegad.operations.log_reading import Ended, FollowLog, LogPage, ReadLog, VerifyLog, told
+from omegad.operations.metrics import exposition
+from omegad.operations.status import (
+    EmbeddingStatus,
+    Exposition,
+    LogStatus,
+    Metrics,
+    ReactionStatus,
+    SelfCheckStatus,
+    ServiceStatus,
+    SpoolStatus,
+    Status,
+    ViewStatus,
+)
+from omegad.operations.telling_time import TellingTime
+from omegad.operations.views import ProgressToken, RebuildViews, VerifyViews, ViewsReport
+from omegad.requests.query import PAGE_BYTES_MAX
+from omegad.rpc.peer import Call
+from omegad.runtime.allocator import resident_bytes
+from omegad.runtime.config import Paths
+from omegad.runtime.errors import Invalid, OmegadError, Unavailable
+from omegad.runtime.together import together
+from omegad.storage.readers import Turn
+
+T = TypeVar("T")
+ReactionStates = Callable[[], dict[str, ReactionStatus]]
+
+Handler = Callable[[Any, Call], Awaitable[object]]
+
+PROGRESS_EVERY_S = 0.2
+SLICE_EVENTS = 200  # read at once; others are served in between
+
+_log = structlog.get_logger(__name__)
+
+
+def sizes(files: dict[str, Path]) -> dict[str, int]:
+    """Return how many bytes each file has with its write-ahead log."""
+    both = {part: (file, file.with_name(f"{file.name}-wal")) for part, file in files.items()}
+    return {part: sum(file.stat().st_size for file in pair if file.exists()) for part, pair in both.items()}
+
+
+def free_bytes(folder: Path) -> int:
+    """Return what is free where *folder* is, 0 where nobody can say."""
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return 0
+
+
+def _nobody(done: int, total: int) -> None:
+    """Tell nobody of progress."""
+
+
+class Progress:
+    """Tells a caller that gave a token how far long work has come; says nothing to one that did not."""
+
+    def __init__(self, call: Call, token: ProgressToken | None) -> None:
+        self._call = call
+        self._token = token
+        self._done = 0
+        self._total = 0
+
+    def update(self, done: int, total: int) -> None:
+        """Note how much is done; cheap to call often."""
+        self._done, self._total = done, total
+
+    async def while_doing(self, work: Awaitable[object]) -> None:
+        """Send notifications until *work* is done, the last one when it is."""
+        if self._token is None:
+            await work
+            return
+        failure: OmegadError | None = None
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._tell_now_and_then)
+            try:
+                await work
+            except OmegadError as error:
+                failure = error  # raised below, since a task group would wrap it
+            group.cancel_scope.cancel()
+        if failure:
+            raise failure
+        await self._tell()
+
+    async def _tell_now_and_then(self) -> None:
+        told = -1
+        while True:
+            await anyio.sleep(PROGRESS_EVERY_S)
+            if self._done <= told:
+                continue
+            told = self._done
+            try:
+                await self._tell()
+            except Unavailable:
+                return  # the caller is gone, and its request is about to be cancelled
+
+    async def _tell(self) -> None:
+        await self._call.notify("progress", {"progress_token": self._token, "progress": self._done, "total": self._total})
+
+
+class Backlog(Protocol):
+    """What the status asks of the backlog."""
+
+    @property
+    def size(self) -> int:
+        """How many memories wait for their vectors."""
+        ...
+
+
+class SystemDispatch:
+    """Answers for the service as a whole."""
+
+    def __init__(
+        self,
+        services: DaemonServices,
+        paths: Paths,
+        *,
+        counts: Callable[[], tuple[int, int]],
+        reactions: ReactionStates,
+        backlog: Backlog,
+        beside: Callable[[], tuple[SelfCheckStatus | None, int | None]] = lambda: (None, None),
+    ) -> None:
+        """Take *counts* (connections now, requests so far), how the *reactions* are, and the *backlog* of vectors from who knows them.
+
+        *beside* tells of the last self-check and of the gateway's process.
+        """
+        self._services = services
+        self._time = TellingTime(services)
+        self._paths = paths
+        self._counts = counts
+        self._reactions = reactions
+        self._backlog = backlog
+        self._beside = beside
+        self._started = time.monotonic()
+        self._followers: set[anyio.CancelScope] = set()
+
+    def handlers(self) -> dict[type[msgspec.Struct], Handler]:
+        """Return what answers each method about the service."""
+        return {
+            Status: self._status,
+            Metrics: self._metrics,
+            ShowClock: self._time.show,
+            ReadLog: self.read_log,
+            FollowLog: self.follow_log,
+            VerifyLog: self.verify_log,
+            RebuildViews: self.rebuild_views,
+            VerifyViews: self.verify_views,
+        }
+
+    async def _status(self, query: Status, call: Call) -> ServiceStatus:
+        del query, call
+        return self.status()
+
+    async def _metrics(self, query: Metrics, call: Call) -> Exposition:
+        del query, call
+        return Exposition(text=exposition(self.status()))
+
+    def status(self) -> ServiceStatus:
+        """Say how everything is, from memory, waiting for nothing."""
+        log, embedder = self._services.log, self._services.near.embedder
+        embedding = embedder.status()
+        index_vectors, index_bytes = self._services.near.size
+        connections, requests = self._counts()
+        checked, gateway_pid = self._beside()
+        states, reactions = self._view_states(), self._reactions()
+        return ServiceStatus(
+            version=__version__,
+            pid=os.getpid(),
+            uptime_s=round(time.monotonic() - self._started, 3),
+            home=str(self._paths.home),
+            socket=str(self._paths.socket),
+            log=LogStatus(head=log.head, bytes=log.bytes_on_disk(), waiting=log.waiting),
+            views=states,
+            reactions=reactions,
+            embedding=EmbeddingStatus(
+                model=embedding.model,
+                state=embedding.state,
+                embedder_id=embedding.embedder_id,
+                index_vectors=index_vectors,
+                index_bytes=index_bytes,
+                backlog=self._backlog.size,
+            ),
+            degraded=self._troubles(embedding, states, reactions),
+            spool=SpoolStatus(waiting=self._services.spool.waiting, lost=self._services.spool.lost),
+            self_check=checked,
+            files=sizes({"log": self._paths.log, "views": self._services.views.file, "embeddings": self._paths.embeddings}),
+            gateway_pid=gateway_pid,
+            disk_free_bytes=free_bytes(self._paths.home),
+            rss_bytes=resident_bytes(),
+            connections=connections,
+            requests=requests,
+        )
+
+    async def read_log(self, query: ReadLog, call: Call) -> LogPage:
+        """Answer with a page of the log, read in slices; shorter than asked for where it would pass `PAGE_BYTES_MAX`."""
+        del call
+        events: list[msgspec.Raw] = []
+        after, size = query.after, 0
+        while len(events) < query.limit and size < PAGE_BYTES_MAX:
+            recorded = await self._services.log.read(after, min(SLICE_EVENTS, query.limit - len(events)), Turn.LONG)
+            if not recorded:
+                break
+            for one in recorded:
+                event = msgspec.json.encode(told(one))
+                size += len(event)
+                if events and size > PAGE_BYTES_MAX:
+                    break
+                events.append(msgspec.Raw(event))
+            after = recorded[-1].position
+        return LogPage(events=events, head=self._services.log.head)
+
+    async def follow_log(self, query: FollowLog, call: Call) -> Ended:
+        """Send every event after a position to the caller until it cancels or goes, or the service stops."""
+        after = self._services.log.head if query.after is None else query.after
+        if after > self._services.log.head:
+            raise Invalid(f"position {after} is beyond the end of the log, {self._services.log.head}")
+        with anyio.CancelScope() as following:
+            self._followers.add(following)
+            try:
+                async for recorded in self._services.log.follow(after):
+                    await call.notify("log.event", told(recorded))
+            finally:
+                self._followers.discard(following)
+        return Ended()
+
+    def end_following(self) -> None:
+        """Answer everyone who follows the log, because the service stops."""
+        for following in self._followers:
+            following.cancel()
+
+    async def verify_log(self, query: VerifyLog, call: Call) -> LogReport:
+        """Prove the chain, telling how far it has come."""
+        progress, found = Progress(call, query.progress_token), []
+
+        async def work() -> None:
+            found.append(await self._services.prove_log(progress.update))
+
+        await progress.while_doing(work())
+        return found[0]
+
+    async def rebuild_views(self, query: RebuildViews, call: Call) -> ViewsReport:
+        """Build views again and swap; with all of them, compare the decision state with the log, and make it anew where that says otherwise.
+
+        Whoever decides waits for the latter alone. Raises `ViewFailed` where one could not be built.
+        """
+        views: dict[str, object] = {}
+        problems: list[str] = []
+
+        async def build() -> None:
+            built = await self._on_views(self._services.views.rebuild, query.name, Progress(call, query.progress_token))
+            views.update(built)
+
+        async def compare() -> None:
+            problems.extend(await self._services.compare_state(_nobody))
+
+        await together(build, *([compare] if query.name is None else []))
+        if problems:
+            _log.warning("log.refolded", problems=problems)
+            await self._services.log.refold()
+        return ViewsReport(ok=True, views=views)
+
+    async def verify_views(self, query: VerifyViews, call: Call) -> ViewsReport:
+        """Compare views with a replay."""
+        views = await self._on_views(self._services.views.verify, query.name, Progress(call, query.progress_token))
+        return ViewsReport(ok=all(report.equal for report in views.values()), views=dict(views))
+
+    async def problems(self) -> list[str] | None:
+        """Prove the log and the views; return what is wrong, in words, None where that cannot be said now."""
+        try:
+            log = await self._services.prove_log(_nobody)
+            views = await self._services.views.verify((), _nobody)
+        except OmegadError as error:
+            _log.info("self_check.put_off", error=str(error))
+            return None
+        unequal = {name: view.problem or "does not equal the log" for name, view in views.items() if not view.equal}
+        broken = [] if log.first_bad is None else [f"the log does not verify at position {log.first_bad}"]
+        return [*broken, *log.problems, *(f"the view {name}: {problem}" for name, problem in unequal.items())]
+
+    async def _on_views(
+        self,
+        method: Callable[[Collection[str], Callable[[Position, Position], None]], Awaitable[dict[str, T]]],
+        name: str | None,
+        progress: Progress,
+    ) -> dict[str, T]:
+        found: dict[str, T] = {}
+
+        async def work() -> None:
+            found.update(await method((name,) if name else (), progress.update))
+
+        await progress.while_doing(work())
+        return found
+
+    def _view_states(self) -> dict[str, ViewStatus]:
+        head, views = self._services.log.head, self._services.views
+        states, rebuilding = {}, views.rebuilding
+        for name, checkpoint in views.checkpoints.items():
+            lag = head - checkpoint.position
+            state = "rebuilding" if name in rebuilding else "catching_up" if lag > 0 else "live"
+            error = None
+            if checkpoint.failed_position is not None:
+                state, error = "failed", f"at position {checkpoint.failed_position}: {checkpoint.error}"
+            states[name] = ViewStatus(position=checkpoint.position, lag=lag, state=state, version=checkpoint.version, error=error)
+        return states
+
+    def _troubles(self, embedding: EmbedderStatus, states: dict[str, ViewStatus], reactions: dict[str, ReactionStatus]) -> list[str]:
+        found = []
+        if embedding.state == "absent" and self._services.near.embedder.is_wanted:
+            found.append("no embedding model is installed: search works on full text alone; run `omegad model install`")
+        if embedding.state == "failed":
+            found.append(f"the embedding model fails: {embedding.failure}")
+        if self._backlog.size and self._services.near.embedder.is_wanted:
+            found.append(f"{self._backlog.size} memories wait for their vectors")
+        found += [f"the view {name} failed {view.error}; run `omegad rebuild {name}`" for name, view in states.items() if view.state == "failed"]
+        if trouble := self._services.views.driver.trouble:
+            found.append(f"the views cannot be written: {trouble}")
+        log = self._services.log
+        found += self._services.spool.troubles()
+        found += filter(None, [self._time.trouble(), self._services.reaching.trouble])
+        if trouble := log.trouble or log.in_place.trouble():
+            found.append(f"the log cannot be written: {trouble}")
+        if log.state_position < log.head:
+            found.append(f"what changes something waits: the decision state is at position {log.state_position:,} of {log.head:,}")
+        found += [f"the reaction {name}: {reaction.trouble}" for name, reaction in reactions.items() if reaction.trouble]
+        return found

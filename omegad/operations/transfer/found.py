@@ -1,0 +1,286 @@
+"""Memories and their edges as another system has them, and the requests that store them here."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, get_args
+
+import msgspec
+
+from omegad.memory.events import EdgeType
+from omegad.memory.types import BUILT_IN, TTL_SECONDS_MAX
+from omegad.operations.transfer.reading import Odd, Row, json_of, whole
+from omegad.runtime.times import EPOCH, LAST_US, MICROSECOND, rfc3339
+from omegad.session.projects import project_of
+
+TAGS_MAX, TAG_CHARACTERS_MAX, NAME_CHARACTERS_MAX = 32, 64, 256
+METADATA_BYTES_MAX = 15 * 1024
+CONTENT_BYTES_MAX = 1024 * 1024  # more than is stored, and less than a connection takes
+UNREADABLE = "not readable"
+EDGE_TYPES = frozenset(get_args(EdgeType))
+MILLISECONDS_FROM = 100_000_000_000  # a number of seconds that large is in the year 5138
+SECOND_US = 1_000_000
+DAY_US = 86_400 * SECOND_US
+FIRST_US = (datetime(2, 1, 1, tzinfo=UTC) - EPOCH) // MICROSECOND
+ODD = (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
+"""What reading a row ends with that is not as its program writes it."""
+
+T = TypeVar("T")
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory of another system. `created_at` is in microseconds since 1970; `event_type` is the other's own word for it."""
+
+    source_id: str
+    content: str
+    created_at: int
+    event_type: str = "memory"
+    tags: tuple[str, ...] = ()
+    project: str | None = None
+    session_id: str | None = None
+    entity_id: str | None = None
+    priority: int | None = None
+    ttl_seconds: int | None = None
+    confidence: float = 1.0
+    on_probation: bool = False
+    metadata: dict[str, Any] = {}
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """What the other system has and does not find itself, or what says nothing, and why; of what cannot be read, what its *problem* is."""
+
+    source_id: str
+    why: str
+    problem: str = ""
+
+
+class Edge(msgspec.Struct, frozen=True, kw_only=True):
+    """How one memory of the other system leads to another, in its own word. `weight` is 0 to 1."""
+
+    source_id: str
+    target_id: str
+    edge_type: str
+    weight: float
+
+
+Finding = Found | LeftOut | Edge
+
+
+class Source(NamedTuple):
+    """A format: its name, what files of it are, how to tell one by its content, how to read it, its words for our types of memories and edges."""
+
+    name: str
+    about: str
+    recognises: Callable[[Path, "Beginning"], bool]
+    read: Callable[[Path], Iterator[Finding]]
+    types: Mapping[str, str] = {}
+    edge_types: Mapping[str, str] = {}
+
+
+class Beginning(NamedTuple):
+    """What a file is known by: its first bytes; of a database, the columns of its tables."""
+
+    head: bytes
+    tables: Mapping[str, frozenset[str]]
+
+
+def each(numbered: Iterable[Row], make: Callable[[str, Any], Iterable[Finding]]) -> Iterator[Finding]:
+    """Yield what *make* finds in each row, told where that stands; what cannot be read is left out, and the next row is read."""
+    for place, one in numbered:
+        if isinstance(one, Odd):
+            yield LeftOut(place, UNREADABLE, one.problem)
+            continue
+        try:
+            yield from [checked(found) for found in make(place, one)]
+        except ODD as error:
+            yield LeftOut(place, UNREADABLE, repr(error)[:200])
+
+
+def checked(found: Finding) -> Finding:
+    """Return a finding all of whose values are of their types, which databases and JSON promise of nothing; raise one of `ODD` where it has no text.
+
+    What is said beside the text and is of no use is let go.
+    """
+    match found:
+        case Found():
+            content = text_of(found.content)
+            if content is None and found.content:
+                raise TypeError(f"its content is {type(found.content).__name__}, and no text")
+            if content is None:
+                return LeftOut(_identifier(found.source_id), "empty")
+            if len(content.encode()) > CONTENT_BYTES_MAX:
+                raise ValueError(f"its content is larger than {CONTENT_BYTES_MAX // 2**20} MiB")
+            ttl = integer(found.ttl_seconds)
+            return Found(
+                source_id=_identifier(found.source_id),
+                content=content,
+                created_at=found.created_at,
+                event_type=text_of(found.event_type) or "memory",
+                tags=tuple(tag for tag in map(text_of, found.tags) if tag),
+                project=text_of(found.project),
+                session_id=text_of(found.session_id),
+                entity_id=text_of(found.entity_id),
+                priority=integer(found.priority),
+                ttl_seconds=None if ttl is None else min(max(ttl, 0), TTL_SECONDS_MAX) or None,
+                confidence=min(1.0, max(0.0, number(found.confidence, 1.0))),
+                on_probation=found.on_probation,
+                metadata=whole(found.metadata),
+            )
+        case Edge():
+            return Edge(
+                source_id=_identifier(found.source_id),
+                target_id=_identifier(found.target_id),
+                edge_type=text_of(found.edge_type) or "related",
+                weight=number(found.weight, 1.0),
+            )
+        case _:
+            return found
+
+
+def request(found: Found, source: Source) -> dict[str, object]:
+    """Return the parameters of `memory.upsert` for a memory; the same memory is always the same request.
+
+    The `request_id` ends with a digest of the text as it is, and so is to be replaced by one that is made with a key before it is sent.
+    """
+    event_type = source.types.get(found.event_type, found.event_type)
+    tags = [tag.strip()[:TAG_CHARACTERS_MAX] for tag in found.tags if tag.strip()]
+    if event_type not in BUILT_IN:
+        tags, event_type = [*tags, event_type[:TAG_CHARACTERS_MAX]], "memory"
+    is_forgotten = BUILT_IN[event_type].ttl_seconds is not None  # unless the other system's own time to live is told, or that it has none
+    wanted: dict[str, object] = {
+        "content": found.content,
+        "event_type": event_type,
+        "tags": list(dict.fromkeys(tags))[:TAGS_MAX],
+        "project": _name(_project(found.project)),
+        "session_id": _name(found.session_id),
+        "entity_id": _name(found.entity_id),
+        "priority": None if found.priority is None else min(max(found.priority, 1), 5),
+        "ttl_seconds": found.ttl_seconds or (TTL_SECONDS_MAX if is_forgotten else None),
+        "confidence": found.confidence,
+        "probation": found.on_probation,
+        "source": f"import:{source.name}",
+        "timestamp": rfc3339(found.created_at),
+        "metadata": _metadata(found, source),
+        "ack": "durable",
+    }
+    params = {name: value for name, value in wanted.items() if value is not None}
+    digest = sha256(msgspec.json.encode((found.source_id, params), order="sorted")).hexdigest()
+    return params | {"request_id": f"import-{source.name}-{digest[:32]}"}
+
+
+def link(edge: Edge, source: Source, ids: Mapping[str, str]) -> dict[str, object] | None:
+    """Return the parameters of `memory.link` for an edge, *ids* having ours by theirs; None where it does not lead from one of ours to another.
+
+    The `request_id` is as that of `request`.
+    """
+    ends = ids.get(edge.source_id), ids.get(edge.target_id)
+    if None in ends or ends[0] == ends[1]:
+        return None
+    edge_type = source.edge_types.get(edge.edge_type, edge.edge_type)
+    params: dict[str, object] = {
+        "memory_id": ends[0],
+        "target_id": ends[1],
+        "edge_type": edge_type if edge_type in EDGE_TYPES else "related",
+        "weight": min(1.0, max(0.0, edge.weight)),
+    }
+    return params | {"request_id": f"import-{source.name}-{sha256(msgspec.json.encode(params, order='sorted')).hexdigest()[:32]}"}
+
+
+def expires_at(found: Found) -> int | None:
+    """Return when the other system forgets a memory, in microseconds since 1970."""
+    return None if found.ttl_seconds is None else found.created_at + found.ttl_seconds * SECOND_US
+
+
+def moment(value: object, otherwise: int) -> int:
+    """Read a time as programs write them, in microseconds since 1970: seconds or milliseconds, or ISO 8601, UTC where it names no zone.
+
+    What is none, or of a year that nobody means, is *otherwise*.
+    """
+    read_us = 0
+    if isinstance(value, int | float) and 0 < value < math.inf:
+        read_us = int(min(value * (1_000 if value >= MILLISECONDS_FROM else SECOND_US), LAST_US))
+    if isinstance(value, str):
+        try:
+            read = datetime.fromisoformat(value.strip())
+            read_us = ((read if read.tzinfo else read.replace(tzinfo=UTC)) - EPOCH) // MICROSECOND
+        except (ValueError, OverflowError):
+            return otherwise
+    return read_us if FIRST_US <= read_us <= LAST_US - DAY_US and read_us else otherwise
+
+
+def modified_at(path: Path) -> int:
+    """Return when a file was last written, in microseconds since 1970: what has no time of its own is as old."""
+    return path.stat().st_mtime_ns // 1_000
+
+
+def decoded(text: object, kind: type) -> Any:  # noqa: ANN401  what *kind* says
+    """Return the JSON that a column holds, an empty *kind* where it holds none of it."""
+    try:
+        value = json_of(text) if isinstance(text, str | bytes) else text
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, kind) else kind()
+
+
+def texts(values: object) -> tuple[str, ...]:
+    """Return the texts of a list, none where it is no list."""
+    return tuple(value for value in values if isinstance(value, str)) if isinstance(values, list) else ()
+
+
+def text_of(value: object) -> str | None:
+    """Return a text that says something, also one that a database keeps as bytes; None for anything else."""
+    if isinstance(value, bytes):
+        try:
+            value = value.decode()
+        except UnicodeDecodeError:
+            return None
+    return str(whole(value)) if isinstance(value, str) and value.strip() else None
+
+
+def integer(value: object) -> int | None:
+    """Return a whole number, None for anything else."""
+    return int(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def number(value: object, otherwise: float) -> float:
+    """Return a number that can be compared, *otherwise* for anything else."""
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else otherwise
+
+
+def columns_of(tables: Mapping[str, frozenset[str]], table: str, names: Iterable[str]) -> bool:
+    """Say whether there is a table with these columns."""
+    return set(names) <= tables.get(table, frozenset())
+
+
+def _identifier(value: object) -> str:
+    """Return the other system's name for something. Raises `TypeError` where it is none."""
+    found = str(value) if isinstance(value, int) else text_of(value)
+    if found is None:
+        raise TypeError(f"its id is {type(value).__name__}, and no text")
+    return found
+
+
+def _name(name: str | None) -> str | None:
+    return name[:NAME_CHARACTERS_MAX] if name else None
+
+
+def _project(project: str | None) -> str | None:
+    """Return the name of a project that is told as a folder."""
+    if not project or not project.startswith(("/", "~")):
+        return project
+    return project_of(project.rstrip("/"))
+
+
+def _metadata(found: Found, source: Source) -> dict[str, object]:
+    origin = {"from": source.name, "id": found.source_id, "event_type": found.event_type, "project": found.project}
+    told = {name: value for name, value in origin.items() if value is not None}
+    imported: dict[str, object] = {"imported": told}
+    for wanted in (found.metadata | imported, imported):
+        try:
+            if len(msgspec.json.encode(wanted)) <= METADATA_BYTES_MAX:
+                return wanted
+        except ODD:  # bytes, or numbers that JSON has not
+            continue
+    return {"imported": {name: value[:NAME_CHARACTERS_MAX] for name, value in told.items()}}

@@ -1,0 +1,108 @@
+"""A log as one file: copied while it is written, verified, and put in a home's place."""
+
+from collections.abc import Callable
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+
+from omegad.log import reading, verifying
+from omegad.log.verifying import ChainCheck, LogReport
+from omegad.operations.transfer.files import SIDE_FILES, sync
+from omegad.runtime.errors import Invalid, LogBroken, OmegadError, Refused, StorageCorrupt
+from omegad.storage.database import open_reader, translated
+from omegad.storage.driver import Connection, sqlite
+from omegad.storage.transaction import snapshot
+from omegad.views import log_check
+
+PAGES_AT_ONCE = 1_024
+UNCHANGED = "nothing was changed; `omegad verify` says more of a home's log"
+
+Progress = Callable[[int, int, str], None]
+"""Is told how much of how much is done, and what is counted."""
+
+
+def copy(source: Path, target: Path, progress: Progress) -> LogReport:
+    """Copy the log at *source*, as it is at one moment, to the empty file *target*, and verify the copy.
+
+    Whoever writes the log goes on meanwhile. Raises `Invalid` where *source* is no log, `LogBroken` where the copy does not verify, and
+    storage errors.
+    """
+    with translated(), closing(open_log(source)) as reader, closing(sqlite.connect(target)) as copied:
+        with snapshot(reader):  # or the copy would begin again with every commit
+            reader.execute("SELECT 1 FROM identity").fetchone()
+            reader.backup(copied, pages=PAGES_AT_ONCE, progress=lambda _, left, total: progress(total - left, total, "pages"))
+        copied.execute("PRAGMA journal_mode=DELETE")  # one file, which can be read where nothing can be written
+    return verify(target, progress)
+
+
+def open_log(path: Path) -> Connection:
+    """Open the log at *path* to read it. Raises `Invalid` where there is none, `LogBroken` where a newer version wrote it."""
+    if not path.is_file():
+        raise Invalid(f"there is no log at {path}")
+    connection = open_reader(path)
+    try:
+        reading.check_format(connection)
+    except sqlite.DatabaseError as error:
+        connection.close()
+        raise Invalid(f"{path} is no log of omegad: {error}") from error
+    except OmegadError:
+        connection.close()
+        raise
+    return connection
+
+
+def verify(path: Path, progress: Progress) -> LogReport:
+    """Check every page of the log at *path*, and compute its whole chain again. Raises `LogBroken` where something is wrong."""
+    check = ChainCheck()
+    with translated(), closing(open_log(path)) as connection:
+        total = reading.head(connection)
+        try:
+            damages = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(1)") if row[0] != "ok"]
+            while check.verify(connection, verifying.VERIFY_CHUNK):
+                progress(check.report.events, total, "events verified")
+        except sqlite.DatabaseError as error:
+            raise LogBroken(f"{path} is damaged after position {check.report.events}: {error}") from error
+    if damages:
+        raise LogBroken(f"{path} is damaged: {damages[0]}", hint=UNCHANGED)
+    require(check.report, path)
+    return check.report
+
+
+def require(report: LogReport, path: Path) -> None:
+    """Raise `LogBroken` unless the whole chain has verified."""
+    if not report.ok:
+        raise LogBroken(f"{path} does not verify: the hash chain breaks at position {report.first_bad}", hint=UNCHANGED)
+
+
+def is_empty(log: Path) -> bool:
+    """Say whether there is nothing in the log of a home; one that cannot be read has something."""
+    if not log.exists() or log.stat().st_size == 0:
+        return True
+    try:
+        with translated(), closing(open_log(log)) as connection:
+            return reading.head(connection) == 0
+    except (Invalid, LogBroken, StorageCorrupt):
+        return False
+
+
+def check_free(log: Path, *, may_replace: bool, hint: str) -> None:
+    """Raise `Refused` where a home has a log with events that may not be replaced."""
+    if not may_replace and not is_empty(log):
+        raise Refused(f"{log} has events already", hint=hint)
+
+
+def put_in_place(verified: Path, log: Path, now: datetime) -> list[Path]:
+    """Make *verified*, which lies in the same folder, the home's log; return the new names of the log and the views that were there.
+
+    The caller holds the home's lock. Views are renamed last: until then they keep a daemon from starting with a log that lacks what they saw.
+    """
+    aside = log.with_name(f"{log.name}.replaced-{now:%Y%m%dT%H%M%S%f}")
+    moved = [aside] if log.exists() else []
+    for suffix in (*SIDE_FILES, ""):  # a write-ahead log beside a file that is not its own would spoil it
+        old = log.with_name(log.name + suffix)
+        if old.exists():
+            old.rename(aside.with_name(aside.name + suffix))
+    sync(verified)
+    verified.rename(log)
+    sync(log.parent)
+    return moved + log_check.set_aside(log.parent, now)

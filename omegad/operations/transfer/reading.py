@@ -1,0 +1,211 @@
+"""The files and databases of other programs, read row by row: what is odd in one is told, and the others are read all the same."""
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from omegad.runtime.errors import Invalid
+from omegad.runtime.json_text import flattened, mended
+from omegad.storage.driver import Connection, sqlite
+
+FILE_BYTES_MAX = 512 * 1024 * 1024
+LINE_BYTES_MAX = 64 * 1024 * 1024
+BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+NOT_A_FILE = "write what it gives to a file, and pass that"
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Odd(NamedTuple):
+    """A row that cannot be read, and what is wrong with it."""
+
+    problem: str
+
+
+Row = tuple[str, Any]
+"""Where it stands, and what it says, or `Odd`."""
+
+
+def check_kind(path: Path) -> None:
+    """Raise `Invalid` for what is neither a file nor a folder: a pipe may never say anything, and a device never end."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise Invalid(f"there is no file {path}") from None
+    except (OSError, ValueError) as error:
+        raise Invalid(f"{path} cannot be read: {error}") from error
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise Invalid(f"{path} is a pipe, socket or device, and no file", hint=NOT_A_FILE)
+
+
+def beginning_of(path: Path, count: int) -> bytes:
+    """Return the first bytes of a file; those of text as UTF-8, however it is written."""
+    with open_file(path) as file:
+        head: bytes = file.read(count)
+    encoding = _encoding(head)
+    return head.decode(encoding, "ignore").encode("utf-8", "ignore") if encoding else head
+
+
+@contextmanager
+def open_file(path: Path) -> Iterator[Any]:
+    """Open a file to read its bytes. Raises `Invalid` where that fails, or it is something else by now."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise Invalid(f"{path} is no file", hint=NOT_A_FILE)
+            yield file
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def text_file(path: Path, bytes_max: int) -> str:
+    """Return what a file of text says. Raises `Invalid` where it is too large, or no text in UTF-8, or in UTF-16 that says so."""
+    with open_file(path) as file:
+        data = file.read(bytes_max + 1)
+    if len(data) > bytes_max:
+        raise Invalid(f"{path} is larger than {bytes_max // 1024} KiB", hint="split it")
+    encoding = _encoding(data) or "utf-8"
+    try:
+        return str(data.decode(encoding))
+    except UnicodeDecodeError as error:
+        raise Invalid(f"{path} is not {encoding.upper()}", hint="convert it: `iconv -t UTF-8`") from error
+
+
+def json_lines(path: Path) -> Iterator[Row]:
+    """Yield what each line of a file says; nothing of a last one without an end that is no JSON yet."""
+    with open_file(path) as file:
+        encoding = _encoding(file.peek(4))
+        lines = _recoded(file, path, encoding) if encoding else _lines(file)
+        for number, line in enumerate(lines, 1):
+            place = f"line {number}"
+            if len(line) > LINE_BYTES_MAX:
+                yield place, Odd(f"it is longer than {LINE_BYTES_MAX // 2**20} MiB")
+            elif line.strip():
+                try:
+                    yield place, json_of(line)
+                except (ValueError, RecursionError) as error:
+                    if line.endswith(b"\n"):
+                        yield place, Odd(f"it is no JSON: {error}")
+
+
+def json_file(path: Path) -> Any:  # noqa: ANN401  any JSON
+    """Return what a file of JSON says. Raises `Invalid`."""
+    with open_file(path) as file:
+        data = file.read(FILE_BYTES_MAX + 1)
+    if len(data) > FILE_BYTES_MAX:
+        raise Invalid(f"{path} is larger than {FILE_BYTES_MAX // 2**20} MiB", hint="split it")
+    encoding = _encoding(data)
+    try:
+        return json_of(data.decode(encoding).encode() if encoding else data)
+    except (ValueError, RecursionError) as error:
+        raise Invalid(f"{path}: {error}", hint="is it whole?") from error
+
+
+def json_of(data: bytes | str) -> Any:  # noqa: ANN401  any JSON
+    """Return what JSON says: U+FFFD for what no encoding can carry, null for what is nested too deeply. Raises `ValueError`, `RecursionError`.
+
+    What is stricter is faster, and fails on little: text that was cut, bytes of another encoding, NaN and numbers too large.
+    """
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        read = mended(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data)
+    read = flattened(read.decode("utf-8", "replace").encode())
+    try:
+        return msgspec.json.decode(read)
+    except msgspec.DecodeError:
+        return json.loads(read)
+
+
+def whole(value: Any) -> Any:  # noqa: ANN401  any JSON
+    """Return *value* with U+FFFD for halves of surrogate pairs, which no encoding can carry."""
+    match value:
+        case str():
+            return _SURROGATE.sub("\ufffd", value)
+        case list():
+            return [whole(one) for one in value]
+        case dict():
+            return {whole(name): whole(one) for name, one in value.items()}
+        case _:
+            return value
+
+
+@contextmanager
+def database(path: Path) -> Iterator[Connection]:
+    """Open another program's database to read it, and nothing else. Raises `Invalid` where that fails."""
+    try:
+        with closing(sqlite.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, isolation_level=None)) as connection:
+            connection.execute("PRAGMA trusted_schema=OFF")
+            connection.execute("PRAGMA writable_schema=ON")  # or nothing is read of a file that is cut, as nothing is written
+            connection.text_factory = lambda data: data.decode(errors="replace")
+            yield connection
+    except sqlite.Error as error:
+        raise Invalid(f"{path} cannot be read: {error}", hint="stop the program that it belongs to, or pass a copy") from error
+
+
+def rows(connection: Connection, table: str) -> Iterator[Row]:
+    """Yield the rows of *table*, whatever columns it has; where pages are damaged, those before and those after."""
+    name, last = table.replace('"', '""'), None
+    ordered = f'SELECT rowid, * FROM "{name}" ORDER BY rowid'
+    found = connection.execute(ordered)
+    columns = [column[0] for column in found.description[1:]]
+
+    def row(values: tuple[Any, ...]) -> Row:
+        return f"{table} {values[0]}", dict(zip(columns, values[1:], strict=True))
+
+    try:
+        for values in found:
+            last = values[0]
+            yield row(values)
+    except sqlite.DatabaseError as error:
+        yield f"{table} after {last}", Odd(str(error))
+        yield from map(row, _from_the_end(connection, f"{ordered} DESC", last))
+
+
+def rows_if_any(connection: Connection, table: str) -> Iterator[Row]:
+    """Yield the rows of a table that not every version of the other system has."""
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (table,)).fetchone():
+        yield from rows(connection, table)
+
+
+def _from_the_end(connection: Connection, backwards: str, until: int | None) -> list[tuple[Any, ...]]:
+    """Return the rows behind damaged pages, in their order."""
+    found: list[tuple[Any, ...]] = []
+    try:
+        for values in connection.execute(backwards):
+            if until is not None and values[0] <= until:
+                break
+            found.append(values)
+    except sqlite.DatabaseError:  # of which the caller has told
+        pass
+    return found[::-1]
+
+
+def _encoding(head: bytes) -> str | None:
+    return next((encoding for mark, encoding in BYTE_ORDER_MARKS if head.startswith(mark)), None)
+
+
+def _recoded(file: Any, path: Path, encoding: str) -> Iterator[bytes]:  # noqa: ANN401  a file
+    """Yield the lines of a file that begins with a byte order mark, as UTF-8."""
+    data = file.read(FILE_BYTES_MAX + 1)
+    if len(data) > FILE_BYTES_MAX:
+        raise Invalid(f"{path} is larger than {FILE_BYTES_MAX // 2**20} MiB", hint="convert it to UTF-8 without a byte order mark")
+    yield from data.decode(encoding, "replace").encode("utf-8", "replace").splitlines(keepends=True)
+
+
+def _lines(file: Any) -> Iterator[bytes]:  # noqa: ANN401  a file
+    """Yield lines; of one that is too long the beginning, which is just too long as well."""
+    while line := file.readline(LINE_BYTES_MAX + 1):
+        rest = line
+        while len(rest) > LINE_BYTES_MAX and not rest.endswith(b"\n"):
+            rest = file.readline(LINE_BYTES_MAX + 1)
+        yield line

@@ -1,0 +1,79 @@
+"""The database of claude-mem: `~/.claude-mem/claude-mem.db`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from omegad.operations.transfer.found import (
+    Beginning,
+    Finding,
+    Found,
+    LeftOut,
+    Source,
+    columns_of,
+    decoded,
+    each,
+    modified_at,
+    moment,
+    text_of,
+    texts,
+)
+from omegad.operations.transfer.reading import database, rows, rows_if_any
+
+SUMMED_UP = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+SESSIONS = ("memory_session_id", "sdk_session_id", "session_id")
+
+
+def recognises(_path: Path, beginning: Beginning) -> bool:
+    """Say whether it is one."""
+    return columns_of(beginning.tables, "observations", ("project", "type", "created_at"))
+
+
+def read(path: Path) -> Iterator[Finding]:
+    """Yield what was observed, then how sessions were summed up, oldest first."""
+    at = modified_at(path)
+
+    def observed(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
+        told = (row.get("title"), row.get("narrative") or row.get("text"), *(f"- {fact}" for fact in texts(decoded(row.get("facts"), list))))
+        yield _found(at, row, "observation", row.get("type") or "memory", told)
+
+    def summed_up(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
+        told = tuple(f"{name.replace('_', ' ').capitalize()}: {text}" for name in SUMMED_UP if (text := text_of(row.get(name))))
+        yield _found(at, row, "summary", "session_summary", told)
+
+    with database(path) as connection:
+        yield from each(rows(connection, "observations"), observed)
+        yield from each(rows_if_any(connection, "session_summaries"), summed_up)
+
+
+def _found(at: int, row: dict[str, Any], kind: str, event_type: str, told: tuple[Any, ...]) -> Finding:
+    content = "\n".join(text for one in told if (text := text_of(one)))
+    source_id = f"{kind}-{row['id']}"
+    if not content:
+        return LeftOut(source_id, "empty")
+    files = {name: read for name in ("files_read", "files_modified", "files_edited") if (read := texts(decoded(row.get(name), list)))}
+    return Found(
+        source_id=source_id,
+        content=content,
+        created_at=moment(row.get("created_at_epoch") or row.get("created_at"), at),
+        event_type=event_type,
+        tags=texts(decoded(row.get("concepts"), list)),
+        project=text_of(row.get("project")),
+        session_id=next((text for name in SESSIONS if (text := text_of(row.get(name)))), None),
+        metadata=files,
+    )
+
+
+SOURCE = Source(
+    "claude-mem",
+    "the database of claude-mem, ~/.claude-mem/claude-mem.db",
+    recognises,
+    read,
+    {
+        "bugfix": "error_pattern",
+        "discovery": "lesson_learned",
+        "feature": "task_completion",
+        "refactor": "task_completion",
+        "change": "task_completion",
+    },
+)

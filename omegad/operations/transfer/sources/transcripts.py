@@ -1,0 +1,70 @@
+"""Transcripts of Claude Code: `~/.claude/projects/*/*.jsonl`, or a folder of them. What states something worth remembering is found, on probation."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from omegad.operations.transfer.found import Beginning, Finding, Found, Source, each, modified_at, moment, text_of
+from omegad.operations.transfer.reading import Odd, Row, json_lines
+from omegad.runtime.errors import Invalid
+from omegad.text.ingestion.statements import Role, statements
+
+MESSAGE_CHARACTERS_MAX = 64 * 1024
+ROLES: tuple[Role, ...] = ("user", "assistant")
+
+
+def recognises(path: Path, beginning: Beginning) -> bool:
+    """Say whether it is one, or a folder of them."""
+    if path.is_dir():
+        return next(_files(path), None) is not None
+    return path.suffix == ".jsonl" and b'"sessionId"' in beginning.head
+
+
+def read(path: Path) -> Iterator[Finding]:
+    """Yield what people and the agent stated, session after session."""
+    for file in _files(path) if path.is_dir() else (path,):
+        yield from each(_lines(file), partial(_stated, file))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return iter(sorted(folder.rglob("*.jsonl")))
+
+
+def _lines(file: Path) -> Iterator[Row]:
+    """Yield the lines of a file, with its name; of one of many that cannot be read, that."""
+    try:
+        for place, line in json_lines(file):
+            yield f"{file.name} {place}", line
+    except Invalid as error:
+        yield file.name, Odd(str(error))
+
+
+def _stated(file: Path, _place: str, line: Any) -> Iterator[Found]:  # noqa: ANN401  any JSON
+    if not isinstance(line, dict) or line.get("isMeta") or line.get("isSidechain"):
+        return
+    message = line.get("message")
+    for role in ROLES:
+        if line.get("type") == role and isinstance(message, dict):
+            for number, statement in enumerate(statements(_said(message.get("content"))[:MESSAGE_CHARACTERS_MAX], role)):
+                yield Found(
+                    source_id=f"{line.get('uuid')}#{number}",
+                    content=statement.text,
+                    created_at=moment(line.get("timestamp"), modified_at(file)),
+                    event_type=statement.event_type,
+                    project=text_of(line.get("cwd")),
+                    session_id=text_of(line.get("sessionId")),
+                    confidence=statement.probability,
+                    on_probation=True,
+                    metadata={"role": role},
+                )
+
+
+def _said(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(part["text"] for part in parts if isinstance(part, dict) and part.get("type") == "text" and text_of(part.get("text")))
+
+
+SOURCE = Source("claude-code", "a transcript of Claude Code, or a folder of them: ~/.claude/projects", recognises, read)

@@ -1,0 +1,1 @@
+"""The person and the agent: profile, identity, reminders, skills."""

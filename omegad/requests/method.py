@@ -1,0 +1,277 @@
+"""What a method is: what it takes, what it answers, and what becomes of it. Each is declared beside the Struct of its parameters.
+
+A *command* is prepared (what deciding needs of the world is gathered) and decided (pure, in the transaction of its append). A *query* is
+prepared, if it needs more than the views, and read from one moment of them. A *service* method is about the running service itself, which
+answers it.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from omegad.log.decision import Decision, RequestKey
+from omegad.log.event import Position, RecordedEvent
+from omegad.log.mending import Ahead
+from omegad.memory.types import MemoryTypes
+from omegad.runtime.clock import Clock
+from omegad.runtime.errors import Refused, Stale
+from omegad.runtime.steadiness import Steadiness
+from omegad.session.liveness import Liveness
+from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
+from omegad.text.ingestion.noise import NoiseRules
+from omegad.text.ingestion.tagging import TagRules
+
+T = TypeVar("T")
+
+EVERY_VIEW = ()
+"""For a query whose asker says what is read."""
+
+VIEWS_WAIT_S = 5.0  # for the views to show what a decision asks about, before it is made without
+
+
+class RequestContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks, from where, and what the answer has to show. Made once, at the edge, and free of any transport.
+
+    `written` is the asker's own latest write, which an answer shows always; `acknowledged` the latest of anyone's, which it shows within a
+    stated bound. `delivery` makes the same request the same, however often it comes. `is_again` says that it was prepared before and could not be
+    decided on that, so that `written` is now what all had written then; `is_last_try` that a decision has to be made of what is there, though it
+    changes all the time.
+    """
+
+    client: str | None = None
+    delivery: RequestKey | None = None
+    cause: Position | None = None
+    trace: str | None = None
+    written: Position = 0
+    acknowledged: Position = 0
+    is_again: bool = False
+    is_last_try: bool = False
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """What an answer is of: the position that the views show, how many acknowledged events are beyond it, and the time in microseconds since 1970.
+
+    `versions` are those of the projections, by name; `index` holds the vectors that are searched, None without a model.
+    """
+
+    position: Position
+    stale_by: int
+    now_us: int
+    versions: dict[str, int] = msgspec.field(default_factory=dict)
+    index: Any = None  # queries know its type, which would be a circle here
+
+    def require_current(self, missing: str = "nothing is found") -> None:
+        """Call before saying that something is *missing*. Raises `Stale` where what was acknowledged is not shown yet, and may be just that."""
+        if self.stale_by:
+            raise Stale(f"the views do not show position {self.position + self.stale_by} yet, and in what they do {missing}")
+
+
+class Embedded(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory's text as vectors: whose, the hash of each passage, and the vector of the first."""
+
+    embedder_id: str
+    text_hashes: tuple[str, ...]
+    vector: bytes
+    is_whole: bool
+    """Whether one vector stands for the whole text."""
+
+
+class Outdated(Refused):
+    """What was prepared does not hold any more: it is prepared again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What is noise, and which tags a text has by rule."""
+
+    noise: NoiseRules
+    tags: TagRules
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skills:
+    """The folders that hold skills, the first one first, and the language in which people are told of their improvement."""
+
+    folders: tuple[Path, ...]
+    language: str
+
+
+class Services(Protocol):
+    """What preparing may ask of the world."""
+
+    @property
+    def types(self) -> MemoryTypes:
+        """The types that a memory can have."""
+        ...
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of ingestion."""
+        ...
+
+    @property
+    def skills(self) -> Skills:
+        """Where skills are."""
+        ...
+
+    @property
+    def clock(self) -> Clock:
+        """The time, and randomness for ids."""
+        ...
+
+    def digest(self, data: bytes) -> bytes:
+        """Return a digest that tells data apart in this home and says nothing of it to others."""
+        ...
+
+    @property
+    def liveness(self) -> Liveness:
+        """When each session was heard of last."""
+        ...
+
+    @property
+    def steadiness(self) -> Steadiness:
+        """Whether the clock goes as time goes by."""
+        ...
+
+    async def stamped_ahead(self) -> Ahead | None:
+        """Return what a clock stamped that was ahead of what it says now, None where none was."""
+        ...
+
+    @property
+    def claims(self) -> str:
+        """What becomes of an edit of what another session holds: deny, ask, warn or off."""
+        ...
+
+    @property
+    def head(self) -> Position:
+        """Where the log ends."""
+        ...
+
+    @property
+    def embedder_id(self) -> str | None:
+        """The model in use, None without one."""
+        ...
+
+    async def embed(self, content: str, *, is_backlog: bool = False) -> Embedded | None:
+        """Return the vectors of a content, None where the model cannot be used now."""
+        ...
+
+    async def embed_question(self, text: str, *, within_s: float | None = None, turn: Turn = Turn.USUAL) -> bytes | None:
+        """Return the vector of a question, None where the model cannot be used now or takes too long: `query_timeout_s`, or *within_s*."""
+        ...
+
+    def begin_question(self, text: str) -> Callable[[], bytes | None] | None:
+        """Begin to embed a question, and return what waits for its vector on another thread, as `embed_question`; None where it could take long."""
+        ...
+
+    async def look(
+        self,
+        work: Callable[[Connection, Moment], T],
+        *,
+        at_least: Position,
+        names: Sequence[str],
+        wait_s: float = VIEWS_WAIT_S,
+        turn: Turn = Turn.USUAL,
+    ) -> T:
+        """Read the views for a decision, which is made without what they do not show in time. Raises `ReadTooLong`."""
+        ...
+
+    async def in_time(self, work: Awaitable[T], within_s: float) -> T | None:
+        """Return what *work* comes to, None where that takes longer."""
+        ...
+
+    async def spool_settled(self, within_s: float) -> bool:
+        """Wait until what hooks left in the spool is taken in, before what comes after it, for so long at most; say whether it is."""
+        ...
+
+    async def events_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:
+        """Return events of the log; fewer where they are large."""
+        ...
+
+    async def compute(self, work: Callable[[], T]) -> T:
+        """Do what takes long, beside the event loop."""
+        ...
+
+    async def reach(self, work: Callable[[], T], near: str | None) -> T:
+        """Do what looks at files of a folder that an agent names. Raises `PathHangs` where they do not answer."""
+        ...
+
+    def disk(self, path: str) -> str:
+        """Return where the disk is mounted that a path lies on, nothing for that of the home."""
+        ...
+
+    def remember(self, memory_id: str, project: str | None, vector: bytes) -> None:
+        """Note a memory that is about to be stored, for those that are decided before the views show it."""
+        ...
+
+    def recent(self, project: str | None, vector: bytes) -> Sequence[str]:
+        """Return the ids of memories noted lately that are near a vector; whether they were stored is for the decision state to say."""
+        ...
+
+    def record(self, event: msgspec.Struct, context: RequestContext, *, session_id: str | None, project: str | None) -> None:
+        """Append an event that nobody waits for."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """A row of the table of methods. The tag of *params* is its name, the first sentence of their docstring its summary."""
+
+    params: type[msgspec.Struct]
+    answer: type[msgspec.Struct]
+    is_paged: bool = False
+    """Whether its answers are cut to pages of `PAGE_BYTES_MAX`, which few others come near."""
+
+    @property
+    def name(self) -> str:
+        """What it is called on the socket."""
+        return str(self.params.__struct_config__.tag)
+
+    @property
+    def summary(self) -> str:
+        """What it does, in one sentence without its full stop."""
+        text = " ".join((self.params.__doc__ or "").split("\n\n")[0].split())
+        return text.partition(". ")[0].removesuffix(".")
+
+
+Prepare = Callable[[Services, Any, RequestContext], Awaitable[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandMethod(Method):
+    """Changes something. `decide` takes (params, state, now_us), with what `prepare` returned after the params where there is one."""
+
+    decide: Callable[..., Decision]
+    prepare: Prepare | None = None
+    is_internal: bool = False
+    """Whether it is for reactions alone, and not on the socket."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryMethod(Method):
+    """Reads the views named, or `EVERY_VIEW`.
+
+    `read` takes (connection, params, moment), with what `prepare` returned after the params where there is one.
+
+    `finish` makes the answer of what was read, where that takes more than the views.
+    """
+
+    views: tuple[str, ...]
+    read: Callable[..., Any]
+    prepare: Prepare | None = None
+    finish: Callable[[Services, Any, Any, RequestContext], Awaitable[msgspec.Struct]] | None = None
+    shows_queries: bool = False
+    """Whether what was asked a moment ago has to show."""
+    turn: Turn = Turn.USUAL
+    """`Turn.LONG` where it may go through all that there is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceMethod(Method):
+    """Is about the service itself. `writes` says that it may change something."""
+
+    writes: bool = False

@@ -1,0 +1,1 @@
+"""What any program of ours needs: errors, clock, configuration, telemetry, and nothing of what omegad is about."""

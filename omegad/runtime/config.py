@@ -1,0 +1,238 @@
+"""What can be set: one Struct, read from config.toml in the home and then OMEGAD_* variables, validated once.
+
+Boundary: the composition root and the command line read it; everything else is handed the values it needs.
+"""
+
+import difflib
+import hashlib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from omegad.memory.types import BUILT_IN, MemoryType
+from omegad.runtime.errors import BadConfiguration
+
+SOCKET_PATH_BYTES_MAX = 103  # the shortest sun_path of the supported systems (macOS), less its final NUL
+PREFIX = "OMEGAD_"
+PLACES = {"OMEGAD_HOME", "OMEGAD_SOCKET"}  # where things are, not how they behave
+
+Positive = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(gt=0)]
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a daemon behaves. Every field is a key of config.toml; `model` is also OMEGAD_MODEL, and so on."""
+
+    model: Literal["auto", "all-MiniLM-L6-v2", "bge-small-en-v1.5", "none"] = "auto"
+    """Which embedding model to use: `auto` takes the best one that is installed, `none` searches full text alone."""
+    model_idle_unload_s: Seconds = 900.0
+    """Unload the model from memory after so many seconds without use."""
+    connections_max: Positive = 512
+    requests_in_flight_max: Positive = 64
+    """Requests of one connection that may be waiting for their answers; more are not read until some are answered."""
+    line_bytes_max: Annotated[int, Meta(ge=1024)] = 16 * 1024 * 1024
+    readers: Annotated[int, Meta(ge=1, le=16)] = 2
+    """Connections that answer queries, each on a thread of its own."""
+    fresh_wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 250
+    """How long a query waits for the views to show what other clients have stored, before it says how stale it is."""
+    query_timeout_s: Seconds = 2.0
+    """After so long a query falls back from meaning to keywords."""
+    read_timeout_s: Seconds = 5.0
+    """A read may take so long, and a hook's a quarter of it; then it is interrupted and refused."""
+    report_timeout_s: Seconds = 30.0
+    """What goes through much may take so long: the lint, pages of the log, lists of what is stale or junk."""
+    shutdown_s: Seconds = 5.0
+    """How long a stopping daemon gives running requests to end."""
+    gateway_idle_s: Seconds = 3600.0
+    """The gateway of MCP ends when no session has been connected for so long; the next one starts it again."""
+    gateway_port: Annotated[int, Meta(ge=0, le=65_535)] = 0
+    """The gateway of MCP serves HTTP, too, at this port of 127.0.0.1; 0 is none."""
+    push_guard: Literal["deny", "ask", "warn", "off"] = "deny"
+    """What becomes of a push that lacks what its remote has. Hooks read it themselves, at each push."""
+    auto_capture: bool = True
+    """Remember decisions, lessons and lasting preferences that are said in agents' sessions, on probation."""
+    skills: str = ""
+    """Folders that hold skills, separated as in PATH; of two that have a skill the first counts. `skills` in the home where nothing is said."""
+    language: Literal["auto", "en", "de", "es", "fr", "pt", "zh"] = "auto"
+    """In which language people are told what became of a skill; `auto` asks the locale."""
+    claims: Literal["deny", "ask", "warn", "off"] = "deny"
+    """What becomes of an edit of a file that another session holds in the same work tree."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    event_types: dict[str, MemoryType] = {}
+    """Memory types beside the built-in ones, by name; of a built-in one what is to be otherwise."""
+
+
+KNOWN = Config.__struct_fields__
+
+
+class Paths(msgspec.Struct, frozen=True, kw_only=True):
+    """Where one home's files are."""
+
+    home: Path
+    socket: Path
+    models: Path
+
+    @property
+    def log(self) -> Path:
+        """The event log: the data."""
+        return self.home / "log.db"
+
+    @property
+    def embeddings(self) -> Path:
+        """The cache of computed vectors."""
+        return self.home / "embeddings.db"
+
+    @property
+    def spool(self) -> Path:
+        """Where hooks leave what no daemon took."""
+        return self.home / "spool"
+
+    @property
+    def identity(self) -> Path:
+        """Where a person says who the agent is, a git repository."""
+        return self.home / "identity"
+
+    @property
+    def skills(self) -> Path:
+        """The folder of skills, unless others are set."""
+        return self.home / "skills"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the daemon that serves the home."""
+        return self.home / "omegad.lock"
+
+    @property
+    def gateway(self) -> Path:
+        """The socket of the MCP gateway, beside the daemon's."""
+        return self.socket.with_suffix(".mcp")
+
+    @property
+    def gateway_link(self) -> Path:
+        """Leads to the socket of the MCP gateway, for those that know the home alone."""
+        return self.home / "gateway.socket"
+
+    @property
+    def gateway_lock(self) -> Path:
+        """Held by the MCP gateway of the home."""
+        return self.home / "gateway.lock"
+
+    @property
+    def gateway_token(self) -> Path:
+        """What is asked of those who come over HTTP."""
+        return self.home / "gateway.token"
+
+    @property
+    def gateway_log(self) -> Path:
+        """What a gateway that a session started prints."""
+        return self.home / "gateway.log"
+
+    @property
+    def digest_key(self) -> Path:
+        """What digests of what was said are made with."""
+        return self.home / "digest.key"
+
+    @property
+    def daemon_log(self) -> Path:
+        """What a daemon started in the background prints."""
+        return self.home / "omegad.log"
+
+    @property
+    def self_check(self) -> Path:
+        """What the weekly check found."""
+        return self.home / "self-check.json"
+
+    @property
+    def config(self) -> Path:
+        """The configuration file."""
+        return self.home / "config.toml"
+
+
+def find_paths(environ: Mapping[str, str] = os.environ) -> Paths:
+    """Say where the home, its socket and the models are, from the environment alone; raises `BadConfiguration` where that cannot be.
+
+    A home that is a link is the one it leads to, so that all its names have the same socket.
+    """
+    default_home = Path("~/.omegad").expanduser()
+    home = _resolved(Path(environ.get("OMEGAD_HOME") or default_home).expanduser())
+    cache = Path(environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser().absolute()
+    socket = _socket(home, environ, is_default=home == _resolved(default_home))
+    for variable, path in (("OMEGAD_HOME", home), ("OMEGAD_SOCKET", socket), ("XDG_CACHE_HOME", cache)):
+        try:
+            str(path).encode()
+        except UnicodeEncodeError:
+            raise BadConfiguration(f"{str(path)!a} is not UTF-8", hint=f"set {variable} to a place whose name is") from None
+    return Paths(home=home, socket=socket, models=cache / "omegad" / "models")
+
+
+def _resolved(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # which takes a link to itself as it is, to be refused where it is used
+
+
+def _socket(home: Path, environ: Mapping[str, str], *, is_default: bool) -> Path:
+    if explicit := environ.get("OMEGAD_SOCKET"):
+        path = Path(explicit).expanduser().absolute()
+        if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
+            raise BadConfiguration(f"OMEGAD_SOCKET is longer than {SOCKET_PATH_BYTES_MAX} bytes", hint="choose a shorter path")
+        return path
+    runtime = Path(environ.get("XDG_RUNTIME_DIR", ""))
+    candidates = [runtime / "omegad" / "omegad.sock"] if is_default and runtime.is_absolute() else []
+    for path in (*candidates, home / "run" / "omegad.sock"):
+        if len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
+            return path
+    digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
+    return Path(f"/tmp/omegad-{os.getuid()}") / f"{digest}.sock"  # noqa: S108  the directory's owner and mode are checked before use
+
+
+def load(paths: Paths, environ: Mapping[str, str] = os.environ) -> Config:
+    """Read config.toml and the OMEGAD_* variables, which win; variables that name no setting are left to `unknown_variables`.
+
+    Raises `BadConfiguration` for a file that is not TOML, an unknown name in it (with the nearest known one) or a bad value.
+    """
+    values: dict[str, Any] = {}
+    if paths.config.exists():
+        try:
+            values = tomllib.loads(paths.config.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+            raise BadConfiguration(f"{paths.config}: {error}") from error
+    for name in values:
+        if name not in KNOWN:
+            near = difflib.get_close_matches(name, KNOWN, 1)
+            raise BadConfiguration(f"unknown setting {name!r}", hint=f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(KNOWN)}")
+    values |= {name: environ[variable] for variable, name in _variables(environ) if name in KNOWN}
+    if isinstance(types := values.get("event_types"), dict):
+        # What is said of a built-in type changes that and nothing else of it.
+        values["event_types"] = {name: _over_built_in(name, table) for name, table in types.items()}
+    try:
+        return msgspec.convert(values, Config, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadConfiguration(str(error)) from error
+
+
+def skill_folders(settings: Config, paths: Paths) -> tuple[Path, ...]:
+    """Return the folders that hold skills, the first one first."""
+    return tuple(Path(folder).expanduser().absolute() for folder in settings.skills.split(os.pathsep) if folder) or (paths.skills,)
+
+
+def unknown_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Return a warning for each OMEGAD_* variable that names no setting: whoever set it may have meant another program, or misspelt one."""
+    warnings = []
+    for variable, name in _variables(environ):
+        if name not in KNOWN:
+            near = difflib.get_close_matches(name, KNOWN, 1)
+            meant = f"; did you mean {PREFIX}{near[0].upper()}?" if near else ""
+            warnings.append(f"{variable} is ignored: there is no setting {name!r}{meant}")
+    return warnings
+
+
+def _variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(variable, variable.removeprefix(PREFIX).lower()) for variable in environ if variable.startswith(PREFIX) and variable not in PLACES]
+
+
+def _over_built_in(name: str, table: object) -> object:
+    return {**msgspec.to_builtins(BUILT_IN[name]), **table} if name in BUILT_IN and isinstance(table, dict) else table

@@ -1,0 +1,95 @@
+"""A search as it is asked and answered: the question embedded, one moment of the views searched, and what was shown recorded."""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+from omegad.memory.reading import are_there_any
+from omegad.memory.types import MemoryTypes
+from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
+from omegad.runtime.clock import uuid7
+from omegad.search.events import MemoryQueried, Returned
+from omegad.search.pipeline import VIEWS, Answer, Matches, NotEmbedded, QueryMemory, Sources, search
+from omegad.search.ranking import RANKING_VERSION
+from omegad.storage.driver import Connection
+
+BY_WORDS = frozenset({"keyword", "phrase"})
+"""Modes that need no model."""
+
+
+class Asked(NamedTuple):
+    """The question's vector, or what waits for it, None without one; the known types; and when it came."""
+
+    vector: bytes | Callable[[], bytes | None] | None
+    types: MemoryTypes
+    started: float
+
+
+class Found(NamedTuple):
+    """What a search found, and of which moment."""
+
+    matches: Matches
+    moment: Moment
+    is_degraded: bool
+    started: float
+
+
+async def prepare(services: Services, query: QueryMemory, context: RequestContext) -> Asked:
+    """Embed the question, or begin to where that is quick, unless it is about words alone."""
+    del context
+    started = time.perf_counter()
+    if query.mode in BY_WORDS:
+        return Asked(None, services.types, started)
+    return Asked(services.begin_question(query.text) or await services.embed_question(query.text), services.types, started)
+
+
+def read(connection: Connection, query: QueryMemory, asked: Asked, moment: Moment) -> Found:
+    """Search one moment of the views; by words alone where no vector is at hand yet, since the backlog is computing them."""
+    index, matches = moment.index if asked.vector else None, None
+    if asked.vector is not None:
+        with suppress(NotEmbedded):
+            matches = search(connection, query, Sources(asked.vector, index, asked.types), moment.now_us)
+    is_degraded = matches is None or (index is not None and len(index) == 0 and are_there_any(connection))
+    if matches is None or is_degraded:
+        matches = search(connection, query, Sources(None, None, asked.types), moment.now_us)
+    if not matches.results:
+        moment.require_current()
+    return Found(matches, moment, is_degraded and query.mode not in BY_WORDS, asked.started)
+
+
+async def finish(services: Services, query: QueryMemory, found: Found, context: RequestContext) -> Answer:
+    """Make the answer, and record it without waiting for the disk."""
+    matches, moment = found.matches, found.moment
+    answer = Answer(
+        results=matches.results,
+        abstained=not matches.results,
+        confidence=matches.confidence,
+        degraded="keyword" if found.is_degraded else None,
+        unembedded=matches.unembedded,
+        query_id=uuid7(services.clock) if query.as_of is None else "",
+        position=moment.position,
+        stale_by=moment.stale_by,
+        took_ms=round((time.perf_counter() - found.started) * 1e3, 3),
+    )
+    event = MemoryQueried(
+        query_id=answer.query_id,
+        text=query.text,
+        mode=query.mode,
+        limit=query.limit,
+        filters=query.named() | ({"widen": True} if query.widen else {}),
+        results=tuple(Returned(memory_id=result.memory_id, score=result.score) for result in answer.results),
+        read_position=answer.position,
+        at=moment.now_us,
+        ranking_version=RANKING_VERSION,
+        embedder_id=None if answer.degraded or query.mode in BY_WORDS else services.embedder_id,
+        abstained=answer.abstained,
+        degraded=answer.degraded,
+        took_us=round(answer.took_ms * 1e3),
+        versions=moment.versions,
+    )
+    services.record(event, context, session_id=query.asked_in or query.session_id, project=query.project)
+    return answer
+
+
+METHODS = (QueryMethod(params=QueryMemory, answer=Answer, views=VIEWS, prepare=prepare, read=read, finish=finish),)

@@ -1,0 +1,110 @@
+"""From what each candidate shows to its place. Pure: no SQL, no clock.
+
+A score is the sum of what explains it: the weight of each feature times the feature, and what lifts a memory beyond that.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from omegad.search.model import Newness
+
+Array = npt.NDArray[np.float64]
+
+RANKING_VERSION = 3
+LINKED = 0.6  # what an edge of weight 1 hands on of a score
+EPSILON = 1e-4  # by which one stands above another
+BEST_MIN = 1.0  # what the best has at least, so that the others can be told in proportion to it
+
+
+class Ranked(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate with its score, which is the sum of the contributions of the stages that had something to say."""
+
+    id: int
+    score: float
+    names: Sequence[str] = ()
+    weighed: Sequence[float] = ()
+    """What each of `names` contributes."""
+    lifted: Mapping[str, float] = {}
+    """What contributes beside these."""
+
+    @property
+    def stages(self) -> dict[str, float]:
+        """The contribution of each stage."""
+        return {**dict(zip(self.names, self.weighed, strict=True)), **self.lifted}
+
+
+class Statements(msgspec.Struct, frozen=True, kw_only=True):
+    """The first candidates as they are to each other, in their order: when each was said, as a rank, and the cosine of each with each.
+
+    `may_follow[i, j]` says that i may tell what has become of j: neither is a turn of a conversation, they are not of one session, and i
+    holds as much of what the question names exactly.
+    """
+
+    said: Array
+    cosine: Array
+    may_follow: npt.NDArray[np.bool_]
+
+
+def ranked(ids: Sequence[int], contributions: Array, names: Sequence[str]) -> list[Ranked]:
+    """Return candidates best first, equals in order of their ids; *contributions* has the shape (candidates, names)."""
+    return ordered(
+        Ranked(id=row, score=score, names=names, weighed=parts)
+        for row, score, parts in zip(ids, contributions.sum(axis=1).tolist(), contributions.tolist(), strict=True)
+    )
+
+
+def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -> list[Ranked]:
+    """Let the newest of the first candidates that speak of the same matter stand above the older ones.
+
+    A newer one is lifted to just above the best of those that it may follow and that are ahead of it by at most `reach`, times how much the
+    two are the same matter. Nothing is lowered, so that what is wrongly taken for outdated stays one place below.
+    """
+    first = found[: len(statements.said)]
+    low, high = newness.same
+    reach = newness.reach * np.clip((statements.cosine - low) / (high - low), 0.0, 1.0) * statements.may_follow
+    reach[statements.said[:, None] <= statements.said[None, :]] = 0.0
+    lifted = [one.score for one in first]
+    # A dozen at most, for which loops cost less than arrays.
+    for newer in np.argsort(statements.said, kind="stable").tolist():
+        reached = [score for score, far in zip(lifted, reach[newer].tolist(), strict=True) if far > 0 and score - first[newer].score <= far]
+        if reached and max(reached) > lifted[newer]:
+            lifted[newer] = max(reached) + EPSILON
+    stood = (with_stage(one, "newer", score - one.score) for one, score in zip(first, lifted, strict=True))
+    return ordered([*stood, *found[len(first) :]])
+
+
+def widened(found: Sequence[Ranked], links: Iterable[tuple[int, int, float]]) -> list[Ranked]:
+    """Add what edges lead to from what was found: (from, to, weight of the edge, 0 to 1), each for a share of the score it comes from.
+
+    What was found by itself keeps its own score where that is better.
+    """
+    by_id = {one.id: one for one in found}
+    given = {one.id: one.score for one in found}
+    for origin, row, weight in links:
+        if given[origin] <= 0:
+            continue
+        one = by_id.get(row, Ranked(id=row, score=0.0))
+        by_id[row] = with_stage(one, "linked", max(0.0, LINKED * weight * given[origin] - one.score))
+    return ordered(by_id.values())
+
+
+def raised(found: Sequence[Ranked]) -> list[Ranked]:
+    """Return the same candidates, all raised by as much as the best one lacks of `BEST_MIN`: weights below 0 may leave it less than nothing."""
+    lacking = max(0.0, BEST_MIN - found[0].score) if found else 0.0
+    return [with_stage(one, "floor", lacking) for one in found]
+
+
+def with_stage(one: Ranked, stage: str, contribution: float) -> Ranked:
+    """Return a candidate to whose score a stage contributes so much more."""
+    if contribution == 0:
+        return one
+    lifted = {**one.lifted, stage: one.lifted.get(stage, 0.0) + contribution}
+    return msgspec.structs.replace(one, score=one.score + contribution, lifted=lifted)
+
+
+def ordered(found: Iterable[Ranked]) -> list[Ranked]:
+    """Return candidates best first, equals in order of their ids."""
+    return sorted(found, key=lambda one: (-round(one.score, 9), one.id))

@@ -1,0 +1,113 @@
+"""Which memories were shown to whom: by which query, to which session, at which rank, with which score."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from omegad.memory.reading import Cursor, require
+from omegad.requests.method import Moment, QueryMethod
+from omegad.requests.query import Query
+from omegad.runtime.errors import Invalid, NotFound
+from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
+
+RANKS = 1_024  # the ids of one query's rows lie within its position times this, and the next one's
+LAST_ROW = 2**62
+
+# The newest query first, in it the best rank first. The inner statement reads no more of an index than the page and one query beyond it.
+RECEIPTS = f"""
+SELECT * FROM (
+    SELECT r.id, r.query_id, r.session_id, r.memory_id, r.rank, r.score, r.at, r.how FROM retrievals AS r
+    WHERE {{condition}} AND r.id < (? / {RANKS} + 1) * {RANKS} AND NOT r.id BETWEEN ? / {RANKS} * {RANKS} AND ?
+    ORDER BY r.id DESC LIMIT ? + {RANKS}
+)
+ORDER BY id / {RANKS} DESC, id LIMIT ?
+"""
+
+
+class ListReceipts(Query, frozen=True, kw_only=True, tag="receipts.list"):
+    """Show which memories were found by which queries, newest first: for a session, of a memory, of a query, or of all that are named."""
+
+    session_id: Annotated[str | None, Meta(description="for this session")] = None
+    memory_id: Annotated[str | None, Meta(description="of this memory")] = None
+    query_id: Annotated[str | None, Meta(description="of this query")] = None
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many on a page")] = 100
+    cursor: Cursor | None = None
+
+
+class Receipt(msgspec.Struct, frozen=True, kw_only=True):
+    """One memory shown once, ranks counted from 1.
+
+    `how` is the way that it came to be shown: `query`, or unasked in a `briefing`, in it for `review`, as a
+    `reminder`, for a `prompt`, before an `edit`, or after an `error`.
+    """
+
+    query_id: str
+    session_id: str | None
+    memory_id: str
+    rank: int
+    score: float
+    at: str
+    how: str
+
+
+class ReceiptPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Some receipts, and where the next page begins (None after the last)."""
+
+    receipts: list[Receipt]
+    next_cursor: str | None
+    position: int
+    stale_by: int
+
+
+def list_receipts(connection: Connection, query: ListReceipts, moment: Moment) -> ReceiptPage:
+    """Read one page of receipts; raises `NotFound` for a memory or query that there is not, `Invalid` where none of the three is named."""
+    parts, values = _condition(query)
+    _check(connection, query)
+    told = LAST_ROW if query.cursor is None else int(query.cursor)
+    sql = RECEIPTS.format(condition=" AND ".join(parts))
+    rows = connection.execute(sql, (*values, told, told, told, query.limit + 1, query.limit + 1)).fetchall()
+    page = rows[: query.limit]
+    next_cursor = str(page[-1][0]) if len(rows) > query.limit else None
+    receipts = [
+        Receipt(query_id=query_id, session_id=session_id, memory_id=memory_id, rank=rank, score=score, at=at, how=how)
+        for _, query_id, session_id, memory_id, rank, score, at, how in page
+    ]
+    return ReceiptPage(receipts=receipts, next_cursor=next_cursor, position=moment.position, stale_by=moment.stale_by)
+
+
+def shown_among(connection: Connection, session_id: str | None, memory_ids: Iterable[str]) -> frozenset[str]:
+    """Return those of some memories that a session was shown."""
+    if session_id is None:
+        return frozenset()
+    sql = "SELECT DISTINCT memory_id FROM retrievals WHERE session_id = ? AND memory_id IN (SELECT value FROM json_each(?))"
+    return frozenset(memory_id for (memory_id,) in connection.execute(sql, (session_id, msgspec.json.encode(list(memory_ids)).decode())))
+
+
+def _condition(query: ListReceipts) -> tuple[list[str], list[object]]:
+    parts, values = list[str](), list[object]()
+    for column in ("session_id", "memory_id"):
+        if (value := getattr(query, column)) is not None:
+            parts.append(f"r.{column} = ?")
+            values.append(value)
+    if query.query_id is not None:
+        of_query = "(SELECT q.id FROM retrieval_queries AS q WHERE q.query_id = ?)"
+        parts.append(f"r.id > {of_query} * {RANKS} AND r.id < ({of_query} + 1) * {RANKS}")
+        values += [query.query_id, query.query_id]
+    if not parts:
+        raise Invalid("receipts.list: whose receipts?", hint="name a session_id, a memory_id or a query_id")
+    return parts, values
+
+
+def _check(connection: Connection, query: ListReceipts) -> None:
+    if query.memory_id is not None:
+        require(connection, query.memory_id)
+    if query.query_id is not None and not connection.execute("SELECT 1 FROM retrieval_queries WHERE query_id = ?", (query.query_id,)).fetchone():
+        raise NotFound(f"there is no query {query.query_id[:80]}", hint="pass the query_id of an answer of memory.query")
+
+
+METHODS = (
+    QueryMethod(params=ListReceipts, answer=ReceiptPage, views=("memories", "retrievals"), read=list_receipts, shows_queries=True, turn=Turn.LONG),
+)

@@ -1,0 +1,240 @@
+"""What an agent should have before it when it begins, or goes on: the tiers of memory in order, within a budget of tokens.
+
+Identity comes first, then what the session is doing (working), what it left (session), what is known of the matter (semantic), what
+happened lately (episodic), and how what is known hangs together (relational). Every tier has a share that it may take at most.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from omegad.memory.types import MemoryTypes
+from omegad.person import identity_reading as identity
+from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
+from omegad.requests.query import Query
+from omegad.runtime.clock import uuid7
+from omegad.search import QueryMemory, Sources, search
+from omegad.search.events import Returned
+from omegad.session.events import MemorySurfaced
+from omegad.storage.driver import Connection
+from omegad.text.quoting import inert, one_line
+
+Tier = Literal["L6", "L1", "L2", "L4", "L3", "L5"]
+
+VIEWS = ("identity", "memories", "edges", "vectors", "fulltext", "sessions", "audit", "conversations")
+TITLES: dict[Tier, str] = {
+    "L6": "Identity",
+    "L1": "Now",
+    "L2": "This session and the last",
+    "L4": "What is known",
+    "L3": "Lately",
+    "L5": "How it hangs together",
+}
+SHARES: dict[Tier, float] = {"L6": 0.4, "L1": 0.15, "L2": 0.3, "L4": 0.6, "L3": 0.3, "L5": 0.2}
+"""What each tier may take of the budget; what one leaves is there for those after it."""
+BYTES_PER_TOKEN = 4
+"""Of English text a token has four bytes or more: what is counted so is seldom too little."""
+LINE_BYTES = 600
+SENTENCE_BYTES = 64
+FOUND_MAX = 10
+
+Values = dict[str, int | str | None]
+
+_HOLDS = "status = 'active' AND (expires_us IS NULL OR expires_us > :now_us)"
+_HERE = "(project IS :project OR (project IS NULL AND event_type IN ('constraint', 'user_preference')))"
+_SAID = "SELECT id, role, content FROM conversations WHERE session_id = :session_id AND role = ? ORDER BY id DESC LIMIT 1"
+_FILES = "SELECT id, file FROM coord_audit WHERE session_id = :session_id AND file IS NOT NULL ORDER BY id DESC LIMIT 20"
+_LEFT = f"""
+SELECT node_id, event_type || ': ' || content FROM memories WHERE {_HOLDS} AND project IS :project
+AND (session_id = :session_id OR event_type IN ('handoff', 'checkpoint')) ORDER BY created_us DESC, id DESC LIMIT 8
+"""
+_BEST = f"""
+SELECT node_id, event_type || ': ' || content FROM memories WHERE {_HOLDS} AND {_HERE}
+AND event_type IN ('constraint', 'user_preference', 'decision', 'lesson_learned', 'error_pattern')
+ORDER BY event_type = 'constraint' DESC, on_probation, contradicted_by IS NOT NULL, priority DESC, rating DESC, repeated DESC, access_count DESC,
+    created_us DESC, id DESC LIMIT 24
+"""
+_LATELY = f"""
+SELECT node_id, substr(created_at, 1, 10) || ' ' || event_type || ': ' || content FROM memories WHERE {_HOLDS} AND project IS :project
+AND event_type IN ('session_summary', 'task_completion', 'memory', 'decision') ORDER BY created_us DESC, id DESC LIMIT 12
+"""
+_EDGES = f"""
+SELECT e.source_id, e.edge_type, e.target_id, m.content FROM edges AS e JOIN memories AS m ON m.node_id = e.target_id
+WHERE e.source_id IN (SELECT value FROM json_each(:shown)) AND e.edge_type <> 'related' AND {_HOLDS} ORDER BY e.weight DESC, e.id LIMIT 8
+"""
+
+
+class AssembleContext(Query, frozen=True, kw_only=True, tag="context.assemble"):
+    """Put together what an agent should have before it, tier by tier, identity first, within a budget of tokens."""
+
+    budget_tokens: Annotated[int, Meta(ge=50, le=32_000, description="how many tokens it may take, counted as four bytes each")] = 2_000
+    session_id: Annotated[str, Meta(max_length=256, description="for which session")] | None = None
+    project: Annotated[str, Meta(max_length=256, description="in which project")] | None = None
+    query: Annotated[str, Meta(max_length=8_192, description="what it is about; what matters always when left out")] | None = None
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """What one tier gives: its text, the memories (or files, or `position N` of an event) that it is of, and what it takes."""
+
+    tier: Tier
+    title: str
+    text: str
+    sources: list[str]
+    tokens: int
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts in order, and all of them as one text."""
+
+    parts: list[Part]
+    text: str
+    tokens: int
+    budget_tokens: int
+    position: int
+    stale_by: int
+
+
+class Line(NamedTuple):
+    """Something to be told, and what it is of."""
+
+    source: str
+    text: str
+
+
+class Asked(NamedTuple):
+    """The vector of the question, None without one, and the known types."""
+
+    vector: bytes | None
+    types: MemoryTypes
+
+
+def assemble(
+    connection: Connection, project: str | None, session_id: str | None, budget_tokens: int, *, now_us: int, found: Sequence[Line] = ()
+) -> list[Part]:
+    """Return the parts that there is something to tell in, in order; *found* stands for what matters always. Times are microseconds since 1970."""
+    values: Values = {"now_us": now_us, "project": project, "session_id": session_id}
+    parts, shown, left = list[Part](), set[str](), budget_tokens * BYTES_PER_TOKEN
+    for tier, share in SHARES.items():
+        lines = _lines(connection, tier, values | {"shown": msgspec.json.encode(sorted(shown)).decode()}, found)
+        part = _part(tier, lines, shown, min(left, int(share * budget_tokens * BYTES_PER_TOKEN)))
+        if part is not None:
+            parts.append(part)
+            shown.update(part.sources)
+            left -= part.tokens * BYTES_PER_TOKEN
+    return parts
+
+
+def _lines(connection: Connection, tier: Tier, values: Values, found: Sequence[Line]) -> Iterable[Line]:
+    match tier:
+        case "L6":
+            return [Line(one.file, one.said) for one in identity.files(connection)]
+        case "L1":
+            return _working(connection, values)
+        case "L2":
+            return _rows(connection, _LEFT, values)
+        case "L4":
+            return found or _rows(connection, _BEST, values)
+        case "L3":
+            return _rows(connection, _LATELY, values)
+        case "L5":
+            rows = connection.execute(_EDGES, values).fetchall()
+            return [Line(target, f"{source} {edge_type} {target}: {content}") for source, edge_type, target, content in rows]
+
+
+def _working(connection: Connection, values: Values) -> Iterator[Line]:
+    """Return what a session was asked for last, and the files that it worked on."""
+    for role, word in (("user", "asked for"), ("assistant", "said last")):
+        for position, _, content in connection.execute(_SAID.replace("?", f"'{role}'"), values):
+            yield Line(f"position {position}", f"{word}: {content}")
+    files = dict[str, int]()
+    for position, file in connection.execute(_FILES, values):
+        files.setdefault(file, position)
+    if files:
+        yield Line(f"position {max(files.values())}", f"files: {', '.join(files)}")
+
+
+def _rows(connection: Connection, sql: str, values: Values) -> list[Line]:
+    return [Line(*row) for row in connection.execute(sql, values)]
+
+
+def _part(tier: Tier, lines: Iterable[Line], shown: set[str], room: int) -> Part | None:
+    """Return as many of the lines as there is room for, in bytes, and that are not shown already."""
+    room -= _bytes(TITLES[tier], "")
+    told, sources = list[str](), list[str]()
+    for line in lines:
+        if tier in ("L4", "L3") and line.source in shown:
+            continue
+        text = _cut(inert(line.text), room) if tier == "L6" else _row(tier, line)
+        size = len(text.encode()) + 1
+        if text and size <= room:
+            room -= size
+            told.append(text)
+            sources.append(line.source)
+    text = "\n".join(told)
+    return Part(tier=tier, title=TITLES[tier], text=text, sources=sources, tokens=-(-_bytes(TITLES[tier], text) // BYTES_PER_TOKEN)) if told else None
+
+
+def _row(tier: Tier, line: Line) -> str:
+    """Return a line as it is told: on one line, with the id by which there is more to be had."""
+    text = _cut(one_line(line.text, LINE_BYTES), LINE_BYTES)
+    return f"- {text}" if tier in ("L1", "L5") else f"- {line.source}: {text}"
+
+
+def _cut(text: str, most: int) -> str:
+    """Return the beginning of a text that takes *most* bytes at most; nothing where that is hardly a sentence."""
+    data = text.encode()
+    if len(data) < most:
+        return text
+    return data[: most - SENTENCE_BYTES // 8].decode(errors="ignore").rstrip() + "…" if most > SENTENCE_BYTES else ""
+
+
+def _bytes(title: str, text: str) -> int:
+    """Return what a part takes among others."""
+    return len(f"{title}:\n{text}\n\n".encode())
+
+
+async def prepare(services: Services, query: AssembleContext, context: RequestContext) -> Asked:
+    """Embed what it is about."""
+    del context
+    return Asked(await services.embed_question(query.query) if query.query else None, services.types)
+
+
+def read(connection: Connection, query: AssembleContext, asked: Asked, moment: Moment) -> Context:
+    """Assemble one moment of the views."""
+    found = list[Line]()
+    if query.query:
+        sought = QueryMemory(text=query.query, project=query.project, limit=FOUND_MAX)
+        matches = search(connection, sought, Sources(asked.vector, moment.index if asked.vector else None, asked.types), moment.now_us)
+        found = [Line(one.memory_id, f"{one.event_type}: {one.content}") for one in matches.results]
+    budget = query.budget_tokens
+    parts = assemble(connection, query.project, query.session_id, budget, now_us=moment.now_us, found=found)
+    return Context(
+        parts=parts,
+        text="\n\n".join(f"{part.title}:\n{part.text}" for part in parts),
+        tokens=sum(part.tokens for part in parts),
+        budget_tokens=budget,
+        position=moment.position,
+        stale_by=moment.stale_by,
+    )
+
+
+async def finish(services: Services, query: AssembleContext, found: Context, context: RequestContext) -> Context:
+    """Record which memories were put before the agent, without waiting for the disk."""
+    memories = dict.fromkeys(source for part in found.parts for source in part.sources if source.startswith("mem-"))
+    if memories:
+        event = MemorySurfaced(
+            query_id=uuid7(services.clock),
+            how="prompt" if query.query else "briefing",
+            subject=query.query or query.project or "",
+            results=tuple(Returned(memory_id=memory_id, score=0.0) for memory_id in memories),
+            read_position=found.position,
+            at=services.clock.now_us(),
+            embedder_id=services.embedder_id if query.query else None,
+        )
+        services.record(event, context, session_id=query.session_id, project=query.project)
+    return found
+
+
+METHODS = (QueryMethod(params=AssembleContext, answer=Context, views=VIEWS, prepare=prepare, read=read, finish=finish),)

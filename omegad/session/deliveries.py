@@ -1,0 +1,39 @@
+"""Commands on what tells hooks and tool calls that come again."""
+
+import msgspec
+
+from omegad.catalog.decision_state import DecisionState
+from omegad.log.decision import Decision
+from omegad.log.event import NewEvent, Position
+from omegad.requests.command import Command
+from omegad.requests.method import CommandMethod
+from omegad.session.delivery_events import DeliveriesExpired
+
+POSITIONS_AT_ONCE = 1_000
+"""Of how many events the rows go with one, so that none keeps others waiting; an event has two at most."""
+
+
+class ExpireDeliveries(Command, frozen=True, kw_only=True, tag="deliveries.expire"):
+    """Let go of the oldest of what came in before a position."""
+
+    before: Position
+
+
+class DeliveriesLetGo(msgspec.Struct, frozen=True, kw_only=True):
+    """Up to which position, and whether nothing is left before the one that was asked for."""
+
+    before: Position
+    is_done: bool
+    position: Position = 0
+
+
+def expire(command: ExpireDeliveries, state: DecisionState, now_us: int) -> Decision:
+    """Decide how much of it goes now; where nothing is left of it, nothing happens."""
+    del now_us
+    first = min(state.deliveries_from(), state.calls_from(), command.before)
+    before = min(first + POSITIONS_AT_ONCE, command.before)
+    events = (NewEvent(event=DeliveriesExpired(before=before)),) if first < before else ()
+    return Decision(events=events, answer=DeliveriesLetGo(before=before, is_done=before == command.before))
+
+
+METHODS = (CommandMethod(params=ExpireDeliveries, answer=DeliveriesLetGo, decide=expire, is_internal=True),)

@@ -1,0 +1,152 @@
+"""What decisions know of agents' hooks: which came in, which sessions are open, and for which files memories were shown."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from omegad.coordination.git_events import GitPushChecked
+from omegad.log.event import Position, RecordedEvent
+from omegad.log.projection import Statement
+from omegad.session.delivery_events import DeliveriesExpired
+from omegad.session.events import Delivery, MemorySurfaced, PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
+from omegad.session.tool_events import ToolCalled
+from omegad.storage.driver import Connection
+
+NAME = "hooks"
+VERSION = 5
+EVENTS = (
+    *(SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, SessionEnded, MemorySurfaced, ToolCalled, GitPushChecked),
+    DeliveriesExpired,
+)
+AGAIN_US = 2_000_000
+"""For so long what says the same is the same hook, told twice."""
+UNKEYED_CHARACTERS = 32
+"""Digests of this length were made without a key, and are kept nowhere but in their events."""
+PAYLOADS_KEPT_US = 30 * 86_400_000_000
+"""How long, at least, the latest of a session is kept that says nothing more."""
+END: Position = 2**62
+"""Beyond any log."""
+
+SCHEMA = """
+CREATE TABLE state_deliveries (
+    delivery_id TEXT PRIMARY KEY,
+    position    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX state_deliveries_by_position ON state_deliveries (position);
+CREATE TABLE state_payloads ( -- the latest of each session
+    session_id  TEXT NOT NULL,
+    digest      TEXT NOT NULL,
+    occurred_at INTEGER NOT NULL, -- microseconds since 1970
+    PRIMARY KEY (session_id, digest)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE state_agent_sessions (
+    session_id TEXT PRIMARY KEY,
+    host       TEXT NOT NULL,
+    project    TEXT,
+    is_open    INTEGER NOT NULL,
+    ended_at   INTEGER NOT NULL -- position of the latest session.ended, 0 before the first
+) STRICT, WITHOUT ROWID;
+CREATE TABLE state_surfaced_files (
+    session_id TEXT NOT NULL,
+    file       TEXT NOT NULL,
+    position   INTEGER NOT NULL,
+    PRIMARY KEY (session_id, file)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX state_surfaced_files_by_position ON state_surfaced_files (position);
+"""
+CANONICAL = (
+    "SELECT * FROM state_deliveries ORDER BY delivery_id",
+    "SELECT * FROM state_payloads ORDER BY session_id, digest",
+    "SELECT * FROM state_agent_sessions ORDER BY session_id",
+    "SELECT * FROM state_surfaced_files ORDER BY session_id, file",
+)
+
+_DELIVERED = "INSERT OR IGNORE INTO state_deliveries VALUES (?, ?)"
+_FORGET = "DELETE FROM state_payloads WHERE session_id = ? AND occurred_at < ?"
+_PAYLOAD = "INSERT INTO state_payloads VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET occurred_at = max(occurred_at, excluded.occurred_at)"
+_OPEN = """
+INSERT INTO state_agent_sessions VALUES (?, ?, ?, 1, 0) ON CONFLICT DO UPDATE SET is_open = 1, project = coalesce(excluded.project, project)
+"""
+_REOPEN = "UPDATE state_agent_sessions SET is_open = 1 WHERE session_id = ?"
+_END = """
+INSERT INTO state_agent_sessions VALUES (?, ?, ?, 0, ?) ON CONFLICT DO UPDATE SET is_open = 0, ended_at = excluded.ended_at
+"""
+_FILE = "INSERT OR IGNORE INTO state_surfaced_files VALUES (?, ?, ?)"
+_EXPIRED = ("DELETE FROM state_deliveries WHERE position < ?", "DELETE FROM state_surfaced_files WHERE position < ?")
+_PAYLOADS_EXPIRED = "DELETE FROM state_payloads WHERE occurred_at < ?"
+
+
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
+    session_id = recorded.session_id or ""
+    match recorded.event:
+        case SessionStarted() | PromptSubmitted() | TurnEnded() | SubagentEnded() | SessionCompacted() as told:
+            yield from _delivered(recorded, told.delivery)
+            yield Statement(_OPEN, (session_id, told.host, recorded.project))
+        case SessionEnded(host=host, delivery=delivery):
+            yield from _delivered(recorded, delivery)
+            yield Statement(_END, (session_id, host, recorded.project, recorded.position))
+        case ToolCalled(delivery=delivery):
+            yield from _delivered(recorded, delivery)
+            yield Statement(_REOPEN, (session_id,))
+        case GitPushChecked(delivery=delivery):
+            yield from _delivered(recorded, delivery)
+        case MemorySurfaced(how="edit", subject=file):
+            yield Statement(_FILE, (session_id, file, recorded.position))
+        case DeliveriesExpired(before=before):
+            for sql in _EXPIRED:
+                yield Statement(sql, (before,))
+            yield Statement(_PAYLOADS_EXPIRED, (recorded.occurred_at - PAYLOADS_KEPT_US,))
+        case _:
+            pass
+
+
+def _delivered(recorded: RecordedEvent, delivery: Delivery | None) -> Iterator[Statement]:
+    if delivery is not None:
+        session_id = recorded.session_id or ""
+        yield Statement(_DELIVERED, (delivery.delivery_id, recorded.position))
+        yield Statement(_FORGET, (session_id, recorded.occurred_at - AGAIN_US))
+        if len(delivery.digest) != UNKEYED_CHARACTERS:
+            yield Statement(_PAYLOAD, (session_id, delivery.digest, recorded.occurred_at))
+
+
+class AgentSessionState(msgspec.Struct, frozen=True):
+    """What the log knows of a session; `ended_at` is the position of its latest end, 0 before the first."""
+
+    host: str
+    project: str | None
+    is_open: bool
+    ended_at: Position
+
+
+class Hooks:
+    """Reads the tables."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Read through *connection*, whatever transaction is open there."""
+        self._connection = connection
+
+    def has_come(self, session_id: str, delivery: Delivery, occurred_at: int) -> bool:
+        """Say whether a hook came in before: under the same id, or saying the same a moment ago."""
+        sql = """
+        SELECT 1 FROM state_deliveries WHERE delivery_id = ?
+        UNION ALL SELECT 1 FROM state_payloads WHERE session_id = ? AND digest = ? AND abs(occurred_at - ?) <= ?
+        """
+        values = (delivery.delivery_id, session_id, delivery.digest, occurred_at, AGAIN_US)
+        return self._connection.execute(sql, values).fetchone() is not None
+
+    def session(self, session_id: str) -> AgentSessionState | None:
+        """Return what is known of a session, None where no hook told of it."""
+        sql = "SELECT host, project, is_open, ended_at FROM state_agent_sessions WHERE session_id = ?"
+        row = self._connection.execute(sql, (session_id,)).fetchone()
+        return AgentSessionState(row[0], row[1], bool(row[2]), row[3]) if row else None
+
+    def has_surfaced(self, session_id: str, file: str) -> bool:
+        """Say whether memories were shown before an edit of a file in this session."""
+        sql = "SELECT 1 FROM state_surfaced_files WHERE session_id = ? AND file = ?"
+        return self._connection.execute(sql, (session_id, file)).fetchone() is not None
+
+    def kept_from(self) -> Position:
+        """Return the position of the oldest by which a hook, or a file, is known again; beyond any log where there is none."""
+        sql = "SELECT min((SELECT coalesce(min(position), ?1) FROM state_deliveries), (SELECT coalesce(min(position), ?1) FROM state_surfaced_files))"
+        found: Position = self._connection.execute(sql, (END,)).fetchone()[0]
+        return found

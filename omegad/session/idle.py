@@ -1,0 +1,20 @@
+"""Sessions of which nothing has been heard for hours are over: a host that is killed says nothing."""
+
+from collections.abc import Iterator
+
+from omegad.reactions.contract import Reader
+from omegad.session import end as ending
+from omegad.session import story as session
+from omegad.session.end import EndSession
+
+NAME = "idle_sessions"
+VERSION = 1
+EVERY = 300
+VIEWS = ("conversations",)
+IDLE_US = ending.IDLE_US
+
+
+def due(_slot: int, reader: Reader) -> Iterator[EndSession]:
+    """Name them."""
+    for session_id in session.idle(reader.connection, reader.now_us - IDLE_US):
+        yield EndSession(session_id=session_id, reason="idle")

@@ -1,0 +1,82 @@
+"""What decisions know of tool calls: which uses are recorded, and how many calls each session has made."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from omegad.log.event import Position, RecordedEvent
+from omegad.log.projection import Statement
+from omegad.session.delivery_events import DeliveriesExpired
+from omegad.session.tool_events import ToolCalled
+from omegad.storage.driver import Connection
+
+NAME = "tool_calls"
+VERSION = 2
+EVENTS = (ToolCalled, DeliveriesExpired)
+END: Position = 2**62
+"""Beyond any log."""
+SCHEMA = """
+CREATE TABLE state_tool_calls (
+    session_id  TEXT NOT NULL,
+    tool_use_id TEXT NOT NULL, -- '' in a row of its own for the session's latest call, beside the others, so that an append writes fewer pages
+    position    INTEGER NOT NULL,
+    call_index  INTEGER NOT NULL,
+    PRIMARY KEY (session_id, tool_use_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX state_tool_calls_by_position ON state_tool_calls (position) WHERE tool_use_id != '';
+"""
+CANONICAL = ("SELECT * FROM state_tool_calls ORDER BY session_id, tool_use_id",)
+REPLACES = ("tool_guards", "session_guards")
+"""The tables in which earlier versions kept this, to be removed."""
+
+_CALL = "INSERT INTO state_tool_calls VALUES (?, ?, ?, ?)"
+_LATEST = """
+INSERT INTO state_tool_calls VALUES (?, '', ?, ?)
+ON CONFLICT (session_id, tool_use_id) DO UPDATE SET (position, call_index) = (excluded.position, excluded.call_index)
+"""
+_EXPIRED = "DELETE FROM state_tool_calls WHERE position < ? AND tool_use_id != ''"
+
+
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
+    match recorded.event:
+        case ToolCalled(tool_use_id=tool_use_id, call_index=call_index):
+            session_id = recorded.session_id or ""
+            yield Statement(_LATEST, (session_id, recorded.position, call_index))
+            if tool_use_id:
+                yield Statement(_CALL, (session_id, tool_use_id, recorded.position, call_index))
+        case DeliveriesExpired(before=before):
+            yield Statement(_EXPIRED, (before,))
+        case _:
+            pass
+
+
+class ToolCallState(msgspec.Struct, frozen=True):
+    """Where a tool call was recorded, and as which of its session's calls."""
+
+    position: Position
+    call_index: int
+
+
+class ToolCalls:
+    """Reads the tables."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Read through *connection*, whatever transaction is open there."""
+        self._connection = connection
+
+    def get(self, session_id: str, tool_use_id: str) -> ToolCallState | None:
+        """Return where this tool use was recorded, if it was."""
+        sql = "SELECT position, call_index FROM state_tool_calls WHERE session_id = ? AND tool_use_id = ?"
+        row = self._connection.execute(sql, (session_id, tool_use_id)).fetchone()
+        return ToolCallState(*row) if row else None
+
+    def count(self, session_id: str) -> int:
+        """Return how many tool calls of the session are recorded."""
+        latest = self.get(session_id, "")
+        return latest.call_index if latest else 0
+
+    def kept_from(self) -> Position:
+        """Return the position of the oldest call that is known again; beyond any log where there is none."""
+        sql = "SELECT coalesce(min(position), ?) FROM state_tool_calls WHERE tool_use_id != ''"
+        found: Position = self._connection.execute(sql, (END,)).fetchone()[0]
+        return found

@@ -1,0 +1,1 @@
+"""What is read out of words: secrets, noise, tags, statements, evidence, terms. It knows texts, and nothing of where they go."""
