@@ -22,7 +22,6 @@ from omegad import __version__
 from omegad.agents.spool import LOOK_EVERY_S, Spool
 from omegad.catalog import decision_state as state
 from omegad.catalog import reactions
-from omegad.catalog.decision_state import DecisionState
 from omegad.catalog.events import CODEC
 from omegad.catalog.methods import SERVED
 from omegad.catalog.service import Service
@@ -32,6 +31,7 @@ from omegad.embedding.embedder import Embedder
 from omegad.embedding.lookup import VectorLookup
 from omegad.index.near import Neighbourhood
 from omegad.log import event_log
+from omegad.log.decision import DecisionState
 from omegad.log.inline import Inline
 from omegad.log.projection import Embedding
 from omegad.log.vocabulary import Vocabulary

@@ -11,10 +11,9 @@ import msgspec
 import structlog
 
 from omegad.agents.spool import Spool
-from omegad.catalog.decision_state import DecisionState
 from omegad.embedding.jobs import Urgency
 from omegad.index.near import Neighbourhood
-from omegad.log.decision import Decision, Proposal
+from omegad.log.decision import Decision, DecisionState, Proposal
 from omegad.log.event import Event, NewEvent, Position, RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.log.mending import Ahead

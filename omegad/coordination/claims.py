@@ -12,15 +12,16 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from omegad.catalog.decision_state import ClaimState, DecisionState
 from omegad.coordination.claim_events import PATHS_MAX, BranchClaimed, ClaimsContested, ClaimsReleased, Contest, FilesClaimed
+from omegad.coordination.claim_state import Claims, ClaimState
 from omegad.coordination.targets import Target, branches, folder_for, found_files, same_files
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.requests.command import Acknowledged, Command, Name, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.runtime.times import rfc3339
+from omegad.session.hook_state import Hooks
 from omegad.session.liveness import MINUTE_US, Signs
 from omegad.session.projects import project_of
 from omegad.text.quoting import name
@@ -153,7 +154,7 @@ def ruled(wanted: Wanted, state: DecisionState, now_us: int, reason: str = "") -
 
 
 def _on(target: Target, state: DecisionState) -> list[ClaimState]:
-    return (state.claims.on_branch if target.is_branch else state.claims.on_file)(target.repository, target.name)
+    return (state[Claims].on_branch if target.is_branch else state[Claims].on_file)(target.repository, target.name)
 
 
 def _claims(targets: Iterable[Target], wanted: Wanted) -> Iterator[Event]:
@@ -237,7 +238,7 @@ def claim(command: ClaimFiles | ClaimBranch, wanted: Wanted, state: DecisionStat
 
 def holder(one: ClaimState, state: DecisionState, signs: Signs, now_us: int) -> Holder:
     """Return what others are told of who holds something."""
-    session = state.session(one.session_id)
+    session = state[Hooks].session(one.session_id)
     return Holder(
         name=one.name,
         worktree=one.worktree,
@@ -273,7 +274,7 @@ def release(command: ReleaseClaims, targets: Sequence[Target], state: DecisionSt
     del now_us
     reason = command.reason.strip() or "released"
     if not targets and command.session_id is not None:
-        count = state.claims.count(command.session_id)
+        count = state[Claims].count(command.session_id)
         event = ClaimsReleased(how="released", reason=reason, is_all=True)
         return Decision(events=(NewEvent(event=event, session_id=command.session_id),) if count else (), answer=Released(count=count))
     found = [one for target in targets for one in _on(target, state) if one.worktree == target.worktree]
@@ -297,7 +298,7 @@ async def prepare_expiry(services: Services, command: ExpireClaims, context: Req
 
 def expire(command: ExpireClaims, signs: Signs, state: DecisionState, now_us: int) -> Decision:
     """End the claims of those who are gone; those who were heard of meanwhile keep theirs."""
-    seen = {session_id: seen_us for session_id in command.session_ids if (seen_us := state.claims.seen_us(session_id)) is not None}
+    seen = {session_id: seen_us for session_id in command.session_ids if (seen_us := state[Claims].seen_us(session_id)) is not None}
     gone = [one for one in seen.items() if signs.standing(*one, now_us) == "gone"]
     return Decision(events=tuple(_expired(*one, signs, now_us) for one in gone), answer=Acknowledged())
 

@@ -5,16 +5,18 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState
+from omegad.coordination.claim_state import Claims
 from omegad.coordination.claims import Folder, Path
 from omegad.coordination.intents import Paths
 from omegad.coordination.message_events import IntentAnnounced, MessageDelivered, MessagePosted
+from omegad.coordination.message_state import Messages
 from omegad.coordination.targets import Target, folder_for, found_files
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
 from omegad.requests.command import Acknowledged, Command, Name, known
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.runtime.errors import Invalid, NotFound, Refused
+from omegad.session.hook_state import Hooks
 from omegad.session.liveness import Signs
 
 MINUTE_US = 60_000_000
@@ -112,10 +114,10 @@ def send(command: SendMessage, posting: Posting, state: DecisionState, now_us: i
 
 def _reader(named: str, state: DecisionState) -> str:
     """Return the session that is meant by the beginning of its id."""
-    found = [named] if state.session(named) else state.messages.readers(named) if len(named) >= PREFIX_MIN else []
+    found = [named] if state[Hooks].session(named) else state[Messages].readers(named) if len(named) >= PREFIX_MIN else []
     match found:
         case [session_id]:
-            session = state.session(session_id)
+            session = state[Hooks].session(session_id)
             if session is not None and not session.is_open:
                 raise Refused(f"session {session_id} has ended", hint="leave it for its project: to_project")
             return session_id
@@ -127,7 +129,7 @@ def _reader(named: str, state: DecisionState) -> str:
 
 def _holder(file: Target, sender: str | None, signs: Signs, state: DecisionState, now_us: int) -> str:
     """Return the session that holds a file: in its work tree, or else in the one of the others where it is held."""
-    held = [one for one in state.claims.on_file(file.repository, file.name) if signs.standing(one.session_id, one.seen_us, now_us) != "gone"]
+    held = [one for one in state[Claims].on_file(file.repository, file.name) if signs.standing(one.session_id, one.seen_us, now_us) != "gone"]
     held = [one for one in held if one.worktree == file.worktree] or held
     match list({one.session_id for one in held}):
         case [session_id] if session_id == sender:
@@ -143,7 +145,7 @@ def _holder(file: Target, sender: str | None, signs: Signs, state: DecisionState
 def receive(command: ReceiveMessages, state: DecisionState, now_us: int) -> Decision:
     """Decide what a session has read."""
     project = _project(command.session_id, command.project, state)
-    unread = tuple(one.message_id for one in state.messages.unread(command.session_id, project, now_us, READ_AT_ONCE))
+    unread = tuple(one.message_id for one in state[Messages].unread(command.session_id, project, now_us, READ_AT_ONCE))
     event = NewEvent(event=MessageDelivered(message_ids=unread, intents_of=()), session_id=command.session_id, project=project)
     return Decision(events=(event,) if unread else (), answer=Received(message_ids=unread))
 
@@ -156,7 +158,7 @@ def announce(command: AnnounceIntent, state: DecisionState, now_us: int) -> Deci
 
 
 def _project(session_id: str, told: str | None, state: DecisionState) -> str | None:
-    session = state.session(session_id)
+    session = state[Hooks].session(session_id)
     return told or (session.project if session else None)
 
 

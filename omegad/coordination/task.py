@@ -5,7 +5,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState, TaskState
 from omegad.coordination.task_events import (
     TaskCancelled,
     TaskClaimed,
@@ -16,12 +15,14 @@ from omegad.coordination.task_events import (
     TaskProgressed,
     TaskReopened,
 )
-from omegad.log.decision import Decision
+from omegad.coordination.task_state import Tasks, TaskState
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.requests.command import Command, Name, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.runtime.times import rfc3339
+from omegad.session.hook_state import Hooks
 
 MINUTE = len("2026-01-31T09:30")
 
@@ -168,7 +169,7 @@ def claim(command: ClaimTask, state: DecisionState, now_us: int) -> Decision:
             raise Invalid("force needs a reason")
     elif task.status != "open":
         raise Refused(f"task {task.task_id} is {task.status}", hint="`omegad task reopen` opens it again")
-    if waits_for := state.tasks.waits_for(task.task_id):
+    if waits_for := state[Tasks].waits_for(task.task_id):
         raise Refused(f"task {task.task_id} waits for {', '.join(waits_for)}", hint="those come first; `omegad task depend --drop` lets it go ahead")
     return _claimed(task, command.session_id, command.reason if task.status == "claimed" else None)
 
@@ -176,7 +177,7 @@ def claim(command: ClaimTask, state: DecisionState, now_us: int) -> Decision:
 def take_next(command: NextTask, state: DecisionState, now_us: int) -> Decision:
     """Decide which task a session gets."""
     del now_us
-    task = state.tasks.next(command.project, command.capabilities)
+    task = state[Tasks].next(command.project, command.capabilities)
     return Decision(answer=TaskAnswer()) if task is None else _claimed(task, command.session_id, None)
 
 
@@ -224,7 +225,7 @@ def reopen(command: ReopenTask, state: DecisionState, now_us: int) -> Decision:
 def release(command: ReleaseTasks, state: DecisionState, now_us: int) -> Decision:
     """Decide which tasks a session leaves behind; those that it has claimed since are left alone."""
     del now_us
-    left = state.tasks.claimed_by(command.session_id, command.before)
+    left = state[Tasks].claimed_by(command.session_id, command.before)
     events = (NewEvent(event=_reopened(task, command.reason, state), session_id=command.session_id, project=task.project) for task in left)
     return Decision(events=tuple(events), answer=TaskAnswer(status="open"))
 
@@ -235,9 +236,9 @@ def depend(command: DependTask, state: DecisionState, now_us: int) -> Decision:
     task, other = _known(state, command.task_id), _known(state, command.depends_on)
     if task.status == "claimed":
         task = _held(state, command.task_id, command.session_id)
-    if state.tasks.depends_on(task.task_id, other.task_id) is not command.drop:
+    if state[Tasks].depends_on(task.task_id, other.task_id) is not command.drop:
         return _as_it_is(task)
-    if not command.drop and (way := state.tasks.way(other.task_id, task.task_id)):
+    if not command.drop and (way := state[Tasks].way(other.task_id, task.task_id)):
         circle = " → ".join((task.task_id, *way))
         raise Refused(f"these would wait for each other: {circle}", hint="drop one of these dependencies first")
     event = TaskDependencyChanged(task_id=task.task_id, depends_on=other.task_id, is_dropped=command.drop)
@@ -245,7 +246,7 @@ def depend(command: DependTask, state: DecisionState, now_us: int) -> Decision:
 
 
 def _known(state: DecisionState, task_id: str) -> TaskState:
-    task = state.tasks.get(task_id)
+    task = state[Tasks].get(task_id)
     if task is None:
         raise NotFound(f"there is no task {task_id[:80]}", hint="task.list shows the ones there are")
     return task
@@ -264,7 +265,7 @@ def _held(state: DecisionState, task_id: str, session_id: str | None) -> TaskSta
 
 
 def _owner(task: TaskState, state: DecisionState) -> str:
-    session = state.session(task.owner or "")
+    session = state[Hooks].session(task.owner or "")
     host = f" of {session.host}" if session else ""
     return f"session {task.owner}{host} since {rfc3339(task.claimed_us or 0)[:MINUTE]}Z"
 
@@ -276,7 +277,7 @@ def _claimed(task: TaskState, session_id: str, reason: str | None) -> Decision:
 
 
 def _reopened(task: TaskState, reason: str, state: DecisionState) -> TaskReopened:
-    checkpoint_id = state.tasks.checkpoint(task.owner) if task.owner else None
+    checkpoint_id = state[Tasks].checkpoint(task.owner) if task.owner else None
     return TaskReopened(task_id=task.task_id, reason=reason, owner=task.owner, checkpoint_id=checkpoint_id)
 
 

@@ -4,10 +4,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState
 from omegad.knowledge.lint import Rule
 from omegad.knowledge.lint_events import FindingDismissed
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from omegad.catalog.decision_state import DecisionState
 from omegad.knowledge.events import Effect, GivenBy, MemoryRippled, ThesisEvidenced, Touch
-from omegad.knowledge.thesis_state import evidence_id
-from omegad.log.decision import Decision
+from omegad.knowledge.thesis_state import Theses, evidence_id
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent
+from omegad.memory.state import Memories
 from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod
 
@@ -29,7 +29,7 @@ class RippleMemory(Command, frozen=True, kw_only=True, tag="memory.ripple"):
 def ripple(command: RippleMemory, state: DecisionState, now_us: int) -> Decision:
     """Decide the effects, and the evidence that they are for open theses. An origin counts once for each: what it says more is an echo."""
     del now_us
-    memory = state.memory(command.memory_id)
+    memory = state[Memories].get(command.memory_id)
     if memory is None or not command.effects:
         return Decision(answer=Acknowledged())
     evidence = list[Event]()
@@ -50,14 +50,14 @@ def ripple(command: RippleMemory, state: DecisionState, now_us: int) -> Decision
 
 
 def _evidence(command: RippleMemory, effect: Effect, touch: Touch, state: DecisionState) -> ThesisEvidenced | None:
-    thesis = state.thesis(touch.thesis_id)
+    thesis = state[Theses].get(touch.thesis_id)
     if thesis is None or thesis.outcome is not None or thesis.version != command.versions.get(thesis.thesis_id):
         return None
     given_id = evidence_id(thesis.thesis_id, thesis.version, command.memory_id, command.origin)
-    if command.by == "rule" and state.has_evidence(thesis.thesis_id, given_id):
+    if command.by == "rule" and state[Theses].has_evidence(thesis.thesis_id, given_id):
         return None
     says_something = touch.side != "mentions"
-    has_said = says_something and command.by == "rule" and state.has_counted(thesis.thesis_id, thesis.version, command.origin)
+    has_said = says_something and command.by == "rule" and state[Theses].has_counted(thesis.thesis_id, thesis.version, command.origin)
     is_echo = touch.is_echo or has_said
     return ThesisEvidenced(
         thesis_id=thesis.thesis_id,

@@ -5,13 +5,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState, MemoryState, ThesisState
 from omegad.knowledge.events import Outcome, ThesisEvidenced, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised, ThesisStated
-from omegad.knowledge.thesis_state import evidence_id
-from omegad.log.decision import Decision
+from omegad.knowledge.thesis_state import Theses, ThesisState, evidence_id
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.memory import store, storing
 from omegad.memory.replacing import Replaceable
+from omegad.memory.state import Memories, MemoryState
 from omegad.memory.store import PreparedStore, Stored, StoreMemory
 from omegad.requests.command import Acknowledged, Command, MemoryId, Name, Reason, findable, known
 from omegad.requests.method import CommandMethod, RequestContext, Services
@@ -143,7 +143,7 @@ def state_thesis(command: StateThesis, prepared: PreparedThesis, state: Decision
     """Decide a thesis and the memory that says it. Raises `Conflict` where an open thesis says just that, and what a store raises."""
     kept = store.store(prepared.command, prepared.store, state, now_us)
     memory_id, may_replace = _kept(kept)
-    if (same := state.thesis_of(memory_id)) is not None:
+    if (same := state[Theses].of_memory(memory_id)) is not None:
         raise Conflict(f"thesis {same.thesis_id} says that already", hint="give evidence for it, or revise it")
     stated = ThesisStated(
         thesis_id=_id_of(memory_id, state),
@@ -162,11 +162,11 @@ def open_thesis(command: OpenThesis, state: DecisionState, now_us: int) -> Decis
     """Decide the thesis that a stored decision asks for, with its evidence; none where its memory has stated one. Raises `NotFound`, `Refused`."""
     memory = findable(state, command.memory_id, now_us)
     first = _first_id(memory.memory_id)
-    if state.thesis_of(memory.memory_id) is not None or state.thesis(first) is not None:
+    if state[Theses].of_memory(memory.memory_id) is not None or state[Theses].get(first) is not None:
         return Decision(answer=Acknowledged())
     named = _valid(command.metadata.get(KEY_ID), Name)
     stated = ThesisStated(
-        thesis_id=named if named is not None and state.thesis(named) is None else first,
+        thesis_id=named if named is not None and state[Theses].get(named) is None else first,
         memory_id=memory.memory_id,
         statement=command.statement[:STATEMENT_MAX],
         domain=_valid(command.metadata.get("domain"), Domain),
@@ -179,7 +179,7 @@ def open_thesis(command: OpenThesis, state: DecisionState, now_us: int) -> Decis
     for side in ("for", "against"):
         named_ids = command.metadata.get(f"evidence_{side}")
         for memory_id in dict.fromkeys(one for one in (named_ids if isinstance(named_ids, list) else ()) if isinstance(one, str)):
-            if (given := state.memory(memory_id)) is not None and given.memory_id != memory.memory_id:
+            if (given := state[Memories].get(memory_id)) is not None and given.memory_id != memory.memory_id:
                 evidence = GiveEvidence(thesis_id=thesis.thesis_id, memory_id=memory_id, side="for" if side == "for" else "against")
                 events.append(_evidence(evidence, thesis, given))
     new = tuple(NewEvent(event=event, session_id=memory.session_id, project=memory.project, follows=place > 0) for place, event in enumerate(events))
@@ -218,7 +218,7 @@ def retract(command: RetractEvidence, state: DecisionState, now_us: int) -> Deci
     """Decide to take evidence back; raises `NotFound`, `Refused` for a thesis that is resolved."""
     del now_us
     thesis = open_of(command.thesis_id, state)
-    if not state.has_evidence(command.thesis_id, command.evidence_id):
+    if not state[Theses].has_evidence(command.thesis_id, command.evidence_id):
         raise NotFound(f"{command.thesis_id} has no evidence {command.evidence_id[:80]}", hint="thesis.get shows what it has")
     event = ThesisEvidenceRetracted(thesis_id=command.thesis_id, evidence_id=command.evidence_id, why=command.why)
     return Decision(events=(NewEvent(event=event, project=thesis.project),), answer=Acknowledged())
@@ -246,7 +246,7 @@ async def prepare_revision(services: Services, command: ReviseThesis, context: R
 def revise(command: ReviseThesis, prepared: PreparedThesis, state: DecisionState, now_us: int) -> Decision:
     """Decide a thesis's next version, and the memory that says it, which takes the place of the one that said the last. Raises as a store does."""
     thesis = open_of(command.thesis_id, state)
-    former = state.memory(thesis.memory_id)
+    former = state[Memories].get(thesis.memory_id)
     is_shown = former is not None and former.is_active(now_us)
     # A memory that says a later version opens no thesis of its own.
     stored = msgspec.structs.replace(prepared.command, metadata={}, supersedes=(thesis.memory_id,) if is_shown else ())
@@ -290,7 +290,7 @@ def resolve(command: ResolveThesis, state: DecisionState, now_us: int) -> Decisi
 
 def open_of(thesis_id: str, state: DecisionState) -> ThesisState:
     """Return a thesis that is still open; raises `NotFound`, `Refused`."""
-    thesis = state.thesis(thesis_id)
+    thesis = state[Theses].get(thesis_id)
     if thesis is None:
         raise _missing(thesis_id)
     if thesis.outcome is not None:
@@ -310,7 +310,7 @@ def _kept(decision: Decision) -> tuple[str, tuple[Replaceable, ...]]:
 def _id_of(memory_id: str, state: DecisionState) -> str:
     """Return an id for the thesis that a memory states; the same memory may state another one when the first is resolved."""
     first = _first_id(memory_id)
-    return first if state.thesis(first) is None else next(one for n in range(2, 1 << 30) if state.thesis(one := f"{first}-{n}") is None)
+    return first if state[Theses].get(first) is None else next(one for n in range(2, 1 << 30) if state[Theses].get(one := f"{first}-{n}") is None)
 
 
 def _first_id(memory_id: str) -> str:

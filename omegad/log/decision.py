@@ -1,12 +1,15 @@
 """What a command comes to: events to append, and the answer to give once they are."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from omegad.log.erasure import Erasure
 from omegad.log.event import NewEvent, Position
+from omegad.storage.driver import Connection
+
+R = TypeVar("R")
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,8 +25,27 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     position: Position = 0
 
 
+class DecisionState:
+    """What a decision is made on, including what earlier proposals of the same transaction wrote: by noun.
+
+    `state[Memories]` is the reader of the memories' tables, made at the first use.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        """Read through the connection whose transaction is open."""
+        self._connection = connection
+        self._readers: dict[Callable[[Connection], Any], Any] = {}
+
+    def __getitem__(self, reader: Callable[[Connection], R]) -> R:
+        """Return the reader of a noun's tables."""
+        found: R | None = self._readers.get(reader)
+        if found is None:
+            found = self._readers[reader] = reader(self._connection)
+        return found
+
+
 Decide = Callable[[Any, int], Decision]
-"""Makes a decision of the decision state, whose type is its owner's to know, and the time of the append, in microseconds since 1970.
+"""Makes a decision of the decision state, and the time of the append, in microseconds since 1970.
 
 Pure; may raise `Refused` and its like."""
 

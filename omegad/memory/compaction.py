@@ -7,14 +7,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState, MemoryState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.memory import due_upkeep as upkeep
 from omegad.memory.clusters import CHARACTERS_MAX, CLUSTER_MAX, Member, clusters, summary
 from omegad.memory.content import content_key
 from omegad.memory.due_upkeep import Compactable, Compacting
 from omegad.memory.events import MadeOf, MemoryEmbedded, MemoryStored, MemorySuperseded
+from omegad.memory.state import Memories, MemoryState
 from omegad.requests.command import Command, Name, new_id
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
 from omegad.storage.driver import Connection
@@ -151,7 +151,7 @@ def compacted(
             continue
         left = _narrowed(draft, current)
         stored = _stored(left, list(current.values()), promoted)
-        holder = state.holder(stored.content_key, now_us)
+        holder = state[Memories].holder(stored.content_key, now_us)
         if holder is not None and holder.memory_id not in current:
             continue
         events.extend(_events(left, stored))
@@ -165,7 +165,7 @@ def without_id(cluster: Cluster) -> Cluster:
 
 
 def _unchanged(member: Member, prepared: PreparedCompaction, state: DecisionState, now_us: int) -> MemoryState | None:
-    memory = state.memory(member.memory_id)
+    memory = state[Memories].get(member.memory_id)
     if memory is None or not memory.is_active(now_us) or memory.changed_at > prepared.read_position or memory.rating > RATING_MAX:
         return None
     return memory

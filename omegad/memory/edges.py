@@ -5,8 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.memory.events import EdgeType, MemoryLinked, MemoryUnlinked
 from omegad.memory.traversing import edge_types_between

@@ -2,12 +2,12 @@
 
 import msgspec
 
-from omegad.catalog.decision_state import DecisionState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.memory.events import MemoryEmbedded, MemoryRelated, MemorySuperseded
 from omegad.memory.relating import relations
 from omegad.memory.replacing import effects
+from omegad.memory.state import Memories
 from omegad.memory.store import PreparedStore, StoreMemory, still_valid
 from omegad.memory.storing import look_around
 from omegad.requests.command import Command
@@ -55,21 +55,21 @@ def embed(command: EmbedMemory, prepared: PreparedStore, state: DecisionState, n
     """
     if prepared.embedder_id is None:
         return Decision(answer=MemoryHasVectors(is_done=False))
-    memory = state.memory(prepared.memory_id)
-    if memory is None or memory.content_key != command.content_key or state.is_embedded(memory.memory_id, prepared.embedder_id):
+    memory = state[Memories].get(prepared.memory_id)
+    if memory is None or memory.content_key != command.content_key or state[Memories].is_embedded(memory.memory_id, prepared.embedder_id):
         return Decision(answer=MemoryHasVectors(is_done=True))
     vectors = MemoryEmbedded(memory_id=memory.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes)
     facts: list[Event] = [vectors]
     if memory.pending:
         neighbours = still_valid(prepared, state, now_us)
-        older = [n for n in neighbours if (other := state.memory(n.memory_id)) and other.stored_at < memory.stored_at]
+        older = [n for n in neighbours if (other := state[Memories].get(n.memory_id)) and other.stored_at < memory.stored_at]
         same = next((n.memory_id for n in older if n.duplicate), None)
         facts.append(MemoryRelated(memory_id=memory.memory_id, related=() if same else relations(neighbours)))
         if same and memory.state == "active":
             facts.append(MemorySuperseded(memory_id=memory.memory_id, superseded_by=same, reason="says the same"))
         elif memory.state == "active":
             # What it denied when it was stored stays as it is: somebody may have restored it since.
-            undenied = [n for n in older if (other := state.memory(n.memory_id)) and other.denied_by != memory.memory_id]
+            undenied = [n for n in older if (other := state[Memories].get(n.memory_id)) and other.denied_by != memory.memory_id]
             facts.extend(new.event for new in effects(memory.memory_id, memory.said_at, undenied, (), state).events)
     events = tuple(NewEvent(event=fact, cause=memory.stored_at) for fact in facts)
     return Decision(events=events, answer=MemoryHasVectors(is_done=True))

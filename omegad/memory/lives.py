@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState, MemoryState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.memory.content import auto_tags, beside_if_long, cleaned, content_key
 from omegad.memory.events import (
@@ -23,6 +22,7 @@ from omegad.memory.events import (
     MemorySuperseded,
     Rating,
 )
+from omegad.memory.state import Memories, MemoryState
 from omegad.memory.traversing import superseded_by
 from omegad.requests.command import Acknowledged, Command, MemoryId, Name, Reason, Text, findable, known
 from omegad.requests.method import CommandMethod, RequestContext, Services
@@ -190,7 +190,7 @@ def delete(command: DeleteMemory, replaced: tuple[str, ...], state: DecisionStat
     memory = known(state, command.memory_id)
     if memory.state == "deleted":
         raise Refused(f"memory {command.memory_id} is deleted already")
-    superseded = tuple(name for name in replaced if (other := state.memory(name)) is not None and other.state == "superseded")
+    superseded = tuple(name for name in replaced if (other := state[Memories].get(name)) is not None and other.state == "superseded")
     return _decided(memory, MemoryDeleted(memory_id=command.memory_id, reason=command.reason), answer=Deleted(superseded=superseded))
 
 
@@ -235,7 +235,7 @@ def promote(command: PromoteMemory, state: DecisionState, now_us: int) -> Decisi
 
 def expire(memory_ids: tuple[str, ...], state: DecisionState, now_us: int) -> Decision:
     """Record of these memories that their time is over, of those where it is; the rest have been hidden, kept or renewed meanwhile."""
-    over = [memory for memory_id in memory_ids if (memory := state.memory(memory_id)) and memory.state == "active"]
+    over = [memory for memory_id in memory_ids if (memory := state[Memories].get(memory_id)) and memory.state == "active"]
     facts = [
         MemoryExpired(memory_id=memory.memory_id, expired_at=memory.expires_at)
         for memory in over
@@ -250,7 +250,7 @@ def expire_named(command: ExpireMemories, state: DecisionState, now_us: int) -> 
 
 
 def _check_free(state: DecisionState, key: str, memory: MemoryState, now_us: int) -> None:
-    holder = state.holder(key, now_us)
+    holder = state[Memories].holder(key, now_us)
     if holder is not None and holder.memory_id != memory.memory_id:
         raise Conflict(f"memory {holder.memory_id} says exactly that", hint="delete or edit that one first")
 

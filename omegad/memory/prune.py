@@ -5,10 +5,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState, MemoryState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
 from omegad.memory.events import MemoryDeleted
+from omegad.memory.state import MemoryState
 from omegad.requests.command import Command, Name, Reason, known
 from omegad.requests.method import CommandMethod
 

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from omegad.catalog.decision_state import DecisionState, MemoryState
+from omegad.log.decision import DecisionState
 from omegad.log.event import NewEvent
 from omegad.memory.events import MemoryContradicted, MemorySuperseded
 from omegad.memory.relating import Neighbour
+from omegad.memory.state import Memories, MemoryState
 
 REPLACEABLE_MAX = 3
 STRENGTH = 1.0
@@ -37,7 +38,7 @@ def effects(memory_id: str, said_at: int, neighbours: Sequence[Neighbour], named
     It supersedes those named, but never itself. What was said after it, it does not deny, and is not offered for replacement.
     """
     replaced = {other.memory_id: other for other in named if other.memory_id != memory_id}
-    before = [n for n in neighbours if n.memory_id != memory_id and (other := state.memory(n.memory_id)) and other.said_at <= said_at]
+    before = [n for n in neighbours if n.memory_id != memory_id and (other := state[Memories].get(n.memory_id)) and other.said_at <= said_at]
     denied = [denial(memory_id, n.memory_id, n.contradiction) for n in before if n.contradiction]
     events = [NewEvent(event=fact) for fact in denied]
     for other in replaced.values():

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState, MemoryState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.memory.content import TAG_CHARACTERS_MAX, content_key
 from omegad.memory.events import Likeness, MadeOf, MemoryEmbedded, MemoryEvolved, MemoryPromoted, MemoryRepeated, MemoryStored, Relation
 from omegad.memory.relating import Neighbour, relations
 from omegad.memory.replacing import Effects, Replaceable, effects
+from omegad.memory.state import Memories, MemoryState
 from omegad.memory.types import TTL_SECONDS_MAX, MemoryType
 from omegad.requests.command import Command, Name, Text, findable
 from omegad.requests.method import Outdated
@@ -138,16 +138,16 @@ def store(command: StoreMemory, prepared: PreparedStore, state: DecisionState, n
     kind, current = prepared.kind, still_valid(prepared, state, now_us)
     open_to_growth = [neighbour for neighbour in current if neighbour.memory_id not in command.supersedes]
     repeated = next((n for n in open_to_growth if n.duplicate), None)
-    survivor = state.holder(key, now_us)
+    survivor = state[Memories].holder(key, now_us)
     likeness: tuple[Likeness, float] = ("exact", 1.0)
     if survivor is None and repeated is not None and repeated.duplicate:
-        survivor, likeness = state.memory(repeated.memory_id), repeated.duplicate
+        survivor, likeness = state[Memories].get(repeated.memory_id), repeated.duplicate
     if survivor is not None:
         facts: list[Event] = [_repeated(command, prepared, survivor, likeness, _lasting(command, kind, survivor))]
         done = effects_of(command, survivor.memory_id, current, state, now_us)
         return _strengthened(command, prepared, survivor, facts, done, outcome="duplicate")
     grown = next((n for n in open_to_growth if n.evolution), None)
-    survivor = state.memory(grown.memory_id) if grown else None
+    survivor = state[Memories].get(grown.memory_id) if grown else None
     if survivor is not None and grown is not None and grown.evolution and not _is_lesser(command, survivor):
         facts = _evolved(command, prepared, survivor, grown.evolution, _lasting(command, kind, survivor))
         done = effects_of(command, survivor.memory_id, current, state, now_us)
@@ -170,10 +170,10 @@ def still_valid(prepared: PreparedStore, state: DecisionState, now_us: int) -> t
     """
     current: list[Neighbour] = []
     for neighbour in prepared.neighbours:
-        memory = state.memory(neighbour.memory_id)
+        memory = state[Memories].get(neighbour.memory_id)
         if memory is not None and memory.is_active(now_us) and memory.changed_at <= prepared.read_position:
             current.append(neighbour)
-    arrivals = [state.memory(memory_id) for memory_id in prepared.arrived() if memory_id != prepared.memory_id]
+    arrivals = [state[Memories].get(memory_id) for memory_id in prepared.arrived() if memory_id != prepared.memory_id]
     have_arrived = any(memory is not None and memory.changed_at > prepared.read_position for memory in arrivals)
     is_outdated = have_arrived or len(current) < len(prepared.neighbours)
     if is_outdated and not prepared.is_last_try:

@@ -8,14 +8,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState, MemoryState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
 from omegad.memory import compaction
 from omegad.memory import due_upkeep as upkeep
 from omegad.memory import lives as lifecycle
 from omegad.memory.compaction import Compaction, CompactMemories, PreparedCompaction, compacted, without_id
 from omegad.memory.events import MemoryExpired, MemoryPromoted
+from omegad.memory.state import Memories, MemoryState
 from omegad.requests.command import Command
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
 from omegad.storage.driver import Connection
@@ -92,7 +92,7 @@ def consolidate(command: ConsolidateMemories, prepared: PreparedConsolidation, s
 
 
 def _active(memory_ids: tuple[str, ...], state: DecisionState, now_us: int) -> list[MemoryState]:
-    found = (state.memory(memory_id) for memory_id in memory_ids)
+    found = (state[Memories].get(memory_id) for memory_id in memory_ids)
     return [memory for memory in found if memory is not None and memory.is_active(now_us)]
 
 

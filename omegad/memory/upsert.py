@@ -5,11 +5,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState, MemoryState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.memory import lives as lifecycle
 from omegad.memory import store, storing
 from omegad.memory.lives import EditMemory, Given, PreparedEdit
+from omegad.memory.state import MemoryState
 from omegad.memory.store import EVENT_TYPE, PreparedStore, Stored, StoreMemory
 from omegad.requests.command import Name, known
 from omegad.requests.method import CommandMethod, RequestContext, Services

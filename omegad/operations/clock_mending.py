@@ -4,11 +4,11 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState, MemoryState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.log.mending import Ahead, ClockMended
 from omegad.memory.events import MemoryRestored
+from omegad.memory.state import Memories, MemoryState
 from omegad.requests.command import Acknowledged, Command, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
 
@@ -55,7 +55,9 @@ def decide(command: MendClock, ahead: Ahead | None, state: DecisionState, now_us
         right_us=min(ahead.right_us, now_us),
         reason=command.reason,
     )
-    back = tuple(one for one in state.expired_since(ahead.first) if _lasts(one, mended) and state.holder(one.content_key, now_us) is None)
+    back = tuple(
+        one for one in state[Memories].expired_since(ahead.first) if _lasts(one, mended) and state[Memories].holder(one.content_key, now_us) is None
+    )
     answer = Mended(
         events=ahead.last - ahead.first + 1,
         first=ahead.first,

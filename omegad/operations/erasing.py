@@ -17,14 +17,14 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from omegad.catalog.decision_state import DecisionState
 from omegad.catalog.services import DaemonServices
 from omegad.embedding.cache import VectorCache
 from omegad.log import erasure
-from omegad.log.decision import Cursor, Decision, Proposal
+from omegad.log.decision import Cursor, Decision, DecisionState, Proposal
 from omegad.log.erasure import CURSOR, DONE, UNDER_WAY, CameSince, Erasure
 from omegad.log.event import NewEvent, Position
 from omegad.memory.events import MemoryErased
+from omegad.memory.state import Memories
 from omegad.operations.copies import Found, find, find_more, find_phrase
 from omegad.operations.erase import COPIES_TOLD, Erased, EraseMemory
 from omegad.operations.keeping import Keeping
@@ -262,7 +262,7 @@ def _decide(request: EraseMemory, found: Found, seen: Position | None, state: De
     del now_us
     sought = found.sought
     reason = None if request.reason is None else sought.wordings.clean(request.reason)
-    known = [memory for memory_id in found.memory_ids if (memory := state.memory(memory_id))]
+    known = [memory for memory_id in found.memory_ids if (memory := state[Memories].get(memory_id))]
     events = [NewEvent(event=MemoryErased(memory_id=one.memory_id, reason=reason), project=one.project) for one in known]
     events += [NewEvent(event=edit, project=project) for project, edit in found.edits]
     why = f"memory {request.memory_id} was erased" if request.text is None else "a text was erased"

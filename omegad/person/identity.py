@@ -6,8 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.memory.content import clean
 from omegad.person import identity_reading as identity

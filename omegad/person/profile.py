@@ -4,8 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.person.profile_events import ProfileUpdated
 from omegad.requests.command import Acknowledged, Command, Name

@@ -5,14 +5,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
 from omegad.memory import lives as lifecycle
 from omegad.memory import storing
 from omegad.memory.content import content_key
 from omegad.memory.events import MemoryEdited
 from omegad.memory.lives import DeleteMemory
+from omegad.memory.state import Memories
 from omegad.memory.store import PreparedStore, StoreMemory, store
 from omegad.requests.command import Acknowledged, Command, MemoryId, Name, Text, known
 from omegad.requests.method import CommandMethod, RequestContext, Services
@@ -55,7 +55,7 @@ async def prepare(services: Services, command: SetReminder, context: RequestCont
 def set_reminder(command: SetReminder, prepared: PreparedStore, state: DecisionState, now_us: int) -> Decision:
     """Decide a reminder; one that is set already is due at the new time."""
     asked, due_us = _as_store(command), parse_time(command.due, "due")
-    holder = state.holder(content_key(prepared.content, EVENT_TYPE, command.project, None, command.session_id), now_us)
+    holder = state[Memories].holder(content_key(prepared.content, EVENT_TYPE, command.project, None, command.session_id), now_us)
     if holder is None:
         events = store(asked, prepared, state, now_us).events
     else:

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
 from omegad.person.skill_events import FailureReason, SkillImproved, SkillImproveFailed
 from omegad.person.skill_files import improve

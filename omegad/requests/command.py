@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState, MemoryState
+from omegad.log.decision import DecisionState
 from omegad.log.event import Position
+from omegad.memory.state import Memories, MemoryState
 from omegad.requests.method import Services
 from omegad.runtime.errors import NotFound, Refused
 
@@ -41,7 +42,7 @@ def new_id(services: Services) -> str:
 
 def known(state: DecisionState, memory_id: str) -> MemoryState:
     """Return what the log knows of a memory; raises `NotFound`."""
-    memory = state.memory(memory_id)
+    memory = state[Memories].get(memory_id)
     if memory is None:
         raise NotFound(f"there is no memory {memory_id[:80]}")
     return memory

@@ -4,8 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.memory import store, storing
 from omegad.memory.store import PreparedStore, Stored, StoreMemory
 from omegad.requests.command import Name

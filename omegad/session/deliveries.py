@@ -2,12 +2,13 @@
 
 import msgspec
 
-from omegad.catalog.decision_state import DecisionState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
 from omegad.requests.command import Command
 from omegad.requests.method import CommandMethod
 from omegad.session.delivery_events import DeliveriesExpired
+from omegad.session.hook_state import Hooks
+from omegad.session.tool_state import ToolCalls
 
 POSITIONS_AT_ONCE = 1_000
 """Of how many events the rows go with one, so that none keeps others waiting; an event has two at most."""
@@ -30,7 +31,7 @@ class DeliveriesLetGo(msgspec.Struct, frozen=True, kw_only=True):
 def expire(command: ExpireDeliveries, state: DecisionState, now_us: int) -> Decision:
     """Decide how much of it goes now; where nothing is left of it, nothing happens."""
     del now_us
-    first = min(state.deliveries_from(), state.calls_from(), command.before)
+    first = min(state[Hooks].kept_from(), state[ToolCalls].kept_from(), command.before)
     before = min(first + POSITIONS_AT_ONCE, command.before)
     events = (NewEvent(event=DeliveriesExpired(before=before)),) if first < before else ()
     return Decision(events=events, answer=DeliveriesLetGo(before=before, is_done=before == command.before))

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from omegad.catalog.decision_state import DecisionState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Excerpt, NewEvent, Position
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.session.tool_events import ToolCalled, ToolStatus
+from omegad.session.tool_state import ToolCalls
 from omegad.text.redaction.sanitise import excerpt
 
 
@@ -55,9 +55,9 @@ def cut(command: RecordToolCall) -> Excerpts:
 def record(command: RecordToolCall, excerpts: Excerpts, state: DecisionState, now_us: int) -> Decision:
     """Decide a call's number in its session; a tool use that is recorded already keeps its own."""
     del now_us
-    if command.tool_use_id is not None and (known := state.tool_call(command.session_id, command.tool_use_id)):
+    if command.tool_use_id is not None and (known := state[ToolCalls].get(command.session_id, command.tool_use_id)):
         return Decision(answer=ToolCallRecorded(position=known.position, call_index=known.call_index))
-    call_index = state.calls(command.session_id) + 1
+    call_index = state[ToolCalls].count(command.session_id) + 1
     event = ToolCalled(
         tool_name=command.tool_name,
         status=command.status,

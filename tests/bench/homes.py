@@ -18,11 +18,10 @@ import anyio
 import msgspec
 
 from omegad import daemon
-from omegad.catalog.decision_state import DecisionState
 from omegad.daemon import Daemon
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import BUILDER_VERSION, GRAPH, MANIFEST, MINILM, FileRecord, Manifest, folder_of
-from omegad.log.decision import Decision, Proposal
+from omegad.log.decision import Decision, DecisionState, Proposal
 from omegad.log.event import NewEvent
 from omegad.log.event_log import EventLog
 from omegad.memory.events import MemoryEmbedded, MemoryStored, Relation

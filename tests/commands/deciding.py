@@ -4,9 +4,9 @@ from typing import Any, cast
 
 import msgspec
 
-from omegad.catalog.decision_state import DecisionState, MemoryState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event
+from omegad.memory.state import MemoryState
 from tests.builders import START_US
 
 NOW_US = START_US
@@ -14,13 +14,16 @@ PAST_US, FUTURE_US = NOW_US - 1, NOW_US + 1
 
 
 class FakeGuards:
-    """DecisionState that know what they are told."""
+    """A decision state that knows of memories what it is told."""
 
     def __init__(self, *known: MemoryState, embedded: tuple[str, ...] = ()) -> None:
         self._known = {guard.memory_id: guard for guard in known}
         self._embedded = embedded
 
-    def memory(self, memory_id: str) -> MemoryState | None:
+    def __getitem__(self, _reader: type) -> "FakeGuards":
+        return self
+
+    def get(self, memory_id: str) -> MemoryState | None:
         return self._known.get(memory_id)
 
     def holder(self, content_key: str, now_us: int) -> MemoryState | None:

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omegad.catalog import decision_state as state
-from omegad.catalog.decision_state import DecisionState
 from omegad.coordination.claim_events import ClaimsReleased, Contest
+from omegad.coordination.claim_state import Claims
 from omegad.coordination.claims import ClaimFiles, ExpireClaims, ReleaseClaims, Wanted, claim, contested, expire, release, ruled
 from omegad.coordination.targets import Target
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, RecordedEvent
 from omegad.log.inline import Inline
 from omegad.runtime.clock import STEP_US
@@ -93,7 +93,7 @@ class World:
         assert self.held() == before
         for one in ruling.held if how != "asked" else ():
             told = ([session] if how != "warned" else []) + [one.session_id]
-            assert all(one.name in [news.name for news in self.state.claims.news(name)] for name in told)
+            assert all(one.name in [news.name for news in self.state[Claims].news(name)] for name in told)
 
     def expire(self) -> None:
         sessions = tuple(sorted(set(self.held().values())))
@@ -174,7 +174,7 @@ def test_whatever_happens_each_file_has_one_holder_and_the_log_says_who(deeds: l
 
 
 def minutes_silent(world: World, session: str) -> float:
-    recorded_us = world.state.claims.seen_us(session)
+    recorded_us = world.state[Claims].seen_us(session)
     return float("inf") if recorded_us is None else (world.now_us - world.signs.seen_us(session, recorded_us, world.now_us)) / MINUTE_US
 
 
@@ -241,4 +241,4 @@ def test_a_holder_that_is_gone_is_let_go_with_all_it_has_and_the_reason() -> Non
     assert world.held() == {FILES[0]: "s2"}
     (ended,) = [event for event in world.log if isinstance(event.event, ClaimsReleased)]
     assert (ended.session_id, ended.event) == ("s1", ClaimsReleased(how="expired", reason="silent 31 min", is_all=True))
-    assert [one.name for one in world.state.claims.news("s1")] == ["a.py", "b.py"]
+    assert [one.name for one in world.state[Claims].news("s1")] == ["a.py", "b.py"]

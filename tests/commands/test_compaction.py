@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from omegad.catalog import service
-from omegad.catalog.decision_state import MemoryState
 from omegad.log.decision import Decision
 from omegad.memory import compaction
 from omegad.memory import upkeep as consolidation
@@ -14,6 +13,7 @@ from omegad.memory.clusters import Member
 from omegad.memory.compaction import COMPACTED_TYPES, CompactMemories, Draft, PreparedCompaction, compact
 from omegad.memory.content import content_key
 from omegad.memory.events import MemoryEmbedded, MemoryExpired, MemoryPromoted, MemoryStored, MemorySuperseded
+from omegad.memory.state import MemoryState
 from omegad.memory.types import BUILT_IN
 from omegad.memory.upkeep import ConsolidateMemories, PreparedConsolidation
 from omegad.runtime.errors import Invalid

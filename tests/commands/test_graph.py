@@ -3,11 +3,11 @@
 import pytest
 
 from omegad.catalog import service
-from omegad.catalog.decision_state import MemoryState
 from omegad.log.decision import Decision
 from omegad.memory import edges as graph
 from omegad.memory.edges import LinkMemories, UnlinkMemories
 from omegad.memory.events import EdgeType, MemoryLinked, MemoryUnlinked
+from omegad.memory.state import MemoryState
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from tests.commands.deciding import NOW_US, facts, guard, guards
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from omegad.catalog.decision_state import MemoryState
 from omegad.log.decision import Decision
 from omegad.memory import lives as lifecycle
 from omegad.memory.content import content_key
@@ -21,6 +20,7 @@ from omegad.memory.events import (
     Rating,
 )
 from omegad.memory.lives import DeleteMemory, EditMemory, PreparedEdit, PromoteMemory, RateMemory, RestoreMemory, SupersedeMemory
+from omegad.memory.state import MemoryState
 from omegad.runtime.errors import Conflict, NotFound, Refused
 from tests.commands.deciding import FUTURE_US, NOW_US, PAST_US, answer, facts, guard, guards
 

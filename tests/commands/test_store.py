@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from omegad.catalog import service
-from omegad.catalog.decision_state import MemoryState
 from omegad.log.decision import Decision
 from omegad.memory import embedding, store
 from omegad.memory.content import content_key
@@ -22,6 +21,7 @@ from omegad.memory.events import (
     MemorySuperseded,
 )
 from omegad.memory.relating import Neighbour
+from omegad.memory.state import MemoryState
 from omegad.memory.store import PreparedStore, StoreMemory
 from omegad.memory.types import BUILT_IN, DAY_SECONDS, MemoryType
 from omegad.memory.upsert import UpsertMemory

@@ -10,13 +10,13 @@ import anyio
 import msgspec
 import pytest
 
-from omegad.catalog.decision_state import DecisionState
 from omegad.daemon import VOCABULARY
 from omegad.log import event_log, requests
 from omegad.log.appending import Appender, Committed, Head
-from omegad.log.decision import Cursor, Decision, Outcome, Proposal, RequestKey
+from omegad.log.decision import Cursor, Decision, DecisionState, Outcome, Proposal, RequestKey
 from omegad.log.event import NewEvent, Position
 from omegad.log.event_log import EventLog
+from omegad.memory.state import Memories
 from omegad.runtime.digests import DigestKey
 from omegad.runtime.errors import Conflict, Overloaded, Refused, ShuttingDown, StorageFailed, StorageFull
 from omegad.storage.checkpointer import Checkpointer
@@ -160,7 +160,7 @@ async def test_a_decision_sees_what_earlier_ones_of_its_batch_have_decided(tmp_p
     seen: list[str | None] = []
 
     def look(guards: DecisionState, _now_us: int) -> Decision:
-        found = guards.memory("mem-1")
+        found = guards[Memories].get("mem-1")
         seen.append(found.state if found else None)
         return Decision(answer=Written())
 
@@ -178,11 +178,15 @@ async def test_guards_follow_the_events(tmp_path: Path) -> None:
 
         def look(connection: Connection) -> list[Any]:
             guards = DecisionState(connection)
-            one, two = guards.memory("mem-1"), guards.memory("mem-2")
+            one, two = guards[Memories].get("mem-1"), guards[Memories].get("mem-2")
             assert one
             assert two
-            holders = guards.holder(one.content_key, 0), guards.holder(two.content_key, 0)
-            embeddings = guards.is_embedded("mem-1", "paper-1"), guards.is_embedded("mem-1", "other"), guards.is_embedded("mem-2", "paper-1")
+            holders = guards[Memories].holder(one.content_key, 0), guards[Memories].holder(two.content_key, 0)
+            embeddings = (
+                guards[Memories].is_embedded("mem-1", "paper-1"),
+                guards[Memories].is_embedded("mem-1", "other"),
+                guards[Memories].is_embedded("mem-2", "paper-1"),
+            )
             return [(one.state, one.stored_at, one.changed_at, one.pending), (two.state, two.pending), holders == (None, two), embeddings]
 
         assert await log._writer.run(look) == [("superseded", 1, 4, False), ("active", True), True, (True, False, False)]
@@ -276,7 +280,7 @@ async def test_one_moment_of_a_wrong_clock_dates_nothing_that_comes_after_it(tmp
         clock.us = START_US
         await log.append(Proposal(decide=look))
         before, after = await everything(log)
-        guard = await log._writer.run(lambda connection: DecisionState(connection).memory("mem-2"))
+        guard = await log._writer.run(lambda connection: DecisionState(connection)[Memories].get("mem-2"))
     assert guard is not None
     assert START_US < seen[0] == after.occurred_at < START_US + 1_000_000
     assert guard.expires_at == after.occurred_at + 60_000_000

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 
 from omegad.catalog import decision_state as state
-from omegad.catalog.decision_state import DecisionState, MemoryState
 from omegad.catalog.events import CODEC
 from omegad.log import chain, reading
-from omegad.log.decision import RequestKey
+from omegad.log.decision import DecisionState, RequestKey
 from omegad.log.event import Event, RecordedEvent
 from omegad.log.inline import Inline
 from omegad.memory.events import MemoryStored
+from omegad.memory.state import Memories, MemoryState
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script, writing
@@ -74,7 +74,7 @@ def folded(*events: RecordedEvent) -> Iterator[Connection]:
 
 def guard_of(*events: Event) -> MemoryState:
     with folded(*(recorded(event, position) for position, event in enumerate(events, 1))) as connection:
-        found = DecisionState(connection).memory("mem-1")
+        found = DecisionState(connection)[Memories].get("mem-1")
     assert found is not None
     return found
 
@@ -150,7 +150,7 @@ def test_what_was_said_long_ago_shortens_no_life(event: Event) -> None:
     """What is imported happened when it says, which may be before what is known."""
     past = recorded(event, 2, occurred_at=START_US - 1_000 * SECOND)
     with folded(recorded(stored(ttl_seconds=60), 1), past) as connection:
-        guard = DecisionState(connection).memory("mem-1")
+        guard = DecisionState(connection)[Memories].get("mem-1")
     assert guard is not None
     assert guard.expires_at == START_US + 61 * SECOND
 
@@ -180,32 +180,32 @@ def test_a_memory_that_is_reworded_waits_to_be_embedded_again(reworded: Event) -
     log = (stored(), embedded(), embedded(embedder_id="other"), stored("mem-2", "two"), embedded("mem-2"), reworded)
     with folded(*(recorded(event, position) for position, event in enumerate(log, 1))) as connection:
         found = DecisionState(connection)
-        assert [found.is_embedded("mem-1", name) for name in ("paper-1", "other")] == [False, False]
-        assert found.is_embedded("mem-2", "paper-1")
+        assert [found[Memories].is_embedded("mem-1", name) for name in ("paper-1", "other")] == [False, False]
+        assert found[Memories].is_embedded("mem-2", "paper-1")
         INLINE.fold(connection, recorded(embedded(), 7))
-        assert [found.is_embedded("mem-1", name) for name in ("paper-1", "other")] == [True, False]
+        assert [found[Memories].is_embedded("mem-1", name) for name in ("paper-1", "other")] == [True, False]
 
 
 def test_the_holder_of_a_content_can_be_found_at_the_moment() -> None:
     key, end = stored().content_key, START_US + 61 * SECOND
     with folded(recorded(stored(ttl_seconds=60), 1)) as connection:
         found = DecisionState(connection)
-        assert [found.holder(key, now) is not None for now in (0, end - 1, end, end + 1)] == [True, True, False, False]
-        assert [guard.is_active(now) for now in (end - 1, end) if (guard := found.memory("mem-1"))] == [True, False]
+        assert [found[Memories].holder(key, now) is not None for now in (0, end - 1, end, end + 1)] == [True, True, False, False]
+        assert [guard.is_active(now) for now in (end - 1, end) if (guard := found[Memories].get("mem-1"))] == [True, False]
         INLINE.fold(connection, recorded(edited("mem-1", "other"), 2))
-        assert found.holder(key, 0) is None
-        assert found.holder(key_of("other"), 0) == found.memory("mem-1")
+        assert found[Memories].holder(key, 0) is None
+        assert found[Memories].holder(key_of("other"), 0) == found[Memories].get("mem-1")
         for position, hidden in enumerate((superseded("mem-1", "x"), deleted(), expired()), 3):
             INLINE.fold(connection, recorded(hidden, position))
-            assert found.holder(key_of("other"), 0) is None
+            assert found[Memories].holder(key_of("other"), 0) is None
         INLINE.fold(connection, recorded(restored(), 6))
-        assert found.holder(key_of("other"), 0) is not None
+        assert found[Memories].holder(key_of("other"), 0) is not None
 
 
 def test_of_two_holders_the_older_is_named() -> None:
     events = [stored("b"), deleted("b"), stored("a"), restored("b")]
     with folded(*(recorded(event, position) for position, event in enumerate(events, 1))) as connection:
-        holder = DecisionState(connection).holder(stored().content_key, 0)
+        holder = DecisionState(connection)[Memories].holder(stored().content_key, 0)
     assert holder is not None
     assert holder.memory_id == "b"
 
@@ -320,7 +320,7 @@ async def test_a_log_of_the_first_format_opens_with_every_byte_of_its_events_and
         events = await everything(log)
         await log.settled()
         assert proof(log).ok
-        found = await log._writer.run(lambda connection: [DecisionState(connection).memory(f"mem-{n}") for n in (1, 2, 3)])
+        found = await log._writer.run(lambda connection: [DecisionState(connection)[Memories].get(f"mem-{n}") for n in (1, 2, 3)])
         tables = await log._writer.run(snapshot)
         assert (await append(log, stored("mem-4", "four"))).position == 12
     assert contents(tmp_path / "log.db", *KEPT)["events"][:11] == before["events"]

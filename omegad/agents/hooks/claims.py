@@ -15,18 +15,20 @@ from omegad.agents.hooks.hosts import SHELL_TOOLS, Hook
 from omegad.agents.hooks.looking import looked
 from omegad.agents.hooks.prepared import Details, PreparedHook, Telling
 from omegad.agents.push_guard import CANNOT_ASK
-from omegad.catalog.decision_state import DecisionState
 from omegad.coordination import holding as claims
 from omegad.coordination.claim_events import ClaimsContested, ClaimsReported, Contest
-from omegad.coordination.claim_state import ClaimNews
+from omegad.coordination.claim_state import ClaimNews, Claims
 from omegad.coordination.claims import Holder, Ruling, Wanted, contested, holder, ruled, sentence
+from omegad.coordination.message_state import Messages
 from omegad.coordination.targets import Target, held_within, same_files, targets_of
+from omegad.log.decision import DecisionState
 from omegad.log.event import Event, NewEvent
 from omegad.requests.method import Moment, Services
 from omegad.runtime.errors import PathHangs, ReadTooLong
 from omegad.search import QueryMemory, Sources, search
 from omegad.search.events import Returned
 from omegad.session.events import MemorySurfaced
+from omegad.session.hook_state import Hooks
 from omegad.session.liveness import LEASE_US, MINUTE_US
 from omegad.session.projects import by_disk, places_of, places_of_all
 from omegad.storage.driver import Connection
@@ -165,7 +167,7 @@ def _told_of(prepared: PreparedHook, events: Iterable[ClaimsContested]) -> tuple
 def news(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
     """Tell what became of claims."""
     del now_us
-    found = state.claims.news(prepared.hook.session_id)
+    found = state[Claims].news(prepared.hook.session_id)
     return Telling(list(_lines(found)), (ClaimsReported(count=len(found)),)) if found else Telling()
 
 
@@ -180,7 +182,7 @@ def stopped(prepared: PreparedHook, state: DecisionState, now_us: int) -> Tellin
         return Telling([_elsewhere(first, now_us)], (), "warn")
     is_live = any(wanted.signs.standing(one.session_id, one.seen_us, now_us) == "live" for one in met)
     verdict = "ask" if prepared.claims == "deny" and not is_live else prepared.claims
-    announced = state.messages.intent(first.session_id, now_us)
+    announced = state[Messages].intent(first.session_id, now_us)
     lines = [_in_the_way(first, first.intent or (announced.text if announced else None), prepared.details, now_us)]
     call, events = (hook.session_id, hook.tool_use_id), list[Event]()
     if verdict == "ask" and hook.host not in CANNOT_ASK and any((one.asked_by, one.asked_use) != call for one in met):
@@ -220,7 +222,7 @@ def _lines(news: Sequence[ClaimNews]) -> Iterator[str]:
 def _shown(prepared: PreparedHook, details: Details, state: DecisionState) -> MemorySurfaced | None:
     """Return the event of the memories that a stopped edit comes with, once for each file."""
     hook = prepared.hook
-    if not details.results or hook.file is None or state.has_surfaced(hook.session_id, hook.file):
+    if not details.results or hook.file is None or state[Hooks].has_surfaced(hook.session_id, hook.file):
         return None
     return MemorySurfaced(
         query_id=f"{prepared.query_id}-claim",

@@ -14,10 +14,11 @@ from omegad.agents.hooks.looking import looked
 from omegad.agents.hooks.prepared import PreparedHook, Telling, Told
 from omegad.agents.hooks.pushes import CheckedPush, checked
 from omegad.agents.hooks.surfacing import Shown
-from omegad.catalog.decision_state import DecisionState
-from omegad.log.decision import Decision
+from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent
+from omegad.person.reminder_state import Reminders
 from omegad.person.skill_events import SkillConfirmed
+from omegad.person.skill_state import Skills
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
 from omegad.runtime.clock import uuid7
@@ -26,9 +27,11 @@ from omegad.runtime.times import parse_time
 from omegad.session import briefing
 from omegad.session.end import is_open
 from omegad.session.events import Delivery, MemorySurfaced, PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
+from omegad.session.hook_state import Hooks
 from omegad.session.projects import name_of, project_of
 from omegad.session.tool_calls import Excerpts, excerpt_of
 from omegad.session.tool_events import ToolCalled
+from omegad.session.tool_state import ToolCalls
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 from omegad.text.quoting import one_line
@@ -174,7 +177,7 @@ def _answered(prepared: PreparedHook, state: DecisionState, now_us: int) -> tupl
 def _skills(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
     """Tell what became of lessons about skills."""
     del now_us
-    outcomes = state.untold_skills(prepared.hook.session_id) if prepared.hook.kind in BEGINNING else {}
+    outcomes = state[Skills].untold(prepared.hook.session_id) if prepared.hook.kind in BEGINNING else {}
     lines = [one_line(told, SKILL_CHARACTERS) for told in outcomes.values()]
     return Telling(lines, (SkillConfirmed(outcomes=tuple(outcomes)),)) if outcomes else Telling()
 
@@ -182,7 +185,7 @@ def _skills(prepared: PreparedHook, state: DecisionState, now_us: int) -> Tellin
 def _reminders(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
     """Tell the reminders that are due; what was told meanwhile is not told again."""
     del now_us
-    moment, untold = prepared.told.moment, [line for line in prepared.told.due if not state.is_told(line.memory_id)]
+    moment, untold = prepared.told.moment, [line for line in prepared.told.due if not state[Reminders].is_told(line.memory_id)]
     if not untold or moment is None:
         return Telling()
     event = briefing.surfaced(f"{prepared.query_id}-due", "reminder", prepared.hook.kind, [line.memory_id for line in untold], moment)
@@ -207,13 +210,15 @@ def _is_known(prepared: PreparedHook, state: DecisionState, now_us: int, *, has_
     if hook.kind == "before_tool" and not has_pushes:
         return False  # nothing else is recorded of it but what is shown, once for each file
     if hook.kind == "after_tool" and hook.tool_use_id is not None:
-        return state.tool_call(hook.session_id, hook.tool_use_id) is not None
+        return state[ToolCalls].get(hook.session_id, hook.tool_use_id) is not None
     occurred_at = now_us if prepared.occurred_at is None else prepared.occurred_at
-    return state.has_come(hook.session_id, prepared.delivery, occurred_at)
+    return state[Hooks].has_come(hook.session_id, prepared.delivery, occurred_at)
 
 
 def _is_told(hook: Hook, shown: Shown, state: DecisionState) -> bool:
-    return shown.how == "edit" and (state.calls(hook.session_id) < surfacing.CALLS_MIN or state.has_surfaced(hook.session_id, shown.subject))
+    return shown.how == "edit" and (
+        state[ToolCalls].count(hook.session_id) < surfacing.CALLS_MIN or state[Hooks].has_surfaced(hook.session_id, shown.subject)
+    )
 
 
 def _happened(prepared: PreparedHook, state: DecisionState) -> Event | None:
@@ -228,7 +233,7 @@ def _happened(prepared: PreparedHook, state: DecisionState) -> Event | None:
             return ToolCalled(
                 tool_name=hook.tool_name,
                 status=hook.status,
-                call_index=state.calls(hook.session_id) + 1,
+                call_index=state[ToolCalls].count(hook.session_id) + 1,
                 tool_use_id=hook.tool_use_id,
                 duration_ms=hook.duration_ms,
                 tool_input=prepared.excerpts.tool_input,
@@ -241,7 +246,7 @@ def _happened(prepared: PreparedHook, state: DecisionState) -> Event | None:
 
 def _ended(hook: Hook, prepared: PreparedHook, state: DecisionState) -> Event | None:
     """Return what is over: a turn, a subagent, what a session had in its context, or the session."""
-    delivery, known = prepared.delivery, state.session(hook.session_id)
+    delivery, known = prepared.delivery, state[Hooks].session(hook.session_id)
     match hook.kind:
         case "turn_end":
             return TurnEnded(host=hook.host, message=prepared.text, delivery=delivery)

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from omegad.agents.hooks.prepared import PreparedHook, Telling
-from omegad.catalog.decision_state import DecisionState
 from omegad.coordination.intents import overlap
 from omegad.coordination.message_events import MessageDelivered
+from omegad.coordination.message_state import Messages
+from omegad.log.decision import DecisionState
+from omegad.session.hook_state import Hooks
 from omegad.text.quoting import name, names, quoted
 
 LINES_MAX = 3
@@ -21,7 +23,7 @@ def news(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
     hook, project = prepared.hook, prepared.project
     if hook.kind not in TOLD_AT or not hook.session_id:
         return Telling()
-    messages = state.messages.unread(hook.session_id, project, now_us, LINES_MAX)
+    messages = state[Messages].unread(hook.session_id, project, now_us, LINES_MAX)
     lines = [f"- {_name(one.sender, state)}: {quoted(one.text, TEXT_CHARACTERS)}{_about(one.memory_id)}" for one in messages]
     shown = list[str]()
     for session_id, line in _intents(hook.session_id, project, state, now_us):
@@ -37,8 +39,8 @@ def news(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
 
 def _intents(session_id: str, project: str | None, state: DecisionState, now_us: int) -> Iterator[tuple[str, str]]:
     """Return the first intent of each other session, and its later ones where they meet this session's own."""
-    others = [] if project is None else state.messages.intents(session_id, project, now_us)
-    own = state.messages.intent(session_id, now_us) if others else None
+    others = [] if project is None else state[Messages].intents(session_id, project, now_us)
+    own = state[Messages].intent(session_id, now_us) if others else None
     for one in others:
         is_new = one.shown_at is None or one.announced_at > one.shown_at
         if is_new and (one.shown_at is None or (own is not None and overlap(own.paths, one.paths))):
@@ -49,7 +51,7 @@ def _intents(session_id: str, project: str | None, state: DecisionState, now_us:
 def _name(session_id: str | None, state: DecisionState) -> str:
     if session_id is None:
         return "a person"
-    session = state.session(session_id)
+    session = state[Hooks].session(session_id)
     return f"{name(session.host) if session else 'session'} {name(session_id[:ID_CHARACTERS])}"
 
 
