@@ -25,7 +25,6 @@ from omegad.catalog import reactions
 from omegad.catalog.events import CODEC
 from omegad.catalog.methods import SERVED
 from omegad.catalog.service import Service
-from omegad.catalog.services import DaemonServices
 from omegad.embedding import cache
 from omegad.embedding.embedder import Embedder
 from omegad.embedding.lookup import VectorLookup
@@ -42,6 +41,7 @@ from omegad.operations.erase import EraseMemory
 from omegad.operations.erasing import Erasing
 from omegad.operations.keeping import Keeping
 from omegad.operations.self_check import SelfCheck
+from omegad.operations.services import DaemonServices
 from omegad.operations.set_aside import SettingAside
 from omegad.operations.system import SystemDispatch
 from omegad.operations.transfer import files

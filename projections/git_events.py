@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from omegad.coordination.git_events import CheckedRef, GitPushChecked
 from omegad.log.event import RecordedEvent
 from omegad.log.projection import Statement, to_json
 from omegad.runtime.times import rfc3339
+from omegad.session.git_events import CheckedRef, GitPushChecked
 
 NAME = "git_events"
 VERSION = 1

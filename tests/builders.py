@@ -20,7 +20,6 @@ import projections
 from omegad import daemon
 from omegad.catalog.events import CODEC
 from omegad.coordination.claim_events import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
-from omegad.coordination.git_events import CheckedRef, GitPushChecked
 from omegad.coordination.message_events import IntentAnnounced, MessageDelivered, MessagePosted
 from omegad.coordination.task_events import TaskCreated
 from omegad.daemon import VOCABULARY, Daemon
@@ -77,6 +76,7 @@ from omegad.session.events import (
     SubagentEnded,
     TurnEnded,
 )
+from omegad.session.git_events import CheckedRef, GitPushChecked
 from omegad.session.tool_events import ToolCalled
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection

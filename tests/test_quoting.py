@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.session.briefing import Line, wrapped
+from omegad.agents.briefing import Line, wrapped
 from omegad.text.quoting import FENCE, aside, inert, name, names, one_line, quoted
 
 ENDS = (

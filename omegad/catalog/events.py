@@ -7,7 +7,6 @@ and `upcasting` learns the step. The golden files of the shapes before are kept 
 
 from omegad.catalog.upcasting import UPCASTERS
 from omegad.coordination.claim_events import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
-from omegad.coordination.git_events import GitPushChecked
 from omegad.coordination.message_events import IntentAnnounced, MessageDelivered, MessagePosted
 from omegad.coordination.task_events import (
     TaskCancelled,
@@ -56,6 +55,7 @@ from omegad.person.skill_events import SkillConfirmed, SkillImproved, SkillImpro
 from omegad.search.events import MemoryQueried
 from omegad.session.delivery_events import DeliveriesExpired
 from omegad.session.events import MemorySurfaced, PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
+from omegad.session.git_events import GitPushChecked
 from omegad.session.tool_events import ToolCalled
 
 AnyEvent = (

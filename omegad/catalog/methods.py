@@ -3,7 +3,7 @@
 from itertools import chain
 
 from omegad import search
-from omegad.agents import hooks
+from omegad.agents import briefing, context, hooks
 from omegad.agents.tools import calling
 from omegad.coordination import claims, intents, message, messages, task, tasks, who
 from omegad.coordination import holding as holders
@@ -26,7 +26,7 @@ from omegad.person import profile, reminder, reminders, skill
 from omegad.person import profile_reading as facts
 from omegad.requests.method import CommandMethod, Method
 from omegad.search import receipts
-from omegad.session import briefing, capturing, context, sql
+from omegad.session import capturing, sql
 from omegad.session import deliveries as delivery
 from omegad.session import end as session
 from omegad.session import tool_calls as tool

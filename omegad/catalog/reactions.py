@@ -3,11 +3,11 @@
 `runner` carries them out; a rebuild never does. Adding one is its file, its test and its name in `ALL`.
 """
 
+from omegad.agents import stale_report as reflect_stale
 from omegad.coordination import silent_holders, silent_owners
 from omegad.knowledge import lint_report as lint
 from omegad.knowledge import ripple_reaction as ripple
 from omegad.memory import expiry
-from omegad.memory import stale_report as reflect_stale
 from omegad.person import skill_lessons
 from omegad.reactions.contract import Reaction, Schedule
 from omegad.session import ending as session_end

@@ -15,7 +15,6 @@ import anyio
 import structlog
 
 from omegad import search
-from omegad.catalog.services import DaemonServices
 from omegad.embedding.embedder import TextFailed
 from omegad.embedding.passages import passages
 from omegad.log.decision import Outcome
@@ -24,6 +23,7 @@ from omegad.memory import backlog
 from omegad.memory.backlog import Lacking, Unfilled
 from omegad.memory.embedding import EmbedMemory, MemoryHasVectors
 from omegad.memory.events import MemoryEdited, MemoryEmbedded, MemoryEvolved, MemoryStored
+from omegad.operations.services import DaemonServices
 from omegad.requests.method import RequestContext
 from omegad.runtime.errors import Invalid, ModelFailed, ModelMissing, Overloaded, Refused
 from omegad.storage.driver import Connection

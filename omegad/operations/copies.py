@@ -8,7 +8,6 @@ from typing import Any
 import anyio.to_thread
 import msgspec
 
-from omegad.catalog.services import DaemonServices
 from omegad.embedding.cache import text_hash
 from omegad.embedding.passages import passages
 from omegad.knowledge.events import ThesisRevised, ThesisStated
@@ -20,6 +19,7 @@ from omegad.memory.clusters import Member
 from omegad.memory.content import content_key
 from omegad.memory.events import MemoryEdited, MemoryEmbedded, MemoryErased, MemoryStored
 from omegad.operations.erase import Affected, Copy
+from omegad.operations.services import DaemonServices
 from omegad.operations.taking_out import COMPOSED, NAMES_MAX, REPORTED, SAID, TAKEN_OUT, TOLD_WITHIN, Again, Sought, Taken, members_of, taken_out
 from omegad.runtime.errors import Invalid, NotFound
 from omegad.runtime.times import rfc3339

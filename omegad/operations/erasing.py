@@ -17,7 +17,6 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from omegad.catalog.services import DaemonServices
 from omegad.embedding.cache import VectorCache
 from omegad.log import erasure
 from omegad.log.decision import Cursor, Decision, DecisionState, Proposal
@@ -29,6 +28,7 @@ from omegad.operations.copies import Found, find, find_more, find_phrase
 from omegad.operations.erase import COPIES_TOLD, Erased, EraseMemory
 from omegad.operations.keeping import Keeping
 from omegad.operations.left import left_in
+from omegad.operations.services import DaemonServices
 from omegad.requests.command import Acknowledged
 from omegad.rpc.peer import Call
 from omegad.runtime.errors import Invalid, OmegadError, Unavailable

@@ -11,10 +11,10 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from omegad.catalog.services import DaemonServices
 from omegad.index.vector_index import VectorIndex
 from omegad.log.event import Position
 from omegad.operations.diff import EVENTS_MAX, Changes, Diff, DiffLog
+from omegad.operations.services import DaemonServices
 from omegad.requests import as_of as asof
 from omegad.requests.as_of import Then
 from omegad.requests.method import Moment, QueryMethod, RequestContext

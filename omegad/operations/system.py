@@ -12,13 +12,13 @@ import msgspec
 import structlog
 
 from omegad import __version__
-from omegad.catalog.services import DaemonServices
 from omegad.embedding.embedder import EmbedderStatus
 from omegad.log.event import Position
 from omegad.log.verifying import LogReport
 from omegad.operations.clock import ShowClock
 from omegad.operations.log_reading import Ended, FollowLog, LogPage, ReadLog, VerifyLog, told
 from omegad.operations.metrics import exposition
+from omegad.operations.services import DaemonServices
 from omegad.operations.status import (
     EmbeddingStatus,
     Exposition,

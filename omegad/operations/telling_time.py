@@ -1,7 +1,7 @@
 """Answers what the clock says, and in what it does not agree with the log, or with the time that went by."""
 
-from omegad.catalog.services import DaemonServices
 from omegad.operations.clock import ClockStatus, ShowClock
+from omegad.operations.services import DaemonServices
 from omegad.rpc.peer import Call
 from omegad.runtime.clock import STEP_US
 from omegad.runtime.steadiness import SECOND_US, in_words

@@ -9,9 +9,9 @@ import anyio
 import msgspec
 
 from omegad.catalog.methods import ALL
-from omegad.catalog.services import DaemonServices
 from omegad.log.decision import Cursor, Decision, Outcome, Proposal, RequestKey
 from omegad.operations.past import LookingBack
+from omegad.operations.services import DaemonServices
 from omegad.requests.method import CommandMethod, Outdated, QueryMethod, RequestContext
 from omegad.runtime.errors import OmegadError, Overloaded, ShuttingDown, Unavailable
 from omegad.storage.driver import Connection

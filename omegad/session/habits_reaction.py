@@ -6,10 +6,11 @@ Two kinds are looked for: the command that is run next after files were edited, 
 from collections import Counter
 from collections.abc import Iterator
 
+from omegad.agents import briefing
 from omegad.log.event import RecordedEvent
 from omegad.memory.store import StoreMemory
 from omegad.reactions.contract import Reader
-from omegad.session import briefing, habits
+from omegad.session import habits
 from omegad.session.events import SessionEnded
 
 NAME = "habits"

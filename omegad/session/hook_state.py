@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from omegad.coordination.git_events import GitPushChecked
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.projection import Statement
 from omegad.session.delivery_events import DeliveriesExpired
 from omegad.session.events import Delivery, MemorySurfaced, PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
+from omegad.session.git_events import GitPushChecked
 from omegad.session.tool_events import ToolCalled
 from omegad.storage.driver import Connection
 

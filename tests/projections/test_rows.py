@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from omegad.coordination.git_events import CheckedRef
 from omegad.log.event import Event, RecordedEvent
 from omegad.log.projection import Embedding
+from omegad.session.git_events import CheckedRef
 from omegad.storage.driver import Connection
 from projections import audit, conversations, edges, fulltext, git_events, histories, retrievals, sessions, vectors
 from tests.builders import (

@@ -3,13 +3,13 @@
 import pytest
 
 import projections
-from omegad.coordination.git_events import CheckedRef
 from omegad.coordination.task_events import TaskCancelled, TaskClaimed, TaskCompleted, TaskDependencyChanged, TaskFailed, TaskProgressed, TaskReopened
 from omegad.knowledge.events import Effect, MemoryRippled, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised, Touch
 from omegad.knowledge.lint_events import FindingDismissed
 from omegad.log.event import Event
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Projection
+from omegad.session.git_events import CheckedRef
 from omegad.storage.digest import digest
 from tests.builders import (
     START_US,

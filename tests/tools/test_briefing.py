@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from omegad.memory import stale_report as reflect_stale
+from omegad.agents import stale_report as reflect_stale
 from omegad.memory.events import MemoryStored
 from omegad.runtime.config import Config, Paths
 from omegad.session import habits_reaction as habits

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from omegad.agents import briefing
 from omegad.agents.hooks import claims, hosts, messages, surfacing
 from omegad.agents.hooks.hosts import Hook
 from omegad.agents.hooks.looking import looked
@@ -24,7 +25,6 @@ from omegad.requests.method import CommandMethod, Moment, RequestContext, Servic
 from omegad.runtime.clock import uuid7
 from omegad.runtime.errors import Overloaded, PathHangs
 from omegad.runtime.times import parse_time
-from omegad.session import briefing
 from omegad.session.end import is_open
 from omegad.session.events import Delivery, MemorySurfaced, PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
 from omegad.session.hook_state import Hooks

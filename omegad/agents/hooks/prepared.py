@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from omegad.agents.briefing import Line
 from omegad.agents.hooks.hosts import Hook
 from omegad.agents.hooks.surfacing import Shown
 from omegad.coordination.claims import Ruling, Wanted
 from omegad.log.event import Event, Excerpt
 from omegad.requests.method import Moment
 from omegad.search.events import Returned
-from omegad.session.briefing import Line
 from omegad.session.events import Delivery
 from omegad.session.tool_calls import Excerpts
 

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Meta
 
 from omegad.agents.hooks.hosts import Hook
-from omegad.coordination.git_events import CheckedRef, GitPushChecked, Verdict
 from omegad.session.events import Delivery
+from omegad.session.git_events import CheckedRef, GitPushChecked, Verdict
 
 
 class CheckedPush(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from omegad.agents import briefing
+from omegad.agents.briefing import Brief, Line, wrapped
 from omegad.agents.hooks.hosts import Hook
 from omegad.memory.types import MemoryTypes
 from omegad.person import reminders
 from omegad.requests.method import Moment
 from omegad.search import QueryMemory, Sources, search
 from omegad.search.events import Returned
-from omegad.session import briefing
-from omegad.session.briefing import Brief, Line, wrapped
 from omegad.session.events import How
 from omegad.storage.driver import Connection
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+from omegad.agents import briefing
 from omegad.memory import stale
 from omegad.memory.lives import DeleteMemory
 from omegad.memory.store import StoreMemory
 from omegad.reactions.contract import Reader
 from omegad.requests.command import Command
-from omegad.session import briefing
 
 NAME = "reflect_stale"
 VERSION = 1
