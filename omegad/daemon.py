@@ -33,9 +33,11 @@ from omegad.log import event_log
 from omegad.log.decision import DecisionState
 from omegad.log.inline import Inline
 from omegad.log.projection import Embedding
+from omegad.log.sanitise import sanitise_new
 from omegad.log.vocabulary import Vocabulary
 from omegad.memory.embedding_backlog import EmbeddingBacklog
 from omegad.memory.types import MemoryTypes
+from omegad.operations import files
 from omegad.operations.diff import DiffLog
 from omegad.operations.erase import EraseMemory
 from omegad.operations.erasing import Erasing
@@ -44,7 +46,6 @@ from omegad.operations.self_check import SelfCheck
 from omegad.operations.services import DaemonServices
 from omegad.operations.set_aside import SettingAside
 from omegad.operations.system import SystemDispatch
-from omegad.operations.transfer import files
 from omegad.person.skill_telling import language_of
 from omegad.reactions.runner import Runner
 from omegad.requests.method import Method, QueryMethod, RequestContext, Rules, ServiceMethod, Skills
@@ -65,7 +66,6 @@ from omegad.storage.readers import Limits as ReadLimits
 from omegad.storage.readers import Reading
 from omegad.text.ingestion import noise, tagging
 from omegad.text.redaction import key_names
-from omegad.text.redaction.sanitise import sanitise_new
 from omegad.views import current, generation, log_check, past, workers
 from omegad.views.erasing import Standstill
 

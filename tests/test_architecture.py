@@ -245,7 +245,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.runtime.telemetry",
         "omegad.log.projection",
         "omegad.catalog.decision_state",
-        "omegad.operations.transfer.files",  # what a restore that was killed left behind
+        "omegad.operations.files",  # what a restore that was killed left behind
         "omegad.views",
         "projections",  # and nobody else
         *LEAVES,
@@ -298,7 +298,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "omegad.runtime.telemetry",  # within `gateway`
         *LEAVES,
     },
-    "omegad.operations.transfer": {
+    "omegad.edge.transfer": {
         "omegad.catalog.events",  # of which one says what was erased
         "omegad.text.ingestion.statements",
         "omegad.runtime.json_text",
@@ -312,14 +312,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "omegad.edge.cli.transfer": {
         "omegad.edge.cli",
         "omegad.rpc.endpoint",
-        "omegad.operations.transfer",
+        "omegad.edge.transfer",
     },  # they work on files that no daemon need serve
     "omegad.edge.cli.importing": {
         "omegad.edge.cli",
         "omegad.runtime.digests",
         "omegad.text.redaction",
         "omegad.rpc.async_client",
-        "omegad.operations.transfer",
+        "omegad.edge.transfer",
         *LEAVES,
     },
     "omegad.edge.cli.salvage": {

@@ -7,6 +7,7 @@ from omegad.agents import briefing, context, hooks
 from omegad.agents.tools import calling
 from omegad.coordination import claims, intents, message, messages, task, tasks, who
 from omegad.coordination import holding as holders
+from omegad.coordination import session_end as session
 from omegad.knowledge import calibration, ripple, theses, thesis
 from omegad.knowledge import dismissing as lint
 from omegad.knowledge import lint as findings
@@ -28,7 +29,6 @@ from omegad.requests.method import CommandMethod, Method
 from omegad.search import receipts
 from omegad.session import capturing, sql
 from omegad.session import deliveries as delivery
-from omegad.session import end as session
 from omegad.session import tool_calls as tool
 
 _DECLARING = (

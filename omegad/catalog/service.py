@@ -14,6 +14,7 @@ from omegad.agents.tools import calling
 from omegad.agents.tools.calling import CallTool, ListTools, ToolAnswer
 from omegad.catalog.methods import SERVED
 from omegad.log.decision import RequestKey
+from omegad.log.sanitise import without_credentials
 from omegad.operations.status import PROTOCOL, Greeting, Hello, Ping, Pong, Shutdown, Stopping
 from omegad.operations.system import Handler
 from omegad.requests.method import CommandMethod, Method, QueryMethod, RequestContext
@@ -23,7 +24,6 @@ from omegad.rpc.protocol import MethodNotFound
 from omegad.runtime.errors import Invalid
 from omegad.runtime.precedence import HOOKS
 from omegad.text.redaction import redact_name
-from omegad.text.redaction.sanitise import without_credentials
 
 HOOK = "hook.dispatch"
 """For its answer an agent waits, so that others give way."""

@@ -13,7 +13,8 @@ from omegad.coordination.message_state import Messages
 from omegad.coordination.targets import Target, folder_for, found_files
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
-from omegad.requests.command import Acknowledged, Command, Name, known
+from omegad.memory.state import known
+from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.session.hook_state import Hooks

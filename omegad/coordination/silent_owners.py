@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from omegad.coordination import tasks
+from omegad.coordination.session_end import IDLE_US, EndSession
 from omegad.reactions.contract import Reader
-from omegad.session.end import IDLE_US, EndSession
 
 NAME = "silent_owners"
 VERSION = 1

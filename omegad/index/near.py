@@ -10,8 +10,8 @@ import numpy as np
 from omegad.embedding.cache import text_hash
 from omegad.embedding.embedder import Embedder
 from omegad.embedding.passages import passages
+from omegad.index.neighbours import RELATED_COSINE
 from omegad.index.vector_index import VectorIndex
-from omegad.memory.relating import RELATED_COSINE
 from omegad.requests.method import Embedded
 from omegad.runtime.errors import ModelFailed, ModelMissing, Overloaded
 

@@ -10,10 +10,11 @@ from omegad.knowledge.thesis_state import Theses, ThesisState, evidence_id
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.memory import store, storing
+from omegad.memory.ids import MemoryId
 from omegad.memory.replacing import Replaceable
-from omegad.memory.state import Memories, MemoryState
+from omegad.memory.state import Memories, MemoryState, findable, known
 from omegad.memory.store import PreparedStore, Stored, StoreMemory
-from omegad.requests.command import Acknowledged, Command, MemoryId, Name, Reason, findable, known
+from omegad.requests.command import Acknowledged, Command, Name, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.runtime.errors import Conflict, Invalid, NotFound, Refused
 from omegad.runtime.times import parse_time

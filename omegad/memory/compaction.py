@@ -9,17 +9,18 @@ from msgspec import Meta
 
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
+from omegad.log.sanitise import TAGS_MAX
 from omegad.memory import due_upkeep as upkeep
 from omegad.memory.clusters import CHARACTERS_MAX, CLUSTER_MAX, Member, clusters, summary
 from omegad.memory.content import content_key
 from omegad.memory.due_upkeep import Compactable, Compacting
 from omegad.memory.events import MadeOf, MemoryEmbedded, MemoryStored, MemorySuperseded
+from omegad.memory.ids import new_id
 from omegad.memory.state import Memories, MemoryState
-from omegad.requests.command import Command, Name, new_id
+from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
-from omegad.text.redaction.sanitise import TAGS_MAX
 
 COMPACTED_TYPES = ("advisor_insight", "session_summary")
 """What is compacted where nothing else is asked for: notes that accumulate by themselves and that nobody wrote to be kept word by word.

@@ -7,13 +7,13 @@ from typing import TypeVar
 
 import msgspec
 
+from omegad.log.sanitise import CONTENT_BYTES_MAX, METADATA_BYTES_MAX
 from omegad.memory.types import EPISODIC_TYPES
 from omegad.requests.method import Rules, Services
 from omegad.runtime.errors import Invalid, Refused
 from omegad.text.ingestion.noise import noise_of
 from omegad.text.ingestion.tagging import tags_of
 from omegad.text.redaction import redact
-from omegad.text.redaction.sanitise import CONTENT_BYTES_MAX, METADATA_BYTES_MAX
 
 T = TypeVar("T")
 

@@ -8,8 +8,10 @@ from msgspec import Meta
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.memory.events import EdgeType, MemoryLinked, MemoryUnlinked
+from omegad.memory.ids import MemoryId
+from omegad.memory.state import known
 from omegad.memory.traversing import edge_types_between
-from omegad.requests.command import Acknowledged, Command, MemoryId, Name, known
+from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.runtime.errors import NotFound, Refused
 

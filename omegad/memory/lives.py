@@ -22,9 +22,10 @@ from omegad.memory.events import (
     MemorySuperseded,
     Rating,
 )
-from omegad.memory.state import Memories, MemoryState
+from omegad.memory.ids import MemoryId
+from omegad.memory.state import Memories, MemoryState, findable, known
 from omegad.memory.traversing import superseded_by
-from omegad.requests.command import Acknowledged, Command, MemoryId, Name, Reason, Text, findable, known
+from omegad.requests.command import Acknowledged, Command, Name, Reason, Text
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.runtime.errors import Conflict, OmegadError, Refused
 

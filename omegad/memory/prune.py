@@ -8,8 +8,8 @@ from msgspec import Meta
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
 from omegad.memory.events import MemoryDeleted
-from omegad.memory.state import MemoryState
-from omegad.requests.command import Command, Name, Reason, known
+from omegad.memory.state import MemoryState, known
+from omegad.requests.command import Command, Name, Reason
 from omegad.requests.method import CommandMethod
 
 REASON = "captured unasked, never helped"

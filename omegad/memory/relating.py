@@ -12,7 +12,6 @@ from omegad.text.evidence.duplicates import Text, are_same, overlap, restates
 
 DUPLICATE_COSINE = 0.95
 EVOLUTION_JACCARD = 0.55
-RELATED_COSINE = 0.45
 RELATED_MAX = 3
 
 REPLACEABLE_COSINE = 0.7

@@ -233,3 +233,20 @@ def _state_of(row: tuple[Any, ...]) -> MemoryState:
     known: dict[str, Any] = dict(zip(MemoryState.__struct_fields__, row, strict=True))
     known["pending"], known["probation"] = bool(known["pending"]), bool(known["probation"])
     return MemoryState(**known)
+
+
+def known(state: DecisionState, memory_id: str) -> MemoryState:
+    """Return what the log knows of a memory; raises `NotFound`."""
+    memory = state[Memories].get(memory_id)
+    if memory is None:
+        raise NotFound(f"there is no memory {memory_id[:80]}")
+    return memory
+
+
+def findable(state: DecisionState, memory_id: str, now_us: int) -> MemoryState:
+    """Return what the log knows of a memory that a search may find; raises `NotFound`, or `Refused` for one that is hidden."""
+    memory = known(state, memory_id)
+    if not memory.is_active(now_us):
+        shown = "expired" if memory.state == "active" else memory.state
+        raise Refused(f"memory {memory_id} is {shown}", hint="memory.restore brings it back")
+    return memory

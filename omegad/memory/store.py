@@ -9,16 +9,16 @@ from msgspec import Meta
 
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
+from omegad.log.sanitise import TAGS_MAX
 from omegad.memory.content import TAG_CHARACTERS_MAX, content_key
 from omegad.memory.events import Likeness, MadeOf, MemoryEmbedded, MemoryEvolved, MemoryPromoted, MemoryRepeated, MemoryStored, Relation
 from omegad.memory.relating import Neighbour, relations
 from omegad.memory.replacing import Effects, Replaceable, effects
-from omegad.memory.state import Memories, MemoryState
+from omegad.memory.state import Memories, MemoryState, findable
 from omegad.memory.types import TTL_SECONDS_MAX, MemoryType
-from omegad.requests.command import Command, Name, Text, findable
+from omegad.requests.command import Command, Name, Text
 from omegad.requests.method import Outdated
 from omegad.runtime.times import parse_time
-from omegad.text.redaction.sanitise import TAGS_MAX
 
 EVENT_TYPE = "memory"  # where none is named
 Tag = Annotated[str, Meta(min_length=1, max_length=TAG_CHARACTERS_MAX)]

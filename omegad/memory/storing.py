@@ -7,18 +7,18 @@ import msgspec
 from omegad import search
 from omegad.index.neighbours import neighbours
 from omegad.log.event import Position
+from omegad.log.sanitise import TAGS_MAX
 from omegad.memory import relating
 from omegad.memory.content import auto_tags, beside_if_long, check_metadata, cleaned
+from omegad.memory.ids import new_id
 from omegad.memory.relating import Near, Neighbour, Scope
 from omegad.memory.store import PreparedStore, Stored, StoreMemory, store
-from omegad.requests.command import new_id
 from omegad.requests.method import CommandMethod, Embedded, Moment, RequestContext, Services
 from omegad.runtime.errors import ReadTooLong, Stale
 from omegad.runtime.times import parse_time
 from omegad.search.receipts import shown_among
 from omegad.storage.driver import Connection
 from omegad.text.redaction import redact
-from omegad.text.redaction.sanitise import TAGS_MAX
 
 
 async def prepare(services: Services, command: StoreMemory, context: RequestContext) -> PreparedStore:

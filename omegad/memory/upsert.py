@@ -9,9 +9,9 @@ from omegad.log.decision import Decision, DecisionState
 from omegad.memory import lives as lifecycle
 from omegad.memory import store, storing
 from omegad.memory.lives import EditMemory, Given, PreparedEdit
-from omegad.memory.state import MemoryState
+from omegad.memory.state import MemoryState, known
 from omegad.memory.store import EVENT_TYPE, PreparedStore, Stored, StoreMemory
-from omegad.requests.command import Name, known
+from omegad.requests.command import Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.runtime.errors import Invalid, Refused
 from omegad.runtime.times import parse_time

@@ -12,6 +12,7 @@ from omegad.embedding.cache import text_hash
 from omegad.embedding.passages import passages
 from omegad.knowledge.events import ThesisRevised, ThesisStated
 from omegad.log.codec import tag_of
+from omegad.log.copies import ERASED, PHRASE_CUT_MIN, Wordings, is_short
 from omegad.log.erasure import Remnant, Signs
 from omegad.log.event import Position, RecordedEvent
 from omegad.memory import clusters
@@ -25,7 +26,6 @@ from omegad.runtime.errors import Invalid, NotFound
 from omegad.runtime.times import rfc3339
 from omegad.session.events import MemorySurfaced
 from omegad.storage.driver import Connection
-from omegad.text.redaction.copies import ERASED, PHRASE_CUT_MIN, Wordings, is_short
 from omegad.views.barrier import Barrier
 
 EVENTS_AT_ONCE = 500

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from omegad.reactions.contract import ReactionStatus
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
 
@@ -78,15 +79,6 @@ class ViewStatus(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     version: int
     error: str | None = None
-
-
-class ReactionStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Up to which position of the log (or which slot of time, where that is what it goes by) a reaction has done all there was to do."""
-
-    position: int
-    lag: int
-    trouble: str | None = None
-    set_aside: int = 0
 
 
 class EmbeddingStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,7 +24,6 @@ from omegad.operations.status import (
     Exposition,
     LogStatus,
     Metrics,
-    ReactionStatus,
     SelfCheckStatus,
     ServiceStatus,
     SpoolStatus,
@@ -33,6 +32,7 @@ from omegad.operations.status import (
 )
 from omegad.operations.telling_time import TellingTime
 from omegad.operations.views import ProgressToken, RebuildViews, VerifyViews, ViewsReport
+from omegad.reactions.contract import ReactionStatus
 from omegad.requests.query import PAGE_BYTES_MAX
 from omegad.rpc.peer import Call
 from omegad.runtime.allocator import resident_bytes

@@ -17,13 +17,13 @@ import msgspec
 from omegad.catalog.events import CODEC
 from omegad.index.terms import STOP_WORDS
 from omegad.knowledge.events import ThesisRevised, ThesisStated
+from omegad.log.copies import Wordings, blank
 from omegad.log.erasure import Remnant, Signs, remnant
 from omegad.log.event import Erased, Event, Position, RecordedEvent, Unknown
 from omegad.memory.events import MadeOf, MemoryEdited, MemoryEmbedded, MemoryEvolved, MemoryRepeated, MemoryStored
 from omegad.person.skill_events import SkillImproved, SkillImproveFailed
 from omegad.session.events import MemorySurfaced
 from omegad.session.tool_events import ToolCalled
-from omegad.text.redaction.copies import Wordings, blank
 
 TOLD_WITHIN = 8
 """How many events after a prompt, or a failed call, what was shown for it stands at most: they are appended together."""

@@ -11,10 +11,11 @@ from omegad.memory import lives as lifecycle
 from omegad.memory import storing
 from omegad.memory.content import content_key
 from omegad.memory.events import MemoryEdited
+from omegad.memory.ids import MemoryId
 from omegad.memory.lives import DeleteMemory
-from omegad.memory.state import Memories
+from omegad.memory.state import Memories, known
 from omegad.memory.store import PreparedStore, StoreMemory, store
-from omegad.requests.command import Acknowledged, Command, MemoryId, Name, Text, known
+from omegad.requests.command import Acknowledged, Command, Name, Text
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.runtime.errors import NotFound
 from omegad.runtime.times import parse_time, rfc3339

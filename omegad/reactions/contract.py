@@ -7,6 +7,8 @@ modules, and carried out once for each event or slot. A `Sweep` does what is lac
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import msgspec
+
 from omegad.log.event import Event, RecordedEvent
 from omegad.requests.command import Command
 from omegad.storage.driver import Connection
@@ -17,6 +19,15 @@ class Reader(NamedTuple):
 
     connection: Connection
     now_us: int
+
+
+class ReactionStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Up to which position of the log (or which slot of time, where that is what it goes by) a reaction has done all there was to do."""
+
+    position: int
+    lag: int
+    trouble: str | None = None
+    set_aside: int = 0
 
 
 class Recurring(Protocol):

@@ -14,8 +14,7 @@ from omegad.log.aside import SetAside
 from omegad.log.decision import Cursor, RequestKey
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.event_log import EventLog
-from omegad.operations.status import ReactionStatus
-from omegad.reactions.contract import Reaction, Reader, Schedule, Sweep
+from omegad.reactions.contract import Reaction, ReactionStatus, Reader, Schedule, Sweep
 from omegad.requests.command import Command
 from omegad.requests.method import RequestContext
 from omegad.runtime.clock import STEP_US, Clock

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from omegad.coordination import session_end as ending
+from omegad.coordination.session_end import EndSession
 from omegad.reactions.contract import Reader
-from omegad.session import end as ending
 from omegad.session import story as session
-from omegad.session.end import EndSession
 
 NAME = "idle_sessions"
 VERSION = 1

@@ -7,11 +7,11 @@ from msgspec import Meta
 
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Excerpt, NewEvent, Position
+from omegad.log.sanitise import excerpt
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.session.tool_events import ToolCalled, ToolStatus
 from omegad.session.tool_state import ToolCalls
-from omegad.text.redaction.sanitise import excerpt
 
 
 class RecordToolCall(Command, frozen=True, kw_only=True, tag="tool.record"):

@@ -19,7 +19,7 @@ import pytest
 from msgspec.structs import replace
 
 from omegad.client import AsyncClient
-from omegad.operations.transfer import log_file
+from omegad.edge.transfer import log_file
 from omegad.runtime.errors import OmegadError
 from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, refusal, until
 from tests.acceptance.failing import KILLED, How

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from omegad.client import Client
-from omegad.operations.transfer import log_file, sources
-from omegad.operations.transfer.found import Found, request
+from omegad.edge.transfer import log_file, sources
+from omegad.edge.transfer.found import Found, request
 from omegad.runtime.errors import LogBroken
 from tests.acceptance.conftest import until
 from tests.cli.conftest import PATIENCE_S, Command

@@ -7,6 +7,7 @@ import pytest
 
 from omegad.catalog import service
 from omegad.log.decision import Decision
+from omegad.log.sanitise import TAGS_MAX
 from omegad.memory import compaction
 from omegad.memory import upkeep as consolidation
 from omegad.memory.clusters import Member
@@ -17,7 +18,6 @@ from omegad.memory.state import MemoryState
 from omegad.memory.types import BUILT_IN
 from omegad.memory.upkeep import ConsolidateMemories, PreparedConsolidation
 from omegad.runtime.errors import Invalid
-from omegad.text.redaction.sanitise import TAGS_MAX
 from tests.commands.deciding import FUTURE_US, NOW_US, PAST_US, answer, facts, guard, guards
 
 COMMON = "The nightly exporter of the billing service is slow on every weekday between spring and autumn"

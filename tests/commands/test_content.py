@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omegad.log.sanitise import CONTENT_BYTES_MAX, METADATA_BYTES_MAX
 from omegad.memory.content import check_metadata, clean, content_key
 from omegad.runtime.errors import Invalid
-from omegad.text.redaction.sanitise import CONTENT_BYTES_MAX, METADATA_BYTES_MAX
 
 
 def test_content_is_normalised_and_free_of_secrets() -> None:

@@ -11,20 +11,20 @@ import msgspec
 import pytest
 
 from omegad.catalog.events import CODEC
+from omegad.edge.transfer import log_file
 from omegad.embedding import cache
 from omegad.embedding.cache import text_hash
 from omegad.log.erasure import PayloadErased
 from omegad.log.event_log import EventLog
+from omegad.log.sanitise import excerpt
 from omegad.memory.events import MemoryStored
 from omegad.operations import erasing
 from omegad.operations.copies import find
-from omegad.operations.transfer import log_file
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Invalid, NotFound
 from omegad.session.events import MemorySurfaced
 from omegad.storage import searching
 from omegad.storage.driver import sqlite
-from omegad.text.redaction.sanitise import excerpt
 from omegad.views import copies
 from omegad.views.erasing import Standstill
 from omegad.views.past import PastViews

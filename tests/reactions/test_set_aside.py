@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from omegad.edge.transfer import lines
 from omegad.knowledge import ripple_reaction as ripple
 from omegad.log import aside
 from omegad.log.aside import SetAside
 from omegad.log.event import RecordedEvent
 from omegad.memory import expiry
-from omegad.operations.transfer import lines
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Invalid, NotFound, StorageFull
 from tests.builders import FakeClock, Served, append, everything, rated, running_log, served, stored, until

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from omegad.text.redaction.copies import ERASED, Wordings
+from omegad.log.copies import ERASED, Wordings
 from tests.builders import at_most
 
 SAID = 'Anna\'s door opens with 4711,\nnot with "ünder" the mat'

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from omegad.catalog.events import CODEC
 from omegad.coordination.message import SendMessage
 from omegad.log.event import Event, Excerpt, NewEvent
+from omegad.log.sanitise import EXCERPT_BYTES, excerpt, sanitise, without_credentials
 from omegad.memory.store import StoreMemory
 from omegad.search import QueryMemory
-from omegad.text.redaction.sanitise import EXCERPT_BYTES, excerpt, sanitise, without_credentials
 from tests.builders import append, everything, queried, running_log, stored, tool_called
 from tests.redaction.test_secrets import EXAMPLES
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from omegad.edge.transfer import lines, log_file
 from omegad.log.event import NewEvent
 from omegad.log.mending import ClockMended
-from omegad.operations.transfer import lines, log_file
 from omegad.runtime.errors import Invalid
 from omegad.storage.database import open_writer
 from tests.builders import append, edited, erased, running_log, stored, tool_called

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from omegad.operations.transfer import sources
-from omegad.operations.transfer.found import Edge, Found, LeftOut, expires_at, link, request
-from omegad.operations.transfer.sources import read, source_of
+from omegad.edge.transfer import sources
+from omegad.edge.transfer.found import Edge, Found, LeftOut, expires_at, link, request
+from omegad.edge.transfer.sources import read, source_of
 from omegad.runtime.errors import Invalid
 from omegad.runtime.times import parse_time
 

@@ -15,6 +15,7 @@ from omegad.agents.hooks.looking import looked
 from omegad.agents.hooks.prepared import PreparedHook, Telling, Told
 from omegad.agents.hooks.pushes import CheckedPush, checked
 from omegad.agents.hooks.surfacing import Shown
+from omegad.coordination.session_end import is_open
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent
 from omegad.person.reminder_state import Reminders
@@ -25,7 +26,6 @@ from omegad.requests.method import CommandMethod, Moment, RequestContext, Servic
 from omegad.runtime.clock import uuid7
 from omegad.runtime.errors import Overloaded, PathHangs
 from omegad.runtime.times import parse_time
-from omegad.session.end import is_open
 from omegad.session.events import Delivery, MemorySurfaced, PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
 from omegad.session.hook_state import Hooks
 from omegad.session.projects import name_of, project_of

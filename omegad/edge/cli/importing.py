@@ -18,10 +18,10 @@ from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.connection import NAME, ask, ensure
 from omegad.edge.cli.place import Place
 from omegad.edge.cli.printing import one_line, warn, write_fields, write_json
-from omegad.operations.transfer import lines, sources
-from omegad.operations.transfer.found import ODD, UNREADABLE, Edge, LeftOut, Source, expires_at, link, request
-from omegad.operations.transfer.log_file import Progress
-from omegad.operations.transfer.reading import check_kind
+from omegad.edge.transfer import lines, sources
+from omegad.edge.transfer.found import ODD, UNREADABLE, Edge, LeftOut, Source, expires_at, link, request
+from omegad.edge.transfer.log_file import Progress
+from omegad.edge.transfer.reading import check_kind
 from omegad.rpc.async_client import AsyncClient
 from omegad.runtime import digests
 from omegad.runtime.digests import DigestKey

@@ -13,8 +13,9 @@ from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.place import Place
 from omegad.edge.cli.printing import is_terminal, warn, write_json
 from omegad.edge.cli.progress import Bar
-from omegad.operations.transfer import files, lines, log_file, targets
-from omegad.operations.transfer.log_file import Progress
+from omegad.edge.transfer import lines, log_file, targets
+from omegad.edge.transfer.log_file import Progress
+from omegad.operations import files
 from omegad.rpc import endpoint
 
 STANDARD = "-"

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from omegad.operations.transfer.found import Beginning, Finding, Found, LeftOut, Source, checked, modified_at
-from omegad.operations.transfer.reading import text_file
+from omegad.edge.transfer.found import Beginning, Finding, Found, LeftOut, Source, checked, modified_at
+from omegad.edge.transfer.reading import text_file
 from omegad.session.projects import project_of
 
 NAMES = frozenset(

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from omegad.operations.transfer.found import Beginning, Edge, Finding, Found, LeftOut, Source, columns_of, decoded, each, modified_at, moment, text_of
-from omegad.operations.transfer.reading import database, rows, rows_if_any
+from omegad.edge.transfer.found import Beginning, Edge, Finding, Found, LeftOut, Source, columns_of, decoded, each, modified_at, moment, text_of
+from omegad.edge.transfer.reading import database, rows, rows_if_any
 
 PROJECT = "proj:"
 NO_TAG = "untagged"

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from omegad.operations.transfer.found import ODD, UNREADABLE, Beginning, Finding, Found, LeftOut, Source
-from omegad.operations.transfer.reading import beginning_of, check_kind, database
-from omegad.operations.transfer.sources import claude_mem, instructions, knowledge_graph, mcp_memory_service, mem0, omega_memory, transcripts
+from omegad.edge.transfer.found import ODD, UNREADABLE, Beginning, Finding, Found, LeftOut, Source
+from omegad.edge.transfer.reading import beginning_of, check_kind, database
+from omegad.edge.transfer.sources import claude_mem, instructions, knowledge_graph, mcp_memory_service, mem0, omega_memory, transcripts
 from omegad.runtime.errors import Invalid
 
 HEAD_BYTES = 64 * 1024

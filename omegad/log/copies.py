@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from omegad.log.event import Excerpt
-from omegad.text.redaction.sanitise import searched_fields
+from omegad.log.sanitise import searched_fields
 
 ERASED = "[erased]"
 """What stands in place of a copy."""

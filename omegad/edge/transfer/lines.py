@@ -13,6 +13,7 @@ from typing import IO, Any
 import msgspec
 
 from omegad.catalog.events import CODEC
+from omegad.edge.transfer.log_file import Progress, open_log, require
 from omegad.log import aside, chain, erasure, mending, reading, schema
 from omegad.log.aside import SetAside
 from omegad.log.codec import tag_of
@@ -21,7 +22,6 @@ from omegad.log.inline import Inline
 from omegad.log.mending import ClockMended
 from omegad.log.reading import RawEvent
 from omegad.log.verifying import ChainCheck
-from omegad.operations.transfer.log_file import Progress, open_log, require
 from omegad.runtime.clock import SystemClock
 from omegad.runtime.errors import Invalid, OmegadError
 from omegad.storage.database import open_writer, translated

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from omegad.operations.transfer.found import (
+from omegad.edge.transfer.found import (
     Beginning,
     Finding,
     Found,
@@ -18,7 +18,7 @@ from omegad.operations.transfer.found import (
     text_of,
     texts,
 )
-from omegad.operations.transfer.reading import database, rows, rows_if_any
+from omegad.edge.transfer.reading import database, rows, rows_if_any
 
 SUMMED_UP = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 SESSIONS = ("memory_session_id", "sdk_session_id", "session_id")

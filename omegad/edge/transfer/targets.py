@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from omegad.operations.transfer import log_file
+from omegad.edge.transfer import log_file
 from omegad.runtime.errors import OmegadError, Refused
 
 ELSEWHERE = "name a file outside the home"

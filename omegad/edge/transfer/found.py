@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, TypeVar, get_args
 
 import msgspec
 
+from omegad.edge.transfer.reading import Odd, Row, json_of, whole
 from omegad.memory.events import EdgeType
 from omegad.memory.types import BUILT_IN, TTL_SECONDS_MAX
-from omegad.operations.transfer.reading import Odd, Row, json_of, whole
 from omegad.runtime.times import EPOCH, LAST_US, MICROSECOND, rfc3339
 from omegad.session.projects import project_of
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from omegad.operations.transfer.found import (
+from omegad.edge.transfer.found import (
     NAME_CHARACTERS_MAX,
     Beginning,
     Edge,
@@ -20,7 +20,7 @@ from omegad.operations.transfer.found import (
     text_of,
     texts,
 )
-from omegad.operations.transfer.reading import database, rows, rows_if_any
+from omegad.edge.transfer.reading import database, rows, rows_if_any
 
 IN_COLUMNS = frozenset({"event_type", "project", "tags", "priority", "session_id", "entity_id"})
 """What its metadata repeat of its columns."""

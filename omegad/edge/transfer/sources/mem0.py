@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from omegad.operations.transfer.found import Beginning, Finding, Found, LeftOut, Source, each, modified_at, moment, text_of, texts
-from omegad.operations.transfer.reading import Odd, json_file
+from omegad.edge.transfer.found import Beginning, Finding, Found, LeftOut, Source, each, modified_at, moment, text_of, texts
+from omegad.edge.transfer.reading import Odd, json_file
 from omegad.runtime.errors import Invalid
 
 LISTS = ("results", "memories")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from omegad.operations.transfer.found import UNREADABLE, Beginning, Finding, Found, LeftOut, Source, each, modified_at, text_of
-from omegad.operations.transfer.reading import Odd, Row, json_file, json_lines, open_file
+from omegad.edge.transfer.found import UNREADABLE, Beginning, Finding, Found, LeftOut, Source, each, modified_at, text_of
+from omegad.edge.transfer.reading import Odd, Row, json_file, json_lines, open_file
 
 KINDS = ("entity", "relation")
 

@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from omegad.operations.transfer.found import Beginning, Finding, Found, Source, each, modified_at, moment, text_of
-from omegad.operations.transfer.reading import Odd, Row, json_lines
+from omegad.edge.transfer.found import Beginning, Finding, Found, Source, each, modified_at, moment, text_of
+from omegad.edge.transfer.reading import Odd, Row, json_lines
 from omegad.runtime.errors import Invalid
 from omegad.text.ingestion.statements import Role, statements
 

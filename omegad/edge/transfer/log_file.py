@@ -7,7 +7,7 @@ from pathlib import Path
 
 from omegad.log import reading, verifying
 from omegad.log.verifying import ChainCheck, LogReport
-from omegad.operations.transfer.files import SIDE_FILES, sync
+from omegad.operations.files import SIDE_FILES, sync
 from omegad.runtime.errors import Invalid, LogBroken, OmegadError, Refused, StorageCorrupt
 from omegad.storage.database import open_reader, translated
 from omegad.storage.driver import Connection, sqlite
