@@ -23,7 +23,7 @@ from omegad.agents.spool import LOOK_EVERY_S, Spool
 from omegad.catalog import decision_state as state
 from omegad.catalog import reactions
 from omegad.catalog.events import CODEC
-from omegad.catalog.methods import SERVED
+from omegad.catalog.methods import ALL, SERVED
 from omegad.catalog.service import Service
 from omegad.embedding import cache
 from omegad.embedding.embedder import Embedder
@@ -42,6 +42,7 @@ from omegad.operations.diff import DiffLog
 from omegad.operations.erase import EraseMemory
 from omegad.operations.erasing import Erasing
 from omegad.operations.keeping import Keeping
+from omegad.operations.past import LookingBack
 from omegad.operations.self_check import SelfCheck
 from omegad.operations.services import DaemonServices
 from omegad.operations.set_aside import SettingAside
@@ -190,13 +191,12 @@ async def composed(paths: Paths, settings: Config, clock: Clock, installed_us: i
             past=await stack.enter_async_context(past.opened(paths.home, log, views, projections.ALL, limits)),
             near=Neighbourhood(embedder),
             spool=Spool(paths.spool, partial(_is_there, paths.home, paths.home.stat())),
-            types=MemoryTypes(settings.event_types),
             rules=_rules(paths),
             skills=Skills(folders=config.skill_folders(settings, paths), language=language_of(settings.language, os.environ)),
             clock=clock,
             query_timeout_s=settings.query_timeout_s,
             digests=key,
-            liveness=Liveness(clock),
+            of_nouns={MemoryTypes: MemoryTypes.configured(settings.event_types), Liveness: Liveness(clock)},
             steadiness=Steadiness(clock, log.recorded_at, installed_us),
             claims=settings.claims,
             reaching=Reaching(paths.home),
@@ -210,8 +210,9 @@ async def composed(paths: Paths, settings: Config, clock: Clock, installed_us: i
 
 def _put_together(services: DaemonServices, paths: Paths, settings: Config, erasing: Erasing, keeping: Keeping) -> Daemon:
     stopping = anyio.Event()
-    requests = RequestRunner(services, fresh_wait_s=settings.fresh_wait_ms / 1e3)
-    backlog = EmbeddingBacklog(services, requests.execute)
+    back = LookingBack(services)
+    requests = RequestRunner(services, ALL, back, services[MemoryTypes].check_named, fresh_wait_s=settings.fresh_wait_ms / 1e3)
+    backlog = EmbeddingBacklog(services.log, services.views, services.near, requests.execute)
     services.views.on_deferred = backlog.look_again
     services.spool.execute = partial(requests.execute_together, context=RequestContext(client="spool"))
     check = SelfCheck(paths.self_check, lambda: system.problems(), services.clock.now_us)  # noqa: PLW0108  made below
@@ -226,7 +227,7 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config, eras
         backlog=backlog,
         beside=lambda: (check.last, endpoint.holder(paths.gateway_lock)),
     )
-    beside = SettingAside(runner).handlers() | {DiffLog: requests.back.diff, EraseMemory: erasing.erase}
+    beside = SettingAside(runner).handlers() | {DiffLog: back.diff, EraseMemory: erasing.erase}
     service = Service(requests, system.handlers() | beside, stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.memory.types import BUILT_IN, TTL_SECONDS_MAX, MemoryType
+from omegad.memory.types import BUILT_IN, TTL_SECONDS_MAX, MemoryType, MemoryTypes
 from omegad.runtime import config
 from omegad.runtime.config import SOCKET_PATH_BYTES_MAX, Config, Paths, find_paths
 from omegad.runtime.errors import BadConfiguration
@@ -48,7 +48,8 @@ def test_memory_types_can_be_added_with_all_that_follows_from_a_type(tmp_path: P
         tmp_path, "[event_types.recipe]\njaccard = 0.6\nttl_seconds = 60\npriority = 5\nweight = 1.5\ndecays = false\n[event_types.rumour]\n"
     )
     recipe = MemoryType(jaccard=0.6, ttl_seconds=60, priority=5, weight=1.5, decays=False)
-    assert found.event_types == {"recipe": recipe, "rumour": MemoryType(jaccard=0.85)}
+    types = MemoryTypes.configured(found.event_types)
+    assert (types.of("recipe"), types.of("rumour")) == (recipe, MemoryType(jaccard=0.85))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_memory_types_can_be_added_with_all_that_follows_from_a_type(tmp_path: P
 )
 def test_what_is_wrong_is_named(tmp_path: Path, text: str, environ: dict[str, str], message: str, hint: str) -> None:
     with pytest.raises(BadConfiguration, match=message) as error:
-        load(tmp_path, text, **environ)
+        MemoryTypes.configured(load(tmp_path, text, **environ).event_types)
     assert hint in error.value.hint
     assert error.value.hint
 
@@ -166,9 +167,10 @@ def test_no_socket_is_longer_than_a_socket_may_be(home: str | None, runtime: str
 
 
 def test_what_is_said_of_a_built_in_type_changes_that_alone(tmp_path: Path) -> None:
-    types = load(tmp_path, "[event_types.decision]\nttl_seconds = 60\n\n[event_types.recipe]\nttl_seconds = 5\n").event_types
-    assert types["decision"] == msgspec.structs.replace(BUILT_IN["decision"], ttl_seconds=60)
-    assert types["recipe"] == MemoryType(ttl_seconds=5)
+    settings = load(tmp_path, "[event_types.decision]\nttl_seconds = 60\n\n[event_types.recipe]\nttl_seconds = 5\n")
+    types = MemoryTypes.configured(settings.event_types)
+    assert types.of("decision") == msgspec.structs.replace(BUILT_IN["decision"], ttl_seconds=60)
+    assert types.of("recipe") == MemoryType(ttl_seconds=5)
 
 
 @pytest.mark.parametrize("table", ["event_types = 3", "[event_types]\ndecision = 3", "[event_types.decision]\nttl = 3"])

@@ -18,12 +18,13 @@ from omegad.requests.query import Query
 from omegad.runtime.clock import uuid7
 from omegad.search.events import Returned
 from omegad.session.events import How, MemorySurfaced
+from omegad.session.habits import HABIT_BY
 from omegad.storage.driver import Connection
 from omegad.text.quoting import fenced, name, one_line
 
 VIEWS = ("memories", "retrievals", "facts", "reminders", "theses", "identity")
 
-HABIT_BY, REFLECTED_BY = "auto_habit", "auto_reflect_stale"
+REFLECTED_BY = "auto_reflect_stale"
 """The sources of what reactions store for a briefing to show."""
 
 BYTES_OF_A_TOKEN = 4

@@ -198,7 +198,7 @@ def _bytes(title: str, text: str) -> int:
 async def prepare(services: Services, query: AssembleContext, context: RequestContext) -> Asked:
     """Embed what it is about."""
     del context
-    return Asked(await services.embed_question(query.query) if query.query else None, services.types)
+    return Asked(await services.embed_question(query.query) if query.query else None, services[MemoryTypes])
 
 
 def read(connection: Connection, query: AssembleContext, asked: Asked, moment: Moment) -> Context:

@@ -22,7 +22,7 @@ from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.runtime.times import rfc3339
 from omegad.session.hook_state import Hooks
-from omegad.session.liveness import MINUTE_US, Signs
+from omegad.session.liveness import MINUTE_US, Liveness, Signs
 from omegad.session.projects import project_of
 from omegad.text.quoting import name
 from omegad.text.redaction import redact_name
@@ -217,8 +217,8 @@ async def prepare_branch(services: Services, command: ClaimBranch, context: Requ
 
 def _wanted(services: Services, command: ClaimFiles | ClaimBranch, targets: Sequence[Target], project: str | None) -> Wanted:
     _check_reason(command)
-    services.liveness.hear(command.session_id)
-    return Wanted(command.session_id, targets, services.liveness.signs(), project, "asked", command.intent)
+    services[Liveness].hear(command.session_id)
+    return Wanted(command.session_id, targets, services[Liveness].signs(), project, "asked", command.intent)
 
 
 def _check_reason(command: ClaimFiles | ClaimBranch | ReleaseClaims) -> None:
@@ -293,7 +293,7 @@ def release(command: ReleaseClaims, targets: Sequence[Target], state: DecisionSt
 async def prepare_expiry(services: Services, command: ExpireClaims, context: RequestContext) -> Signs:
     """Return what this process has heard of sessions."""
     del command, context
-    return services.liveness.signs()
+    return services[Liveness].signs()
 
 
 def expire(command: ExpireClaims, signs: Signs, state: DecisionState, now_us: int) -> Decision:

@@ -18,7 +18,7 @@ from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.session.hook_state import Hooks
-from omegad.session.liveness import Signs
+from omegad.session.liveness import Liveness, Signs
 
 MINUTE_US = 60_000_000
 READ_AT_ONCE = 20
@@ -85,7 +85,7 @@ async def prepare(services: Services, command: SendMessage, context: RequestCont
     if command.to_file is not None:
         folder = await folder_for(services, command.session_id, (command.to_file,), command.folder)
         (file,) = await found_files(services, (command.to_file,), folder)
-    return Posting(f"msg-{services.clock.random_bits(48):012x}", file, services.liveness.signs())
+    return Posting(f"msg-{services.clock.random_bits(48):012x}", file, services[Liveness].signs())
 
 
 def send(command: SendMessage, posting: Posting, state: DecisionState, now_us: int) -> Decision:

@@ -8,7 +8,7 @@ from omegad.requests.command import Acknowledged, Command, Name, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.session.events import SessionEnded
 from omegad.session.hook_state import Hooks
-from omegad.session.liveness import Signs
+from omegad.session.liveness import Liveness, Signs
 from omegad.session.tool_state import ToolCalls
 
 IDLE_US = 2 * 3_600_000_000
@@ -33,7 +33,7 @@ def is_open(session_id: str, state: DecisionState) -> bool:
 async def prepare(services: Services, command: EndSession, context: RequestContext) -> Signs:
     """Return what this process has heard of sessions."""
     del command, context
-    return services.liveness.signs()
+    return services[Liveness].signs()
 
 
 def end(command: EndSession, signs: Signs, state: DecisionState, now_us: int) -> Decision:

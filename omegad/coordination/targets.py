@@ -8,6 +8,7 @@ from typing import NamedTuple
 from omegad.coordination.holding import folder_of, held_by_others
 from omegad.requests.method import Moment, Services
 from omegad.runtime.errors import Invalid, PathHangs
+from omegad.session.liveness import Liveness
 from omegad.session.projects import Place, by_disk, places_of, repository_of, same_as
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
@@ -69,7 +70,7 @@ def _within(targets: Sequence[Target], others: Mapping[str, Target]) -> list[Tar
 
 async def _others(services: Services, session_id: str) -> dict[str, Target]:
     """Return what other sessions hold, by its path."""
-    if not services.liveness.signs().seen.keys() - {session_id}:
+    if not services[Liveness].signs().seen.keys() - {session_id}:
         return {}
     read = partial(_held_by_others, session_id=session_id)
     held = await services.look(read, at_least=services.head, names=("coord_claims",), wait_s=LOOK_S, turn=Turn.FIRST)

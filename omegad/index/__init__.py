@@ -1,1 +1,4 @@
 """The nearest vectors, the words, and the columns one filters by. It knows memories as ids."""
+
+VIEWS = ("memories", "vectors", "fulltext", "sessions")
+"""What is read to find something."""

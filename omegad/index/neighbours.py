@@ -9,6 +9,8 @@ from omegad.index.vector_index import VectorIndex
 from omegad.storage.driver import Connection
 
 COUNT = 10
+RELATED_COSINE = 0.45
+"""From which cosine on two are related."""
 READ_CHARACTERS = 2_000  # of a content, when it is searched for by its words
 
 

@@ -189,7 +189,7 @@ class LogReader:
     def __init__(self, path: Path, codec: Codec, reading_from: Readers) -> None:
         """Use `opened`."""
         self.path = path
-        self._codec = codec
+        self.codec = codec
         self._readers = reading_from
         self._end: Position = 0
 
@@ -205,11 +205,11 @@ class LogReader:
 
     async def read(self, after: Position, limit: int, turn: Turn = Turn.USUAL) -> list[RecordedEvent]:
         """Return up to *limit* events after a position, in order; empty at the head. Raises `LogBroken` where they cannot be read."""
-        return await self._read(lambda connection: read(connection, self._codec, after, limit), f"after position {after}", turn)
+        return await self._read(lambda connection: read(connection, self.codec, after, limit), f"after position {after}", turn)
 
     async def read_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:
         """Return the events at *positions*, in order; fewer where they are large, but never none. Raises `LogBroken` as `read` does."""
-        return await self._read(lambda connection: read_at(connection, self._codec, positions), f"at one of {len(positions)} positions")
+        return await self._read(lambda connection: read_at(connection, self.codec, positions), f"at one of {len(positions)} positions")
 
     async def raw(self, after: Position, limit: int) -> list[RawEvent]:
         """Return up to *limit* rows after a position byte for byte, in order. Raises `LogBroken` as `read` does."""

@@ -14,19 +14,21 @@ from typing import NamedTuple, TypeVar
 import anyio
 import structlog
 
-from omegad import search
+from omegad import index
 from omegad.embedding.embedder import TextFailed
 from omegad.embedding.passages import passages
+from omegad.index.near import Neighbourhood
 from omegad.log.decision import Outcome
 from omegad.log.event import RecordedEvent
+from omegad.log.event_log import EventLog
 from omegad.memory import backlog
 from omegad.memory.backlog import Lacking, Unfilled
 from omegad.memory.embedding import EmbedMemory, MemoryHasVectors
 from omegad.memory.events import MemoryEdited, MemoryEmbedded, MemoryEvolved, MemoryStored
-from omegad.operations.services import DaemonServices
 from omegad.requests.method import RequestContext
 from omegad.runtime.errors import Invalid, ModelFailed, ModelMissing, Overloaded, Refused
 from omegad.storage.driver import Connection
+from omegad.views.current import Views
 
 BATCH = 64
 TRY_AGAIN_S = 3_600.0  # after which what was set aside is tried once more
@@ -51,13 +53,15 @@ class EmbeddingBacklog:
 
     NAME = "embedding_backlog"
 
-    def __init__(self, services: DaemonServices, execute: Callable[[EmbedMemory, RequestContext], Awaitable[Outcome]]) -> None:
+    def __init__(
+        self, log: EventLog, views: Views, near: Neighbourhood, execute: Callable[[EmbedMemory, RequestContext], Awaitable[Outcome]]
+    ) -> None:
         """Take everything from outside."""
         self.size = 0
         """How many memories wait, those set aside not among them."""
-        self._views = services.views
-        self._log = services.log
-        self._near = services.near
+        self._views = views
+        self._log = log
+        self._near = near
         self._execute = execute
         self._aside: dict[Key, Aside] = {}
         self._ahead: set[Key] = set()
@@ -203,5 +207,5 @@ class EmbeddingBacklog:
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
         """Read the views once they show what is in the log."""
-        await self._views.wait_for(self._log.head, search.VIEWS)
+        await self._views.wait_for(self._log.head, index.VIEWS)
         return await self._views.read(work)

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from omegad.log.event import Position
 from omegad.memory.reading import Cursor, require
-from omegad.operations.log_reading import LogEvent, told
+from omegad.requests.log_events import LogEvent, told
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import Query
 from omegad.storage.driver import Connection

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import msgspec
 
+from omegad.index.neighbours import RELATED_COSINE
 from omegad.memory.events import Likeness, Relation
 from omegad.memory.types import EPISODIC_TYPES
 from omegad.text.evidence.contradiction import contradiction

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from omegad.log.decision import DecisionState
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement
@@ -25,6 +26,7 @@ from omegad.memory.events import (
     MemorySuperseded,
     MemoryUnlinked,
 )
+from omegad.runtime.errors import NotFound, Refused
 from omegad.storage.driver import Connection
 
 NAME = "memories"

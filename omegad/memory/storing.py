@@ -1,10 +1,11 @@
 """What deciding a store needs of the world: its content clean, its vectors, and what is near, with what its text makes of that."""
 
+from collections.abc import Iterable
 from functools import partial
 
 import msgspec
 
-from omegad import search
+from omegad import index
 from omegad.index.neighbours import neighbours
 from omegad.log.event import Position
 from omegad.log.sanitise import TAGS_MAX
@@ -13,10 +14,10 @@ from omegad.memory.content import auto_tags, beside_if_long, check_metadata, cle
 from omegad.memory.ids import new_id
 from omegad.memory.relating import Near, Neighbour, Scope
 from omegad.memory.store import PreparedStore, Stored, StoreMemory, store
+from omegad.memory.types import MemoryTypes
 from omegad.requests.method import CommandMethod, Embedded, Moment, RequestContext, Services
 from omegad.runtime.errors import ReadTooLong, Stale
 from omegad.runtime.times import parse_time
-from omegad.search.receipts import shown_among
 from omegad.storage.driver import Connection
 from omegad.text.redaction import redact
 
@@ -41,7 +42,7 @@ def begun(services: Services, command: StoreMemory, context: RequestContext) -> 
     return PreparedStore(
         memory_id=new_id(services),
         content=content.text,
-        kind=services.types.of(command.event_type),
+        kind=services[MemoryTypes].of(command.event_type),
         redacted=tuple(dict.fromkeys((*content.redacted, *in_metadata, *redact(" ".join(command.tags))[1]))),
         auto_tags=tuple(found[: TAGS_MAX - len(named)]),
         client=context.client,
@@ -55,18 +56,18 @@ async def look_around(
     """Return a store with what is near, and what its text makes of that; without vectors it is near by its words, and waits for them."""
     scope = Scope(event_type=command.event_type, entity_id=command.entity_id, session_id=command.session_id)
     is_whole = embedded is not None and embedded.is_whole
-    jaccard_min = services.types.of(command.event_type).jaccard
+    jaccard_min = services[MemoryTypes].of(command.event_type).jaccard
 
     def read(connection: Connection, moment: Moment) -> tuple[tuple[Neighbour, ...], frozenset[str], Position]:
         searched = None if moment.index is None or embedded is None else (moment.index, embedded.vector)
         rows = neighbours(connection, base.content, command.project, searched, now_us=moment.now_us, leave_out=base.memory_id)
         near = [Near(**msgspec.structs.asdict(row), is_comparable=is_whole) for row in rows]
         known = command.known_before()
-        shown = shown_among(connection, command.session_id, (one.memory_id for one in near)) if known is None else known
+        shown = _shown_among(connection, command.session_id, (one.memory_id for one in near)) if known is None else known
         return relating.compare(base.content, scope, near, jaccard_min), shown, moment.position
 
     try:
-        found, shown, position = await services.look(read, at_least=context.written, names=(*search.VIEWS, "retrievals"))
+        found, shown, position = await services.look(read, at_least=context.written, names=(*index.VIEWS, "retrievals"))
     except (Stale, ReadTooLong):  # the views cannot be read before they are built again, or not in time; the backlog decides the relations then
         return msgspec.structs.replace(base, pending=True)
     # What a session was shown a moment ago is in the log before what it says of that, and perhaps not in the views.
@@ -82,6 +83,14 @@ async def look_around(
         text_hashes=embedded.text_hashes,
         arrived=partial(services.recent, command.project, embedded.vector),
     )
+
+
+def _shown_among(connection: Connection, session_id: str | None, memory_ids: Iterable[str]) -> frozenset[str]:
+    """Return those of some memories that a session was shown."""
+    if session_id is None:
+        return frozenset()
+    sql = "SELECT DISTINCT memory_id FROM retrievals WHERE session_id = ? AND memory_id IN (SELECT value FROM json_each(?))"
+    return frozenset(memory_id for (memory_id,) in connection.execute(sql, (session_id, msgspec.json.encode(list(memory_ids)).decode())))
 
 
 METHODS = (CommandMethod(params=StoreMemory, answer=Stored, prepare=prepare, decide=store),)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from omegad.index import terms
+from omegad.index import VIEWS, terms
 from omegad.index.columns import selection
 from omegad.index.vector_index import VectorIndex
 from omegad.memory.events import EdgeType
@@ -15,7 +15,6 @@ from omegad.memory.reading import COLUMNS, fields, require, standing
 from omegad.requests.filters import Filters, where
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query
-from omegad.search import VIEWS
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.runtime.errors import Invalid
+from omegad.runtime.errors import BadConfiguration, Invalid
 
 DAY_SECONDS = 86_400
 TTL_SECONDS_MAX = 100 * 366 * DAY_SECONDS  # a hundred years; what is to stay longer has no time to live
@@ -57,12 +57,37 @@ replacement but a completed task, which can be undone.
 """
 
 
+class _Configured(msgspec.Struct, frozen=True, kw_only=True):
+    event_types: dict[str, MemoryType]
+
+
 class MemoryTypes:
     """The built-in types and those of the configuration."""
+
+    @classmethod
+    def configured(cls, tables: Mapping[str, object]) -> "MemoryTypes":
+        """Return the types that config.toml has tables of, beside the built-in ones. Raises `BadConfiguration` for a table that is none.
+
+        What is said of a built-in type changes that and nothing else of it.
+        """
+        whole = {
+            name: {**msgspec.to_builtins(BUILT_IN[name]), **table} if name in BUILT_IN and isinstance(table, dict) else table
+            for name, table in tables.items()
+        }
+        try:
+            return cls(msgspec.convert({"event_types": whole}, _Configured, strict=False).event_types)
+        except msgspec.ValidationError as error:
+            raise BadConfiguration(str(error)) from error
 
     def __init__(self, extra: Mapping[str, MemoryType]) -> None:
         """Take the configured types; one with a built-in name takes its place."""
         self._types = {**BUILT_IN, **extra}
+
+    def check_named(self, params: msgspec.Struct) -> None:
+        """Raise `Invalid` for a type that parameters name and that there is not."""
+        named = getattr(params, "event_type", None)
+        for event_type in (*getattr(params, "event_types", ()), *([named] if named else ())):
+            self.check(event_type)
 
     def check(self, name: str) -> None:
         """Raise `Invalid`, with the list of types, for a name that is none."""

@@ -190,7 +190,7 @@ async def _find(services: DaemonServices, sought: Sought, head: Position, *, aft
     while True:
         rounds += 1
         events = await _events(services, positions)
-        taken = await anyio.to_thread.run_sync(partial(taken_out, events, sought, set(holding)))
+        taken = await anyio.to_thread.run_sync(partial(taken_out, events, services.log.codec, sought, set(holding)))
         rows = await _rows(services, taken.memory_ids, head)
         again = await _made_again(services, taken, sought, head)
         whole = {one.memory_id for one in rows if _says_only_that(taken, one, again)} - sought.memory_ids
@@ -200,7 +200,7 @@ async def _find(services: DaemonServices, sought: Sought, head: Position, *, aft
         if (more <= positions and not whole) or rounds == ROUNDS_MAX:
             break
         positions |= more
-    made, taken = taken.compacted.keys(), await anyio.to_thread.run_sync(partial(taken_out, events, sought, set(holding), again))
+    made, taken = taken.compacted.keys(), await anyio.to_thread.run_sync(partial(taken_out, events, services.log.codec, sought, set(holding), again))
     holders = (holders - made) | (taken.memory_ids & made) | (sought.memory_ids & made)
     edits = {one.memory_id: edit for one in rows if one.memory_id not in sought.memory_ids and (edit := _edited(one, taken))}
     return Found(

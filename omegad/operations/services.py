@@ -1,9 +1,9 @@
 """What methods may ask of the world, as the daemon has it."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -18,7 +18,6 @@ from omegad.log.event import Event, NewEvent, Position, RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.log.mending import Ahead
 from omegad.log.verifying import LogReport
-from omegad.memory.types import MemoryTypes
 from omegad.requests.method import VIEWS_WAIT_S, Embedded, Moment, RequestContext, Rules, Skills
 from omegad.runtime.clock import Clock
 from omegad.runtime.digests import DigestKey
@@ -49,14 +48,14 @@ class DaemonServices:
     past: PastViews
     near: Neighbourhood
     spool: Spool
-    types: MemoryTypes
     rules: Rules
     skills: Skills
     clock: Clock
     query_timeout_s: float
     """A question is embedded within so long, or not at all."""
     digests: DigestKey
-    liveness: Liveness
+    of_nouns: Mapping[type, Any]
+    """What nouns keep in the daemon, by its type."""
     steadiness: Steadiness
     claims: str
     """What becomes of an edit of what another session holds."""
@@ -67,6 +66,15 @@ class DaemonServices:
     """Says whether the log is as it was written, telling how far it is."""
     computing: anyio.CapacityLimiter = field(default_factory=partial(anyio.CapacityLimiter, COMPUTING_MAX))
     """How much is computed at once: threads share one interpreter."""
+
+    def __getitem__(self, kind: type[T]) -> T:
+        """Return what a noun keeps in the daemon, by its type."""
+        found: T = self.of_nouns[kind]
+        return found
+
+    def heard(self, session_id: str) -> None:
+        """Note that a session is alive."""
+        self[Liveness].hear(session_id)
 
     @property
     def head(self) -> Position:

@@ -16,7 +16,7 @@ from omegad.embedding.embedder import EmbedderStatus
 from omegad.log.event import Position
 from omegad.log.verifying import LogReport
 from omegad.operations.clock import ShowClock
-from omegad.operations.log_reading import Ended, FollowLog, LogPage, ReadLog, VerifyLog, told
+from omegad.operations.log_reading import Ended, FollowLog, LogPage, ReadLog, VerifyLog
 from omegad.operations.metrics import exposition
 from omegad.operations.services import DaemonServices
 from omegad.operations.status import (
@@ -33,6 +33,7 @@ from omegad.operations.status import (
 from omegad.operations.telling_time import TellingTime
 from omegad.operations.views import ProgressToken, RebuildViews, VerifyViews, ViewsReport
 from omegad.reactions.contract import ReactionStatus
+from omegad.requests.log_events import told
 from omegad.requests.query import PAGE_BYTES_MAX
 from omegad.rpc.peer import Call
 from omegad.runtime.allocator import resident_bytes

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from omegad.catalog.events import CODEC
 from omegad.index.terms import STOP_WORDS
 from omegad.knowledge.events import ThesisRevised, ThesisStated
+from omegad.log.codec import Codec
 from omegad.log.copies import Wordings, blank
 from omegad.log.erasure import Remnant, Signs, remnant
 from omegad.log.event import Erased, Event, Position, RecordedEvent, Unknown
@@ -90,8 +90,9 @@ class Sought(msgspec.Struct, frozen=True, kw_only=True):
 class Taken:
     """Events from which is taken out what is erased, by the order in which they came; texts come after those that they are made of."""
 
-    def __init__(self, sought: Sought, holding: set[Position], again: dict[str, Again] | None) -> None:
+    def __init__(self, codec: Codec, sought: Sought, holding: set[Position], again: dict[str, Again] | None) -> None:
         """*holding* are the positions of events that held it and are erased; *again* are the summaries, None where that is to be found out."""
+        self._codec = codec
         self._sought = sought
         self._holding = holding
         self._again = again
@@ -123,7 +124,7 @@ class Taken:
                 clean = self._clean(event, recorded)
                 is_held = clean != event
         if is_held:
-            self.remnants.append(remnant(recorded, clean, CODEC))
+            self.remnants.append(remnant(recorded, clean, self._codec))
             self._holding.add(recorded.position)
 
     def clean(self, value: Any, least: int = 0) -> Any:  # noqa: ANN401  of the kind that was given
@@ -218,9 +219,9 @@ class Taken:
         return self.memory_ids | self._sought.memory_ids | self.compacted.keys()
 
 
-def taken_out(events: Iterable[RecordedEvent], sought: Sought, holding: set[Position], again: dict[str, Again] | None = None) -> Taken:
+def taken_out(events: Iterable[RecordedEvent], codec: Codec, sought: Sought, holding: set[Position], again: dict[str, Again] | None = None) -> Taken:
     """Take what is sought out of *events*, which must be in their order; the arguments are those of `Taken`."""
-    taken = Taken(sought, set(holding), again)
+    taken = Taken(codec, sought, set(holding), again)
     for recorded in events:
         taken.take(recorded)
     return taken

@@ -15,11 +15,9 @@ import msgspec
 from omegad.log.decision import Decision, RequestKey
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.mending import Ahead
-from omegad.memory.types import MemoryTypes
 from omegad.runtime.clock import Clock
 from omegad.runtime.errors import Refused, Stale
 from omegad.runtime.steadiness import Steadiness
-from omegad.session.liveness import Liveness
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 from omegad.text.ingestion.noise import NoiseRules
@@ -103,9 +101,8 @@ class Skills:
 class Services(Protocol):
     """What preparing may ask of the world."""
 
-    @property
-    def types(self) -> MemoryTypes:
-        """The types that a memory can have."""
+    def __getitem__(self, kind: type[T]) -> T:
+        """Return what a noun keeps in the daemon, by its type."""
         ...
 
     @property
@@ -125,11 +122,6 @@ class Services(Protocol):
 
     def digest(self, data: bytes) -> bytes:
         """Return a digest that tells data apart in this home and says nothing of it to others."""
-        ...
-
-    @property
-    def liveness(self) -> Liveness:
-        """When each session was heard of last."""
         ...
 
     @property

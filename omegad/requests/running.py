@@ -1,33 +1,66 @@
 """How a request is run: a command is prepared, decided and appended, a query prepared and read; whatever its method is."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import msgspec
 
-from omegad.catalog.methods import ALL
 from omegad.log.decision import Cursor, Decision, Outcome, Proposal, RequestKey
-from omegad.operations.past import LookingBack
-from omegad.operations.services import DaemonServices
-from omegad.requests.method import CommandMethod, Outdated, QueryMethod, RequestContext
+from omegad.log.event_log import EventLog
+from omegad.requests.method import CommandMethod, Method, Moment, Outdated, QueryMethod, RequestContext, Services
 from omegad.runtime.errors import OmegadError, Overloaded, ShuttingDown, Unavailable
 from omegad.storage.driver import Connection
 from omegad.views.barrier import Barrier, Snapshot
+from omegad.views.current import Views
 
 TRIES = 3
+
+
+class Running(Services, Protocol):
+    """The services, with what a request is appended to and read from."""
+
+    @property
+    def log(self) -> EventLog:
+        """The log."""
+        ...
+
+    @property
+    def views(self) -> Views:
+        """The views."""
+        ...
+
+    def moment(self, snapshot: Snapshot) -> Moment:
+        """Return what is known of a moment of the views."""
+        ...
+
+    def heard(self, session_id: str) -> None:
+        """Note that a session is alive."""
+        ...
+
+
+class AsOf(Protocol):
+    """Answers queries as of an earlier moment."""
+
+    async def query(self, method: QueryMethod, params: msgspec.Struct, context: RequestContext, as_of: str) -> msgspec.Struct | msgspec.Raw:
+        """Answer from the views of then."""
+        ...
 
 
 class RequestRunner:
     """Takes requests to their answers by the table of methods."""
 
-    def __init__(self, services: DaemonServices, *, fresh_wait_s: float) -> None:
-        """A query waits *fresh_wait_s* for what other clients wrote."""
+    def __init__(
+        self, services: Running, methods: Mapping[str, Method], back: AsOf, check: Callable[[msgspec.Struct], None], *, fresh_wait_s: float
+    ) -> None:
+        """A query waits *fresh_wait_s* for what other clients wrote; *check* raises `Invalid` for parameters that name what there is not."""
         self._services = services
+        self._methods = methods
         self._fresh_wait_s = fresh_wait_s
-        self.back = LookingBack(services)
+        self._back = back
+        self._check = check
         self.acknowledged = services.log.head
         """The highest position that any client's command was acknowledged at."""
         self._under_way: dict[tuple[str, str], anyio.Event] = {}
@@ -73,7 +106,7 @@ class RequestRunner:
         """Prepare, decide and append. What changes while it is prepared is prepared again, three times at most."""
         context = msgspec.structs.replace(context, acknowledged=max(context.acknowledged, self.acknowledged))
         if not method.is_internal:  # what is stored already has whatever type it has
-            self._check_types(params)
+            self._check(params)
         for tries_left in reversed(range(TRIES)):
             attempt = context if tries_left else msgspec.structs.replace(context, is_last_try=True)
             try:
@@ -90,7 +123,7 @@ class RequestRunner:
     def heard(self, session_id: str | None) -> None:
         """Note that a session is alive, which asks for something by its name."""
         if session_id:
-            self._services.liveness.hear(session_id)
+            self._services.heard(session_id)
 
     async def _proposed(self, method: CommandMethod, params: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None) -> Proposal:
         """Prepare a command, and return what is to be decided."""
@@ -100,7 +133,7 @@ class RequestRunner:
 
     async def execute(self, command: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None) -> Outcome:
         """Carry out a command by its Struct, as reactions do."""
-        method = ALL[str(command.__struct_config__.tag)]
+        method = self._methods[str(command.__struct_config__.tag)]
         assert isinstance(method, CommandMethod)
         return await self.command(method, command, context, cursor)
 
@@ -119,7 +152,7 @@ class RequestRunner:
         return came_to
 
     async def _attempted(self, command: msgspec.Struct, context: RequestContext) -> Proposal | Exception:
-        method = ALL[str(command.__struct_config__.tag)]
+        method = self._methods[str(command.__struct_config__.tag)]
         assert isinstance(method, CommandMethod)
         try:
             return await self._proposed(method, command, context)
@@ -128,9 +161,9 @@ class RequestRunner:
 
     async def query(self, method: QueryMethod, params: msgspec.Struct, context: RequestContext) -> msgspec.Struct | msgspec.Raw:
         """Answer a query from one moment of the views. Raises what reading raises, and `Stale` where they lag behind what is asked for."""
-        self._check_types(params)
+        self._check(params)
         if (as_of := getattr(params, "as_of", None)) is not None:
-            return await self.back.query(method, params, context, as_of)
+            return await self._back.query(method, params, context, as_of)
         acknowledged = max(context.acknowledged, self.acknowledged)
         prepared = await method.prepare(self._services, params, context) if method.prepare else None
         if method.shows_queries:
@@ -150,9 +183,3 @@ class RequestRunner:
 
         found = await self._services.views.at(barrier, read, method.turn)
         return await method.finish(self._services, params, found, context) if method.finish else found
-
-    def _check_types(self, params: msgspec.Struct) -> None:
-        """Raise `Invalid` for a type of memory that there is not."""
-        named = getattr(params, "event_type", None)
-        for event_type in (*getattr(params, "event_types", ()), *([named] if named else ())):
-            self._services.types.check(event_type)

@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from omegad.memory.types import BUILT_IN, MemoryType
 from omegad.runtime.errors import BadConfiguration
 
 SOCKET_PATH_BYTES_MAX = 103  # the shortest sun_path of the supported systems (macOS), less its final NUL
@@ -63,7 +62,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     claims: Literal["deny", "ask", "warn", "off"] = "deny"
     """What becomes of an edit of a file that another session holds in the same work tree."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    event_types: dict[str, MemoryType] = {}
+    event_types: dict[str, dict[str, object]] = {}
     """Memory types beside the built-in ones, by name; of a built-in one what is to be otherwise."""
 
 
@@ -205,9 +204,6 @@ def load(paths: Paths, environ: Mapping[str, str] = os.environ) -> Config:
             near = difflib.get_close_matches(name, KNOWN, 1)
             raise BadConfiguration(f"unknown setting {name!r}", hint=f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(KNOWN)}")
     values |= {name: environ[variable] for variable, name in _variables(environ) if name in KNOWN}
-    if isinstance(types := values.get("event_types"), dict):
-        # What is said of a built-in type changes that and nothing else of it.
-        values["event_types"] = {name: _over_built_in(name, table) for name, table in types.items()}
     try:
         return msgspec.convert(values, Config, strict=False)
     except msgspec.ValidationError as error:
@@ -232,7 +228,3 @@ def unknown_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
 
 def _variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(variable, variable.removeprefix(PREFIX).lower()) for variable in environ if variable.startswith(PREFIX) and variable not in PLACES]
-
-
-def _over_built_in(name: str, table: object) -> object:
-    return {**msgspec.to_builtins(BUILT_IN[name]), **table} if name in BUILT_IN and isinstance(table, dict) else table

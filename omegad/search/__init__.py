@@ -6,7 +6,8 @@ and `columns` (vectors) and the sessions. What each shows is in `features`, what
 `model.json`), what follows in `ranking` and `confidence`.
 """
 
+from omegad.index import VIEWS
 from omegad.search.answering import METHODS
-from omegad.search.pipeline import VIEWS, Answer, Explanation, Matches, QueryMemory, Result, Sources, search
+from omegad.search.pipeline import Answer, Explanation, Matches, QueryMemory, Result, Sources, search
 
 __all__ = ["METHODS", "VIEWS", "Answer", "Explanation", "Matches", "QueryMemory", "Result", "Sources", "search"]

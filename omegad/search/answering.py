@@ -5,12 +5,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
+from omegad.index import VIEWS
 from omegad.memory.reading import are_there_any
 from omegad.memory.types import MemoryTypes
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.runtime.clock import uuid7
 from omegad.search.events import MemoryQueried, Returned
-from omegad.search.pipeline import VIEWS, Answer, Matches, NotEmbedded, QueryMemory, Sources, search
+from omegad.search.pipeline import Answer, Matches, NotEmbedded, QueryMemory, Sources, search
 from omegad.search.ranking import RANKING_VERSION
 from omegad.storage.driver import Connection
 
@@ -40,8 +41,8 @@ async def prepare(services: Services, query: QueryMemory, context: RequestContex
     del context
     started = time.perf_counter()
     if query.mode in BY_WORDS:
-        return Asked(None, services.types, started)
-    return Asked(services.begin_question(query.text) or await services.embed_question(query.text), services.types, started)
+        return Asked(None, services[MemoryTypes], started)
+    return Asked(services.begin_question(query.text) or await services.embed_question(query.text), services[MemoryTypes], started)
 
 
 def read(connection: Connection, query: QueryMemory, asked: Asked, moment: Moment) -> Found:

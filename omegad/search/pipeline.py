@@ -23,7 +23,6 @@ from omegad.search.ranking import Ranked, Statements
 from omegad.storage.driver import Connection
 from omegad.storage.readers import check
 
-VIEWS = ("memories", "vectors", "fulltext", "sessions")
 SHORTLIST = 40  # of the best matches, or as many as are asked for, that are looked at closely; all of them where the question names a time
 BY_ITSELF = 10  # of the best by words, and by meaning, whatever stands beside them, that are looked at as well
 COMPARED = 12  # of the best, each with each, for which is the newest of the same matter

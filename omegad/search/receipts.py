@@ -1,6 +1,5 @@
 """Which memories were shown to whom: by which query, to which session, at which rank, with which score."""
 
-from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
@@ -76,14 +75,6 @@ def list_receipts(connection: Connection, query: ListReceipts, moment: Moment) -
         for _, query_id, session_id, memory_id, rank, score, at, how in page
     ]
     return ReceiptPage(receipts=receipts, next_cursor=next_cursor, position=moment.position, stale_by=moment.stale_by)
-
-
-def shown_among(connection: Connection, session_id: str | None, memory_ids: Iterable[str]) -> frozenset[str]:
-    """Return those of some memories that a session was shown."""
-    if session_id is None:
-        return frozenset()
-    sql = "SELECT DISTINCT memory_id FROM retrievals WHERE session_id = ? AND memory_id IN (SELECT value FROM json_each(?))"
-    return frozenset(memory_id for (memory_id,) in connection.execute(sql, (session_id, msgspec.json.encode(list(memory_ids)).decode())))
 
 
 def _condition(query: ListReceipts) -> tuple[list[str], list[object]]:

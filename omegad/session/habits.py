@@ -9,6 +9,7 @@ import msgspec
 
 from omegad.storage.driver import Connection
 
+HABIT_BY = "auto_habit"
 VIEWS = ("memories", "audit", "conversations")
 
 SESSIONS_MAX = 30

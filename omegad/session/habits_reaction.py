@@ -6,7 +6,6 @@ Two kinds are looked for: the command that is run next after files were edited, 
 from collections import Counter
 from collections.abc import Iterator
 
-from omegad.agents import briefing
 from omegad.log.event import RecordedEvent
 from omegad.memory.store import StoreMemory
 from omegad.reactions.contract import Reader
@@ -28,7 +27,7 @@ def react(recorded: RecordedEvent, reader: Reader) -> Iterator[StoreMemory]:
     if project is None:
         return
     seen = Counter(habit for session in habits.sessions(reader.connection, project, position) for habit in session)
-    known = habits.known(reader.connection, project, position, briefing.HABIT_BY)
+    known = habits.known(reader.connection, project, position, habits.HABIT_BY)
     often = [habit for habit, count in seen.most_common() if count >= SESSIONS_MIN and habit.entity_id not in known]
     for habit in often[:FOUND_MAX]:
         yield StoreMemory(
@@ -36,6 +35,6 @@ def react(recorded: RecordedEvent, reader: Reader) -> Iterator[StoreMemory]:
             event_type="user_preference",
             project=project,
             entity_id=habit.entity_id,
-            source=briefing.HABIT_BY,
-            metadata={"source": briefing.HABIT_BY, "sessions": seen[habit]},
+            source=habits.HABIT_BY,
+            metadata={"source": habits.HABIT_BY, "sessions": seen[habit]},
         )

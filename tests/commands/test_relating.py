@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from omegad.index.neighbours import RELATED_COSINE
 from omegad.memory.relating import (
     ALIKE_COSINE,
     EXCERPT_CHARACTERS,
     OVERRIDDEN_COSINE,
-    RELATED_COSINE,
     REPLACEABLE_COSINE,
     UNDONE_TYPE,
     Near,

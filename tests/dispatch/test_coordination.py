@@ -7,10 +7,9 @@ from typing import Any
 import anyio
 import pytest
 
-from omegad.coordination import silent_owners
+from omegad.coordination import idle_sessions, silent_owners
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Invalid, NotFound, OmegadError, Refused
-from omegad.session import idle as idle_sessions
 from tests.builders import PATIENCE_S, Caller, FakeClock, Served, served, until
 from tests.hooks.conftest import context_of, payload
 

@@ -10,6 +10,9 @@ import pytest
 
 from omegad.catalog.methods import ALL, SERVED
 from omegad.log.decision import Cursor, Decision, RequestKey
+from omegad.memory.types import MemoryTypes
+from omegad.operations.past import LookingBack
+from omegad.operations.services import DaemonServices
 from omegad.requests.method import CommandMethod, RequestContext, ServiceMethod
 from omegad.requests.running import RequestRunner
 from omegad.runtime.config import Config, Paths
@@ -19,6 +22,11 @@ from tests.builders import FakeClock, Served, Written, proposal, served, stored
 
 KEYWORDS = Config(model="none")
 COMMANDS = [method for method in ALL.values() if isinstance(method, CommandMethod)]
+
+
+def runner_of(services: DaemonServices) -> RequestRunner:
+    """Return what runs requests, as the daemon has it."""
+    return RequestRunner(services, ALL, LookingBack(services), services[MemoryTypes].check_named, fresh_wait_s=0)
 
 
 def key(name: str, digest: bytes = b"the same") -> RequestKey:
@@ -46,7 +54,7 @@ def watched(method: CommandMethod, prepared: list[str]) -> CommandMethod:
 
 async def test_no_command_that_was_answered_is_prepared_or_checked_again(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
-        runner, prepared = RequestRunner(it.daemon.services, fresh_wait_s=0), list[str]()
+        runner, prepared = runner_of(it.daemon.services), list[str]()
         for method in COMMANDS:
             context = RequestContext(client="agent", delivery=key(method.name))
             first = await runner.command(watched(method, prepared), anything(method.params), context)
@@ -62,7 +70,7 @@ async def test_no_command_that_was_answered_is_prepared_or_checked_again(paths: 
 
 async def test_the_same_request_twice_at_once_is_prepared_once(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
-        runner, prepared, positions = RequestRunner(it.daemon.services, fresh_wait_s=0), list[str](), list[int]()
+        runner, prepared, positions = runner_of(it.daemon.services), list[str](), list[int]()
         method = watched(COMMANDS[0], prepared)
 
         async def ask() -> None:
@@ -78,7 +86,7 @@ async def test_the_same_request_twice_at_once_is_prepared_once(paths: Paths, clo
 
 async def test_one_that_is_cancelled_or_fails_lets_the_next_have_its_turn(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
-        runner, prepared = RequestRunner(it.daemon.services, fresh_wait_s=0), list[str]()
+        runner, prepared = runner_of(it.daemon.services), list[str]()
         method, context = watched(COMMANDS[0], prepared), RequestContext(client="agent", delivery=key("r"))
 
         async def for_ever(*_: object) -> None:
@@ -97,7 +105,7 @@ async def test_one_that_is_cancelled_or_fails_lets_the_next_have_its_turn(paths:
 
 async def test_a_reactions_command_that_was_carried_out_before_moves_its_cursor_all_the_same(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
-        runner, prepared = RequestRunner(it.daemon.services, fresh_wait_s=0), list[str]()
+        runner, prepared = runner_of(it.daemon.services), list[str]()
         method, context = watched(COMMANDS[0], prepared), RequestContext(client="reaction:test", delivery=key("1/1/0"))
         await runner.command(method, anything(method.params), context)
         await runner.command(method, anything(method.params), context, Cursor("test", 7))

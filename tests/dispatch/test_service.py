@@ -11,7 +11,6 @@ import pytest
 from omegad.log.event import RecordedEvent
 from omegad.memory.embedding_backlog import EmbeddingBacklog
 from omegad.memory.events import MemoryEmbedded, MemoryRelated, MemoryRepeated, MemoryStored, MemorySuperseded
-from omegad.memory.types import MemoryType
 from omegad.rpc.protocol import MethodNotFound
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Conflict, Invalid, NotFound, Refused
@@ -513,7 +512,7 @@ async def test_answers_are_the_same_after_a_restart_and_without_the_views(paths:
 
 
 async def test_a_type_that_is_configured_no_more_keeps_its_memories_and_the_backlog_going(paths: Paths, clock: FakeClock, model: FakeModel) -> None:
-    with_recipes = Config(event_types={"recipe": MemoryType(jaccard=0.7)})
+    with_recipes = Config(event_types={"recipe": {"jaccard": 0.7}})
     model.failing = True
     async with served(paths, clock, with_recipes) as it:
         stored = await it.caller.call("memory.store", content="flour and water", event_type="recipe")

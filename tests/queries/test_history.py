@@ -5,7 +5,7 @@ import pytest
 from omegad.log.event import Erased
 from omegad.memory import history
 from omegad.memory.history import History, MemoryHistory
-from omegad.operations.log_reading import told
+from omegad.requests.log_events import told
 from omegad.runtime.errors import NotFound
 from tests.builders import contradicted, deleted, edited, evolved, linked, promoted, rated, recorded, repeated, restored, stored, superseded, unlinked
 from tests.queries.shown import Shown

@@ -2,9 +2,9 @@
 
 import pytest
 
+from omegad.coordination import idle_sessions
 from omegad.coordination.session_ending import learnings
 from omegad.reactions.contract import Reader
-from omegad.session import idle as idle_sessions
 from omegad.session.story import Call
 from projections import conversations
 from tests.builders import recorded, session_ended, session_started, show, tool_called

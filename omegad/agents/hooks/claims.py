@@ -23,13 +23,14 @@ from omegad.coordination.message_state import Messages
 from omegad.coordination.targets import Target, held_within, same_files, targets_of
 from omegad.log.decision import DecisionState
 from omegad.log.event import Event, NewEvent
+from omegad.memory.types import MemoryTypes
 from omegad.requests.method import Moment, Services
 from omegad.runtime.errors import PathHangs, ReadTooLong
 from omegad.search import QueryMemory, Sources, search
 from omegad.search.events import Returned
 from omegad.session.events import MemorySurfaced
 from omegad.session.hook_state import Hooks
-from omegad.session.liveness import LEASE_US, MINUTE_US
+from omegad.session.liveness import LEASE_US, MINUTE_US, Liveness
 from omegad.session.projects import by_disk, places_of, places_of_all
 from omegad.storage.driver import Connection
 from omegad.text.quoting import aside, name, names, quoted
@@ -57,7 +58,7 @@ _EDITED = "SELECT max(created_at) FROM coord_audit WHERE session_id = ? AND file
 
 async def prepare(services: Services, prepared: PreparedHook, within_s: float) -> PreparedHook:
     """Hear of a hook's session, and find what it is about to edit, or what it has changed; what is told of that in *within_s*, or not at all."""
-    hook, last_us = prepared.hook, services.liveness.heard_us(prepared.hook.session_id)
+    hook, last_us = prepared.hook, services[Liveness].heard_us(prepared.hook.session_id)
     if not prepared.is_spooled:
         _hear(services, hook)
     if services.claims == "off" or not hook.session_id or hook.kind not in {"before_tool", "after_tool"}:
@@ -72,7 +73,7 @@ async def prepare(services: Services, prepared: PreparedHook, within_s: float) -
         targets = []
     if not targets:
         return prepared
-    wanted = Wanted(hook.session_id, targets, services.liveness.signs(), prepared.project, "edit", at_us=prepared.occurred_at)
+    wanted = Wanted(hook.session_id, targets, services[Liveness].signs(), prepared.project, "edit", at_us=prepared.occurred_at)
     details = None
     if hook.kind == "before_tool" and not prepared.is_spooled and len(wanted.signs.seen) > 1:
         read = partial(_details, wanted=wanted, services=services)
@@ -104,7 +105,7 @@ async def _away(services: Services, hook: Hook, within_s: float) -> list[Target]
 
 def _hear(services: Services, hook: Hook) -> None:
     """Note a sign of life. A tool that runs is one until it ends, or could have."""
-    liveness, use_id = services.liveness, hook.tool_use_id or hook.tool_name
+    liveness, use_id = services[Liveness], hook.tool_use_id or hook.tool_name
     match hook.kind:
         case "before_tool":
             given = hook.tool_input if isinstance(hook.tool_input, Mapping) else {}
@@ -129,7 +130,7 @@ def _details(connection: Connection, moment: Moment, *, wanted: Wanted, services
         return None
     file = next(iter(others.values())).name
     query = QueryMemory(text=file, limit=MEMORIES_MAX, project=wanted.project, event_types=surfacing.EDIT_TYPES)
-    best = search(connection, query, Sources(None, None, services.types), moment.now_us).results
+    best = search(connection, query, Sources(None, None, services[MemoryTypes]), moment.now_us).results
     asked = {one: str(row[0])[: 4 * INTENT_CHARACTERS] for one in others if (row := connection.execute(_ASKED, (one,)).fetchone())}
     edited = {one: connection.execute(_EDITED, (one, file, f"{claim.worktree}/{file}")).fetchone()[0] for one, claim in others.items()}
     return Details(

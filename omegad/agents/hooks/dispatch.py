@@ -18,6 +18,7 @@ from omegad.agents.hooks.surfacing import Shown
 from omegad.coordination.session_end import is_open
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent
+from omegad.memory.types import MemoryTypes
 from omegad.person.reminder_state import Reminders
 from omegad.person.skill_events import SkillConfirmed
 from omegad.person.skill_state import Skills
@@ -139,7 +140,7 @@ async def _told(services: Services, hook: Hook, project: str | None) -> Told:
     vector = await services.embed_question(sought.text, within_s=EMBED_S, turn=Turn.FIRST)
 
     def read(connection: Connection, moment: Moment) -> Shown | None:
-        return surfacing.found(connection, hook, sought, (vector, services.types), moment)
+        return surfacing.found(connection, hook, sought, (vector, services[MemoryTypes]), moment)
 
     shown = await look(read, None, at_least=services.head)
     return told._replace(shown=shown if shown is None or vector is None else msgspec.structs.replace(shown, embedder_id=services.embedder_id))

@@ -15,7 +15,7 @@ from omegad.coordination.targets import Target
 from omegad.requests.method import Moment, Services
 from omegad.runtime.errors import PathHangs
 from omegad.runtime.times import rfc3339
-from omegad.session.liveness import LEASE_US
+from omegad.session.liveness import LEASE_US, Liveness
 from omegad.session.projects import Place, changed_us, places_of
 from omegad.storage.driver import Connection
 from omegad.text.redaction import redact_name
@@ -42,7 +42,7 @@ SELECT 1 FROM coord_contested_claims WHERE session_id = :session AND created_at 
 async def changed(services: Services, hook: Hook, last_us: int | None, ended_us: int) -> list[Target]:
     """Return what others hold in the work tree and has changed since a command began, or since *last_us*, when its session was heard of before it."""
     since_us = last_us if hook.duration_ms is None else ended_us - int(hook.duration_ms * 1_000) - STARTING_US
-    others = (ended_us - seen_us < LEASE_US for session_id, seen_us in services.liveness.signs().seen.items() if session_id != hook.session_id)
+    others = (ended_us - seen_us < LEASE_US for session_id, seen_us in services[Liveness].signs().seen.items() if session_id != hook.session_id)
     if since_us is None or hook.folder is None or not any(others):
         return []
     look = partial(looked, services, at_least=0, names=("coord_claims", "audit"), wait_s=LOOK_S)
