@@ -1,7 +1,4 @@
-"""What follows from what happened, or from the time: a file for each reaction, whose shape `contract` describes.
-
-`runner` carries them out; a rebuild never does. Adding one is its file, its test and its name in `ALL`.
-"""
+"""The list of reactions. Adding one is its file, its test and its name in `ALL`."""
 
 from omegad.agents import stale_report as reflect_stale
 from omegad.coordination import idle_sessions, silent_holders, silent_owners
