@@ -1,7 +1,8 @@
 """The table of methods in words: what the command line, README.md, and whoever builds tools of it, are derived from.
 
-`python -m omegad.catalog.describing` writes what is kept beside the code: `omegad/edge/cli/methods.json`, which the command line reads instead of importing
-the methods, `omegad/edge/mcp/greeting.json`, which the bridge of MCP reads where no gateway is there yet, and the table in README.md.
+`python -m omegad.catalog.describing` writes what is kept beside the code: `omegad/edge/cli/methods.json`, which the command line reads
+instead of importing the methods, `omegad/edge/mcp/greeting.json`, which the bridge of MCP reads where no gateway is there yet, and the
+table in README.md.
 """
 
 import re
