@@ -1,4 +1,4 @@
-"""What a coding agent's host starts as an MCP server, as `PYTHON -I -S mcp_bridge.py`: `edge.mcp.bridge`.
+"""What a coding agent's host starts as an MCP server, as `PYTHON -I -S mcp_bridge.py`: `edge.mcp.pipe`.
 
 Python compiles a file that it is told to run each time, so there is next to nothing in this one.
 """
@@ -7,6 +7,6 @@ import sys
 
 if __name__ == "__main__":
     sys.path.append(__file__.rpartition("/omegad/")[0])
-    from omegad.edge.mcp.bridge import main
+    from omegad.edge.mcp.pipe import main
 
     main()

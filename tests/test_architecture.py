@@ -99,7 +99,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.mcp_bridge": STDLIB,
     "omegad.edge.hook": STDLIB,
     "omegad.edge.setup": STDLIB,
-    "omegad.edge.mcp.bridge": STDLIB,
+    "omegad.edge.mcp.pipe": STDLIB,
     "omegad.edge.mcp.lines": STDLIB,
     "omegad.edge.mcp.gateway": STDLIB | {"anyio", "mcp", "msgspec", "structlog"},
     "omegad.edge.mcp.http": STDLIB | {"anyio", "h11", "mcp", "pydantic", "starlette", "structlog", "uvicorn"},

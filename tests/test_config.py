@@ -176,4 +176,4 @@ def test_what_is_said_of_a_built_in_type_changes_that_alone(tmp_path: Path) -> N
 @pytest.mark.parametrize("table", ["event_types = 3", "[event_types]\ndecision = 3", "[event_types.decision]\nttl = 3"])
 def test_a_table_of_types_that_is_none_is_refused(table: str, tmp_path: Path) -> None:
     with pytest.raises(BadConfiguration):
-        load(tmp_path, table)
+        MemoryTypes.configured(load(tmp_path, table).event_types)

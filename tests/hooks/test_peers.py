@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from omegad.edge.hook import delivery as hook_delivery
-from omegad.edge.mcp import bridge as mcp_bridge
+from omegad.edge.mcp import pipe as mcp_bridge
 from tests.acceptance.conftest import PATIENCE_S, Home, daemon, home, homes
 from tests.hooks.conftest import CLIENT, begin, payload, spooled
 

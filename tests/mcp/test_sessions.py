@@ -22,7 +22,7 @@ from pydantic import FileUrl
 from omegad import __version__
 from omegad.agents.tools.calling import TOOLS
 from omegad.edge.cli.starting import is_alive
-from omegad.edge.mcp import bridge as mcp_bridge
+from omegad.edge.mcp import pipe as mcp_bridge
 from tests.acceptance.conftest import until
 from tests.mcp.conftest import PROJECT, Host
 

@@ -335,7 +335,7 @@ def test_commands_survive_a_shell() -> None:
     assert is_ours({"command": commands.hook("Stop")})
     assert commands.hook("Stop") == """'/Users/a b/it'"'"'s/python' -I -S '/x y/omegad/hook_client.py' Stop"""
     assert installed().python == sys.executable
-    assert [path for path in (installed().package,) if not (Path(path) / "setup").is_dir()] == []
+    assert [path for path in (installed().package,) if not (Path(path) / "edge" / "setup").is_dir()] == []
 
 
 @pytest.mark.parametrize(
