@@ -8,7 +8,7 @@ import msgspec
 
 SAYING = """
 import logging, pathlib, sys, structlog
-from omegad import telemetry
+from omegad.runtime import telemetry
 telemetry.configure("info", pathlib.Path({file!r}))
 log = structlog.get_logger()
 """

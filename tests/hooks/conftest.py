@@ -21,7 +21,7 @@ PATIENT = [
     f"""
 import posix, sys
 sys.path.append({str(CLIENT.parents[1])!r})
-from omegad import hook_delivery
+from omegad.edge.hook import delivery as hook_delivery
 hook_delivery.STDIN_S = hook_delivery.LONG_S = hook_delivery.SHORT_S = {PATIENCE_S}
 posix._exit(hook_delivery.main(sys.argv[1], sys.argv[2:]))
 """,

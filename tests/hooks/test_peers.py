@@ -80,7 +80,7 @@ def printed(home: Home, **environ: str) -> bytes:
         f"""
 import posix, sys
 sys.path.append({str(CLIENT.parents[1])!r})
-from omegad import hook_delivery
+from omegad.edge.hook import delivery as hook_delivery
 hook_delivery.SHARED = posix.environ.get(b"CROWD", b"/nowhere")
 hook_delivery.STDIN_S = hook_delivery.LONG_S = {PATIENCE_S}
 posix._exit(hook_delivery.main(sys.argv[1], sys.argv[2:]))

@@ -228,7 +228,7 @@ def test_where_nothing_can_be_written_it_is_counted_all_the_same(home: Home) -> 
         f"""
 import errno, posix, sys
 sys.path.append({str(CLIENT.parents[1])!r})
-from omegad import hook_delivery
+from omegad.edge.hook import delivery as hook_delivery
 def full(*_):
     raise OSError(errno.ENOSPC, "no space left on device")
 posix.write = full

@@ -141,7 +141,7 @@ async def test_after_an_upgrade_the_next_session_has_a_new_gateway_and_daemon_an
     newer = tmp_path / "newer"
     for name in ("omegad", "projections"):
         shutil.copytree(ROOT / name, newer / name)
-    for file in (newer / "omegad" / "__init__.py", newer / "omegad" / "mcp_greeting.json"):
+    for file in (newer / "omegad" / "__init__.py", newer / "omegad" / "edge" / "mcp" / "greeting.json"):
         file.write_text(file.read_text(encoding="utf-8").replace(__version__, "99.0.0"), encoding="utf-8")
     async with host.session() as before:
         await call(before, "omega_stats")

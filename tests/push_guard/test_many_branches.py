@@ -141,8 +141,8 @@ def test_looking_that_takes_too_long_stops_nobody(home: Home, race: Race) -> Non
 SHORT = """
 import posix, sys
 sys.path.append({root!r})
-from omegad import hook_delivery
-from omegad.push_guard import repository
+from omegad.edge.hook import delivery as hook_delivery
+from omegad.agents.push_guard import repository
 repository.LIMIT_S = 0.5
 posix._exit(hook_delivery.main(sys.argv[1], sys.argv[2:]))
 """

@@ -8,7 +8,7 @@ import msgspec
 SCRIPT = """
 import asyncio, os, resource, socket, sys
 import anyio
-from omegad import telemetry
+from omegad.runtime import telemetry
 from omegad.rpc import accepting
 
 class Greeting(asyncio.Protocol):
