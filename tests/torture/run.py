@@ -194,7 +194,10 @@ class Torture:
             verified = home.call("log.verify")
             assert verified["ok"], verified
             head, here = home.call("system.status")["log"]["head"], home.events()
-            assert [event["position"] for event in here] == list(range(1, head + 1))
+            # Its daemon goes on meanwhile: what expires with a clock that was set ahead is an event more.
+            found = [event["position"] for event in here]
+            assert len(found) >= head, (head, found[-1:])
+            assert found == list(range(1, len(found) + 1)), (head, found)
         finally:
             home.kill()
             shutil.rmtree(home.path)
