@@ -1,9 +1,10 @@
-"""README.md against the code: what it names exists, and what exists in its tables is all there is.
+"""README.md and docs/ against the code: what they name exists, and what exists in their tables is all there is.
 
-What the README promises by example is executed elsewhere; here its inventories are compared.
+What they promise by example is executed elsewhere; here their inventories are compared.
 """
 
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,9 @@ from typing import NamedTuple, get_args
 import pytest
 
 ROOT = Path(__file__).parents[1]
+PAGES = ("README.md", *sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md")))
+README_LINES_MAX = 150
+README_WORDS_MAX = 1_800
 ENTRY_POINT = "import sys; from omegad.edge.cli import main; sys.exit(main())"  # what the installed command runs
 
 MARKER = re.compile(r"<!-- ([a-z]+(?:: [a-z]+)?) -->")
@@ -52,6 +56,13 @@ def verbs_named(text: str) -> set[str]:
     return {verb for code in (*shell, *CODE.findall(FENCE.sub("", text))) for verb in VERB.findall(code)}
 
 
+def commands_shown(text: str) -> list[list[str]]:
+    """Return the words of every line of a shell block that is one call of omegad."""
+    lines = [line for block in blocks(text) if block.language in SHELL_LANGUAGES and not block.marker for line in block.body.splitlines()]
+    words = [shlex.split(line, comments=True) for line in lines if line.startswith("omegad ")]
+    return [those[1:] for those in words]
+
+
 def mapped_paths(text: str) -> list[str]:
     return [line.split()[0] for block in blocks(text) if block.marker == "map" for line in block.body.splitlines() if line.strip()]
 
@@ -66,9 +77,21 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def readme() -> str:
-    return (ROOT / "README.md").read_text(encoding="utf-8")
+    return page("README.md")
+
+
+@pytest.fixture(scope="module")
+def verbs() -> set[str]:
+    helped = subprocess.run([sys.executable, "-c", ENTRY_POINT, "--help"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert (helped.returncode, helped.stderr) == (0, "")
+    in_braces = {verb for group in re.findall(r"\{([a-z,-]+)\}", re.sub(r",\s+", ",", helped.stdout)) for verb in group.split(",")}
+    return in_braces | set(re.findall(r"^ {2,}([a-z][a-z-]*)\b", helped.stdout, re.MULTILINE))
 
 
 def test_the_first_two_commands_are_the_one_that_runs_it_and_the_one_that_tests_it(readme: str) -> None:
@@ -77,64 +100,80 @@ def test_the_first_two_commands_are_the_one_that_runs_it_and_the_one_that_tests_
     assert "pytest" in commands[1].body
 
 
+def test_the_readme_is_read_in_ten_minutes_and_leads_to_every_other_page(readme: str) -> None:
+    assert len(readme.splitlines()) <= README_LINES_MAX
+    assert len(readme.split()) <= README_WORDS_MAX
+    assert set(PAGES) - {"README.md"} - links(readme) == set()
+
+
 def test_the_ci_runs_the_readmes_own_test_command() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert "<!-- command: $1 -->" in script
     assert "readme_command test" in script
 
 
-def test_every_verb_named_is_one_of_the_commands_verbs(readme: str) -> None:
-    helped = subprocess.run([sys.executable, "-c", ENTRY_POINT, "--help"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
-    assert (helped.returncode, helped.stderr) == (0, "")
-    in_braces = {verb for group in re.findall(r"\{([a-z,-]+)\}", re.sub(r",\s+", ",", helped.stdout)) for verb in group.split(",")}
-    opening_a_line = set(re.findall(r"^ {2,}([a-z][a-z-]*)\b", helped.stdout, re.MULTILINE))
-    assert verbs_named(readme) - (in_braces | opening_a_line) == set()
-    assert "serve" in verbs_named(readme)
+def test_every_verb_named_is_one_of_the_commands_verbs(verbs: set[str]) -> None:
+    named = {name: verbs_named(page(name)) for name in PAGES}
+    assert {name: unknown for name, those in named.items() if (unknown := those - verbs)} == {}
+    assert "serve" in named["docs/operations.md"]
 
 
-def test_what_is_derived_of_the_methods_is_as_they_are(readme: str) -> None:
+@pytest.mark.parametrize("name", PAGES)
+def test_every_command_shown_is_one_that_the_command_line_takes(name: str) -> None:
+    from omegad.edge.cli import arguments  # noqa: PLC0415  the other comparisons do not need it to import
+
+    for words in commands_shown(page(name)):
+        if "--help" not in words:
+            arguments.parser(words).parse_args(words)
+
+
+def test_what_is_derived_of_the_methods_is_as_they_are() -> None:
     from omegad.catalog import describing as describe  # noqa: PLC0415  the other comparisons do not need it to import
 
     every = describe.every()
     hint = "write it anew with `python -m omegad.catalog.describing`"
-    assert describe.table(every) in readme, hint
+    assert describe.table(every) in page("docs/methods.md"), hint
     assert describe.command_line(every) == describe.COMMAND_LINE.read_text(encoding="utf-8"), hint
     assert describe.mcp_greeting() == describe.MCP_GREETING.read_text(encoding="utf-8"), hint
     assert [one.name for one in every if not one.about or not all(parameter.about for parameter in one.parameters)] == []
 
 
-def test_the_table_of_events_holds_what_can_have_happened(readme: str) -> None:
+def test_the_table_of_events_holds_what_can_have_happened() -> None:
     from omegad.catalog.events import AnyEvent  # noqa: PLC0415  the other comparisons do not need it to import
 
-    assert event_tags(readme) == {str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}
+    assert event_tags(page("docs/events.md")) == {str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}
 
 
-def test_the_map_names_paths_that_exist_and_every_package(readme: str) -> None:
-    mapped = mapped_paths(readme)
-    assert mapped, "README.md has no fenced block right after <!-- map -->"
+def test_the_map_names_paths_that_exist_and_every_package() -> None:
+    mapped = mapped_paths(page("docs/architecture.md"))
+    assert mapped, "docs/architecture.md has no fenced block right after <!-- map -->"
     assert [path for path in mapped if not (ROOT / path).exists()] == []
     packages = {path.parent.relative_to(ROOT).as_posix() for path in (ROOT / "omegad").rglob("__init__.py")} | {"projections"}
     assert packages - {path.rstrip("/") for path in mapped} == set()
 
 
-def test_every_test_that_a_promise_names_is_there(readme: str) -> None:
+def test_every_test_that_a_page_names_is_there() -> None:
     files = list((ROOT / "tests").rglob("test_*.py"))
     there = {path.stem for path in files}
     there |= {name for path in files for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)}
-    named = set(re.findall(r"`(test_\w+)`", readme))
+    named = {test for name in PAGES for test in re.findall(r"`(test_\w+)`", page(name))}
     assert len(named) > 20
     assert named - there == set()
-    promises = re.findall(r"^\| (I\d+) \|.*\|(.*)\|$", readme, re.MULTILINE)
+    promises = re.findall(r"^\| (I\d+) \|.*\|(.*)\|$", page("docs/promises.md"), re.MULTILINE)
     assert [promise for promise, _ in promises] == [f"I{number}" for number in range(1, 13)]
     assert [promise for promise, tests in promises if "`test_" not in tests] == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md"])
-def test_every_relative_link_leads_somewhere(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    relative = {link for link in links(text) if not re.match(r"[a-z]+:", link)}
-    assert [link for link in relative if link.startswith("#") and link[1:] not in anchors(text)] == []
-    assert [link for link in relative if not link.startswith("#") and not (ROOT / link.partition("#")[0]).exists()] == []
+@pytest.mark.parametrize("name", [*PAGES, "CHANGELOG.md"])
+def test_every_relative_link_leads_somewhere(name: str) -> None:
+    here = (ROOT / name).parent
+    for link in links(page(name)):
+        target, _, anchor = link.partition("#")
+        if re.match(r"[a-z]+:", link):
+            continue
+        there = here / target if target else ROOT / name
+        assert there.exists(), link
+        assert not anchor or anchor in anchors(there.read_text(encoding="utf-8")), link
 
 
 PAGE = """# omegad
@@ -144,6 +183,10 @@ Say `omegad status`, see [the parts](#the-parts-and-more), [a page](CHANGELOG.md
 <!-- command: run -->
 ```sh
 .venv/bin/omegad serve  # omegad answers then
+```
+
+```sh
+omegad get "mem 1"  # all of it
 ```
 
 <!-- command: test -->
@@ -170,11 +213,13 @@ pyproject.toml
 
 
 def test_a_page_is_read_the_way_a_reader_would() -> None:
-    assert [(block.marker, block.body) for block in blocks(PAGE)][:2] == [
+    assert [(block.marker, block.body) for block in blocks(PAGE)][:3] == [
         ("command: run", ".venv/bin/omegad serve  # omegad answers then\n"),
+        ("", 'omegad get "mem 1"  # all of it\n'),
         ("command: test", "python -m pytest\n"),
     ]
-    assert verbs_named(PAGE) == {"status", "serve"}
+    assert commands_shown(PAGE) == [["get", "mem 1"]]
+    assert verbs_named(PAGE) == {"status", "serve", "get"}
     assert event_tags(PAGE) == {"memory.stored@1"}
     assert mapped_paths(PAGE) == ["omegad/log/", "pyproject.toml"]
     assert links(PAGE) == {"#the-parts-and-more", "CHANGELOG.md"}

@@ -1,8 +1,8 @@
-"""The table of methods in words: what the command line, README.md, and whoever builds tools of it, are derived from.
+"""The table of methods in words: what the command line, docs/methods.md, and whoever builds tools of it, are derived from.
 
 `python -m omegad.catalog.describing` writes what is kept beside the code: `omegad/edge/cli/methods.json`, which the command line reads
 instead of importing the methods, `omegad/edge/mcp/greeting.json`, which the bridge of MCP reads where no gateway is there yet, and the
-table in README.md.
+table in docs/methods.md.
 """
 
 import re
@@ -25,8 +25,8 @@ COMMAND_LINE = ROOT / "omegad" / "edge" / "cli" / "methods.json"
 MCP_GREETING = ROOT / "omegad" / "edge" / "mcp" / "greeting.json"
 MCP_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The revisions of MCP that begin with a handshake; the last one is offered to who asks for another."""
-README = ROOT / "README.md"
-README_TABLE = re.compile(r"(?<=<!-- methods -->\n).*?(?=\n\n)", re.DOTALL)
+METHODS_PAGE = ROOT / "docs" / "methods.md"
+METHODS_TABLE = re.compile(r"(?<=<!-- methods -->\n).*?(?=\n\n)", re.DOTALL)
 IN_EVERY = ("request_id", "ack", "min_position", "as_of")
 
 Kind = Literal["text", "integer", "number", "flag", "yes_or_no", "json"]
@@ -78,7 +78,7 @@ def command_line(methods: Sequence[Described]) -> str:
 
 
 def table(methods: Sequence[Described]) -> str:
-    """Return the table of README.md."""
+    """Return the table of docs/methods.md."""
     rows = [(f"`{one.name}`", one.about[:1].lower() + one.about[1:], ", ".join(_told(p) for p in _own(one))) for one in methods]
     return "\n".join(("| method | what it does | parameters |", "| --- | --- | --- |", *(f"| {' | '.join(row)} |" for row in rows)))
 
@@ -150,7 +150,8 @@ def main() -> int:
     methods = every()
     COMMAND_LINE.write_text(command_line(methods), encoding="utf-8")
     MCP_GREETING.write_text(mcp_greeting(), encoding="utf-8")
-    README.write_text(README_TABLE.sub(lambda _: table(methods), README.read_text(encoding="utf-8"), count=1), encoding="utf-8")
+    page = METHODS_PAGE.read_text(encoding="utf-8")
+    METHODS_PAGE.write_text(METHODS_TABLE.sub(lambda _: table(methods), page, count=1), encoding="utf-8")
     return 0
 
 

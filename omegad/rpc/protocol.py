@@ -42,7 +42,7 @@ class MethodNotFound(OmegadError):
     """There is no such method."""
 
     code, kind = -32601, "not_found"
-    hint = "README.md lists the methods; a newer client may know more of them than this daemon"
+    hint = "docs/methods.md lists the methods; a newer client may know more of them than this daemon"
 
 
 class InternalError(OmegadError):

@@ -53,7 +53,7 @@ class Invalid(OmegadError):
     """The parameters are not valid."""
 
     code, kind, tag = -32602, "invalid", "MEMORY"
-    hint = "compare the parameters with the method's table in README.md"
+    hint = "compare the parameters with the method's row in docs/methods.md"
 
 
 class Stale(OmegadError):
