@@ -1,0 +1,99 @@
+"""A home that an earlier version wrote opens, verifies, and answers as it did.
+
+`tests/homes/*.tar.xz` hold what a daemon left behind to which everything happened that there were events of; `*.json` beside them are what that
+version itself said of it: the digests of its views' canonical rows, and its answers. Neither is ever written again.
+"""
+
+import os
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+from omegad import daemon
+from omegad.runtime.config import Config, Paths
+from tests.builders import Caller, FakeClock, Served
+
+HOMES = Path(__file__).parents[1] / "homes"
+NOW_US = 1_795_500_000_000_000  # some hours after the last event
+QUESTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("memory.query", {"text": "how does billing store data?", "project": "shop", "limit": 5}),
+    ("memory.query", {"text": "what to do on 429", "mode": "keyword", "explain": True}),
+    ("memory.query", {"text": "full jitter", "mode": "phrase"}),
+    ("memory.query", {"text": "PostgreSQL", "as_of": "20"}),
+    ("memory.list", {"limit": 50}),
+    ("memory.timeline", {"days": 3}),
+    ("memory.lessons", {"project": "shop"}),
+    ("memory.stale", {}),
+    ("memory.junk", {}),
+    ("receipts.list", {"session_id": "session-a"}),
+    ("thesis.list", {}),
+    ("thesis.calibration", {}),
+    ("lint.report", {"project": "shop"}),
+    ("task.list", {}),
+    ("message.list", {}),
+    ("claim.list", {}),
+    ("session.who", {}),
+    ("intent.check", {"paths": ["mail.py"], "project": "shop"}),
+    ("profile.get", {}),
+    ("reminder.list", {}),
+    ("identity.get", {}),
+    ("session.briefing", {"project": "shop"}),
+    ("context.assemble", {"project": "shop", "query": "billing"}),
+    ("log.read", {"after": 0, "limit": 161}),
+    ("log.diff", {"from": "10", "to": "60"}),
+    ("audit.sql", {"sql": "SELECT kind, status, count(*) FROM audit_log GROUP BY 1, 2 ORDER BY 1, 2"}),
+)
+
+
+def lasting(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without what is of its own asking: its id, how long it took, and how far the log was with what was asked before."""
+    return {name: value for name, value in answer.items() if name not in {"query_id", "position", "stale_by", "head", "took_ms"}}
+
+
+def as_before(now: Any, before: Any) -> Any:
+    """Return what is said now without fields that were not there before, where those say nothing: a new one has a default."""
+    if isinstance(now, dict) and isinstance(before, dict):
+        return {name: as_before(value, before.get(name)) for name, value in now.items() if name in before or value}
+    if isinstance(now, list) and isinstance(before, list) and len(now) == len(before):
+        return [as_before(*pair) for pair in zip(now, before, strict=True)]
+    return now
+
+
+async def said(paths: Paths) -> dict[str, Any]:
+    """Open a home without its reactions, and return what it is and says: the views' digests, and the answers to questions."""
+    settings = Config(model="none", fresh_wait_ms=20_000, query_timeout_s=20.0, read_timeout_s=60.0, report_timeout_s=60.0)
+    async with daemon.composed(paths, settings, FakeClock(NOW_US, step_us=0)) as service, anyio.create_task_group() as tasks:
+        for run in (service.services.log.run, service.services.views.run, service.services.past.run, service.services.near.embedder.run):
+            tasks.start_soon(run)
+        it = Served(service, Caller(service))
+        await it.caught_up()
+        log, views = await it.caller.call("log.verify"), await it.caller.call("views.verify")
+        assert (log["ok"], views["ok"]) == (True, True)
+        digests = {name: [view["rows"], view["live_digest"]] for name, view in sorted(views["views"].items())}
+        answers = [[method, params, lasting(await it.caller.call(method, **params))] for method, params in QUESTIONS]
+        listed = await it.caller.call("memory.list", limit=50)
+        for one in listed["memories"]:
+            of = {"memory_id": one["memory_id"]}
+            answers += [[method, of, lasting(await it.caller.call(method, **of))] for method in ("memory.get", "memory.history")]
+        await service.services.log.drain()
+        tasks.cancel_scope.cancel()
+    return {"head": log["head_hash"], "views": digests, "answers": answers}
+
+
+@pytest.mark.parametrize("name", sorted(path.name.removesuffix(".tar.xz") for path in HOMES.glob("*.tar.xz")))
+async def test_a_home_of_before_is_what_it_was_and_says_what_it_said(name: str, paths: Paths) -> None:
+    paths.home.mkdir(mode=0o700, exist_ok=True)
+    with tarfile.open(HOMES / f"{name}.tar.xz") as packed:
+        packed.extractall(paths.home, filter="data")
+    found = msgspec.json.decode(msgspec.json.encode(await said(paths)))
+    expected = HOMES / f"{name}.json"
+    if not expected.exists() and "OMEGAD_BLESS" in os.environ:
+        expected.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    recorded = msgspec.json.decode(expected.read_bytes())
+    assert (found["head"], found["views"]) == (recorded["head"], recorded["views"])
+    for (method, params, answer), (_, _, before) in zip(found["answers"], recorded["answers"], strict=True):
+        assert (method, params, as_before(answer, before)) == (method, params, before)
