@@ -5,10 +5,9 @@ they are not. What follows the act has its time, and goes on in the background a
 the log anew.
 """
 
-import asyncio
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -31,15 +30,17 @@ from omegad.operations.left import left_in
 from omegad.operations.services import DaemonServices
 from omegad.requests.command import Acknowledged
 from omegad.rpc.peer import Call
-from omegad.runtime.errors import Invalid, OmegadError, Unavailable
+from omegad.runtime.errors import Invalid, OmegadError, Refused, Unavailable
 from omegad.storage.wiping import wipe
 from omegad.views.erasing import Standstill
 
 PAYLOADS_AT_ONCE = 5_000  # that one event names
 TRIES = 5
 RETRY_S = 1.0
-FINISH_S = 20.0  # for all that follows the act, before the answer says that it is not done
-REBUILD_S = 600.0  # for views that have to be built again, which goes on by itself
+TURN_S = 25.0  # to wait for erasures before it, each of which may take its time
+FINISH_S = 20.0  # for the turn and all that follows the act, before the answer says that it is not done
+FINISH_LEAST = 0.25  # of that time, however long the turn was in coming
+REBUILD_S = 600.0  # for views that have to be built again, when nobody waits for it
 
 _log = structlog.get_logger(__name__)
 
@@ -56,6 +57,8 @@ class Erasing:
         self._standstill = standstill
         self._lock = anyio.Lock()
         self._unfinished: list[Found] = []
+        self._unlike: dict[str, None] = {}
+        """Views that have to be built again."""
         self._has_unfinished = anyio.Event()
         self._going_on: set[anyio.CancelScope] = set()
         self._is_ending = False
@@ -73,6 +76,7 @@ class Erasing:
                     await self._keeping.sweep()
                     await self._done()
                 _log.info("erasing.finished")
+                break  # what is left since is of erasures of this run
             except Unavailable as error:
                 _log.warning("erasing.waits", error=str(error), retry_s=RETRY_S)
                 await anyio.sleep(RETRY_S)
@@ -90,11 +94,12 @@ class Erasing:
     async def erase(self, request: EraseMemory, call: Call) -> Erased:
         """Erase a memory, or say what that would erase.
 
-        Raises `NotFound`, and `Refused` while views are rebuilt or verified. Where something keeps the bytes from going out of some file, such as
-        a full disk, or another process that goes on reading what was there before, the answer says so.
+        Raises `NotFound`, and `Refused` while views are rebuilt or verified, or others are erased that came before. Where something keeps the
+        bytes from going out of some file, such as a full disk, or another process that goes on reading what was there before, the answer says so.
         """
         began, position, unlike, unfinished = time.monotonic(), 0, list[str](), ""
-        async with self._lock, self._standstill:
+        async with self._turn():
+            left_s = FINISH_S - min(time.monotonic() - began, (1 - FINISH_LEAST) * FINISH_S)
             await self._services.spool.drain()
             found = await self._found(request)
             if request.dry_run:
@@ -102,18 +107,30 @@ class Erasing:
             with anyio.CancelScope(shield=True):  # what has begun goes on, whoever is cancelled
                 found, position = await self._act(request, found, call)
                 self._unfinished.append(found)
-                found, unlike, unfinished = await self._followed(request, found, call)
-        if not unfinished:
-            unfinished = await self._built(unlike)
+                ends = anyio.current_time() + left_s
+                found, unlike, unfinished = await self._followed(request, found, call, ends)
+        if not unfinished and (unfinished := await self._built(ends)):
+            self._has_unfinished.set()
         return msgspec.structs.replace(await self._told(request, found, began, position, unlike), unfinished=unfinished or None)
 
-    async def _followed(self, request: EraseMemory, found: Found, call: Call) -> tuple[Found, list[str], str]:
-        """Do what follows the act, in `FINISH_S` at most: take out what came meanwhile, too, and all of it out of every file.
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Be the one that erases, in views that stand still. Raises `Refused` where that takes too long."""
+        async with AsyncExitStack() as held:
+            with anyio.move_on_after(TURN_S) as patience:
+                await held.enter_async_context(self._lock)
+                await held.enter_async_context(self._standstill)
+            if patience.cancelled_caught:
+                raise Refused("others are being erased, which came before; nothing was erased of this", hint="ask again in a moment")
+            yield
+
+    async def _followed(self, request: EraseMemory, found: Found, call: Call, ends: float) -> tuple[Found, list[str], str]:
+        """Do what follows the act, until it *ends* at the latest: take out what came meanwhile, too, and all of it out of every file.
 
         Return all that was found, the views that have to be built again, and why it is not done, "" where it is.
         """
         trouble, unlike = "", list[str]()
-        with self._within(FINISH_S) as scope:
+        with self._until(ends) as scope:
             while True:
                 try:
                     while (more := await find_more(self._services, found)).remnants:
@@ -122,6 +139,7 @@ class Erasing:
                         found = found.with_more(more)
                         self._unfinished.append(found)
                     unlike = await self._clean(found)
+                    self._unlike |= dict.fromkeys(unlike)
                     break
                 except Unavailable as error:
                     trouble = str(error)
@@ -133,43 +151,49 @@ class Erasing:
         self._has_unfinished.set()
         return found, unlike, trouble or self._services.views.driver.trouble or "the service was told to end, or the views are behind"
 
-    async def _built(self, unlike: Sequence[str]) -> str:
+    async def _built(self, ends: float) -> str:
         """Build views again that could not be brought to what the log says; return why that is not done, "" where it is."""
+        names = ", ".join(self._unlike)
         try:
-            with self._within(REBUILD_S) as scope:
-                await self._standstill.build_again(unlike)
+            with self._until(ends) as scope:
+                for name in tuple(self._unlike):
+                    await self._standstill.build_again((name,))
+                    self._unlike.pop(name, None)
                 await self._done()
         except OmegadError as error:
-            return f"{', '.join(unlike)} could not be built again: {error}"
-        return f"{', '.join(unlike)} could not be built again in time" if scope.cancelled_caught else ""
+            return f"{names} could not be built again yet: {error}"
+        return f"{names} could not be built again in time" if scope.cancelled_caught else ""
 
     async def _try_again(self) -> None:
         """Finish what an erasure could not, if that can be done by now."""
-        found = self._unfinished[0]
-        unlike = list[str]()
         try:
-            with self._within(FINISH_S) as scope:
-                async with self._lock, self._standstill:
-                    unlike = await self._clean(found)
-                    self._unfinished.remove(found)
-            if scope.cancelled_caught or await self._built(unlike):
+            if self._unfinished:
+                found = self._unfinished[0]
+                with self._until(anyio.current_time() + FINISH_S) as scope:
+                    async with self._lock, self._standstill:
+                        self._unlike |= dict.fromkeys(await self._clean(found))
+                        self._unfinished.remove(found)
+                if scope.cancelled_caught:
+                    return
+            if why := await self._built(anyio.current_time() + REBUILD_S):
+                _log.warning("erasing.waits", error=why, retry_s=RETRY_S)
                 return
         except OmegadError as error:
             _log.warning("erasing.waits", error=str(error), retry_s=RETRY_S)
             return
-        if not self._unfinished:
+        if not self._unfinished and not self._unlike:
             self._has_unfinished = anyio.Event()
             _log.info("erasing.finished")
 
     async def _done(self) -> None:
         """Note that no file holds what was erased, unless one still does."""
-        if not self._unfinished:
+        if not self._unfinished and not self._unlike:
             await self._services.log.advance(Cursor(CURSOR, DONE))
 
     @contextmanager
-    def _within(self, seconds: float) -> Iterator[anyio.CancelScope]:
-        """Go on in the block, whoever is cancelled, but no longer than this, nor when the daemon ends."""
-        with anyio.CancelScope(shield=True, deadline=anyio.current_time() + seconds) as scope:
+    def _until(self, ends: float) -> Iterator[anyio.CancelScope]:
+        """Go on in the block, whoever is cancelled, but until then at the latest, nor when the daemon ends."""
+        with anyio.CancelScope(shield=True, deadline=ends) as scope:
             self._going_on.add(scope)
             if self._is_ending:
                 scope.cancel()
@@ -212,22 +236,24 @@ class Erasing:
         failed = [name for name, checkpoint in checkpoints.items() if checkpoint.failed_position is not None]
         await services.views.wait_for(found.head, checkpoints.keys() - failed)
         pairs = [(one.before, one.after) for one in found.remnants]
-        # Each to its end, or one that fails would leave the others behind that still write.
-        outcomes = await asyncio.gather(
-            self._standstill.take_out(pairs, pieces, has_names=found.has_names),
-            self._wipe_log(pieces),
-            self._cache.forget(found.text_hashes),
-            return_exceptions=True,
-        )
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
+        unlike, failures = list[str](), list[OmegadError]()
+
+        async def to_its_end(work: Awaitable[list[str] | None]) -> None:  # or one that fails would leave the others behind that still write
+            try:
+                unlike.extend(await work or ())
+            except OmegadError as error:
+                failures.append(error)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(to_its_end, self._standstill.take_out(pairs, pieces, has_names=found.has_names))
+            tasks.start_soon(to_its_end, self._wipe_log(pieces))
+            tasks.start_soon(to_its_end, self._cache.forget(found.text_hashes))
+        if failures:
+            raise failures[0]
         services.near.recent.forget(found.memory_ids)
         services.near.forget_index()
         await services.past.forget()
         await anyio.to_thread.run_sync(services.spool.remove_aside, pieces)
-        unlike = outcomes[0]
-        assert isinstance(unlike, list)
         return [*dict.fromkeys((*unlike, *failed))]
 
     async def _wipe_log(self, pieces: Sequence[bytes]) -> None:

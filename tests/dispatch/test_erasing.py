@@ -5,6 +5,7 @@ import shutil
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
@@ -21,7 +22,7 @@ from omegad.memory.events import MemoryStored
 from omegad.operations import erasing
 from omegad.operations.copies import find
 from omegad.runtime.config import Config, Paths
-from omegad.runtime.errors import Invalid, NotFound
+from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.session.events import MemorySurfaced
 from omegad.storage import searching
 from omegad.storage.driver import sqlite
@@ -465,6 +466,77 @@ async def test_what_cannot_be_finished_in_time_is_told_and_finished_as_soon_as_i
             assert (done["copy_count"], bool(done["unfinished"])) == (1, True)
             assert await it.daemon.services.log.is_erasing()
         await until(lambda: holding(paths.home, CODE.encode()) == set())
+        while await it.daemon.services.log.is_erasing():  # noqa: ASYNC110  nothing tells of it
+            await anyio.sleep(0.01)
+        await check(it)
+        tasks.cancel_scope.cancel()
+
+
+async def test_erasures_that_wait_for_each_other_share_one_deadline_or_are_told(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first can finish nothing; what was acknowledged is erased, and what was not is as it was."""
+    monkeypatch.setattr(erasing, "FINISH_S", 1.0)
+    monkeypatch.setattr(erasing, "TURN_S", 1.1)
+    genuine, released = Standstill.take_out, anyio.Event()
+
+    async def held(*given: Any, **named: Any) -> list[str]:
+        await released.wait()
+        return await genuine(*given, **named)
+
+    monkeypatch.setattr(Standstill, "take_out", held)
+    monkeypatch.setattr(erasing, "RETRY_S", 0.05)
+    async with served(paths, clock, KEYWORDS) as it:
+        ids = [await store(it, f"{SAID} {number * 37}") for number in range(8)]
+        await it.caught_up()
+        outcomes: dict[str, object] = {}
+
+        async def erase(memory_id: str) -> None:
+            try:
+                outcomes[memory_id] = (await it.caller.call("memory.erase", memory_id=memory_id))["unfinished"]
+            except Refused as error:
+                outcomes[memory_id] = error
+
+        async with anyio.create_task_group() as asking:
+            for memory_id in ids:
+                asking.start_soon(erase, memory_id)
+        released.set()
+        refused = {memory_id for memory_id, outcome in outcomes.items() if isinstance(outcome, Refused)}
+        assert 0 < len(refused) < len(ids), outcomes
+        assert all(outcomes[memory_id] for memory_id in ids)
+        for memory_id in refused:
+            assert (await it.caller.call("memory.get", memory_id=memory_id))["content"]
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(it.daemon.erasing.run)
+            while await it.daemon.services.log.is_erasing():  # noqa: ASYNC110  nothing tells of it
+                await anyio.sleep(0.01)
+            tasks.cancel_scope.cancel()
+        await check(it)
+
+
+async def test_views_that_cannot_be_built_again_in_time_are_told_and_built_as_soon_as_they_can(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasing, "RETRY_S", 0.05)
+    async with served(paths, clock, KEYWORDS) as it, anyio.create_task_group() as tasks:
+        tasks.start_soon(it.daemon.erasing.run)
+        views, genuine, released = it.daemon.services.views, it.daemon.services.views.rebuild, anyio.Event()
+
+        async def held(*given: Any) -> object:
+            await released.wait()
+            return await genuine(*given)
+
+        monkeypatch.setattr(views, "rebuild", held)
+        monkeypatch.setattr(erasing, "FINISH_S", 0.3)
+        await it.caller.call("memory.query", text="vault")
+        memory_id = await store(it, "vault")
+        await it.caught_up()
+        with anyio.fail_after(PATIENCE_S):
+            done = await it.caller.call("memory.erase", memory_id=memory_id)
+        assert done["rebuilt"] == ["retrievals"]
+        assert "retrievals" in done["unfinished"]
+        assert await it.daemon.services.log.is_erasing()
+        released.set()
         while await it.daemon.services.log.is_erasing():  # noqa: ASYNC110  nothing tells of it
             await anyio.sleep(0.01)
         await check(it)
