@@ -15,6 +15,7 @@ from omegad.person import reminders
 from omegad.requests.filters import One
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import Query
+from omegad.requests.verb import Verb
 from omegad.runtime.clock import uuid7
 from omegad.search.events import Returned
 from omegad.session.events import How, MemorySurfaced
@@ -312,4 +313,13 @@ def _json(values: Iterable[str]) -> str:
     return msgspec.json.encode(list(values)).decode()
 
 
-METHODS = (QueryMethod(params=Brief, answer=Briefing, views=VIEWS, read=read, finish=finish),)
+METHODS = (
+    QueryMethod(
+        params=Brief,
+        answer=Briefing,
+        views=VIEWS,
+        read=read,
+        finish=finish,
+        verb=Verb(says="{text}"),
+    ),
+)

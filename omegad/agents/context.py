@@ -14,6 +14,7 @@ from omegad.memory.types import MemoryTypes
 from omegad.person import identity_reading as identity
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import Query
+from omegad.requests.verb import Verb
 from omegad.runtime.clock import uuid7
 from omegad.search import QueryMemory, Sources, search
 from omegad.search.events import Returned
@@ -237,4 +238,17 @@ async def finish(services: Services, query: AssembleContext, found: Context, con
     return found
 
 
-METHODS = (QueryMethod(params=AssembleContext, answer=Context, views=VIEWS, prepare=prepare, read=read, finish=finish),)
+METHODS = (
+    QueryMethod(
+        params=AssembleContext,
+        answer=Context,
+        views=VIEWS,
+        prepare=prepare,
+        read=read,
+        finish=finish,
+        verb=Verb(
+            says="{text}",
+            examples=('omegad context assemble --project shop --query "the export"',),
+        ),
+    ),
+)

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, inspect
@@ -47,12 +47,13 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Described(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A method: what it does, what it takes, and whether it changes something."""
+    """A method: what it does, what it takes, whether it changes something, and what its verb says of itself, if it has one."""
 
     name: str
     about: str
     parameters: tuple[Parameter, ...] = ()
     writes: bool = False
+    verb: dict[str, Any] | None = None
 
 
 def described(method: Method) -> Described:
@@ -64,6 +65,7 @@ def described(method: Method) -> Described:
         about=method.summary,
         parameters=tuple(parameters),
         writes=isinstance(method, CommandMethod) or (isinstance(method, ServiceMethod) and method.writes),
+        verb=method.verb and {"words": method.name.replace(".", " ")} | method.verb.told(),
     )
 
 

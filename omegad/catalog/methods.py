@@ -8,7 +8,7 @@ from omegad.agents.tools import calling
 from omegad.coordination import claims, intents, message, messages, task, tasks, who
 from omegad.coordination import holding as holders
 from omegad.coordination import session_end as session
-from omegad.knowledge import calibration, ripple, theses, thesis
+from omegad.knowledge import calibration, predicting, ripple, theses, thesis
 from omegad.knowledge import dismissing as lint
 from omegad.knowledge import lint as findings
 from omegad.memory import compaction, deriving, edges, embedding, history, junk, lessons, prune, stale, storing, timeline, upsert
@@ -34,7 +34,7 @@ from omegad.session import tool_calls as tool
 _DECLARING = (
     *(storing, upsert, capturing, deriving, lifecycle, edges, compaction, consolidation, embedding, tool, session, delivery, identities, hooks),
     clock,
-    *(thesis, ripple, lint),
+    *(thesis, predicting, ripple, lint),
     *(profile, reminder, briefing, facts, reminders, prune, skill, claims, holders),
     *(search, memory, timeline, lessons, stale, junk, history, graph, receipts, log, diff, views, erase, system, times, sql, reactions),
     *(identity, context, theses, calibration, findings),

@@ -19,6 +19,7 @@ from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.requests.command import Acknowledged, Command, Name, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.requests.verb import Verb
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.runtime.times import rfc3339
 from omegad.session.hook_state import Hooks
@@ -304,8 +305,26 @@ def expire(command: ExpireClaims, signs: Signs, state: DecisionState, now_us: in
 
 
 METHODS = (
-    CommandMethod(params=ClaimFiles, answer=Claimed, prepare=prepare_files, decide=claim),
-    CommandMethod(params=ClaimBranch, answer=Claimed, prepare=prepare_branch, decide=claim),
-    CommandMethod(params=ReleaseClaims, answer=Released, prepare=prepare_release, decide=release),
+    CommandMethod(
+        params=ClaimFiles,
+        answer=Claimed,
+        prepare=prepare_files,
+        decide=claim,
+        verb=Verb(says="claimed at position {position}"),
+    ),
+    CommandMethod(
+        params=ClaimBranch,
+        answer=Claimed,
+        prepare=prepare_branch,
+        decide=claim,
+        verb=Verb(says="claimed {ref} at position {position}"),
+    ),
+    CommandMethod(
+        params=ReleaseClaims,
+        answer=Released,
+        prepare=prepare_release,
+        decide=release,
+        verb=Verb(says="let go of {count}"),
+    ),
     CommandMethod(params=ExpireClaims, answer=Acknowledged, prepare=prepare_expiry, decide=expire, is_internal=True),
 )

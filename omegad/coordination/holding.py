@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import Query
+from omegad.requests.verb import Option, Verb
 from omegad.runtime.errors import Invalid
 from omegad.runtime.times import rfc3339
 from omegad.session.liveness import LEASE_US
@@ -148,6 +149,16 @@ def _claim(row: Sequence[object]) -> Claim:
 
 
 METHODS = (
-    QueryMethod(params=ListClaims, answer=ClaimList, views=("coord_claims",), read=list_claims),
+    QueryMethod(
+        params=ListClaims,
+        answer=ClaimList,
+        views=("coord_claims",),
+        read=list_claims,
+        verb=Verb(
+            "claims",
+            by="claims.held",
+            options=(Option("watch", "go on showing them, every two seconds, until interrupted", "flag"),),
+        ),
+    ),
     QueryMethod(params=CheckClaims, answer=ClaimList, views=("coord_claims",), prepare=prepare_check, read=check),
 )

@@ -16,6 +16,7 @@ from omegad.log.event import NewEvent, Position
 from omegad.memory.state import known
 from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.requests.verb import Verb
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.session.hook_state import Hooks
 from omegad.session.liveness import Liveness, Signs
@@ -164,7 +165,16 @@ def _project(session_id: str, told: str | None, state: DecisionState) -> str | N
 
 
 METHODS = (
-    CommandMethod(params=SendMessage, answer=MessageAnswer, prepare=prepare, decide=send),
+    CommandMethod(
+        params=SendMessage,
+        answer=MessageAnswer,
+        prepare=prepare,
+        decide=send,
+        verb=Verb(
+            says="sent {message_id}",
+            examples=('omegad message send "Stop at the migration" --to-project shop',),
+        ),
+    ),
     CommandMethod(params=ReceiveMessages, answer=Received, decide=receive),
     CommandMethod(params=AnnounceIntent, answer=Acknowledged, decide=announce),
 )

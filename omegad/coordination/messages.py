@@ -8,6 +8,7 @@ from msgspec import Meta
 from omegad.requests.filters import One
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query
+from omegad.requests.verb import Verb
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
 
@@ -66,4 +67,13 @@ def _message(row: tuple[Any, ...]) -> SentMessage:
     return SentMessage(**dict(zip(SentMessage.__struct_fields__, values, strict=True)))
 
 
-METHODS = (QueryMethod(params=ListMessages, answer=MessagePage, views=("coord_messages",), read=list_messages, is_paged=True),)
+METHODS = (
+    QueryMethod(
+        params=ListMessages,
+        answer=MessagePage,
+        views=("coord_messages",),
+        read=list_messages,
+        is_paged=True,
+        verb=Verb(by="coordination.messages"),
+    ),
+)

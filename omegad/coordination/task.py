@@ -20,6 +20,7 @@ from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.requests.command import Command, Name, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.requests.verb import Verb
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.runtime.times import rfc3339
 from omegad.session.hook_state import Hooks
@@ -290,15 +291,45 @@ def _as_it_is(task: TaskState) -> Decision:
     return Decision(answer=TaskAnswer(task_id=task.task_id, status=task.status, owner=task.owner, position=task.changed_at))
 
 
+BECAME = Verb(says="{task_id} is {status}")
 METHODS = (
-    CommandMethod(params=CreateTask, answer=TaskAnswer, prepare=prepare, decide=create),
-    CommandMethod(params=ClaimTask, answer=TaskAnswer, decide=claim),
-    CommandMethod(params=NextTask, answer=TaskAnswer, decide=take_next),
-    CommandMethod(params=ProgressTask, answer=TaskAnswer, decide=progress),
-    CommandMethod(params=CompleteTask, answer=TaskAnswer, decide=complete),
-    CommandMethod(params=FailTask, answer=TaskAnswer, decide=fail),
-    CommandMethod(params=CancelTask, answer=TaskAnswer, decide=cancel),
-    CommandMethod(params=ReopenTask, answer=TaskAnswer, decide=reopen),
-    CommandMethod(params=DependTask, answer=TaskAnswer, decide=depend),
+    CommandMethod(
+        params=CreateTask,
+        answer=TaskAnswer,
+        prepare=prepare,
+        decide=create,
+        verb=Verb(
+            says="created {task_id}",
+            examples=('omegad task create "Move billing to PostgreSQL 17" --project shop --priority 4',),
+        ),
+    ),
+    CommandMethod(
+        params=ClaimTask,
+        answer=TaskAnswer,
+        decide=claim,
+        verb=Verb(says="{task_id} is claimed by {owner}"),
+    ),
+    CommandMethod(params=NextTask, answer=TaskAnswer, decide=take_next, verb=Verb(by="coordination.take")),
+    CommandMethod(params=ProgressTask, answer=TaskAnswer, decide=progress, verb=BECAME),
+    CommandMethod(
+        params=CompleteTask,
+        answer=TaskAnswer,
+        decide=complete,
+        verb=BECAME._replace(examples=("omegad task complete task-0f2c7f4e9a0b --result 'runs on 17'",)),
+    ),
+    CommandMethod(params=FailTask, answer=TaskAnswer, decide=fail, verb=BECAME),
+    CommandMethod(params=CancelTask, answer=TaskAnswer, decide=cancel, verb=BECAME),
+    CommandMethod(
+        params=ReopenTask,
+        answer=TaskAnswer,
+        decide=reopen,
+        verb=BECAME._replace(examples=('omegad task reopen task-0f2c7f4e9a0b "its agent is gone"',)),
+    ),
+    CommandMethod(
+        params=DependTask,
+        answer=TaskAnswer,
+        decide=depend,
+        verb=BECAME._replace(examples=("omegad task depend task-0f2c7f4e9a0b task-4d1e8c6d5a4b",)),
+    ),
     CommandMethod(params=ReleaseTasks, answer=TaskAnswer, decide=release, is_internal=True),
 )

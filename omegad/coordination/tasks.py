@@ -8,6 +8,7 @@ from msgspec import Meta
 from omegad.requests.filters import One
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query
+from omegad.requests.verb import WATCH, Verb
 from omegad.runtime.errors import NotFound
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
@@ -134,6 +135,18 @@ def _fields(row: tuple[Any, ...]) -> dict[str, Any]:
 
 
 METHODS = (
-    QueryMethod(params=ListTasks, answer=TaskPage, views=VIEWS, read=list_tasks, is_paged=True),
+    QueryMethod(
+        params=ListTasks,
+        answer=TaskPage,
+        views=VIEWS,
+        read=list_tasks,
+        is_paged=True,
+        verb=Verb(
+            "tasks",
+            by="coordination.tasks",
+            options=(WATCH,),
+            examples=("omegad tasks", "omegad tasks --status failed --project shop"),
+        ),
+    ),
     QueryMethod(params=GetTask, answer=WholeTask, views=VIEWS, read=get),
 )

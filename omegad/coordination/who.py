@@ -8,6 +8,7 @@ from msgspec import Meta
 from omegad.requests.filters import One
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query
+from omegad.requests.verb import WATCH, Verb
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
 
@@ -77,4 +78,17 @@ def who(connection: Connection, query: Who, moment: Moment) -> WhoPage:
     return WhoPage(sessions=sessions, truncated=len(rows) > query.limit, position=moment.position, stale_by=moment.stale_by)
 
 
-METHODS = (QueryMethod(params=Who, answer=WhoPage, views=("conversations", "coord_tasks", "coord_intents"), read=who),)
+METHODS = (
+    QueryMethod(
+        params=Who,
+        answer=WhoPage,
+        views=("conversations", "coord_tasks", "coord_intents"),
+        read=who,
+        verb=Verb(
+            "who",
+            by="coordination.who",
+            options=(WATCH,),
+            examples=("omegad who --watch", "omegad who --project shop --json"),
+        ),
+    ),
+)

@@ -13,6 +13,7 @@ from msgspec import Meta
 from omegad.requests.filters import One
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query
+from omegad.requests.verb import Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
@@ -132,4 +133,13 @@ def calibration(connection: Connection, query: Calibration, moment: Moment) -> C
     return CalibrationAnswer(overall=overall, domains=domains, position=moment.position, stale_by=moment.stale_by)
 
 
-METHODS = (QueryMethod(params=Calibration, answer=CalibrationAnswer, views=_VIEWS, read=calibration, turn=Turn.LONG),)
+METHODS = (
+    QueryMethod(
+        params=Calibration,
+        answer=CalibrationAnswer,
+        views=_VIEWS,
+        read=calibration,
+        turn=Turn.LONG,
+        verb=Verb(by="theses.calibration", examples=("omegad thesis calibration --of answers",)),
+    ),
+)

@@ -10,6 +10,7 @@ from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod
+from omegad.requests.verb import Verb
 
 
 class DismissFinding(Command, frozen=True, kw_only=True, tag="lint.dismiss"):
@@ -25,4 +26,16 @@ def dismiss(command: DismissFinding, state: DecisionState, now_us: int) -> Decis
     return Decision(events=(NewEvent(event=FindingDismissed(rule=command.rule, ids=command.ids)),), answer=Acknowledged())
 
 
-METHODS = (CommandMethod(params=DismissFinding, answer=Acknowledged, decide=dismiss),)
+METHODS = (
+    CommandMethod(
+        params=DismissFinding,
+        answer=Acknowledged,
+        decide=dismiss,
+        verb=Verb(
+            "dismiss",
+            says="dismissed; what was dismissed three times is not shown again",
+            given=("rule", "ids"),
+            examples=("omegad dismiss orphan mem-0123456789abcdef",),
+        ),
+    ),
+)

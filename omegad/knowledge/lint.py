@@ -15,6 +15,7 @@ from omegad.memory.types import BUILT_IN, EPISODIC_TYPES
 from omegad.requests.filters import One
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query
+from omegad.requests.verb import Verb
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
@@ -313,4 +314,18 @@ def _json(values: tuple[str, ...]) -> str:
     return msgspec.json.encode(values).decode()
 
 
-METHODS = (QueryMethod(params=Lint, answer=LintReport, views=VIEWS, read=lint, shows_queries=True, turn=Turn.LONG),)
+METHODS = (
+    QueryMethod(
+        params=Lint,
+        answer=LintReport,
+        views=VIEWS,
+        read=lint,
+        shows_queries=True,
+        turn=Turn.LONG,
+        verb=Verb(
+            "lint",
+            by="theses.lint",
+            examples=("omegad lint", "omegad lint --project shop --limit 20"),
+        ),
+    ),
+)

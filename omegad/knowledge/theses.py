@@ -11,6 +11,7 @@ from omegad.knowledge.events import Outcome, Side
 from omegad.requests.filters import One
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query
+from omegad.requests.verb import Verb
 from omegad.runtime.errors import NotFound
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
@@ -266,6 +267,21 @@ def _told(one: Thesis) -> News:
 
 
 METHODS = (
-    QueryMethod(params=ListTheses, answer=ThesisList, views=("theses",), read=list_theses),
-    QueryMethod(params=GetThesis, answer=ThesisFound, views=("theses", "memories"), read=get_thesis),
+    QueryMethod(
+        params=ListTheses,
+        answer=ThesisList,
+        views=("theses",),
+        read=list_theses,
+        verb=Verb(
+            by="theses.list_all",
+            examples=("omegad thesis list --project shop --standing disputed",),
+        ),
+    ),
+    QueryMethod(
+        params=GetThesis,
+        answer=ThesisFound,
+        views=("theses", "memories"),
+        read=get_thesis,
+        verb=Verb(by="theses.get"),
+    ),
 )

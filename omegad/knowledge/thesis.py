@@ -1,11 +1,11 @@
-"""State a thesis, give evidence for and against it, revise, predict and resolve it."""
+"""State a thesis, give evidence for and against it, and revise it."""
 
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from omegad.knowledge.events import Outcome, ThesisEvidenced, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised, ThesisStated
+from omegad.knowledge.events import ThesisEvidenced, ThesisEvidenceRetracted, ThesisRevised, ThesisStated
 from omegad.knowledge.thesis_state import Theses, ThesisState, evidence_id
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
@@ -16,6 +16,7 @@ from omegad.memory.state import Memories, MemoryState, findable, known
 from omegad.memory.store import PreparedStore, Stored, StoreMemory
 from omegad.requests.command import Acknowledged, Command, Name, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.requests.verb import Verb
 from omegad.runtime.errors import Conflict, Invalid, NotFound, Refused
 from omegad.runtime.times import parse_time
 
@@ -74,23 +75,6 @@ class ReviseThesis(Command, frozen=True, kw_only=True, tag="thesis.revise"):
     statement: Statement
     session_id: Annotated[Name | None, Meta(description="which session says so")] = None
     why: Reason | None = None
-
-
-class PredictThesis(Command, frozen=True, kw_only=True, tag="thesis.predict"):
-    """Say how probable it is that a thesis comes out true; what was said last before it is resolved is what is scored."""
-
-    thesis_id: ThesisId
-    probability: Probability
-    due: Due | None = None
-    criterion: Criterion | None = None
-
-
-class ResolveThesis(Command, frozen=True, kw_only=True, tag="thesis.resolve"):
-    """Say how a thesis came out. n/a, for one that cannot be judged, leaves every score as it is."""
-
-    thesis_id: ThesisId
-    outcome: Annotated[Outcome, Meta(description="how it came out")]
-    source: Annotated[str, Meta(min_length=1, max_length=4_096, description="from where that is known")]
 
 
 class OpenThesis(Command, frozen=True, kw_only=True, tag="thesis.open"):
@@ -267,28 +251,6 @@ def revise(command: ReviseThesis, prepared: PreparedThesis, state: DecisionState
     return Decision(events=(*kept.events, new), answer=answer)
 
 
-def predict(command: PredictThesis, state: DecisionState, now_us: int) -> Decision:
-    """Decide a prediction. Raises `NotFound`, `Refused` for a thesis that is resolved, `Invalid` for a due date that is none."""
-    del now_us
-    thesis = open_of(command.thesis_id, state)
-    event = ThesisPredicted(
-        thesis_id=thesis.thesis_id,
-        version=thesis.version,
-        probability=command.probability,
-        due_at=None if command.due is None else parse_time(command.due, "due"),
-        criterion=command.criterion,
-    )
-    return Decision(events=(NewEvent(event=event, project=thesis.project),), answer=Acknowledged())
-
-
-def resolve(command: ResolveThesis, state: DecisionState, now_us: int) -> Decision:
-    """Decide how a thesis came out. Raises `NotFound`, `Refused` for one that is resolved already."""
-    del now_us
-    thesis = open_of(command.thesis_id, state)
-    event = ThesisResolved(thesis_id=thesis.thesis_id, version=thesis.version, outcome=command.outcome, source=command.source)
-    return Decision(events=(NewEvent(event=event, project=thesis.project),), answer=Acknowledged())
-
-
 def open_of(thesis_id: str, state: DecisionState) -> ThesisState:
     """Return a thesis that is still open; raises `NotFound`, `Refused`."""
     thesis = state[Theses].get(thesis_id)
@@ -333,11 +295,40 @@ def _moment(value: object) -> int | None:
 
 
 METHODS = (
-    CommandMethod(params=StateThesis, answer=ThesisAnswer, prepare=prepare_statement, decide=state_thesis),
-    CommandMethod(params=GiveEvidence, answer=EvidenceGiven, decide=give_evidence),
-    CommandMethod(params=RetractEvidence, answer=Acknowledged, decide=retract),
-    CommandMethod(params=ReviseThesis, answer=ThesisAnswer, prepare=prepare_revision, decide=revise),
-    CommandMethod(params=PredictThesis, answer=Acknowledged, decide=predict),
-    CommandMethod(params=ResolveThesis, answer=Acknowledged, decide=resolve),
+    CommandMethod(
+        params=StateThesis,
+        answer=ThesisAnswer,
+        prepare=prepare_statement,
+        decide=state_thesis,
+        verb=Verb(
+            says="stated {thesis_id} in {memory_id}",
+            examples=(
+                'omegad thesis state "Postgres full text is enough for our search" --project shop --domain architecture --prior 0.7 --due 2027-03-31',
+            ),
+        ),
+    ),
+    CommandMethod(
+        params=GiveEvidence,
+        answer=EvidenceGiven,
+        decide=give_evidence,
+        verb=Verb(
+            says="{memory_id} is evidence {evidence_id} of {thesis_id}: {side}",
+            given=("thesis_id", "memory_id", "side"),
+            examples=('omegad thesis evidence th-0123456789abcdef mem-fedcba9876543210 against --why "p99 of 900 ms at 2 million rows"',),
+        ),
+    ),
+    CommandMethod(
+        params=RetractEvidence,
+        answer=Acknowledged,
+        decide=retract,
+        verb=Verb(says="{evidence_id} counts no longer for {thesis_id}"),
+    ),
+    CommandMethod(
+        params=ReviseThesis,
+        answer=ThesisAnswer,
+        prepare=prepare_revision,
+        decide=revise,
+        verb=Verb(says="{thesis_id} says so from version {version} on, in {memory_id}"),
+    ),
     CommandMethod(params=OpenThesis, answer=Acknowledged, decide=open_thesis, is_internal=True),
 )

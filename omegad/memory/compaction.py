@@ -19,6 +19,7 @@ from omegad.memory.ids import new_id
 from omegad.memory.state import Memories, MemoryState
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
+from omegad.requests.verb import Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
@@ -228,4 +229,18 @@ def _cluster(draft: Draft, stored: MemoryStored) -> Cluster:
     )
 
 
-METHODS = (CommandMethod(params=CompactMemories, answer=Compacted, prepare=prepare, decide=compact),)
+METHODS = (
+    CommandMethod(
+        params=CompactMemories,
+        answer=Compacted,
+        prepare=prepare,
+        decide=compact,
+        verb=Verb(
+            by="upkeep.compact",
+            examples=(
+                "omegad memory compact --dry-run",
+                "omegad memory compact --project shop --type session_summary --min-cluster 4",
+            ),
+        ),
+    ),
+)

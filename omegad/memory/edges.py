@@ -13,6 +13,7 @@ from omegad.memory.state import known
 from omegad.memory.traversing import edge_types_between
 from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.requests.verb import Verb
 from omegad.runtime.errors import NotFound, Refused
 
 
@@ -64,6 +65,20 @@ def unlink(command: UnlinkMemories, edge_types: tuple[EdgeType, ...], state: Dec
 
 
 METHODS = (
-    CommandMethod(params=LinkMemories, answer=Acknowledged, decide=link),
-    CommandMethod(params=UnlinkMemories, answer=Acknowledged, prepare=prepare_unlink, decide=unlink),
+    CommandMethod(
+        params=LinkMemories,
+        answer=Acknowledged,
+        decide=link,
+        verb=Verb(
+            says="linked {memory_id} to {target_id} at position {position}",
+            examples=("omegad memory link mem-0123456789abcdef mem-fedcba9876543210 --edge-type evolves --weight 0.8",),
+        ),
+    ),
+    CommandMethod(
+        params=UnlinkMemories,
+        answer=Acknowledged,
+        prepare=prepare_unlink,
+        decide=unlink,
+        verb=Verb(says="unlinked {memory_id} from {target_id} at position {position}"),
+    ),
 )

@@ -10,6 +10,7 @@ from omegad.memory.reading import Cursor, require
 from omegad.requests.log_events import LogEvent, told
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import Query
+from omegad.requests.verb import Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
@@ -62,4 +63,14 @@ def history(found: Places, events: list[LogEvent]) -> History:
     return History(events=events, next_cursor=next_cursor, position=found.moment.position, stale_by=found.moment.stale_by)
 
 
-METHODS = (QueryMethod(params=MemoryHistory, answer=History, views=VIEWS, read=places, finish=finish, turn=Turn.LONG),)
+METHODS = (
+    QueryMethod(
+        params=MemoryHistory,
+        answer=History,
+        views=VIEWS,
+        read=places,
+        finish=finish,
+        turn=Turn.LONG,
+        verb=Verb(by="looking_back.history"),
+    ),
+)

@@ -8,6 +8,7 @@ from msgspec import Meta
 from omegad.memory.stale import DAY_US, PREVIEW_CHARACTERS
 from omegad.requests.filters import Filters, where
 from omegad.requests.method import Moment, QueryMethod
+from omegad.requests.verb import Option, Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
@@ -61,4 +62,17 @@ def junk(connection: Connection, query: JunkMemories, moment: Moment) -> JunkAns
     return JunkAnswer(memories=memories, total=rows[0][-1] if rows else 0, position=moment.position, stale_by=moment.stale_by)
 
 
-METHODS = (QueryMethod(params=JunkMemories, answer=JunkAnswer, views=("memories", "retrievals"), read=junk, turn=Turn.LONG),)
+METHODS = (
+    QueryMethod(
+        params=JunkMemories,
+        answer=JunkAnswer,
+        views=("memories", "retrievals"),
+        read=junk,
+        turn=Turn.LONG,
+        verb=Verb(
+            by="upkeep.junk",
+            options=(Option("drop", "delete what is listed, which `omegad memory restore` brings back", "flag"),),
+            examples=("omegad memory junk --days 30", "omegad memory junk --project shop --drop"),
+        ),
+    ),
+)

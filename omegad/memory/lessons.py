@@ -8,6 +8,7 @@ from msgspec import Meta
 from omegad.memory.reading import COLUMNS, Memory, fields
 from omegad.requests.filters import Filters, Some, where
 from omegad.requests.method import Moment, QueryMethod
+from omegad.requests.verb import Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
@@ -49,4 +50,13 @@ def lessons(connection: Connection, query: Lessons, moment: Moment) -> LessonsAn
     return LessonsAnswer(lessons=[Memory(**fields(row)) for row in rows], position=moment.position, stale_by=moment.stale_by)
 
 
-METHODS = (QueryMethod(params=Lessons, answer=LessonsAnswer, views=("memories",), read=lessons, turn=Turn.LONG),)
+METHODS = (
+    QueryMethod(
+        params=Lessons,
+        answer=LessonsAnswer,
+        views=("memories",),
+        read=lessons,
+        turn=Turn.LONG,
+        verb=Verb(by="looking_back.lessons", examples=("omegad memory lessons --project shop",)),
+    ),
+)

@@ -27,6 +27,7 @@ from omegad.memory.state import Memories, MemoryState, findable, known
 from omegad.memory.traversing import superseded_by
 from omegad.requests.command import Acknowledged, Command, Name, Reason, Text
 from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.requests.verb import Verb
 from omegad.runtime.errors import Conflict, OmegadError, Refused
 
 POINTS: dict[Rating, int] = {"helpful": 1, "unhelpful": -1, "outdated": -2}
@@ -262,11 +263,55 @@ def _decided(memory: MemoryState, *facts: Event, answer: msgspec.Struct | None =
 
 
 METHODS = (
-    CommandMethod(params=EditMemory, answer=Edited, prepare=prepare_edit, decide=edit),
-    CommandMethod(params=DeleteMemory, answer=Deleted, prepare=prepare_delete, decide=delete),
-    CommandMethod(params=SupersedeMemory, answer=Acknowledged, decide=supersede),
-    CommandMethod(params=RestoreMemory, answer=Acknowledged, decide=restore),
-    CommandMethod(params=RateMemory, answer=Rated, decide=rate),
-    CommandMethod(params=PromoteMemory, answer=Promoted, decide=promote),
+    CommandMethod(
+        params=EditMemory,
+        answer=Edited,
+        prepare=prepare_edit,
+        decide=edit,
+        verb=Verb(
+            says="edited {memory_id} at position {position}",
+            examples=(
+                'omegad memory edit mem-0123456789abcdef "Billing runs on PostgreSQL 17"',
+                "omegad memory edit mem-0123456789abcdef - < notes.txt",
+            ),
+        ),
+    ),
+    CommandMethod(
+        params=DeleteMemory,
+        answer=Deleted,
+        prepare=prepare_delete,
+        decide=delete,
+        verb=Verb(also="delete", says="deleted {memory_id} at position {position}"),
+    ),
+    CommandMethod(
+        params=SupersedeMemory,
+        answer=Acknowledged,
+        decide=supersede,
+        verb=Verb(
+            says="superseded {memory_id} by {superseded_by} at position {position}",
+            examples=('omegad memory supersede mem-0123456789abcdef mem-fedcba9876543210 --reason "we moved"',),
+        ),
+    ),
+    CommandMethod(
+        params=RestoreMemory,
+        answer=Acknowledged,
+        decide=restore,
+        verb=Verb(says="restored {memory_id} at position {position}"),
+    ),
+    CommandMethod(
+        params=RateMemory,
+        answer=Rated,
+        decide=rate,
+        verb=Verb(
+            says="rated {memory_id} {rating}; its score is {score}",
+            examples=("omegad memory rate mem-0123456789abcdef helpful",),
+        ),
+    ),
+    CommandMethod(
+        params=PromoteMemory,
+        answer=Promoted,
+        decide=promote,
+        verb=Verb(says="promoted {memory_id}; it is {status}"),
+    ),
     CommandMethod(params=ExpireMemories, answer=Acknowledged, decide=expire_named, is_internal=True),
 )

@@ -11,6 +11,7 @@ from omegad.memory.events import MemoryDeleted
 from omegad.memory.state import MemoryState, known
 from omegad.requests.command import Command, Name, Reason
 from omegad.requests.method import CommandMethod
+from omegad.requests.verb import Verb
 
 REASON = "captured unasked, never helped"
 
@@ -48,4 +49,11 @@ def _is_junk(memory: MemoryState, now_us: int) -> bool:
     return memory.is_active(now_us) and memory.probation and memory.rating <= 0
 
 
-METHODS = (CommandMethod(params=PruneMemories, answer=Pruned, decide=prune),)
+METHODS = (
+    CommandMethod(
+        params=PruneMemories,
+        answer=Pruned,
+        decide=prune,
+        verb=Verb(by="upkeep.prune", given=()),
+    ),
+)

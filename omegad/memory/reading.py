@@ -9,6 +9,7 @@ from msgspec import Meta
 from omegad.requests.filters import Filters, where
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import PAGE_BYTES_MAX, Query
+from omegad.requests.verb import Verb
 from omegad.runtime.errors import NotFound
 from omegad.runtime.times import LAST_US, rfc3339
 from omegad.storage.driver import Connection
@@ -230,6 +231,23 @@ def _ripples(connection: Connection, memory_id: str) -> list[Ripple]:
 
 
 METHODS = (
-    QueryMethod(params=GetMemory, answer=Found, views=("memories", "edges", "ripples"), read=get),
-    QueryMethod(params=ListMemories, answer=MemoryPage, views=("memories",), read=list_memories, is_paged=True),
+    QueryMethod(
+        params=GetMemory,
+        answer=Found,
+        views=("memories", "edges", "ripples"),
+        read=get,
+        verb=Verb("get", by="memories.get"),
+    ),
+    QueryMethod(
+        params=ListMemories,
+        answer=MemoryPage,
+        views=("memories",),
+        read=list_memories,
+        is_paged=True,
+        verb=Verb(
+            "list",
+            by="memories.list_all",
+            examples=("omegad list --project shop --limit 20",),
+        ),
+    ),
 )

@@ -16,6 +16,7 @@ from omegad.memory.relating import Near, Neighbour, Scope
 from omegad.memory.store import PreparedStore, Stored, StoreMemory, store
 from omegad.memory.types import MemoryTypes
 from omegad.requests.method import CommandMethod, Embedded, Moment, RequestContext, Services
+from omegad.requests.verb import Verb
 from omegad.runtime.errors import ReadTooLong, Stale
 from omegad.runtime.times import parse_time
 from omegad.storage.driver import Connection
@@ -93,4 +94,20 @@ def _shown_among(connection: Connection, session_id: str | None, memory_ids: Ite
     return frozenset(memory_id for (memory_id,) in connection.execute(sql, (session_id, msgspec.json.encode(list(memory_ids)).decode())))
 
 
-METHODS = (CommandMethod(params=StoreMemory, answer=Stored, prepare=prepare, decide=store),)
+METHODS = (
+    CommandMethod(
+        params=StoreMemory,
+        answer=Stored,
+        prepare=prepare,
+        decide=store,
+        verb=Verb(
+            "store",
+            by="memories.store",
+            examples=(
+                'omegad store "Prefers tabs over spaces" --event-type user_preference',
+                'omegad store "Retry on 429 with jitter" --event-type lesson_learned --tag http --tag retries --priority 4',
+                "omegad store - --project shop < notes.txt",
+            ),
+        ),
+    ),
+)

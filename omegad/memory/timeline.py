@@ -9,6 +9,7 @@ from msgspec import Meta
 from omegad.memory.reading import COLUMNS, Memory, fields, page_of
 from omegad.requests.filters import Filters, where
 from omegad.requests.method import Moment, QueryMethod
+from omegad.requests.verb import Verb
 from omegad.runtime.times import parse_time
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
@@ -58,4 +59,21 @@ def timeline(connection: Connection, query: Timeline, moment: Moment) -> Timelin
     return TimelinePage(days=days, truncated=truncated, position=moment.position, stale_by=moment.stale_by)
 
 
-METHODS = (QueryMethod(params=Timeline, answer=TimelinePage, views=("memories",), read=timeline, is_paged=True, turn=Turn.LONG),)
+METHODS = (
+    QueryMethod(
+        params=Timeline,
+        answer=TimelinePage,
+        views=("memories",),
+        read=timeline,
+        is_paged=True,
+        turn=Turn.LONG,
+        verb=Verb(
+            "timeline",
+            by="looking_back.timeline",
+            examples=(
+                "omegad timeline",
+                "omegad timeline --days 30 --project shop --type decision",
+            ),
+        ),
+    ),
+)

@@ -15,6 +15,7 @@ from omegad.memory.reading import COLUMNS, fields, require, standing
 from omegad.requests.filters import Filters, where
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query
+from omegad.requests.verb import Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
@@ -254,6 +255,25 @@ def _json(values: Sequence[str]) -> str:
 
 
 METHODS = (
-    QueryMethod(params=TraverseMemories, answer=Graph, views=("memories", "edges"), read=traverse, turn=Turn.LONG),
-    QueryMethod(params=SimilarMemories, answer=SimilarAnswer, views=VIEWS, read=similar),
+    QueryMethod(
+        params=TraverseMemories,
+        answer=Graph,
+        views=("memories", "edges"),
+        read=traverse,
+        turn=Turn.LONG,
+        verb=Verb(
+            by="graph.traverse",
+            examples=(
+                "omegad memory traverse mem-0123456789abcdef --max-hops 3 --min-weight 0.6",
+                "omegad memory traverse mem-0123456789abcdef --edge-type evolves",
+            ),
+        ),
+    ),
+    QueryMethod(
+        params=SimilarMemories,
+        answer=SimilarAnswer,
+        views=VIEWS,
+        read=similar,
+        verb=Verb(by="graph.similar"),
+    ),
 )

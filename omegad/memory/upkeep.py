@@ -18,6 +18,7 @@ from omegad.memory.events import MemoryExpired, MemoryPromoted
 from omegad.memory.state import Memories, MemoryState
 from omegad.requests.command import Command
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
+from omegad.requests.verb import Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
@@ -96,4 +97,12 @@ def _active(memory_ids: tuple[str, ...], state: DecisionState, now_us: int) -> l
     return [memory for memory in found if memory is not None and memory.is_active(now_us)]
 
 
-METHODS = (CommandMethod(params=ConsolidateMemories, answer=Consolidated, prepare=prepare, decide=consolidate),)
+METHODS = (
+    CommandMethod(
+        params=ConsolidateMemories,
+        answer=Consolidated,
+        prepare=prepare,
+        decide=consolidate,
+        verb=Verb(by="upkeep.consolidate", examples=("omegad memory consolidate --dry-run",)),
+    ),
+)

@@ -13,6 +13,7 @@ from omegad.memory.state import MemoryState, known
 from omegad.memory.store import EVENT_TYPE, PreparedStore, Stored, StoreMemory
 from omegad.requests.command import Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.requests.verb import Verb
 from omegad.runtime.errors import Invalid, Refused
 from omegad.runtime.times import parse_time
 
@@ -99,4 +100,12 @@ def ignored(command: UpsertMemory, memory: MemoryState) -> tuple[str, ...]:
     return tuple(name for name, value in given.items() if value is not None and value != getattr(memory, name))
 
 
-METHODS = (CommandMethod(params=UpsertMemory, answer=Stored, prepare=prepare, decide=upsert),)
+METHODS = (
+    CommandMethod(
+        params=UpsertMemory,
+        answer=Stored,
+        prepare=prepare,
+        decide=upsert,
+        verb=Verb(by="memories.store", given=("content",)),
+    ),
+)

@@ -4,6 +4,7 @@ import msgspec
 
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
+from omegad.requests.verb import Verb
 
 
 class ShowClock(Request, frozen=True, kw_only=True, tag="clock.show"):
@@ -26,4 +27,4 @@ class ClockStatus(msgspec.Struct, frozen=True, kw_only=True):
     trouble: str | None
 
 
-METHODS = (ServiceMethod(params=ShowClock, answer=ClockStatus),)
+METHODS = (ServiceMethod(params=ShowClock, answer=ClockStatus, verb=Verb(by="clock.show")),)

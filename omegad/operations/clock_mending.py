@@ -11,6 +11,7 @@ from omegad.memory.events import MemoryRestored
 from omegad.memory.state import Memories, MemoryState
 from omegad.requests.command import Acknowledged, Command, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.requests.verb import Option, Verb
 
 SECOND_US = 1_000_000
 
@@ -82,4 +83,19 @@ def _lasts(memory: MemoryState, mended: ClockMended) -> bool:
     return max(mended.right_us, memory.said_at - mended.ahead_us) + memory.ttl_seconds * SECOND_US > mended.to_us
 
 
-METHODS = (CommandMethod(params=MendClock, answer=Mended, prepare=prepare, decide=decide),)
+METHODS = (
+    CommandMethod(
+        params=MendClock,
+        answer=Mended,
+        prepare=prepare,
+        decide=decide,
+        verb=Verb(
+            by="clock.mend",
+            options=(Option("yes", "mend without asking", "flag"),),
+            examples=(
+                "omegad clock mend --dry-run",
+                'omegad clock mend --yes --reason "the battery of the clock was empty"',
+            ),
+        ),
+    ),
+)

@@ -8,6 +8,7 @@ from msgspec import Meta
 from omegad.log.event import Erased, Position, RecordedEvent, Unknown
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import AsOf, Request
+from omegad.requests.verb import Verb
 from omegad.runtime.times import rfc3339
 
 EVENTS_MAX = 100_000
@@ -94,4 +95,15 @@ def _text(event: object) -> str | None:
     return found[:TEXT_CHARACTERS] if found else None
 
 
-METHODS = (ServiceMethod(params=DiffLog, answer=Diff),)
+METHODS = (
+    ServiceMethod(
+        params=DiffLog,
+        answer=Diff,
+        verb=Verb(
+            "diff",
+            by="looking_back.diff",
+            given=(),
+            examples=("omegad diff --from 2026-01-31", "omegad diff --from 1200 --to 1300"),
+        ),
+    ),
+)

@@ -8,6 +8,7 @@ from msgspec import Meta
 from omegad.log.event import Position
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
+from omegad.requests.verb import Option, Verb
 
 COPIES_TOLD = 1_000
 TEXT_MAX = 65_536
@@ -78,4 +79,28 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
     took_ms: float = 0.0
 
 
-METHODS = (ServiceMethod(params=EraseMemory, answer=Erased, writes=True),)
+METHODS = (
+    ServiceMethod(
+        params=EraseMemory,
+        answer=Erased,
+        writes=True,
+        verb=Verb(
+            by="erasing.erase",
+            options=(
+                Option("memory_id", "the memory's id", is_given=True),
+                Option(
+                    "text",
+                    "instead of a memory, erase a phrase wherever it stands: it is asked for and not shown, or read"
+                    " from standard input, so that no shell remembers it; in an agent's own shell the hooks would hear of it",
+                    "flag",
+                ),
+                Option("yes", "erase without asking", "flag"),
+            ),
+            examples=(
+                "omegad memory erase mem-0123456789abcdef --dry-run",
+                "omegad memory erase --text",
+                "omegad memory erase --text --yes < phrase.txt",
+            ),
+        ),
+    ),
+)

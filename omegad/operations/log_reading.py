@@ -46,7 +46,7 @@ class LogPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 METHODS = (
-    ServiceMethod(params=ReadLog, answer=LogPage, is_paged=True),
-    ServiceMethod(params=FollowLog, answer=Ended),
-    ServiceMethod(params=VerifyLog, answer=LogReport),
+    ServiceMethod(params=ReadLog, answer=LogPage, is_paged=True, verb=None),
+    ServiceMethod(params=FollowLog, answer=Ended, verb=None),
+    ServiceMethod(params=VerifyLog, answer=LogReport, verb=None),
 )

@@ -8,6 +8,7 @@ from msgspec import Meta
 from omegad.reactions.contract import ReactionStatus
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
+from omegad.requests.verb import WATCH, Verb
 
 PROTOCOL = 1
 
@@ -131,9 +132,19 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 METHODS = (
-    ServiceMethod(params=Hello, answer=Greeting),
-    ServiceMethod(params=Ping, answer=Pong),
-    ServiceMethod(params=Status, answer=ServiceStatus),
-    ServiceMethod(params=Metrics, answer=Exposition),
-    ServiceMethod(params=Shutdown, answer=Stopping),
+    ServiceMethod(params=Hello, answer=Greeting, verb=None),
+    ServiceMethod(params=Ping, answer=Pong, verb=Verb(says="omegad {version} answers: process {pid}")),
+    ServiceMethod(
+        params=Status,
+        answer=ServiceStatus,
+        verb=Verb(
+            "status",
+            about="Show how the daemon is: log, views, model, and whatever is not as it should be",
+            by="daemon.status",
+            options=(WATCH,),
+            examples=("omegad status --watch", "omegad status --no-spawn --json"),
+        ),
+    ),
+    ServiceMethod(params=Metrics, answer=Exposition, verb=Verb(says="{text}")),
+    ServiceMethod(params=Shutdown, answer=Stopping, verb=None),
 )

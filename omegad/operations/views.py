@@ -33,6 +33,6 @@ class ViewsReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 METHODS = (
-    ServiceMethod(params=RebuildViews, answer=ViewsReport),
-    ServiceMethod(params=VerifyViews, answer=ViewsReport),
+    ServiceMethod(params=RebuildViews, answer=ViewsReport, verb=None),
+    ServiceMethod(params=VerifyViews, answer=ViewsReport, verb=None),
 )

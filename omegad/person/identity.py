@@ -58,4 +58,12 @@ def record(command: RecordIdentity, prepared: PreparedIdentity, state: DecisionS
     return Decision(events=(NewEvent(event=event),), answer=Acknowledged())
 
 
-METHODS = (CommandMethod(params=RecordIdentity, answer=Acknowledged, prepare=prepare, decide=record),)
+METHODS = (
+    CommandMethod(
+        params=RecordIdentity,
+        answer=Acknowledged,
+        prepare=prepare,
+        decide=record,
+        verb=None,
+    ),
+)

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query
+from omegad.requests.verb import Verb
 from omegad.storage.driver import Connection
 
 FILES_MAX = 16
@@ -58,4 +59,12 @@ def get(connection: Connection, query: GetIdentity, moment: Moment) -> Identity:
     return Identity(files=files(connection), position=moment.position, stale_by=moment.stale_by)
 
 
-METHODS = (QueryMethod(params=GetIdentity, answer=Identity, views=("identity",), read=get),)
+METHODS = (
+    QueryMethod(
+        params=GetIdentity,
+        answer=Identity,
+        views=("identity",),
+        read=get,
+        verb=Verb("identity show", by="identity.show"),
+    ),
+)

@@ -9,6 +9,7 @@ from omegad.log.event import NewEvent
 from omegad.person.profile_events import ProfileUpdated
 from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod
+from omegad.requests.verb import Verb
 from omegad.runtime.errors import Invalid
 
 UPDATES_MAX = 20
@@ -32,4 +33,14 @@ def update(command: UpdateProfile, state: DecisionState, now_us: int) -> Decisio
     return Decision(events=(NewEvent(event=event, session_id=command.session_id),), answer=Acknowledged())
 
 
-METHODS = (CommandMethod(params=UpdateProfile, answer=Acknowledged, decide=update),)
+METHODS = (
+    CommandMethod(
+        params=UpdateProfile,
+        answer=Acknowledged,
+        decide=update,
+        verb=Verb(
+            says="updated the profile at position {position}",
+            examples=('omegad profile update \'{"editor": "helix", "answers": "short", "shell": null}\'',),
+        ),
+    ),
+)

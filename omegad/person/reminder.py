@@ -17,6 +17,7 @@ from omegad.memory.state import Memories, known
 from omegad.memory.store import PreparedStore, StoreMemory, store
 from omegad.requests.command import Acknowledged, Command, Name, Text
 from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.requests.verb import Verb
 from omegad.runtime.errors import NotFound
 from omegad.runtime.times import parse_time, rfc3339
 
@@ -86,6 +87,20 @@ def _as_store(command: SetReminder) -> StoreMemory:
 
 
 METHODS = (
-    CommandMethod(params=SetReminder, answer=ReminderSet, prepare=prepare, decide=set_reminder),
-    CommandMethod(params=DismissReminder, answer=Acknowledged, decide=dismiss),
+    CommandMethod(
+        params=SetReminder,
+        answer=ReminderSet,
+        prepare=prepare,
+        decide=set_reminder,
+        verb=Verb(
+            says="{memory_id} is due from {due} on",
+            examples=('omegad reminder set "Rotate the keys" 2026-12-01 --project shop',),
+        ),
+    ),
+    CommandMethod(
+        params=DismissReminder,
+        answer=Acknowledged,
+        decide=dismiss,
+        verb=Verb(says="dismissed {memory_id} at position {position}"),
+    ),
 )

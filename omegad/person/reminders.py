@@ -8,6 +8,7 @@ from msgspec import Meta
 from omegad.requests.filters import One
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query
+from omegad.requests.verb import Verb
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
 
@@ -66,4 +67,12 @@ def _read(connection: Connection, sql: str, project: str | None, now_us: int, li
     ]
 
 
-METHODS = (QueryMethod(params=ListReminders, answer=ReminderList, views=("memories", "reminders"), read=list_reminders),)
+METHODS = (
+    QueryMethod(
+        params=ListReminders,
+        answer=ReminderList,
+        views=("memories", "reminders"),
+        read=list_reminders,
+        verb=Verb(by="looking_back.reminders"),
+    ),
+)

@@ -14,6 +14,7 @@ from omegad.person.skill_markers import LESSON_CHARACTERS
 from omegad.person.skill_telling import confirmation
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.requests.verb import Verb
 from omegad.text.redaction import redact
 
 
@@ -60,4 +61,12 @@ def record(command: ImproveSkill, noted: Noted, state: DecisionState, now_us: in
     return Decision(events=(NewEvent(event=event, session_id=command.session_id, project=command.project),), answer=answer)
 
 
-METHODS = (CommandMethod(params=ImproveSkill, answer=SkillOutcome, prepare=prepare, decide=record),)
+METHODS = (
+    CommandMethod(
+        params=ImproveSkill,
+        answer=SkillOutcome,
+        prepare=prepare,
+        decide=record,
+        verb=Verb(says="{confirmation}"),
+    ),
+)

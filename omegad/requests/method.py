@@ -15,6 +15,7 @@ import msgspec
 from omegad.log.decision import Decision, RequestKey
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.mending import Ahead
+from omegad.requests.verb import OF_ITS_NAME, Verb
 from omegad.runtime.clock import Clock
 from omegad.runtime.errors import Refused, Stale
 from omegad.runtime.steadiness import Steadiness
@@ -217,6 +218,8 @@ class Method:
     answer: type[msgspec.Struct]
     is_paged: bool = False
     """Whether its answers are cut to pages of `PAGE_BYTES_MAX`, which few others come near."""
+    verb: Verb | None = OF_ITS_NAME
+    """How people ask it on the command line; None where another verb asks it in its own way, or nobody does."""
 
     @property
     def name(self) -> str:

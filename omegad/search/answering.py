@@ -9,6 +9,7 @@ from omegad.index import VIEWS
 from omegad.memory.reading import are_there_any
 from omegad.memory.types import MemoryTypes
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
+from omegad.requests.verb import Verb
 from omegad.runtime.clock import uuid7
 from omegad.search.events import MemoryQueried, Returned
 from omegad.search.pipeline import Answer, Matches, NotEmbedded, QueryMemory, Sources, search
@@ -93,4 +94,22 @@ async def finish(services: Services, query: QueryMemory, found: Found, context: 
     return answer
 
 
-METHODS = (QueryMethod(params=QueryMemory, answer=Answer, views=VIEWS, prepare=prepare, read=read, finish=finish),)
+METHODS = (
+    QueryMethod(
+        params=QueryMemory,
+        answer=Answer,
+        views=VIEWS,
+        prepare=prepare,
+        read=read,
+        finish=finish,
+        verb=Verb(
+            "query",
+            by="memories.query",
+            examples=(
+                'omegad query "how do we deploy?"',
+                'omegad query "connection reset by peer" --mode phrase --type error_pattern',
+                'omegad query "retries" --since 2026-01-01 --limit 3 --explain',
+            ),
+        ),
+    ),
+)

@@ -8,6 +8,7 @@ from msgspec import Meta
 from omegad.memory.reading import Cursor, require
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query
+from omegad.requests.verb import Verb
 from omegad.runtime.errors import Invalid, NotFound
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
@@ -100,5 +101,20 @@ def _check(connection: Connection, query: ListReceipts) -> None:
 
 
 METHODS = (
-    QueryMethod(params=ListReceipts, answer=ReceiptPage, views=("memories", "retrievals"), read=list_receipts, shows_queries=True, turn=Turn.LONG),
+    QueryMethod(
+        params=ListReceipts,
+        answer=ReceiptPage,
+        views=("memories", "retrievals"),
+        read=list_receipts,
+        shows_queries=True,
+        turn=Turn.LONG,
+        verb=Verb(
+            "memory receipts",
+            by="looking_back.receipts",
+            examples=(
+                "omegad memory receipts --memory-id mem-0123456789abcdef",
+                "omegad memory receipts --session-id s-1 --limit 20",
+            ),
+        ),
+    ),
 )

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from omegad.requests.method import EVERY_VIEW, Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import Query
+from omegad.requests.verb import Verb
 from omegad.storage.driver import Connection
 from omegad.storage.selecting import Limits, select
 
@@ -66,4 +67,21 @@ async def answer(services: Services, query: SelectRows, place: Place, context: R
     return Rows(columns=found.columns, rows=found.rows, truncated=found.has_more, position=moment.position, stale_by=moment.stale_by)
 
 
-METHODS = (QueryMethod(params=SelectRows, answer=Rows, views=EVERY_VIEW, read=find, finish=answer, shows_queries=True),)
+METHODS = (
+    QueryMethod(
+        params=SelectRows,
+        answer=Rows,
+        views=EVERY_VIEW,
+        read=find,
+        finish=answer,
+        shows_queries=True,
+        verb=Verb(
+            "sql",
+            by="looking_back.sql",
+            examples=(
+                'omegad sql "SELECT kind, status, count(*) FROM audit_log GROUP BY 1, 2"',
+                "omegad sql \"SELECT created_at, name, summary FROM audit_log WHERE status = 'error' ORDER BY id DESC\" --limit 5",
+            ),
+        ),
+    ),
+)

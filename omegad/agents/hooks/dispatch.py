@@ -269,4 +269,4 @@ def _surfaced(query_id: str, shown: Shown) -> Iterator[MemorySurfaced]:
         yield briefing.surfaced(f"{query_id}-review", "review", shown.subject, shown.review, shown.moment)
 
 
-METHODS = (CommandMethod(params=DispatchHook, answer=HookAnswer, prepare=prepare, decide=decide),)
+METHODS = (CommandMethod(params=DispatchHook, answer=HookAnswer, prepare=prepare, decide=decide, verb=None),)

@@ -1,4 +1,4 @@
-"""What can be asked on the command line: every verb with its options, derived from the methods and the table of verbs.
+"""What can be asked on the command line: every verb with its options, derived from the methods and the verbs that ask none.
 
 Cheap to import, because `--help` and every verb pay for it: the methods are read from `methods.json`, which is kept equal to them.
 """
@@ -6,14 +6,14 @@ Cheap to import, because `--help` and every verb pay for it: the methods are rea
 import json
 from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, RawDescriptionHelpFormatter
 from argparse import _SubParsersAction as SubParsers
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omegad import __version__
-from omegad.edge.cli.verb import Option, Verb
-from omegad.edge.cli.verbs import ALL, GROUPS, WITHOUT_VERB
+from omegad.edge.cli.verbs import FIRST, GROUPS, OWN
+from omegad.requests.verb import Option, Verb, of
 
 if TYPE_CHECKING:
     Verbs = SubParsers[ArgumentParser]
@@ -66,24 +66,25 @@ def parser(words: Sequence[str]) -> ArgumentParser:
     whole.add_argument("--version", action="version", version=f"omegad {__version__}")
     whole.set_defaults(home=None, socket=None, json=False, no_spawn=False, module="daemon", function="begin")
     _add_global(whole)
-    verbs = whole.add_subparsers(title="verbs", metavar="VERB", dest="verb")
+    top = whole.add_subparsers(title="verbs", metavar="VERB", dest="verb")
     groups: dict[str, Verbs] = {}
-    known = [*ALL, *_unnamed()]
+    known = verbs()
     meant = [verb for verb in known if verb.words.split()[:1] == list(words[:1])]
     for verb in meant or known:
         *group, name = verb.words.split()
-        target = _add(_group(verbs, groups, group[0]) if group else verbs, name, verb)
+        target = _add(_group(top, groups, group[0]) if group else top, name, verb)
         if name in words:
             _fill(target, verb)
     return whole
 
 
-def _unnamed() -> Iterator[Verb]:
-    """Return a verb for each method that no verb asks."""
-    named = {verb.method for verb in ALL}
-    for method in methods().values():
-        if method["name"] not in named | WITHOUT_VERB:
-            yield Verb(method["name"].replace(".", " "), "sentences.say", method["name"])
+def verbs() -> list[Verb]:
+    """Return every verb, in the order of the help."""
+    asking = (of(method["verb"] | {"method": name}) for name, method in methods().items() if "verb" in method)
+    known = [*OWN, *(one for verb in asking for one in ((verb, verb._replace(words=verb.also)) if verb.also else (verb,)))]
+    places = {words: place for place, words in enumerate(FIRST)}
+    last = len(places)
+    return sorted(known, key=lambda verb: (places.get(verb.words.partition(" ")[0], last), places.get(verb.words, last)))
 
 
 def _group(verbs: "Verbs", groups: "dict[str, Verbs]", name: str) -> "Verbs":
@@ -109,7 +110,7 @@ def _add(verbs: "Verbs", name: str, verb: Verb) -> ArgumentParser:
     epilog = "examples:\n" + "\n".join(f"  {line}" for line in verb.examples) if verb.examples else None
     target = verbs.add_parser(name, help=does, description=f"{does}.", epilog=epilog, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False)
     module, _, function = verb.by.partition(".")
-    target.set_defaults(module=module, function=function, method=verb.method)
+    target.set_defaults(module=module, function=function, method=verb.method, says=verb.says)
     return target
 
 

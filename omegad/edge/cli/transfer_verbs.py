@@ -1,6 +1,6 @@
 """The verbs that take a log, or memories, out of a home and put them in."""
 
-from omegad.edge.cli.verb import Option, Verb
+from omegad.requests.verb import Option, Verb
 
 TRANSFER = (
     Verb(

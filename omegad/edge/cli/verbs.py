@@ -1,15 +1,10 @@
-"""The verbs: which method each asks, and what is printed of the answer; and those that ask none.
+"""The verbs that ask no method, or several, and how all verbs are grouped and ordered.
 
-What a verb of a method takes, and how it is explained, comes from the method. One that is not here gets a verb from its name, `tool.record`
-becoming `omegad tool record`, and its answer is printed field by field.
+A method declares its verb beside itself (`omegad.requests.verb`), and one that says nothing gets a verb from its name.
 """
 
-from omegad.edge.cli.clock_verbs import CLOCK
-from omegad.edge.cli.erase_verb import ERASE
 from omegad.edge.cli.transfer_verbs import TRANSFER
-from omegad.edge.cli.verb import Option, Verb
-
-WATCH = Option("watch", "go on showing it, every second, until interrupted", "flag")
+from omegad.requests.verb import Option, Verb
 
 GROUPS = {
     "clock": "See whether the log and the clock agree, and say that the clock is right again",
@@ -33,8 +28,22 @@ GROUPS = {
     "model": "Install and list the models that search by meaning",
 }
 
+FIRST = (
+    *("serve", "start", "stop", "status", "mcp", "gateway", "store", "query", "get", "list", "delete", "timeline", "sql"),
+    *("memory", "reminder", "profile", "identity", "context", "who", "tasks", "task", "message", "claims", "diff", "log"),
+    *("rebuild", "salvage", "verify", "model", "hook", "setup", "service", "doctor", "clock"),
+    *("backup", "restore", "export", "import", "thesis", "lint", "dismiss"),
+    *("memory edit", "memory delete", "memory erase", "memory restore", "memory supersede", "memory rate", "memory promote"),
+    *("memory link", "memory unlink", "memory similar", "memory traverse", "memory history", "memory lessons"),
+    *("memory receipts", "memory compact", "memory consolidate", "memory junk", "memory prune"),
+    *("task create", "task next", "task complete", "task reopen", "task depend"),
+    *("reminder set", "reminder list", "message send", "message list", "clock show", "thesis list", "thesis get"),
+)
+"""Words that the help begins with, in this order; the others follow as their methods are declared."""
+
 DRY_RUN = Option("dry-run", "show what would be written or taken away, and do nothing", "flag")
-DAEMON = (
+
+OWN = (
     Verb("serve", "daemon.serve", about="Run the daemon in the foreground", examples=("omegad serve", "omegad --home /tmp/trial serve")),
     Verb(
         "start",
@@ -43,17 +52,6 @@ DAEMON = (
         examples=("omegad start", "OMEGAD_MODEL=none omegad start"),
     ),
     Verb("stop", "daemon.stop", about="Stop the daemon, and wait until it is gone"),
-    Verb(
-        "status",
-        "daemon.status",
-        "system.status",
-        about="Show how the daemon is: log, views, model, and whatever is not as it should be",
-        options=(WATCH,),
-        examples=("omegad status --watch", "omegad status --no-spawn --json"),
-    ),
-)
-
-MCP = (
     Verb(
         "mcp",
         "mcp.bridge",
@@ -70,190 +68,8 @@ MCP = (
         ),
         examples=("omegad gateway --http 8377", "omegad gateway --token"),
     ),
-)
-
-MEMORIES = (
-    Verb(
-        "store",
-        "memories.store",
-        "memory.store",
-        examples=(
-            'omegad store "Prefers tabs over spaces" --event-type user_preference',
-            'omegad store "Retry on 429 with jitter" --event-type lesson_learned --tag http --tag retries --priority 4',
-            "omegad store - --project shop < notes.txt",
-        ),
-    ),
-    Verb(
-        "query",
-        "memories.query",
-        "memory.query",
-        examples=(
-            'omegad query "how do we deploy?"',
-            'omegad query "connection reset by peer" --mode phrase --type error_pattern',
-            'omegad query "retries" --since 2026-01-01 --limit 3 --explain',
-        ),
-    ),
-    Verb("get", "memories.get", "memory.get"),
-    Verb("list", "memories.list_all", "memory.list", examples=("omegad list --project shop --limit 20",)),
-    Verb("delete", "sentences.say", "memory.delete"),
-    Verb(
-        "timeline",
-        "looking_back.timeline",
-        "memory.timeline",
-        examples=("omegad timeline", "omegad timeline --days 30 --project shop --type decision"),
-    ),
-    Verb(
-        "sql",
-        "looking_back.sql",
-        "audit.sql",
-        examples=(
-            'omegad sql "SELECT kind, status, count(*) FROM audit_log GROUP BY 1, 2"',
-            "omegad sql \"SELECT created_at, name, summary FROM audit_log WHERE status = 'error' ORDER BY id DESC\" --limit 5",
-        ),
-    ),
-)
-
-MEMORY = (
-    Verb(
-        "memory edit",
-        "sentences.say",
-        "memory.edit",
-        examples=(
-            'omegad memory edit mem-0123456789abcdef "Billing runs on PostgreSQL 17"',
-            "omegad memory edit mem-0123456789abcdef - < notes.txt",
-        ),
-    ),
-    Verb("memory delete", "sentences.say", "memory.delete"),
-    ERASE,
-    Verb("memory restore", "sentences.say", "memory.restore"),
-    Verb(
-        "memory supersede",
-        "sentences.say",
-        "memory.supersede",
-        examples=('omegad memory supersede mem-0123456789abcdef mem-fedcba9876543210 --reason "we moved"',),
-    ),
-    Verb("memory rate", "sentences.say", "memory.rate", examples=("omegad memory rate mem-0123456789abcdef helpful",)),
-    Verb("memory promote", "sentences.say", "memory.promote"),
-    Verb(
-        "memory link",
-        "sentences.say",
-        "memory.link",
-        examples=("omegad memory link mem-0123456789abcdef mem-fedcba9876543210 --edge-type evolves --weight 0.8",),
-    ),
-    Verb("memory unlink", "sentences.say", "memory.unlink"),
-    Verb("memory similar", "graph.similar", "memory.similar"),
-    Verb(
-        "memory traverse",
-        "graph.traverse",
-        "memory.traverse",
-        examples=(
-            "omegad memory traverse mem-0123456789abcdef --max-hops 3 --min-weight 0.6",
-            "omegad memory traverse mem-0123456789abcdef --edge-type evolves",
-        ),
-    ),
-    Verb("memory history", "looking_back.history", "memory.history"),
-    Verb("memory lessons", "looking_back.lessons", "memory.lessons", examples=("omegad memory lessons --project shop",)),
-    Verb(
-        "memory receipts",
-        "looking_back.receipts",
-        "receipts.list",
-        examples=("omegad memory receipts --memory-id mem-0123456789abcdef", "omegad memory receipts --session-id s-1 --limit 20"),
-    ),
-    Verb(
-        "memory compact",
-        "upkeep.compact",
-        "memory.compact",
-        examples=("omegad memory compact --dry-run", "omegad memory compact --project shop --type session_summary --min-cluster 4"),
-    ),
-    Verb("memory consolidate", "upkeep.consolidate", "memory.consolidate", examples=("omegad memory consolidate --dry-run",)),
-    Verb("reminder set", "sentences.say", "reminder.set", examples=('omegad reminder set "Rotate the keys" 2026-12-01 --project shop',)),
-    Verb("reminder list", "looking_back.reminders", "reminder.list"),
-    Verb(
-        "profile update",
-        "sentences.say",
-        "profile.update",
-        examples=("""omegad profile update '{"editor": "helix", "answers": "short", "shell": null}'""",),
-    ),
-    Verb(
-        "memory junk",
-        "upkeep.junk",
-        "memory.junk",
-        options=(Option("drop", "delete what is listed, which `omegad memory restore` brings back", "flag"),),
-        examples=("omegad memory junk --days 30", "omegad memory junk --project shop --drop"),
-    ),
-    Verb("memory prune", "upkeep.prune", "memory.prune", given=()),
-    Verb("memory upsert", "memories.store", "memory.upsert", given=("content",)),
-)
-
-IDENTITY = (
     Verb("identity init", "identity.init", about="Make the folder of these files, a git repository in the home, and record what they say"),
     Verb("identity commit", "identity.commit", about="Commit what has changed in these files, and record it"),
-    Verb("identity show", "identity.show", "identity.get"),
-    Verb("context assemble", "sentences.say", "context.assemble", examples=('omegad context assemble --project shop --query "the export"',)),
-)
-
-THESES = (
-    Verb("thesis list", "theses.list_all", "thesis.list", examples=("omegad thesis list --project shop --standing disputed",)),
-    Verb("thesis get", "theses.get", "thesis.get"),
-    Verb(
-        "thesis state",
-        "sentences.say",
-        "thesis.state",
-        examples=(
-            'omegad thesis state "Postgres full text is enough for our search" --project shop --domain architecture --prior 0.7 --due 2027-03-31',
-        ),
-    ),
-    Verb(
-        "thesis evidence",
-        "sentences.say",
-        "thesis.evidence",
-        given=("thesis_id", "memory_id", "side"),
-        examples=('omegad thesis evidence th-0123456789abcdef mem-fedcba9876543210 against --why "p99 of 900 ms at 2 million rows"',),
-    ),
-    Verb("thesis retract", "sentences.say", "thesis.retract"),
-    Verb("thesis revise", "sentences.say", "thesis.revise"),
-    Verb("thesis predict", "sentences.say", "thesis.predict"),
-    Verb(
-        "thesis resolve",
-        "sentences.say",
-        "thesis.resolve",
-        given=("thesis_id", "outcome", "source"),
-        examples=('omegad thesis resolve th-0123456789abcdef no "load test of 2027-01-12"',),
-    ),
-    Verb("thesis calibration", "theses.calibration", "thesis.calibration", examples=("omegad thesis calibration --of answers",)),
-)
-
-LINT = (
-    Verb("lint", "theses.lint", "lint.report", examples=("omegad lint", "omegad lint --project shop --limit 20")),
-    Verb(
-        "dismiss",
-        "sentences.say",
-        "lint.dismiss",
-        given=("rule", "ids"),
-        examples=("omegad dismiss orphan mem-0123456789abcdef",),
-    ),
-)
-
-COORDINATION = (
-    Verb("who", "coordination.who", "session.who", options=(WATCH,), examples=("omegad who --watch", "omegad who --project shop --json")),
-    Verb("tasks", "coordination.tasks", "task.list", options=(WATCH,), examples=("omegad tasks", "omegad tasks --status failed --project shop")),
-    Verb("task create", "sentences.say", "task.create", examples=('omegad task create "Move billing to PostgreSQL 17" --project shop --priority 4',)),
-    Verb("task next", "coordination.take", "task.next"),
-    Verb("task complete", "sentences.say", "task.complete", examples=("omegad task complete task-0f2c7f4e9a0b --result 'runs on 17'",)),
-    Verb("task reopen", "sentences.say", "task.reopen", examples=('omegad task reopen task-0f2c7f4e9a0b "its agent is gone"',)),
-    Verb("task depend", "sentences.say", "task.depend", examples=("omegad task depend task-0f2c7f4e9a0b task-4d1e8c6d5a4b",)),
-    Verb("message send", "sentences.say", "message.send", examples=('omegad message send "Stop at the migration" --to-project shop',)),
-    Verb("message list", "coordination.messages", "message.list"),
-)
-
-OPERATING = (
-    Verb(
-        "claims",
-        "claims.held",
-        "claim.list",
-        options=(Option("watch", "go on showing them, every two seconds, until interrupted", "flag"),),
-    ),
-    Verb("diff", "looking_back.diff", "log.diff", given=(), examples=("omegad diff --from 2026-01-31", "omegad diff --from 1200 --to 1300")),
     Verb(
         "log",
         "log.show",
@@ -338,11 +154,5 @@ OPERATING = (
         about="Try every part for real, and say what to do about those that fail",
         options=(Option("full", "verify the whole log and every view, however long that takes", "flag"),),
     ),
+    *TRANSFER,
 )
-
-ALL = (*DAEMON, *MCP, *MEMORIES, *MEMORY, *IDENTITY, *COORDINATION, *OPERATING, *CLOCK, *TRANSFER, *THESES, *LINT)
-
-WITHOUT_VERB = frozenset(
-    {"hook.dispatch", "identity.record", "log.read", "log.follow", "log.verify", "views.rebuild", "views.verify", "system.hello", "system.shutdown"}
-)
-"""Methods that the verbs above ask in their own ways."""
