@@ -59,12 +59,17 @@ def verbs_named(text: str) -> set[str]:
 def commands_shown(text: str) -> list[list[str]]:
     """Return the words of every line of a shell block that is one call of omegad."""
     lines = [line for block in blocks(text) if block.language in SHELL_LANGUAGES and not block.marker for line in block.body.splitlines()]
-    words = [shlex.split(line, comments=True) for line in lines if line.startswith("omegad ")]
+    words = [shlex.split(line.partition(" > ")[0], comments=True) for line in lines if line.startswith("omegad ")]
     return [those[1:] for those in words]
 
 
 def mapped_paths(text: str) -> list[str]:
     return [line.split()[0] for block in blocks(text) if block.marker == "map" for line in block.body.splitlines() if line.strip()]
+
+
+def paths_named(text: str) -> set[str]:
+    """Return the paths of the project that are named as code."""
+    return {code for code in CODE.findall(FENCE.sub("", text)) if re.fullmatch(r"(?:omegad|projections|tests|docs)/[\w./@-]+", code)}
 
 
 def links(text: str) -> set[str]:
@@ -152,6 +157,20 @@ def test_the_map_names_paths_that_exist_and_every_package() -> None:
     assert packages - {path.rstrip("/") for path in mapped} == set()
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_every_path_that_a_page_names_is_there(name: str) -> None:
+    assert [path for path in sorted(paths_named(page(name))) if not (ROOT / path).exists()] == []
+
+
+def test_the_tables_named_are_those_of_the_views() -> None:
+    from projections import ALL  # noqa: PLC0415  the other comparisons do not need it to import
+
+    listed = re.search(r"^`views\.db` has the tables (.*?)\s+and\s+the\s+view\s+`audit_log`", page("docs/operations.md"), re.MULTILINE | re.DOTALL)
+    assert listed, "docs/operations.md does not say which tables `views.db` has"
+    made = {table for projection in ALL for table in re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", projection.SCHEMA)}
+    assert set(CODE.findall(listed[1])) == made
+
+
 def test_every_test_that_a_page_names_is_there() -> None:
     files = list((ROOT / "tests").rglob("test_*.py"))
     there = {path.stem for path in files}
@@ -178,7 +197,7 @@ def test_every_relative_link_leads_somewhere(name: str) -> None:
 
 PAGE = """# omegad
 
-Say `omegad status`, see [the parts](#the-parts-and-more), [a page](CHANGELOG.md).
+Say `omegad status`, see [the parts](#the-parts-and-more), [a page](CHANGELOG.md), `omegad/log/` and `tests/*.txt`.
 
 <!-- command: run -->
 ```sh
@@ -186,7 +205,7 @@ Say `omegad status`, see [the parts](#the-parts-and-more), [a page](CHANGELOG.md
 ```
 
 ```sh
-omegad get "mem 1"  # all of it
+omegad get "mem 1" > file  # all of it
 ```
 
 <!-- command: test -->
@@ -215,12 +234,13 @@ pyproject.toml
 def test_a_page_is_read_the_way_a_reader_would() -> None:
     assert [(block.marker, block.body) for block in blocks(PAGE)][:3] == [
         ("command: run", ".venv/bin/omegad serve  # omegad answers then\n"),
-        ("", 'omegad get "mem 1"  # all of it\n'),
+        ("", 'omegad get "mem 1" > file  # all of it\n'),
         ("command: test", "python -m pytest\n"),
     ]
     assert commands_shown(PAGE) == [["get", "mem 1"]]
     assert verbs_named(PAGE) == {"status", "serve", "get"}
     assert event_tags(PAGE) == {"memory.stored@1"}
     assert mapped_paths(PAGE) == ["omegad/log/", "pyproject.toml"]
+    assert paths_named(PAGE) == {"omegad/log/"}
     assert links(PAGE) == {"#the-parts-and-more", "CHANGELOG.md"}
     assert anchors(PAGE) == {"omegad", "the-parts-and-more"}
