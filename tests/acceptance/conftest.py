@@ -1,17 +1,14 @@
 """A home of its own for each test, and the daemon that serves it, as a process of its own."""
 
 import os
-import resource
 import select
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 import pytest
@@ -21,8 +18,11 @@ from omegad.embedding import catalogue
 from omegad.rpc import endpoint
 from omegad.runtime import config
 from omegad.runtime.errors import NoDaemon, OmegadError
+from tests.forking import Forked
 
-ROOT = Path(__file__).parents[2]
+if TYPE_CHECKING:
+    from tests.acceptance.failing import Fault
+
 PATIENCE_S = 60.0  # long enough for a busy machine; nothing waits so long unless the test fails
 CALM_MAX = 10_000  # events that `Home.events` reads at once
 PATIENT = {"OMEGAD_FRESH_WAIT_MS": "50000", "OMEGAD_QUERY_TIMEOUT_S": "50", "OMEGAD_READ_TIMEOUT_S": "100", "OMEGAD_REPORT_TIMEOUT_S": "100"}
@@ -39,40 +39,26 @@ class Home:
         self.environ = {**foreign, "OMEGAD_HOME": str(path), "OMEGAD_MODEL": "none", **PATIENT, **environ}
         self.paths = config.find_paths(self.environ)
         self.output = path.with_name(path.name + ".printed")
-        self.file_bytes_max: int | None = None
-        """How large a file the daemon may write, for want of a disk that is full."""
-        self.descriptors_max: int | None = None
-        """How many files and connections the daemon may have open."""
-        self._process: subprocess.Popen[bytes] | None = None
+        self.limits: dict[int, int] = {}
+        """By `resource.RLIMIT_`, how much of it the daemon may have."""
+        self.has_own_workers = False
+        """Whether the daemon starts real processes where it goes through the log; they are forked otherwise."""
+        self.fault: Fault | None = None
+        self._process: Forked | None = None
 
     @property
     def socket(self) -> Path:
         return self.paths.socket
 
     @property
-    def process(self) -> subprocess.Popen[bytes]:
+    def process(self) -> Forked:
         assert self._process, "the daemon was not started"
         return self._process
 
     def launch(self) -> Self:
-        """Start the daemon, and do not wait for it."""
-        with self.output.open("ab") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "omegad", "serve"],
-                cwd=ROOT,
-                env=self.environ,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                preexec_fn=self._limit if self.file_bytes_max or self.descriptors_max else None,  # noqa: PLW1509  the child runs nothing of ours but this
-            )
+        """Start the daemon, with the fault if there is one, and do not wait for it."""
+        self._process = Forked(["serve"], self.environ, self.output, self.fault, limits=self.limits, with_own_workers=self.has_own_workers)
         return self
-
-    def _limit(self) -> None:
-        if self.file_bytes_max:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (self.file_bytes_max, resource.RLIM_INFINITY))
-        if self.descriptors_max:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors_max, self.descriptors_max))
 
     def start(self) -> Self:
         """Start the daemon, and return when it answers."""

@@ -1,4 +1,4 @@
-"""omegad with a fault at a step of its own, in a process of its own: `python -m tests.acceptance.failing`, see `main`.
+"""A fault at a step of its own, in a process of its own: see `let_fail`, and `tests.forking`, which runs omegad with one.
 
 Steps are the changes of files, and what comes and goes on sockets: between two of them a crash leaves the same behind, so that crashing at each
 is crashing at any moment. What SQLite does is met in its VFS, below everything that it believes.
@@ -11,25 +11,15 @@ import random
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-import anyio._backends._asyncio
 import msgspec
-import uvloop
 
-import omegad.daemon
-import omegad.edge.cli.daemon
-import omegad.edge.cli.transfer
-from omegad.edge import cli
 from omegad.rpc.wire import Wire
 from omegad.storage.checkpointer import Checkpointer
 from omegad.storage.driver import sqlite
-
-IMPORTED = (anyio._backends._asyncio, uvloop, omegad.edge.cli.daemon, omegad.edge.cli.transfer, omegad.daemon)
-"""What a daemon and the verbs import where they need it, and a fork has already."""
 
 KILLED = 137
 SECTOR = 512
@@ -58,15 +48,6 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """A file that has every step fail while it is there."""
     clock: str = ""
     """A file that says by how many seconds the clock is wrong, and then for how many the machine slept, which may change at any time."""
-
-
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that is wanted: `omegad` with *arguments*, whose output goes to a file."""
-
-    arguments: list[str]
-    environ: dict[str, str]
-    output: str
-    fault: Fault | None
 
 
 class Steps:
@@ -306,54 +287,16 @@ def set_clock(path: Path) -> None:
     time.clock_gettime_ns = lambda which: counted(which) + said()[1] * 10**9
 
 
-def run(wanted: Wanted) -> int:
-    """Be what is wanted."""
-    descriptors = (os.open(os.devnull, os.O_RDONLY), os.open(wanted.output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-    for standard, descriptor in enumerate((*descriptors, descriptors[1])):
-        os.dup2(descriptor, standard)
-    os.environ.clear()
-    os.environ.update(wanted.environ)
-    if fault := wanted.fault:
-        steps = Steps(fault)
-        _kept.append(FailingVfs(steps))
-        fail_names(steps)
-        fail_sockets(steps)
-        Checkpointer.__init__.__defaults__ = (fault.checkpoint_after,)
-        if fault.clock:
-            set_clock(Path(fault.clock))
-    return cli.main(wanted.arguments)
+def let_fail(fault: Fault) -> None:
+    """Have this process meet *fault*."""
+    steps = Steps(fault)
+    _kept.append(FailingVfs(steps))
+    fail_names(steps)
+    fail_sockets(steps)
+    Checkpointer.__init__.__defaults__ = (fault.checkpoint_after,)
+    if fault.clock:
+        set_clock(Path(fault.clock))
 
 
 _kept: list[FailingVfs] = []
 """What SQLite knows by its address."""
-
-
-def main() -> None:
-    """Fork what is wanted, one JSON object a line, and answer with its pid; say of a pid its exit status, null while it runs.
-
-    What is forked has everything imported already, and starts in a fraction of the time.
-    """
-    for line in sys.stdin.buffer:
-        asked = msgspec.json.decode(line, type=Wanted | int)
-        if isinstance(asked, int):
-            pid, status = os.waitpid(asked, os.WNOHANG)
-            answer = os.waitstatus_to_exitcode(status) if pid else None
-        elif not (answer := os.fork()):
-            os._exit(_run(asked))
-        sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
-        sys.stdout.buffer.flush()
-
-
-def _run(wanted: Wanted) -> int:
-    try:
-        return run(wanted)
-    except BaseException:  # noqa: BLE001  as the interpreter would at its end
-        traceback.print_exc()
-        return 1
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -4,25 +4,18 @@
 """
 
 import argparse
-import atexit
-import os
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Self, get_args
-
-import msgspec
+from typing import Any, NamedTuple, get_args
 
 from omegad.runtime.errors import NoDaemon, OmegadError
-from tests.acceptance import failing
-from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, until
-from tests.acceptance.failing import KILLED, Fault, How, Wanted
+from tests.acceptance.conftest import PATIENCE_S, Home, until
+from tests.acceptance.failing import KILLED, Fault, How
 
 TRIES_MAX = 40
 UNAWAITED = ("memory.queried", "memory.surfaced")  # appended after the answer; asked again, they are recorded again
@@ -77,54 +70,8 @@ PLAN: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-class Forked:
-    """A process that was forked from one that has everything imported, as `subprocess.Popen` would tell of it."""
-
-    _forker: subprocess.Popen[bytes] | None = None
-
-    def __init__(self, arguments: list[str], environ: dict[str, str], output: Path, fault: Fault | None) -> None:
-        """Start it."""
-        self.returncode: int | None = None
-        self.pid = int(self._ask(Wanted(arguments=arguments, environ=environ, output=str(output), fault=fault)))
-
-    @classmethod
-    def _ask(cls, asked: Wanted | int) -> Any:
-        if cls._forker is None:
-            cls._forker = subprocess.Popen([sys.executable, "-m", failing.__name__], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            atexit.register(cls._forker.communicate)
-        assert cls._forker.stdin
-        assert cls._forker.stdout
-        cls._forker.stdin.write(msgspec.json.encode(asked) + b"\n")
-        cls._forker.stdin.flush()
-        return msgspec.json.decode(cls._forker.stdout.readline())
-
-    def poll(self) -> int | None:
-        if self.returncode is None:
-            self.returncode = self._ask(self.pid)
-        return self.returncode
-
-    def wait(self, timeout_s: float = PATIENCE_S) -> int:
-        until(lambda: self.poll() is not None, lambda: "it does not end", timeout_s)
-        assert self.returncode is not None
-        return self.returncode
-
-    def send_signal(self, number: int) -> None:
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def terminate(self) -> None:
-        self.send_signal(signal.SIGTERM)
-
-
 class FaultyHome(Home):
     """A home whose daemon can be started with a fault."""
-
-    fault: Fault | None = None
-
-    def launch(self) -> Self:
-        """Start the daemon, with the fault if there is one, and do not wait for it."""
-        self._process = Forked(["serve"], self.environ, self.output, self.fault)  # type: ignore[assignment]
-        return self
 
     def serves(self) -> bool:
         """Start the daemon; say whether it serves, or has ended."""

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.acceptance.claiming import FILES
-from tests.acceptance.conftest import PATIENCE_S, ROOT, Home
+from tests.acceptance.conftest import PATIENCE_S, Home
+from tests.forking import ROOT
 
 PROCESSES = 5
 

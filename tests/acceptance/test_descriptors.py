@@ -1,5 +1,6 @@
 """A daemon that may open few files: its clients are bounded by that, and its own work is not kept from them."""
 
+import resource
 from contextlib import ExitStack
 
 from omegad.runtime.errors import Overloaded
@@ -7,7 +8,7 @@ from tests.acceptance.conftest import Home
 
 
 def test_more_clients_than_there_are_descriptors_for_are_told_so_and_nothing_else_suffers(home: Home) -> None:
-    home.descriptors_max = 148
+    home.limits = {resource.RLIMIT_NOFILE: 148}
     home.start()
     with ExitStack() as clients:
         served, refused = [], []

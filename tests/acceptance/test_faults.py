@@ -21,9 +21,10 @@ from msgspec.structs import replace
 from omegad.client import AsyncClient
 from omegad.edge.transfer import log_file
 from omegad.runtime.errors import OmegadError
-from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, refusal, until
+from tests.acceptance.conftest import PATIENCE_S, Home, refusal, until
 from tests.acceptance.failing import KILLED, How
-from tests.acceptance.faults import FaultyHome, Forked, Outcome, fault_in, lived, steps
+from tests.acceptance.faults import FaultyHome, Outcome, fault_in, lived, steps
+from tests.forking import ROOT, Forked
 
 SEED = os.environ.get("FAULTS_SEED", "1")  # names another sample
 TRIES = int(os.environ.get("FAULTS", "1"))  # of each way to fail

@@ -50,7 +50,8 @@ from typing import Any
 import pytest
 
 from omegad.memory.types import BUILT_IN
-from tests.acceptance.conftest import ROOT, Home, refusal, require_model
+from tests.acceptance.conftest import Home, refusal, require_model
+from tests.forking import ROOT
 
 DEFECTS = 10
 NOTE = re.compile(r"^(\d+)\. ", re.MULTILINE)

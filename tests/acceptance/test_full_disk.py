@@ -292,7 +292,7 @@ def test_a_daemon_starts_on_a_disk_that_is_full_or_says_why_not(homes: Callable[
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lifts the limit of another process")
 def test_files_that_may_not_grow_refuse_writes_until_they_may(home: Home) -> None:
     home.environ |= IMPATIENT
-    home.file_bytes_max = 2 * MEGABYTE
+    home.limits = {resource.RLIMIT_FSIZE: 2 * MEGABYTE}
     home.start()
     writer = Writer(home)
     writer.write_until_refused(2_000)

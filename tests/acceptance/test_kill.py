@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import resource
 import shutil
 import signal
 import sqlite3
@@ -19,7 +20,8 @@ import pytest
 
 from omegad.client import AsyncClient
 from omegad.runtime.errors import NoDaemon, OmegadError
-from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, Raw, homes_in, refusal, until
+from tests.acceptance.conftest import PATIENCE_S, Home, Raw, homes_in, refusal, until
+from tests.forking import ROOT
 
 ROUNDS = int(os.environ.get("KILLS", "6"))
 ROUNDS_MAX = 200  # of which each writes a number of its own
@@ -243,8 +245,10 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def long(many: Path, homes: Callable[..., Home], tmp_path: Path) -> Home:
-    """A daemon that serves a copy of it."""
-    return homes(Path(shutil.copytree(many, tmp_path / "long", symlinks=True))).start()
+    """A daemon that serves a copy of it, and whose workers can be seen and killed."""
+    home = homes(Path(shutil.copytree(many, tmp_path / "long", symlinks=True)))
+    home.has_own_workers = True
+    return home.start()
 
 
 def test_a_rebuild_whose_daemon_is_killed_leaves_one_current_generation(long: Home) -> None:
@@ -291,13 +295,13 @@ def test_a_rebuild_that_is_broken_off_leaves_the_live_views_and_says_why(long: H
         assert long.stop() == 0
     assert not _workers(long)
     assert not _unfinished(long)
-    long.file_bytes_max = long.paths.log.stat().st_size // 10
+    long.limits = {resource.RLIMIT_FSIZE: long.paths.log.stat().st_size // 10}
     long.start()
     refused = refusal(lambda: long.call("views.rebuild"))
     assert (refused.kind, "refused to read or write" in str(refused)) == ("unavailable", True), str(refused)
     assert not _unfinished(long)
     assert _answers(long) == before
-    long.file_bytes_max = None
+    long.limits = {}
     long.restart().check()
 
 

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from omegad.edge.cli.salvage import salvage
-from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, homes_in, until
+from tests.acceptance.conftest import PATIENCE_S, Home, homes_in, until
+from tests.forking import ROOT
 
 MEMORIES: list[dict[str, Any]] = [
     {"content": f"Fact {number} of the ledger", "event_type": "decision", "project": "atlas", "tags": [f"tag-{number}"], "priority": number % 5 + 1}

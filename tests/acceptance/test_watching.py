@@ -10,7 +10,8 @@ from pathlib import Path
 
 from omegad.operations.self_check import EVERY_US, SelfCheck
 from omegad.runtime.errors import OmegadError
-from tests.acceptance.conftest import PATIENCE_S, ROOT, Home, until
+from tests.acceptance.conftest import PATIENCE_S, Home, until
+from tests.forking import ROOT
 from tests.hooks.conftest import fire
 
 SAMPLE = re.compile(r'([a-z_]+)(?:\{([a-z_]+)="([^"\\\n]*)"\})? (-?[0-9.e+]+)')

@@ -8,17 +8,19 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, chdir, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from unittest import mock
 
 import pytest
 
 from omegad.client import Client
 from omegad.edge.cli import main, starting
+from omegad.edge.cli.place import Place
 from omegad.runtime import config
 from tests.acceptance.conftest import PATIENT
+from tests.forking import Forked
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
@@ -33,12 +35,15 @@ class Command:
         foreign = {name: value for name, value in os.environ.items() if not name.startswith("OMEGAD_") and name != "NO_COLOR"}
         self.environ = {**foreign, "OMEGAD_HOME": str(home), "OMEGAD_MODEL": "none", **PATIENT, **environ}
         self.home = home
+        self.starts_processes = False
+        """Whether its daemon is started as people start it; it is forked otherwise."""
         self.paths = config.find_paths(self.environ)
 
     def run(self, *arguments: str, stdin: bytes = b"", **environ: str) -> subprocess.CompletedProcess[str]:
         """Run it to its end, whatever its status."""
         run = _in_a_process if PROCESSES & set(arguments) else _here
-        done = run(arguments, self.environ | environ, stdin)
+        with nullcontext() if self.starts_processes else mock.patch.object(starting, "launch", _forked):
+            done = run(arguments, self.environ | environ, stdin)
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def __call__(self, *arguments: str, status: int = 0, stdin: bytes = b"", **environ: str) -> subprocess.CompletedProcess[str]:
@@ -68,6 +73,12 @@ class Command:
         finally:
             if pid := starting.holder(self.paths):
                 os.kill(pid, signal.SIGKILL)
+
+
+def _forked(place: Place, _output: IO[bytes]) -> Forked:
+    """Start a daemon in the place of `starting.launch`."""
+    environ = {name: value for name, value in place.environ.items() if name != "NOTIFY_SOCKET"}
+    return Forked(["serve"], environ, place.paths.daemon_log, folder=str(place.paths.home), is_leader=True)
 
 
 def _in_a_process(arguments: Sequence[str], environ: dict[str, str], stdin: bytes) -> subprocess.CompletedProcess[bytes]:

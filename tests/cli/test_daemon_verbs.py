@@ -21,6 +21,11 @@ with open(sys.argv[1], "r+") as lock:
 """
 
 
+@pytest.fixture(autouse=True)
+def _as_people_start_it(omegad: Command) -> None:
+    omegad.starts_processes = True
+
+
 def test_a_daemon_is_started_shown_and_stopped(omegad: Command) -> None:
     started = omegad.json("start")
     assert started["started"]

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from omegad.runtime.json_text import mended
-from tests.acceptance.conftest import PATIENCE_S, PATIENT, ROOT, Home, until
+from tests.acceptance.conftest import PATIENCE_S, PATIENT, Home, until
+from tests.forking import ROOT
 from tests.fuzz.beside import Pinger, Size, Took, settled_size_of
 from tests.fuzz.doors import Places, Sent, send
 from tests.fuzz.operations import Asked, Operations

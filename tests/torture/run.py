@@ -15,7 +15,8 @@ from typing import NamedTuple
 from omegad.runtime.errors import NoDaemon
 from tests.acceptance.conftest import PATIENCE_S, Home, until
 from tests.acceptance.failing import Fault, How
-from tests.acceptance.faults import FaultyHome, Forked
+from tests.acceptance.faults import FaultyHome
+from tests.forking import Forked
 from tests.torture.book import ERASE, Book, lost_or_doubled
 from tests.torture.work import Work
 
