@@ -42,7 +42,7 @@ IDENTIFIERS = SHOWN.index("identifiers")
 
 READ_CHARACTERS = 4_000  # of a content, when words are looked for in it
 FIRST_LINE_CHARACTERS = 300
-TEXTS_KEPT = 1_024  # whose words in a row are at hand for the next question
+TEXTS_KEPT, KEPT_CHARACTERS = 1_024, 8_192  # texts, and how long at most, whose words in a row are at hand for the next question
 WORDS_KEPT, TEXT_COSTS = 1_000_000, 64  # words that are at hand for the next question, 8 MB beside their texts; a text takes as much as so many
 ACTIVATIONS_KEPT = 4_096  # of so many uses and days: memories of one day are as present
 FULL = 200  # characters, beyond which a memory does not say more by being longer
@@ -157,7 +157,11 @@ class _WordsOfTexts(dict[str, _Words]):
 
 
 _WORDS = _WordsOfTexts()
-_in_a_row = lru_cache(maxsize=TEXTS_KEPT)(words_in_a_row)
+_kept_in_a_row = lru_cache(maxsize=TEXTS_KEPT)(words_in_a_row)
+
+
+def _words_in_a_row(text: str) -> str:
+    return _kept_in_a_row(text) if len(text) <= KEPT_CHARACTERS else words_in_a_row(text)
 
 
 def _told(row: tuple[Any, ...], question: Question) -> list[float]:
@@ -205,7 +209,7 @@ def _identifiers(named: Mapping[str, str], text: str) -> float:
     check()
     lowered = text.lower()
     parts = [words for name, words in named.items() if not _stands_alone(name, lowered)]
-    in_a_row = _in_a_row(text) if parts else ""
+    in_a_row = _words_in_a_row(text) if parts else ""
     return (len(named) - len(parts) + PART_OF_NAME * sum(words in in_a_row for words in parts)) / len(named)
 
 

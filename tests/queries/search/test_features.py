@@ -123,3 +123,11 @@ def test_what_alone_holds_a_name_comes_first_whatever_its_session_lifts(views: S
         views.put(f"m{number}", f"what changed in the release for the budget of event {number}", session_id="s")
     views.put("exact", "see #412 and 88121: minAvailable of the budget is 2 since v0.9.4", session_id="t")
     assert views.found(f"what changed in the release for {name}?")[0] == "exact"
+
+
+def test_what_is_at_hand_of_texts_has_no_long_ones() -> None:
+    features._kept_in_a_row.cache_clear()
+    for number in range(3):
+        features._words_in_a_row(f"{number} " * features.KEPT_CHARACTERS)
+        features._words_in_a_row(f"short {number}")
+    assert features._kept_in_a_row.cache_info().currsize == 3
