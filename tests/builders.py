@@ -5,10 +5,11 @@ import re
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import anyio
 import msgspec
@@ -81,7 +82,7 @@ from omegad.session.tool_events import ToolCalled
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Reading
-from omegad.views import current, past_making, replay
+from omegad.views import current, past_making, replay, workers
 from omegad.views.applying import Lookup
 from omegad.views.building import Builder, Order, Progress, RebuiltView
 from omegad.views.current import Views
@@ -564,7 +565,7 @@ def _lacking(connection: Connection) -> int:
 @asynccontextmanager
 async def served(paths: Paths, clock: Clock, settings: Config | None = None) -> AsyncIterator[Served]:
     """Serve a home without its socket; everything else is as in the daemon."""
-    async with daemon.composed(paths, _patient(settings or Config()), clock) as service, anyio.create_task_group() as tasks:
+    async with _composed_here(paths, _patient(settings or Config()), clock) as service, anyio.create_task_group() as tasks:
         tasks.start_soon(service.services.log.run)
         tasks.start_soon(service.services.views.run)
         tasks.start_soon(service.services.past.run)
@@ -577,6 +578,22 @@ async def served(paths: Paths, clock: Clock, settings: Config | None = None) -> 
         yield Served(service, Caller(service))
         await service.services.log.drain()
         tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _composed_here(paths: Paths, settings: Config, clock: Clock) -> AsyncIterator[Daemon]:
+    """Put a service together that proves its log on threads of this process."""
+
+    async def compare(_command: Sequence[str], log: Path, tell: Progress) -> Sequence[str]:
+        return await to_thread.run_sync(verifying.compare, log, VOCABULARY, tell)
+
+    async def prove(_command: Sequence[str], log: Path, tell: Progress) -> LogReport:
+        return await to_thread.run_sync(verifying.verify, log, VOCABULARY, tell)
+
+    async with AsyncExitStack() as stack:
+        with mock.patch.multiple(workers, compare=compare, prove=prove):
+            service = await stack.enter_async_context(daemon.composed(paths, settings, clock))
+        yield service
 
 
 def _patient(settings: Config) -> Config:

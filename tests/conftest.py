@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, settings
 from omegad.runtime.config import Paths
 from tests.builders import FakeClock, FakeModel, paths_in, put_model
 
-# Two slow cores share the suite: the same examples in every run, and no deadline for one of them.
-settings.register_profile("suite", derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+# Two slow cores share the suite: the same examples in every run unless a seed is named, and no deadline for one of them.
+SAME = "TEST_SEED" not in os.environ
+settings.register_profile("suite", derandomize=SAME, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
 IN_MEMORY = Path("/dev/shm")  # noqa: S108  a directory of its own is made in it

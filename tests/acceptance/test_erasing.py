@@ -10,15 +10,18 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from omegad.runtime.errors import NoDaemon, NotFound, OmegadError
 from omegad.storage.database import open_reader
 from omegad.storage.driver import sqlite
 from tests.acceptance.conftest import PATIENCE_S, Home, until
+from tests.seeds import SEED
 
 CODE = "4711 0815"
 SAID = f'Anna\'s door opens with {CODE},\nnot with "ünder" the mat'
 FORMS = (CODE.encode(), SAID.encode(), json.dumps(SAID).encode()[1:-1], msgspec.json.encode(SAID)[1:-1])
+CHANCE = random.Random(SEED)  # noqa: S311  any moment will do
 ROUNDS = 4
 KILLED_WITHIN_S = 0.15
 
@@ -111,6 +114,7 @@ def is_whole(home: Home, memory_id: str) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_killed_at_any_moment_it_is_there_whole_or_gone_at_the_next_start(home: Home) -> None:
     outcomes: list[str] = []
     home.start()
@@ -127,7 +131,7 @@ def test_killed_at_any_moment_it_is_there_whole_or_gone_at_the_next_start(home: 
 
         thread = threading.Thread(target=erase)
         thread.start()
-        time.sleep(random.random() * KILLED_WITHIN_S)  # noqa: S311  any moment will do
+        time.sleep(CHANCE.random() * KILLED_WITHIN_S)
         home.kill()
         thread.join()
         home.start()

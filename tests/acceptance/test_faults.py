@@ -25,8 +25,8 @@ from tests.acceptance.conftest import PATIENCE_S, Home, refusal, until
 from tests.acceptance.failing import KILLED, How
 from tests.acceptance.faults import FaultyHome, Outcome, fault_in, lived, steps
 from tests.forking import ROOT, Forked
+from tests.seeds import SEED
 
-SEED = os.environ.get("FAULTS_SEED", "1")  # names another sample
 TRIES = int(os.environ.get("FAULTS", "1"))  # of each way to fail
 HOUR_S = 3_600
 EVENTS = 320  # more than are verified at each start
@@ -52,6 +52,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, list[str]]:
     return steps(tmp_path_factory.mktemp("calm"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", get_args(How))
 def test_a_crash_or_a_failure_at_any_step_makes_no_difference(tmp_path: Path, calm: tuple[Outcome, list[str]], how: How) -> None:
     outcome, names = calm
@@ -398,6 +399,7 @@ def backed_up(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["kill", "eio"])
 @pytest.mark.parametrize("verb", ["backup", "restore", "import"])
 def test_a_verb_that_fails_at_any_step_leaves_a_whole_log_and_is_run_again(backed_up: Path, tmp_path: Path, verb: str, how: How) -> None:

@@ -3,15 +3,18 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.fuzz.run import Fuzz, Limits
+from tests.seeds import SEED
 
 OPERATIONS = int(os.environ.get("FUZZ_OPERATIONS", "150"))
 FRAMES = int(os.environ.get("FUZZ_FRAMES", "2000"))
-SEED = os.environ.get("FUZZ_SEED", "1")
 BUSY = {"ping_p99_ms": 5_000.0, "rss_growth_mb": 60.0, "settling_s": 0.2}
 """Of a machine that does other things as well, and before a daemon has all that it keeps."""
 
 
+@pytest.mark.long
 def test_whatever_comes_through_any_door_is_answered_or_refused_and_hurts_nobody(tmp_path: Path) -> None:
     fuzz = Fuzz(tmp_path, SEED, print)
     assert fuzz.run(Limits(OPERATIONS, FRAMES, **BUSY)) == []

@@ -22,7 +22,9 @@ from omegad.client import AsyncClient
 from omegad.runtime.errors import NoDaemon, OmegadError
 from tests.acceptance.conftest import PATIENCE_S, Home, Raw, homes_in, refusal, until
 from tests.forking import ROOT
+from tests.seeds import SEED
 
+CHANCE = random.Random(SEED)  # noqa: S311  any moment will do
 ROUNDS = int(os.environ.get("KILLS", "6"))
 ROUNDS_MAX = 200  # of which each writes a number of its own
 ACKNOWLEDGED_MIN = int(os.environ.get("KILLED_WRITES", "500"))
@@ -105,13 +107,13 @@ class Tally:
 
 
 async def _write_until_killed(home: Home, book: Book, beside: Tally, *, waits_for_a_rebuild: bool) -> None:
-    enough = len(book.acknowledged) + random.randint(*KILLED_AFTER)  # noqa: S311  any moment will do
+    enough = len(book.acknowledged) + CHANCE.randint(*KILLED_AFTER)
     beside.back_up()
     tasks = [asyncio.create_task(_keep_writing(home, book, f"writer-{number}")) for number in range(WRITERS)]
     tasks.append(asyncio.create_task(beside.rebuild()))
     async with asyncio.timeout(PATIENCE_S):
         while len(book.acknowledged) < enough or (waits_for_a_rebuild and not _unfinished(home)):  # noqa: ASYNC110  nothing tells of it
-            await asyncio.sleep(random.uniform(0, 0.005))  # noqa: S311
+            await asyncio.sleep(CHANCE.uniform(0, 0.005))
         beside.killed_while_building += bool(_unfinished(home))
         await asyncio.to_thread(home.kill)
         await asyncio.gather(*tasks)
@@ -136,6 +138,7 @@ def _content(event: dict[str, Any]) -> str:
     return str(data["content"] if event["tag"].startswith("memory.stored") else data["tool_input"]["head"])
 
 
+@pytest.mark.long
 async def test_what_was_acknowledged_survives_being_killed_at_any_moment(home: Home) -> None:
     book, beside = Book(), Tally(home)
     for number in range(ROUNDS_MAX):
@@ -175,7 +178,7 @@ def _everything_acknowledged_is_there(book: Book, events: list[dict[str, Any]]) 
 
 async def _nothing_is_appended_twice(home: Home, book: Book, events: list[dict[str, Any]]) -> None:
     known = {_content(event): event["position"] for event in events}
-    answered = random.sample(sorted(book.acknowledged), SENT_AGAIN)
+    answered = CHANCE.sample(sorted(book.acknowledged), SENT_AGAIN)
     again = await _say_again(home, [book.acknowledged[request_id][0] for request_id in answered])
     assert again == [book.acknowledged[request_id][1] for request_id in answered]
     assert len(home.events()) == len(events)

@@ -430,6 +430,7 @@ def _lacking(connection: Any) -> int:
     return found
 
 
+@pytest.mark.long
 class TestHome(Home.TestCase):  # type: ignore[misc, valid-type]
     # A failure is shown as it was found: to make it smaller takes minutes, since every step of it is a running service.
     settings = settings(max_examples=int(os.environ.get("LIVES", "10")), stateful_step_count=20, phases=(Phase.explicit, Phase.generate))
