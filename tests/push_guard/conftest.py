@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,10 @@ class Race:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.remote, self.first, self.second, self.other = (folder / name for name in ("remote.git", "first", "second", "other"))
+
+    def begin(self) -> None:
+        """Make it."""
+        folder = self.folder
         self.git(folder, "init", "-q", "--bare", "-b", "main", str(self.remote))
         self.git(folder, "clone", "-q", str(self.remote), str(self.first))
         self.git(self.first, "checkout", "-q", "-b", "main")
@@ -31,6 +36,15 @@ class Race:
         self.git(self.first, "worktree", "add", "-q", "-b", "work", str(self.second), "main")
         self.git(self.second, "branch", "-q", "--set-upstream-to=origin/main")
         self.git(folder, "clone", "-q", str(self.remote), str(self.other))
+
+    def copied(self, folder: Path) -> "Race":
+        """Return one that is as this one, in an empty folder."""
+        shutil.copytree(self.folder, folder, symlinks=True, dirs_exist_ok=True)
+        here, there = bytes(self.folder), bytes(folder)
+        for path in folder.rglob("*"):
+            if path.is_file() and here in (data := path.read_bytes()):
+                path.write_bytes(data.replace(here, there))
+        return Race(folder)
 
     def environ(self, home: Home | None = None) -> dict[str, str]:
         here = {"OMEGAD_HOME": str(home.path if home else self.folder / "home"), "HOME": str(self.folder)}
@@ -62,9 +76,11 @@ class Race:
         return dict(json.loads(out)) if out else None
 
 
-def begun(folder: Path) -> Race:
-    """Both work trees have a commit of their own, and `first` has pushed its."""
-    race = Race(folder)
+@pytest.fixture(scope="session")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Race:
+    """Both work trees have a commit of their own, and `first` has pushed its. For nobody but those who copy it."""
+    race = Race(tmp_path_factory.mktemp("begun"))
+    race.begin()
     race.commit(race.first, "Round the total in the first tree")
     race.commit(race.second, "Fix the export in the second tree")
     race.git(race.first, "push", "-q", "origin", "main")
@@ -72,12 +88,12 @@ def begun(folder: Path) -> Race:
 
 
 @pytest.fixture
-def race(tmp_path: Path) -> Race:
+def race(begun: Race, tmp_path: Path) -> Race:
     """A race of the test's own."""
-    return begun(tmp_path)
+    return begun.copied(tmp_path)
 
 
 @pytest.fixture(scope="module")
-def still(tmp_path_factory: pytest.TempPathFactory) -> Race:
+def still(begun: Race, tmp_path_factory: pytest.TempPathFactory) -> Race:
     """A race of all tests that change nothing in it."""
-    return begun(tmp_path_factory.mktemp("still"))
+    return begun.copied(tmp_path_factory.mktemp("still"))
