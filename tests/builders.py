@@ -585,7 +585,7 @@ async def _composed_here(paths: Paths, settings: Config, clock: Clock) -> AsyncI
     """Put a service together that proves its log on threads of this process."""
 
     async def compare(_command: Sequence[str], log: Path, tell: Progress) -> Sequence[str]:
-        return await to_thread.run_sync(verifying.compare, log, VOCABULARY, tell)
+        return tuple(await to_thread.run_sync(verifying.compare, log, VOCABULARY, tell))
 
     async def prove(_command: Sequence[str], log: Path, tell: Progress) -> LogReport:
         return await to_thread.run_sync(verifying.verify, log, VOCABULARY, tell)
