@@ -26,7 +26,7 @@ MCP_GREETING = ROOT / "omegad" / "edge" / "mcp" / "greeting.json"
 MCP_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The revisions of MCP that begin with a handshake; the last one is offered to who asks for another."""
 METHODS_PAGE = ROOT / "docs" / "methods.md"
-METHODS_TABLE = re.compile(r"(?<=<!-- methods -->\n).*?(?=\n\n)", re.DOTALL)
+METHODS_TABLE = re.compile(r"(?<=<!-- methods -->\n)(?:\|.*\n)+")
 IN_EVERY = ("request_id", "ack", "min_position", "as_of")
 
 Kind = Literal["text", "integer", "number", "flag", "yes_or_no", "json"]
@@ -83,6 +83,13 @@ def table(methods: Sequence[Described]) -> str:
     """Return the table of docs/methods.md."""
     rows = [(f"`{one.name}`", one.about[:1].lower() + one.about[1:], ", ".join(_told(p) for p in _own(one))) for one in methods]
     return "\n".join(("| method | what it does | parameters |", "| --- | --- | --- |", *(f"| {' | '.join(row)} |" for row in rows)))
+
+
+def methods_page(methods: Sequence[Described]) -> str:
+    """Return docs/methods.md with the table of these methods."""
+    page, count = METHODS_TABLE.subn(lambda _: f"{table(methods)}\n", METHODS_PAGE.read_text(encoding="utf-8"))
+    assert count == 1, f"{METHODS_PAGE} has no table after its marker"
+    return page
 
 
 def mcp_greeting() -> str:
@@ -152,8 +159,7 @@ def main() -> int:
     methods = every()
     COMMAND_LINE.write_text(command_line(methods), encoding="utf-8")
     MCP_GREETING.write_text(mcp_greeting(), encoding="utf-8")
-    page = METHODS_PAGE.read_text(encoding="utf-8")
-    METHODS_PAGE.write_text(METHODS_TABLE.sub(lambda _: table(methods), page, count=1), encoding="utf-8")
+    METHODS_PAGE.write_text(methods_page(methods), encoding="utf-8")
     return 0
 
 
