@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -61,6 +62,13 @@ def commands_shown(text: str) -> list[list[str]]:
     lines = [line for block in blocks(text) if block.language in SHELL_LANGUAGES and not block.marker for line in block.body.splitlines()]
     words = [shlex.split(line.partition(" > ")[0], comments=True) for line in lines if line.startswith("omegad ")]
     return [those[1:] for those in words]
+
+
+def commands_named(text: str) -> list[tuple[list[str], set[str]]]:
+    """Return the verb, and the options, of every call of omegad that is named as code; what stands for something else is left out."""
+    calls = [shlex.split(code)[1:] for code in sorted(set(CODE.findall(FENCE.sub("", text)))) if code.startswith("omegad ")]
+    verbs = [list(takewhile(re.compile(r"[a-z][a-z-]*").fullmatch, words)) for words in calls]
+    return [(verb, {word for word in words if word.startswith("--")}) for verb, words in zip(verbs, calls, strict=True) if verb]
 
 
 def mapped_paths(text: str) -> list[str]:
@@ -132,6 +140,18 @@ def test_every_command_shown_is_one_that_the_command_line_takes(name: str) -> No
             arguments.parser(words).parse_args(words)
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_every_command_named_has_the_options_that_are_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from omegad.edge.cli import arguments  # noqa: PLC0415  the other comparisons do not need it to import
+
+    for verb, options in commands_named(page(name)):
+        words = [*verb, "--help"]
+        with pytest.raises(SystemExit) as ended:
+            arguments.parser(words).parse_args(words)
+        helped = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
+        assert (verb, ended.value.code, options - helped) == (verb, 0, set())
+
+
 def test_what_is_derived_of_the_methods_is_as_they_are() -> None:
     from omegad.catalog import describing as describe  # noqa: PLC0415  the other comparisons do not need it to import
 
@@ -160,6 +180,13 @@ def test_the_map_names_paths_that_exist_and_every_package() -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_every_path_that_a_page_names_is_there(name: str) -> None:
     assert [path for path in sorted(paths_named(page(name))) if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_module_that_is_to_be_run_is_there(name: str) -> None:
+    modules = re.findall(r"python -m ((?:tests|omegad)[\w.]*)", page(name))
+    there = [ROOT.joinpath(*module.split(".")) for module in modules]
+    assert [path for path in there if not (path.with_suffix(".py").exists() or (path / "__main__.py").exists())] == []
 
 
 def test_the_tables_named_are_those_of_the_views() -> None:
@@ -197,7 +224,7 @@ def test_every_relative_link_leads_somewhere(name: str) -> None:
 
 PAGE = """# omegad
 
-Say `omegad status`, see [the parts](#the-parts-and-more), [a page](CHANGELOG.md), `omegad/log/` and `tests/*.txt`.
+Say `omegad status --json`, see [the parts](#the-parts-and-more), [a page](CHANGELOG.md), `omegad/log/` and `tests/*.txt`.
 
 <!-- command: run -->
 ```sh
@@ -238,6 +265,7 @@ def test_a_page_is_read_the_way_a_reader_would() -> None:
         ("command: test", "python -m pytest\n"),
     ]
     assert commands_shown(PAGE) == [["get", "mem 1"]]
+    assert commands_named(PAGE) == [(["status"], {"--json"})]
     assert verbs_named(PAGE) == {"status", "serve", "get"}
     assert event_tags(PAGE) == {"memory.stored@1"}
     assert mapped_paths(PAGE) == ["omegad/log/", "pyproject.toml"]
