@@ -242,8 +242,9 @@ def forbidden_outsiders(tree: Tree) -> Iterator[str]:
 
 
 def undeclared_dependencies(tree: Tree) -> Iterator[str]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    declaring = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project, building = declaring["project"], declaring["build-system"]["requires"]
+    wanted = [*building, *project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
     names = (re.split(r"[^\w-]", requirement, maxsplit=1)[0] for requirement in wanted)
     declared = {MODULE_OF.get(name, name.replace("-", "_")) for name in names}
     for found in tree.imports:

@@ -158,8 +158,6 @@ def test_what_is_derived_of_the_methods_is_as_they_are() -> None:
     every = describe.every()
     hint = "write it anew with `python -m omegad.catalog.describing`"
     assert describe.methods_page(every) == page("docs/methods.md"), hint
-    assert describe.command_line(every) == describe.COMMAND_LINE.read_text(encoding="utf-8"), hint
-    assert describe.mcp_greeting() == describe.MCP_GREETING.read_text(encoding="utf-8"), hint
     assert [one.name for one in every if not one.about or not all(parameter.about for parameter in one.parameters)] == []
 
 

@@ -1,13 +1,14 @@
 """The table of methods in words: what the command line, docs/methods.md, and whoever builds tools of it, are derived from.
 
-`python -m omegad.catalog.describing` writes what is kept beside the code: `omegad/edge/cli/methods.json`, which the command line reads
-instead of importing the methods, `omegad/edge/mcp/greeting.json`, which the bridge of MCP reads where no gateway is there yet, and the
-table in docs/methods.md.
+`python -m omegad.catalog.describing` writes the table in docs/methods.md. `omegad.runtime.derived` has it write the files that are read
+instead of importing the methods: what the command line knows of them, and what the pipe of MCP answers where no gateway is there yet.
 """
 
+import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,10 +20,9 @@ from omegad.agents.tools.calling import listed
 from omegad.agents.tools.protocol import INSTRUCTIONS
 from omegad.catalog.methods import SERVED
 from omegad.requests.method import CommandMethod, Method, ServiceMethod
+from omegad.runtime import derived
 
 ROOT = Path(__file__).parents[2]
-COMMAND_LINE = ROOT / "omegad" / "edge" / "cli" / "methods.json"
-MCP_GREETING = ROOT / "omegad" / "edge" / "mcp" / "greeting.json"
 MCP_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The revisions of MCP that begin with a handshake; the last one is offered to who asks for another."""
 METHODS_PAGE = ROOT / "docs" / "methods.md"
@@ -75,7 +75,7 @@ def every() -> list[Described]:
 
 
 def command_line(methods: Sequence[Described]) -> str:
-    """Return the file that the command line reads."""
+    """Return what the command line reads."""
     return "[\n{}\n]\n".format(",\n".join(msgspec.json.encode(one).decode() for one in methods))
 
 
@@ -154,14 +154,33 @@ def _kind(found: inspect.Type, default: object) -> Kind:
     return "text" if isinstance(found, inspect.LiteralType) else _KINDS.get(type(found), "json")
 
 
-def main() -> int:
-    """Write what is derived."""
-    methods = every()
-    COMMAND_LINE.write_text(command_line(methods), encoding="utf-8")
-    MCP_GREETING.write_text(mcp_greeting(), encoding="utf-8")
-    METHODS_PAGE.write_text(methods_page(methods), encoding="utf-8")
-    return 0
+def files() -> dict[str, str]:
+    """Return what the derived files say, by their paths."""
+    return {derived.METHODS: command_line(every()), derived.GREETING: mcp_greeting()}
+
+
+def write(path: Path, text: str, changed_ns: int) -> None:
+    """Write a derived file as of sources that were changed then, at once for those that read it; leave it where it must not be written."""
+    made = path.with_name(f".{path.name}.{os.getpid()}")
+    with suppress(OSError):
+        made.write_text(text, encoding="utf-8")
+        os.utime(made, ns=(changed_ns, changed_ns))
+        made.replace(path)
+    with suppress(OSError):
+        made.unlink(missing_ok=True)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the table in docs/methods.md; or, of a derived file and a time, write all of those as of then and print the one."""
+    if arguments:
+        wanted, changed_ns = arguments
+        said = files()
+        for path, text in said.items():
+            write(Path(path), text, int(changed_ns))
+        sys.stdout.buffer.write(said[wanted].encode())
+        return
+    METHODS_PAGE.write_text(methods_page(every()), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(sys.argv[1:])

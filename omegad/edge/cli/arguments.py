@@ -1,6 +1,6 @@
 """What can be asked on the command line: every verb with its options, derived from the methods and the verbs that ask none.
 
-Cheap to import, because `--help` and every verb pay for it: the methods are read from `methods.json`, which is kept equal to them.
+Cheap to import, because `--help` and every verb pay for it: what there is to say of the methods is derived beforehand.
 """
 
 import json
@@ -8,12 +8,12 @@ from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, RawDescrip
 from argparse import _SubParsersAction as SubParsers
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omegad import __version__
 from omegad.edge.cli.verbs import FIRST, GROUPS, OWN
 from omegad.requests.verb import Option, Verb, of
+from omegad.runtime import derived
 
 if TYPE_CHECKING:
     Verbs = SubParsers[ArgumentParser]
@@ -50,8 +50,7 @@ class WrongUsage(Exception):
 @cache
 def methods() -> dict[str, dict[str, Any]]:
     """Return what there is to say of every method, by its name."""
-    text = Path(__file__).with_name("methods.json").read_text(encoding="utf-8")
-    return {method["name"]: method for method in json.loads(text)}
+    return {method["name"]: method for method in json.loads(derived.read(derived.METHODS))}
 
 
 def parser(words: Sequence[str]) -> ArgumentParser:

@@ -19,6 +19,7 @@ import sys
 import time
 
 from omegad.edge.mcp.lines import CHUNK, Lines, TooLong, is_id, is_introduction, read_message
+from omegad.runtime import derived
 from omegad.runtime.json_text import id_in, mended
 
 TYPE_CHECKING = False  # typing would be a tenth of what it occupies
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 LINE_BYTES_MAX = 16 << 20  # of what a host says, as the gateway has it
 START_S = 30.0
 POLL_S = 0.02
@@ -40,8 +40,6 @@ INVALID_REQUEST = -32600
 TOO_LONG = f"the line is longer than {LINE_BYTES_MAX} bytes; what to do: say less at once"
 NO_ID = "the id of a request is neither a text nor an integer; what to do: give it one that is"
 LOG = "gateway.log"
-GREETING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "greeting.json")
-"""What the gateway would answer to `initialize` and `tools/list`."""
 NAME = os.urandom(8).hex()
 """Whose calls they are, to any gateway."""
 
@@ -121,8 +119,7 @@ def introduced(path: str, line: bytes) -> socket.socket | None:
 
 def greeting() -> dict[str, Any]:
     """Return what is answered in the gateway's place, as it is installed at this moment."""
-    with open(GREETING, "rb") as file:
-        return json.load(file)  # type: ignore[no-any-return]
+    return json.loads(derived.read(derived.GREETING))  # type: ignore[no-any-return]
 
 
 def started(environ: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
@@ -145,9 +142,7 @@ def started(environ: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
 def _launched(home: str, environ: Mapping[str, str], lock: int) -> subprocess.Popen[bytes]:
     import subprocess  # noqa: PLC0415  costs more than all the rest, and one session of many needs it
 
-    given = {**environ, "OMEGAD_HOME": home}
-    if os.path.basename(ROOT) not in {"site-packages", "dist-packages"}:
-        given["PYTHONPATH"] = os.pathsep.join(filter(None, [ROOT, environ.get("PYTHONPATH")]))
+    given = {**derived.importing(environ), "OMEGAD_HOME": home}
     command = [sys.executable, "-P", "-m", "omegad", "gateway"]
     path = os.path.join(home, LOG)
     try:  # noqa: SIM105  contextlib takes 5 ms to import
