@@ -3,9 +3,12 @@
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -121,3 +124,17 @@ def test_a_wheel_is_given_what_is_derived(tree: Path, monkeypatch: pytest.Monkey
     assert files["omegad/edge/mcp/greeting.json"].read_text(encoding="utf-8") == describing.mcp_greeting()
     hook.finalize("standard", given, "")
     assert not any(made.exists() for made in files.values())
+
+
+def test_deriving_takes_no_packages_but_those_that_a_wheel_is_built_with(derived: ModuleType) -> None:
+    declaring = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    needed = set(declaring["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]["dependencies"])
+    wanted = set(declaring["project"]["dependencies"])
+    assert needed < wanted
+    missing = {re.split(r"[^\w-]", requirement, maxsplit=1)[0].lower() for requirement in wanted - needed}
+    modules = [name for name, of in packages_distributions().items() if missing & {one.lower() for one in of}]
+    assert {"onnx", "onnxruntime", "rich", "tokenizers"} <= set(modules)
+    code = "import runpy, sys; sys.modules.update(dict.fromkeys({}, None)); runpy.run_module('omegad.catalog.describing', run_name='__main__')"
+    command = [sys.executable, "-c", code.format(modules), derived.METHODS, "0"]
+    done = subprocess.run(command, cwd=derived.ROOT, capture_output=True, check=True, timeout=60)
+    assert done.stdout.decode() == describing.command_line(describing.every())
