@@ -71,17 +71,20 @@ def _changes(projection: Shown, before: RecordedEvent, after: RecordedEvent) -> 
 def _change(connection: Connection, table: str, texts: dict[str, str | None], times: Counter[str]) -> bool:
     """Put the new texts in place of the old ones, and take each from the *times* that they may be met; say whether the table takes them."""
 
-    def retouched(text: str | None) -> str | None:
+    def retouched(data: bytes | None) -> bytes | None:
+        text = None if data is None else data.decode()
         if text is None or text not in texts:
-            return text
+            return data
         times[text] -= 1
-        return texts[text]
+        changed = texts[text]
+        return None if changed is None else changed.encode()
 
     columns = [f'"{name}"' for _, name, kind, *_ in connection.execute(f'PRAGMA table_info("{table}")').fetchall() if kind == "TEXT"]
     if not columns:
         return True
     connection.create_function("retouched", 1, retouched)
-    changed = ", ".join(f"{column} = retouched({column})" for column in columns)
+    # By their bytes, since the driver takes what a function returns as text for ended at the first NUL in it.
+    changed = ", ".join(f"{column} = CAST(retouched(CAST({column} AS BLOB)) AS TEXT)" for column in columns)
     holds = " OR ".join(f"{column} IN (SELECT value FROM json_each(?1))" for column in columns)
     try:
         connection.execute(f'UPDATE "{table}" SET {changed} WHERE {holds}', (msgspec.json.encode(list(texts)).decode(),))

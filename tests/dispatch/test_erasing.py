@@ -371,6 +371,17 @@ async def test_what_was_shown_for_another_prompt_of_the_same_words_stays_as_it_i
         await check(it)
 
 
+async def test_a_text_with_a_nul_in_it_stays_whole_beside_what_is_taken_out(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        memory_id = await store(it, SAID)
+        await append(it.daemon.services.log, prompt_submitted(f"{SAID}\0 and then \0 {LONG[:60]}"))
+        await it.caught_up()
+        await it.caller.call("memory.erase", memory_id=memory_id)
+        await check(it)
+        found = await it.caller.call("audit.sql", sql="SELECT content FROM conversations")
+        assert "\0 and then \0" in found["rows"][0][0]
+
+
 async def compacted(it: Served) -> tuple[dict[str, str], dict[str, str]]:
     """Return what was compacted, a summary among it once more, and a word of each that stands in nothing else; and summaries with their words.
 

@@ -234,6 +234,14 @@ async def test_a_briefing_holds_what_is_of_the_project_or_of_all(paths: Paths, c
         assert (await agent.call("omega_remind"))["reminders"] == []
 
 
+async def test_what_is_all_marks_that_nobody_sees_is_listed_all_the_same(paths: Paths, clock: FakeClock) -> None:
+    async with agents(paths, clock) as (_, agent):
+        reminder = (await agent.call("omega_remind", action="add", content="\u200b", due="2026-01-05"))["memory_id"]
+        stored = await agent.store("\u2060\u200b", "lesson_learned")
+        assert [one["id"] for one in (await agent.call("omega_remind"))["reminders"]] == [reminder]
+        assert stored in str(await agent.call("omega_lessons"))
+
+
 async def test_what_is_stale_is_shown_the_worst_first(paths: Paths, clock: FakeClock) -> None:
     async with agents(paths, clock) as (_, agent):
         unseen = await agent.store("the cache is warmed by a cron job")

@@ -12,6 +12,7 @@ from omegad.text.quoting import fenced, inert, name, one_line
 LINE_CHARACTERS = 400
 DAY_CHARACTERS = len("2026-01-31")
 EVERY_PROJECT = "*"
+NOTHING_SHOWN = "(nothing that can be shown)"  # of a content that is all marks that nobody sees
 
 Fields = dict[str, Any]
 Word = Annotated[str, Meta(max_length=256)]
@@ -72,7 +73,7 @@ class Tool(NamedTuple):
 
 def line(content: str, most: int = LINE_CHARACTERS) -> str:
     """Return the beginning of a content as one line."""
-    return one_line(content, most)
+    return one_line(content, most) or NOTHING_SHOWN
 
 
 def harmless(value: object) -> Any:  # noqa: ANN401  the same kind of JSON
