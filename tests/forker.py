@@ -73,7 +73,7 @@ class Server:
         _take((*descriptors, descriptors[1]))
         if wanted.is_leader:
             os.setsid()
-        _move(wanted.folder, wanted.environ)
+        _move(wanted.folder, wanted.environ, wanted.umask)
         if wanted.fault:
             failing.let_fail(wanted.fault)
         if not (wanted.fault or wanted.limits or wanted.with_own_workers):
@@ -102,7 +102,7 @@ def _go_through_the_log(connection: socket.socket) -> int:
         wanted = msgspec.json.decode(lines.readline())
     _take(streams)
     os.setsid()
-    _move(wanted["folder"], wanted["environ"])
+    _move(wanted["folder"], wanted["environ"], wanted["umask"])
     threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
     log_worker.main(*wanted["arguments"])
     return 0
@@ -122,8 +122,9 @@ def _take(descriptors: Sequence[int]) -> None:
         os.close(descriptor)
 
 
-def _move(folder: str, environ: dict[str, str]) -> None:
+def _move(folder: str, environ: dict[str, str], umask: int) -> None:
     os.chdir(folder)
+    os.umask(umask)
     os.environ.clear()
     os.environ.update(environ)
     time.tzset()

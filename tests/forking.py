@@ -27,6 +27,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     environ: dict[str, str]
     output: str
     folder: str = str(ROOT)
+    umask: int = 0o022
     limits: dict[int, int] = {}
     """By `resource.RLIMIT_`, how much of it the process may have."""
     is_leader: bool = False
@@ -45,7 +46,8 @@ class Forked:
     def __init__(self, arguments: Sequence[str], environ: Mapping[str, str], output: Path, fault: Fault | None = None, **more: Any) -> None:
         """Start it; *more* are fields of `Wanted`."""
         self.returncode: int | None = None
-        wanted = Wanted(arguments=tuple(arguments), environ=dict(environ), output=str(output), fault=fault, **more)
+        os.umask(umask := os.umask(0o077))
+        wanted = Wanted(arguments=tuple(arguments), environ=dict(environ), output=str(output), fault=fault, umask=umask, **more)
         self.pid = int(self._ask(wanted))
 
     @classmethod
@@ -53,7 +55,8 @@ class Forked:
         with cls._lock:
             if cls._forker is None:
                 command = [sys.executable, "-m", "tests.forker"]
-                cls._forker = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, umask=0o022)
+                environ = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # numpy would start threads, which no fork has
+                cls._forker = subprocess.Popen(command, cwd=ROOT, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
                 atexit.register(cls._forker.communicate)
             assert cls._forker.stdin
             assert cls._forker.stdout

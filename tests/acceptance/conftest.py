@@ -4,6 +4,8 @@ import os
 import select
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +20,7 @@ from omegad.embedding import catalogue
 from omegad.rpc import endpoint
 from omegad.runtime import config
 from omegad.runtime.errors import NoDaemon, OmegadError
-from tests.forking import Forked
+from tests.forking import ROOT, Forked
 
 if TYPE_CHECKING:
     from tests.acceptance.failing import Fault
@@ -44,19 +46,24 @@ class Home:
         self.has_own_workers = False
         """Whether the daemon starts real processes where it goes through the log; they are forked otherwise."""
         self.fault: Fault | None = None
-        self._process: Forked | None = None
+        self._process: Forked | subprocess.Popen[bytes] | None = None
 
     @property
     def socket(self) -> Path:
         return self.paths.socket
 
     @property
-    def process(self) -> Forked:
+    def process(self) -> Forked | subprocess.Popen[bytes]:
         assert self._process, "the daemon was not started"
         return self._process
 
     def launch(self) -> Self:
         """Start the daemon, with the fault if there is one, and do not wait for it."""
+        if self.environ["OMEGAD_MODEL"] != "none":  # whose libraries have threads
+            command = [sys.executable, "-m", "omegad", "serve"]
+            with self.output.open("ab") as output:
+                self._process = subprocess.Popen(command, cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+            return self
         self._process = Forked(["serve"], self.environ, self.output, self.fault, limits=self.limits, with_own_workers=self.has_own_workers)
         return self
 
@@ -73,6 +80,13 @@ class Home:
             with self.client() as client:
                 return bool(client.call("system.ping")["pid"] == self.process.pid)
         except NoDaemon:
+            return False
+
+    def is_heard(self) -> bool:
+        """Say whether the daemon answers; it may have ended, or end meanwhile."""
+        try:
+            return self.answers()
+        except (AssertionError, OmegadError):
             return False
 
     def client(self, name: str = "", timeout_s: float = PATIENCE_S) -> Client:

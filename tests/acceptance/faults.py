@@ -79,13 +79,6 @@ class FaultyHome(Home):
         until(lambda: self.process.poll() is not None or self.is_heard(), self.printed)
         return self.process.poll() is None
 
-    def is_heard(self) -> bool:
-        """Say whether it answers."""
-        try:
-            return self.answers()
-        except (AssertionError, OmegadError):  # it ends
-            return False
-
 
 class Outcome(NamedTuple):
     """What a day's work left behind, in words that are the same on every such day."""

@@ -42,7 +42,7 @@ class Command:
     def run(self, *arguments: str, stdin: bytes = b"", **environ: str) -> subprocess.CompletedProcess[str]:
         """Run it to its end, whatever its status."""
         run = _in_a_process if PROCESSES & set(arguments) else _here
-        with nullcontext() if self.starts_processes else mock.patch.object(starting, "launch", _forked):
+        with nullcontext() if self.starts_processes or self.environ["OMEGAD_MODEL"] != "none" else mock.patch.object(starting, "launch", _forked):
             done = run(arguments, self.environ | environ, stdin)
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
