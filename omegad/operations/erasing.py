@@ -97,7 +97,7 @@ class Erasing:
         Raises `NotFound`, and `Refused` while views are rebuilt or verified, or others are erased that came before. Where something keeps the
         bytes from going out of some file, such as a full disk, or another process that goes on reading what was there before, the answer says so.
         """
-        began, position, unlike, unfinished = time.monotonic(), 0, list[str](), ""
+        began, position, ends, unlike, unfinished = time.monotonic(), 0, 0.0, list[str](), ""
         async with self._turn():
             left_s = FINISH_S - min(time.monotonic() - began, (1 - FINISH_LEAST) * FINISH_S)
             await self._services.spool.drain()

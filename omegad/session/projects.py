@@ -100,7 +100,7 @@ def changed_us(path: str, *, has_been: bool) -> int:
     for one in (Path(path), *Path(path).parents) if has_been else (Path(path),):
         try:
             return one.lstat().st_ctime_ns // 1_000
-        except OSError:
+        except (OSError, ValueError):  # a name that no file can have
             continue
     return 0
 
