@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,18 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
                 until(lambda: answering(host.home.paths) is not None)
             host.kill_gateway()
             end_daemon(host.home)
+            for pid in left_by(host.home):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def left_by(home: Home) -> Iterator[int]:
+    """Yield the processes of a home, also a gateway that was started for a session that is over, and has not said yet that it is there."""
+    named = f"OMEGAD_HOME={home.path}\0".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ends meanwhile, or is somebody else's
+            if int(process.name) != os.getpid() and named in (process / "environ").read_bytes():
+                yield int(process.name)
 
 
 def end_daemon(home: Home) -> None:
