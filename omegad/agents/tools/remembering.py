@@ -5,7 +5,21 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from omegad.agents.tools.tool import DAY_CHARACTERS, Arguments, Project, Reply, Session, Strings, Tool, brief, bullets, line, required, without_empty
+from omegad.agents.tools.tool import (
+    DAY_CHARACTERS,
+    NOTHING_SHOWN,
+    Arguments,
+    Project,
+    Reply,
+    Session,
+    Strings,
+    Tool,
+    brief,
+    bullets,
+    line,
+    required,
+    without_empty,
+)
 
 SEEN_MAX, PREFERENCES_MAX = 500, 30  # of all projects, among which those of none are looked for
 NEAR_CHARACTERS = 120
@@ -131,7 +145,10 @@ async def remind(session: Session, given: Remind) -> Reply:
             return Reply(f"{given.memory_id} is done", {"memory_id": given.memory_id})
         case "list":
             listed = (await session.ask("reminder.list", project=project)).reminders
-            found = [without_empty({"id": one.memory_id, "due": one.due, "is_due": one.is_due, "text": line(one.content)}) for one in listed]
+            found = [
+                without_empty({"id": one.memory_id, "due": one.due, "is_due": one.is_due, "text": line(one.content) or NOTHING_SHOWN})
+                for one in listed
+            ]
             text = "\n".join(f"- {one['id']} {one['due'][:DAY_CHARACTERS]}{' (due)' if 'is_due' in one else ''} {one['text']}" for one in found)
             return Reply(text or "no reminders", {"reminders": found})
 

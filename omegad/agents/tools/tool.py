@@ -73,7 +73,7 @@ class Tool(NamedTuple):
 
 def line(content: str, most: int = LINE_CHARACTERS) -> str:
     """Return the beginning of a content as one line."""
-    return one_line(content, most) or NOTHING_SHOWN
+    return one_line(content, most)
 
 
 def harmless(value: object) -> Any:  # noqa: ANN401  the same kind of JSON
@@ -105,7 +105,7 @@ def brief(memory: Any, project: str | None = None, **more: object) -> Fields:  #
         "id": memory.memory_id,
         "type": memory.event_type,
         **more,
-        "text": line(memory.content),
+        "text": line(memory.content) or NOTHING_SHOWN,
         "at": memory.created_at[:DAY_CHARACTERS],
     }
     status, other = getattr(memory, "status", "active"), getattr(memory, "project", None)
