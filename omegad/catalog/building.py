@@ -10,7 +10,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface  # pyright: ignore[reportMissingImports]  there while a wheel is built
 
 
-class DerivedFiles(BuildHookInterface[Any]):
+class DerivedFiles(BuildHookInterface):
     """Derives them beside the tree, which may be read-only; an editable install makes them in it, and again when its sources change."""
 
     _folder = ""
