@@ -1,4 +1,5 @@
-"""The composition root: opens the files, puts the parts together, runs them in one task group until told to stop.
+"""The composition root: opens the files, puts the parts together, runs them in one task group until told to
+stop.
 
 The only module that knows the projections by name.
 """
@@ -28,7 +29,8 @@ from omegad.catalog.service import Service
 from omegad.embedding import cache
 from omegad.embedding.embedder import Embedder
 from omegad.embedding.lookup import VectorLookup
-from omegad.index.near import Neighbourhood
+from omegad.index.served import ServedIndex
+from omegad.knowledge import lint_report
 from omegad.log import event_log
 from omegad.log.decision import DecisionState
 from omegad.log.inline import Inline
@@ -41,12 +43,12 @@ from omegad.operations import files
 from omegad.operations.diff import DiffLog
 from omegad.operations.erase import EraseMemory
 from omegad.operations.erasing import Erasing
-from omegad.operations.keeping import Keeping
-from omegad.operations.past import LookingBack
+from omegad.operations.past import PastReader
+from omegad.operations.reactions import ReactionHandlers
 from omegad.operations.self_check import SelfCheck
 from omegad.operations.services import DaemonServices
-from omegad.operations.set_aside import SettingAside
 from omegad.operations.system import SystemDispatch
+from omegad.operations.vector_sweep import VectorSweep
 from omegad.person.skill_telling import language_of
 from omegad.reactions.runner import Runner
 from omegad.requests.method import Method, QueryMethod, RequestContext, Rules, ServiceMethod, Skills
@@ -60,7 +62,7 @@ from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import BadConfiguration
 from omegad.runtime.reaching import Reaching
 from omegad.runtime.steadiness import Steadiness
-from omegad.session.capture import Capture
+from omegad.session.capture_reaction import Capture
 from omegad.session.delivery_sweep import DeliveriesExpiry
 from omegad.session.liveness import Liveness
 from omegad.storage.readers import Limits as ReadLimits
@@ -68,7 +70,7 @@ from omegad.storage.readers import Reading
 from omegad.text.ingestion import noise, tagging
 from omegad.text.redaction import key_names
 from omegad.views import current, generation, log_check, past, workers
-from omegad.views.erasing import Standstill
+from omegad.views.erasing import PausedViews
 
 READS = Lane("reads", of_connection=4, of_client=16)
 PROOFS = Lane("proofs", of_connection=2, of_client=4)
@@ -76,14 +78,18 @@ CALL_TOOL = "tools.call"
 READING = {CALL_TOOL, "log.read", "log.diff"}
 PROVING = {"log.verify", "views.verify", "views.rebuild"}
 
-SWITCH_INTERVAL_S = 0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
+SWITCH_INTERVAL_S = (
+    0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
+)
 
 VOCABULARY = Vocabulary(codec=CODEC, inline=Inline(state.ALL), state=DecisionState, sanitise=sanitise_new)
 """What the log of a home holds, and what of it decisions rely on."""
 
 LOG_WORKER = (sys.executable, "-P", "-m", "omegad.catalog.log_worker")
 
-RESERVED_DESCRIPTORS = 128  # of the home's files, what is read and run beside, and clients that are being refused
+RESERVED_DESCRIPTORS = (
+    128  # of the home's files, what is read and run beside, and clients that are being refused
+)
 
 INSTALLED_US = Path(__file__).stat().st_mtime_ns // 1_000
 
@@ -104,7 +110,7 @@ class Daemon:
     backlog: EmbeddingBacklog
     system: SystemDispatch
     erasing: Erasing
-    keeping: Keeping
+    vector_sweep: VectorSweep
     stopping: anyio.Event
 
     async def run(self, tasks: TaskGroup, shutdown_s: float) -> None:
@@ -121,7 +127,8 @@ class Daemon:
 def serve(paths: Paths, settings: Config) -> None:
     """Serve a home in this process until it is told to stop.
 
-    Raises `AlreadyRunning` where another process serves it, and storage errors where its files cannot be used.
+    Raises `AlreadyRunning` where another process serves it, and storage errors where its files cannot be
+    used.
     """
     telemetry.configure(settings.log_level, paths.daemon_log)
     for warning in config.unknown_variables():
@@ -134,7 +141,9 @@ def serve(paths: Paths, settings: Config) -> None:
 
 
 def run(main: Callable[[], Awaitable[T]]) -> T:
-    """Run *main* as a daemon runs: on its event loop, with its bounds on memory and on the wait for the interpreter."""
+    """Run *main* as a daemon runs: on its event loop, with its bounds on memory and on the wait for the
+    interpreter.
+    """
     allocator.keep_small()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     return anyio.run(main, backend_options={"use_uvloop": True})
@@ -146,24 +155,33 @@ async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[
         tasks.start_soon(daemon.services.views.run, name="views")
         tasks.start_soon(daemon.services.past.run, name="asof")
         tasks.start_soon(daemon.erasing.run, name="erasing")
-        tasks.start_soon(daemon.keeping.run, name="keeping")
+        tasks.start_soon(daemon.vector_sweep.run, name="vector_sweep")
         tasks.start_soon(daemon.services.near.embedder.run, name="embedder")
         tasks.start_soon(daemon.reactions.run, name="reactions")
         tasks.start_soon(daemon.services.steadiness.run, name="clock")
         tasks.start_soon(_signals, daemon, paths, name="signals")
         tasks.start_soon(supervisor.keep_alive, daemon.services.log.writer_answers, name="watchdog")
+        tasks.start_soon(allocator.keep_giving_back, name="memory")
         tasks.start_soon(_leave_with_home, daemon, name="home")
         with endpoint.listening(paths.socket, passed) as sock:
             await tasks.start(daemon.server.serve, sock)
             tasks.start_soon(daemon.services.spool.run, name="spool")
-            _log.info("daemon.ready", version=__version__, home=str(paths.home), socket=str(paths.socket), head=daemon.services.log.head)
+            _log.info(
+                "daemon.ready",
+                version=__version__,
+                home=str(paths.home),
+                socket=str(paths.socket),
+                head=daemon.services.log.head,
+            )
             supervisor.notify(f"READY=1\nSTATUS=Serves {paths.home}, {daemon.services.log.head} events")
             await daemon.run(tasks, settings.shutdown_s)
     _log.info("daemon.stopped")
 
 
 @asynccontextmanager
-async def composed(paths: Paths, settings: Config, clock: Clock, installed_us: int = 0) -> AsyncIterator[Daemon]:
+async def composed(
+    paths: Paths, settings: Config, clock: Clock, installed_us: int = 0
+) -> AsyncIterator[Daemon]:
     """Open a home's files and put its parts together; close the files at the end of the block."""
     async with AsyncExitStack() as stack:
         vectors = await stack.enter_async_context(cache.opened(paths.embeddings))
@@ -171,7 +189,9 @@ async def composed(paths: Paths, settings: Config, clock: Clock, installed_us: i
         stack.callback(lookup.close)
         files.remove_left(paths.log)
         log_check.check_there(paths.home, paths.log)
-        limits = ReadLimits(settings.read_timeout_s * HOOKS_SHARE, settings.read_timeout_s, settings.report_timeout_s)
+        limits = ReadLimits(
+            settings.read_timeout_s * HOOKS_SHARE, settings.read_timeout_s, settings.report_timeout_s
+        )
         log = await stack.enter_async_context(event_log.opened(paths.log, clock, VOCABULARY, limits=limits))
         if await log.is_erasing():  # by an earlier run: what it has left in the views nobody can tell
             generation.remove_all(paths.home)
@@ -180,19 +200,36 @@ async def composed(paths: Paths, settings: Config, clock: Clock, installed_us: i
         key_names(key.of)
         look_up = partial(_find, lookup)
         worker = (*LOG_WORKER, str(paths.embeddings))
-        beside = workers.beside(worker)
+        log_workers = workers.started_by(worker)
         views = await stack.enter_async_context(
-            current.opened(paths.home, log, projections.ALL, look_up, Reading(settings.readers, limits), beside=beside)
+            current.opened(
+                paths.home,
+                log,
+                projections.ALL,
+                look_up,
+                Reading(settings.readers, limits),
+                workers=log_workers,
+            )
         )
-        embedder = Embedder(vectors, models_dir=paths.models, choice=settings.model, idle_unload_s=settings.model_idle_unload_s)
+        embedder = Embedder(
+            vectors,
+            models_dir=paths.models,
+            choice=settings.model,
+            idle_unload_s=settings.model_idle_unload_s,
+        )
         services = DaemonServices(
             log=log,
             views=views,
-            past=await stack.enter_async_context(past.opened(paths.home, log, views, projections.ALL, limits)),
-            near=Neighbourhood(embedder),
+            past=await stack.enter_async_context(
+                past.opened(paths.home, log, views, projections.ALL, limits)
+            ),
+            near=ServedIndex(embedder),
             spool=Spool(paths.spool, partial(_is_there, paths.home, paths.home.stat())),
             rules=_rules(paths),
-            skills=Skills(folders=config.skill_folders(settings, paths), language=language_of(settings.language, os.environ)),
+            skills=Skills(
+                folders=config.skill_folders(settings, paths),
+                language=language_of(settings.language, os.environ),
+            ),
             clock=clock,
             query_timeout_s=settings.query_timeout_s,
             digests=key,
@@ -203,22 +240,37 @@ async def composed(paths: Paths, settings: Config, clock: Clock, installed_us: i
             compare_state=partial(workers.compare, worker, paths.log),
             prove_log=partial(workers.prove, worker, paths.log),
         )
-        keeping = Keeping(log, vectors)
-        erasing = Erasing(services, paths.home, vectors, keeping, Standstill(views, projections.ALL))
-        yield _put_together(services, paths, settings, erasing, keeping)
+        vector_sweep = VectorSweep(log, vectors)
+        erasing = Erasing(services, paths.home, vectors, vector_sweep, PausedViews(views, projections.ALL))
+        yield _put_together(services, paths, settings, erasing, vector_sweep)
 
 
-def _put_together(services: DaemonServices, paths: Paths, settings: Config, erasing: Erasing, keeping: Keeping) -> Daemon:
+def _put_together(
+    services: DaemonServices, paths: Paths, settings: Config, erasing: Erasing, vector_sweep: VectorSweep
+) -> Daemon:
     stopping = anyio.Event()
-    back = LookingBack(services)
-    requests = RequestRunner(services, ALL, back, services[MemoryTypes].check_named, fresh_wait_s=settings.fresh_wait_ms / 1e3)
+    back = PastReader(services)
+    requests = RequestRunner(
+        services, ALL, back, services[MemoryTypes].check_named, fresh_wait_s=settings.fresh_wait_ms / 1e3
+    )
     backlog = EmbeddingBacklog(services.log, services.views, services.near, requests.execute)
     services.views.on_deferred = backlog.look_again
-    services.spool.execute = partial(requests.execute_together, context=RequestContext(client="spool"))
-    check = SelfCheck(paths.self_check, lambda: system.problems(), services.clock.now_us)  # noqa: PLW0108  made below
+    services.spool.execute = partial(requests.execute_all, context=RequestContext(client="spool"))
+    # Made below
+    check = SelfCheck(paths.self_check, lambda: system.problems(), services.clock.now_us)  # noqa: PLW0108
     letting_go = DeliveriesExpiry(services.log, requests.execute)
-    reacting = (*reactions.ALL, Capture(is_on=settings.auto_capture), backlog, check, letting_go)
-    runner = Runner(services.log, services.views, services.clock, requests.execute, reacting)
+    runner = Runner(
+        services.log,
+        services.views,
+        services.clock,
+        requests.execute,
+        (
+            *reactions.ALL,
+            Capture(is_on=settings.auto_capture),
+            *lint_report.recurring(settings.lint_days),
+            *(backlog, check, letting_go),
+        ),
+    )
     system = SystemDispatch(
         services,
         paths,
@@ -227,7 +279,7 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config, eras
         backlog=backlog,
         beside=lambda: (check.last, endpoint.holder(paths.gateway_lock)),
     )
-    beside = SettingAside(runner).handlers() | {DiffLog: back.diff, EraseMemory: erasing.erase}
+    beside = ReactionHandlers(runner).handlers() | {DiffLog: back.diff, EraseMemory: erasing.erase}
     service = Service(requests, system.handlers() | beside, stop=stopping.set)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,
@@ -239,13 +291,17 @@ def _put_together(services: DaemonServices, paths: Paths, settings: Config, eras
         limits,
         long_answers={name: PAGE_BYTES_MAX for name, method in SERVED.items() if method.is_paged},
         lanes={name: lane for name, method in SERVED.items() if (lane := _lane(method))},
-        brief=[name for name, method in SERVED.items() if isinstance(method, ServiceMethod) and name != CALL_TOOL],
+        brief=[
+            name for name, method in SERVED.items() if isinstance(method, ServiceMethod) and name != CALL_TOOL
+        ],
     )
-    return Daemon(services, server, runner, backlog, system, erasing, keeping, stopping)
+    return Daemon(services, server, runner, backlog, system, erasing, vector_sweep, stopping)
 
 
 def _lane(method: Method) -> Lane | None:
-    """Return what requests to a method share with others: readers, or a process that goes through the whole log."""
+    """Return what requests to a method share with others: readers, or a process that goes through the
+    whole log.
+    """
     if isinstance(method, QueryMethod) or method.name in READING:
         return READS
     return PROOFS if method.name in PROVING else None
@@ -253,7 +309,10 @@ def _lane(method: Method) -> Lane | None:
 
 def _rules(paths: Paths) -> Rules:
     """Load the rules of ingestion: the built-in ones, and those that the home adds."""
-    return Rules(noise=noise.load(_existing(paths.home / "noise.toml")), tags=tagging.load(_existing(paths.home / "tags.toml")))
+    return Rules(
+        noise=noise.load(_existing(paths.home / "noise.toml")),
+        tags=tagging.load(_existing(paths.home / "tags.toml")),
+    )
 
 
 def _existing(path: Path) -> tuple[Path, ...]:
@@ -280,7 +339,9 @@ def _is_there(path: Path, opened: os.stat_result) -> bool:
 
 
 async def _leave_with_home(daemon: Daemon) -> None:
-    """End where the home was removed, with or without another in its place: what is appended to its log would be lost."""
+    """End where the home was removed, with or without another in its place: what is appended to its log
+    would be lost.
+    """
     while daemon.services.spool.is_home():  # noqa: ASYNC110  nothing tells of it
         await anyio.sleep(LOOK_EVERY_S)
     _log.error("daemon.home_removed")

@@ -2,7 +2,8 @@
 
 The exit status is 0, always, but for `pre-push`, which git runs, and which is for the push guard to say.
 
-Python compiles a file that it is told to run each time, which is a fifth of what a hook costs, so there is next to nothing in this one.
+Python compiles a file that it is told to run each time, which is a fifth of what a hook costs, so there is
+next to nothing in this one.
 """
 
 import posix

@@ -1,59 +1,35 @@
 """The views: one file each, a pure function from events to rows.
 
-Boundary: a projection knows the events, the contract, and what is read off a text by rule (traits, lexemes); nothing else of omegad, and no
-other projection. Where such a rule changes, `VERSION` goes up with it.
+Boundary: a projection knows the events, the contract, and what is read off a text by rule (authorship,
+terms); nothing else of omegad, and no other projection. Where such a rule changes, `VERSION` goes up with it.
 To add one: write its file, its test, and its name in `ALL`.
 """
 
-from omegad.log.projection import Projection
-from projections import (
-    audit,
-    conversations,
-    coord_claims,
-    coord_intents,
-    coord_messages,
-    coord_snapshots,
-    coord_tasks,
-    dismissals,
-    edges,
-    facts,
-    feedback,
-    fulltext,
-    git_events,
-    histories,
-    identity,
-    memories,
-    reminders,
-    retrievals,
-    ripples,
-    sessions,
-    skills,
-    theses,
-    vectors,
-)
+from omegad.log.projection import modules
 
-ALL: tuple[Projection, ...] = (
-    memories,
-    edges,
-    vectors,
-    fulltext,
-    sessions,
-    histories,
-    audit,
-    retrievals,
-    conversations,
-    git_events,
-    identity,
-    feedback,
-    theses,
-    ripples,
-    dismissals,
-    facts,
-    reminders,
-    skills,
-    coord_tasks,
-    coord_messages,
-    coord_intents,
-    coord_snapshots,
-    coord_claims,
+ALL = modules(
+    __name__,
+    "memories",
+    "edges",
+    "vectors",
+    "fulltext",
+    "sessions",
+    "histories",
+    "audit",
+    "retrievals",
+    "conversations",
+    "git_events",
+    "identity",
+    "feedback",
+    "theses",
+    "ripples",
+    "dismissals",
+    "facts",
+    "reminders",
+    "skills",
+    "coord_tasks",
+    "coord_messages",
+    "coord_intents",
+    "coord_snapshots",
+    "coord_claims",
 )

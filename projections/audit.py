@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from omegad.log.event import Excerpt, RecordedEvent
 from omegad.log.projection import Statement, to_json
 from omegad.runtime.times import rfc3339
-from omegad.session.tool_events import ToolCalled
+from omegad.session.events import ToolCalled
 
 NAME = "audit"
 VERSION = 3
@@ -46,34 +46,43 @@ INDEXES = """
 CREATE INDEX coord_audit_by_session ON coord_audit (session_id, call_index);
 """
 
-# What happened, whichever table shows it, for people and agents who look after themselves. The casts give each column one type in all
-# parts, without which SQLite sorts them all to find the latest.
+# What happened, whichever table shows it, for people and agents who look after themselves. The casts give
+# each column one type in all parts, without which SQLite sorts them all to find the latest.
 SQL_VIEWS = """
 DROP VIEW IF EXISTS audit_log;
 CREATE VIEW audit_log AS
-SELECT a.id, a.created_at, 'tool' AS kind, a.session_id, a.project, s.model, a.tool_name AS name, a.status, a.duration_ms,
-       CAST(coalesce(a.result_summary, a.input_summary) AS TEXT) AS summary
+SELECT a.id, a.created_at, 'tool' AS kind, a.session_id, a.project, s.model, a.tool_name AS name, a.status,
+       a.duration_ms, CAST(coalesce(a.result_summary, a.input_summary) AS TEXT) AS summary
 FROM coord_audit AS a LEFT JOIN agent_sessions AS s USING (session_id)
 UNION ALL
 SELECT q.id, q.at, iif(q.took_us IS NULL, 'shown', 'query'), q.session_id, q.project, s.model, q.mode,
-       CAST(CASE WHEN q.degraded IS NOT NULL THEN 'degraded' WHEN q.abstained THEN 'abstained' ELSE 'ok' END AS TEXT),
+       CAST(CASE WHEN q.degraded IS NOT NULL THEN 'degraded' WHEN q.abstained THEN 'abstained' ELSE 'ok' END
+            AS TEXT),
        CAST(q.took_us / 1000.0 AS REAL), q.text
 FROM retrieval_queries AS q LEFT JOIN agent_sessions AS s USING (session_id)
 UNION ALL
-SELECT p.id, p.created_at, 'exchange', p.session_id, p.project, s.model, s.host, CAST(iif(r.id IS NULL, 'open', 'ok') AS TEXT),
-       CAST(round((julianday(r.created_at) - julianday(p.created_at)) * 86400000) AS REAL), CAST(substr(p.content, 1, 200) AS TEXT)
-FROM conversations AS p LEFT JOIN agent_sessions AS s USING (session_id) LEFT JOIN conversations AS r ON r.id = (
-    SELECT max(l.id) FROM conversations AS l WHERE l.session_id = p.session_id AND l.role = 'assistant' AND l.id > p.id AND l.id < coalesce(
-        (SELECT min(n.id) FROM conversations AS n WHERE n.session_id = p.session_id AND n.role = 'user' AND n.id > p.id), l.id + 1
+SELECT p.id, p.created_at, 'exchange', p.session_id, p.project, s.model, s.host,
+       CAST(iif(r.id IS NULL, 'open', 'ok') AS TEXT),
+       CAST(round((julianday(r.created_at) - julianday(p.created_at)) * 86400000) AS REAL),
+       CAST(substr(p.content, 1, 200) AS TEXT)
+FROM conversations AS p LEFT JOIN agent_sessions AS s USING (session_id)
+LEFT JOIN conversations AS r ON r.id = (
+    SELECT max(l.id) FROM conversations AS l
+    WHERE l.session_id = p.session_id AND l.role = 'assistant' AND l.id > p.id AND l.id < coalesce(
+        (SELECT min(n.id) FROM conversations AS n
+         WHERE n.session_id = p.session_id AND n.role = 'user' AND n.id > p.id),
+        l.id + 1
     )
 )
 WHERE p.role = 'user'
 UNION ALL
-SELECT started_position, started_at, 'session', session_id, project, model, source, CAST(iif(ended_at IS NULL, 'open', end_reason) AS TEXT),
+SELECT started_position, started_at, 'session', session_id, project, model, source,
+       CAST(iif(ended_at IS NULL, 'open', end_reason) AS TEXT),
        CAST(round((julianday(ended_at) - julianday(started_at)) * 86400000) AS REAL), folder
 FROM agent_sessions
 UNION ALL
-SELECT k.id, k.created_at, 'skill', k.session_id, k.project, s.model, k.skill, k.status, CAST(NULL AS REAL), k.lesson
+SELECT k.id, k.created_at, 'skill', k.session_id, k.project, s.model, k.skill, k.status,
+       CAST(NULL AS REAL), k.lesson
 FROM skill_lessons AS k LEFT JOIN agent_sessions AS s USING (session_id);
 """
 
@@ -112,8 +121,16 @@ def _summary(part: Excerpt | None) -> tuple[str | None, int | None]:
 
 def _file(part: Excerpt | None) -> str | None:
     # Most inputs name no file, and are told apart by a plain search in a tenth of the time.
-    found = _FILE.search(part.head) if part is not None and any(sign in part.head for sign in _FILE_SIGNS) else None
-    return None if found is None else (found.group(1) or found.group(2)).replace("\\/", "/").replace('\\"', '"').replace("\\\\", "\\")
+    found = (
+        _FILE.search(part.head)
+        if part is not None and any(sign in part.head for sign in _FILE_SIGNS)
+        else None
+    )
+    return (
+        None
+        if found is None
+        else (found.group(1) or found.group(2)).replace("\\/", "/").replace('\\"', '"').replace("\\\\", "\\")
+    )
 
 
 def _mentioned(part: Excerpt | None) -> str:

@@ -6,12 +6,28 @@ from omegad.log.event import Excerpt, RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement, set_right
 from omegad.runtime.times import rfc3339
-from omegad.session.events import PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
-from omegad.session.tool_events import ToolCalled
+from omegad.session.events import (
+    PromptSubmitted,
+    SessionCompacted,
+    SessionEnded,
+    SessionStarted,
+    SubagentEnded,
+    ToolCalled,
+    TurnEnded,
+)
 
 NAME = "conversations"
 VERSION = 3
-EVENTS = (SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, SessionEnded, ToolCalled, ClockMended)
+EVENTS = (
+    SessionStarted,
+    PromptSubmitted,
+    TurnEnded,
+    SubagentEnded,
+    SessionCompacted,
+    SessionEnded,
+    ToolCalled,
+    ClockMended,
+)
 
 SCHEMA = """
 CREATE TABLE agent_sessions (
@@ -35,7 +51,7 @@ CREATE TABLE agent_sessions (
 CREATE TABLE conversations (
     id         INTEGER PRIMARY KEY, -- position of the event
     session_id TEXT NOT NULL,
-    role       TEXT NOT NULL,       -- user, assistant, or subagent for what one said that worked for the assistant
+    role       TEXT NOT NULL,       -- user, assistant, or subagent, which works for the assistant
     content    TEXT NOT NULL,       -- its beginning, and its end where it is long
     bytes      INTEGER NOT NULL,    -- of the whole
     project    TEXT,
@@ -50,13 +66,19 @@ CREATE INDEX agent_sessions_open ON agent_sessions (last_us) WHERE ended_at IS N
 CANONICAL = ("SELECT * FROM agent_sessions ORDER BY session_id", "SELECT * FROM conversations ORDER BY id")
 
 _SEEN = """
-INSERT INTO agent_sessions (session_id, host, project, started_position, started_at, last_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-ON CONFLICT DO UPDATE SET last_us = max(last_us, ?6), project = coalesce(?3, project), ended_at = NULL, end_reason = NULL
+INSERT INTO agent_sessions (session_id, host, project, started_position, started_at, last_us)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT DO UPDATE SET last_us = max(last_us, ?6), project = coalesce(?3, project), ended_at = NULL,
+  end_reason = NULL
 """
-_STARTED = "UPDATE agent_sessions SET host = ?, folder = ?, source = ?, model = coalesce(?, model), started_position = ? WHERE session_id = ?"
+_STARTED = (
+    "UPDATE agent_sessions SET host = ?, folder = ?, source = ?, model = coalesce(?, model), started_position"
+    " = ? WHERE session_id = ?"
+)
 _SAID = "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?)"
 _CALLED = """
-UPDATE agent_sessions SET tool_calls = tool_calls + 1, last_us = max(last_us, ?), ended_at = NULL, end_reason = NULL WHERE session_id = ?
+UPDATE agent_sessions SET tool_calls = tool_calls + 1, last_us = max(last_us, ?), ended_at = NULL,
+  end_reason = NULL WHERE session_id = ?
 """
 _ENDED = "UPDATE agent_sessions SET ended_at = ?, end_reason = ? WHERE session_id = ?"
 
@@ -66,10 +88,15 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case SessionStarted() as started:
             yield _seen(recorded, started.host)
-            yield Statement(_STARTED, (started.host, started.folder, started.source, started.model, recorded.position, session_id))
+            yield Statement(
+                _STARTED,
+                (started.host, started.folder, started.source, started.model, recorded.position, session_id),
+            )
         case PromptSubmitted(host=host, prompt=prompt):
             yield _seen(recorded, host)
-            yield Statement("UPDATE agent_sessions SET prompts = prompts + 1 WHERE session_id = ?", (session_id,))
+            yield Statement(
+                "UPDATE agent_sessions SET prompts = prompts + 1 WHERE session_id = ?", (session_id,)
+            )
             yield _said(recorded, "user", prompt)
         case TurnEnded(host=host, message=message):
             yield _seen(recorded, host)
@@ -82,7 +109,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 yield _said(recorded, "subagent", message)
         case SessionCompacted(host=host):
             yield _seen(recorded, host)
-            yield Statement("UPDATE agent_sessions SET compactions = compactions + 1 WHERE session_id = ?", (session_id,))
+            yield Statement(
+                "UPDATE agent_sessions SET compactions = compactions + 1 WHERE session_id = ?", (session_id,)
+            )
         case ToolCalled():
             yield Statement(_CALLED, (recorded.recorded_at, session_id))
         case _:
@@ -100,11 +129,26 @@ def _passed(recorded: RecordedEvent) -> Iterator[Statement]:
 
 
 def _seen(recorded: RecordedEvent, host: str) -> Statement:
-    values = (recorded.session_id or "", host, recorded.project, recorded.position, rfc3339(recorded.occurred_at), recorded.recorded_at)
+    values = (
+        recorded.session_id or "",
+        host,
+        recorded.project,
+        recorded.position,
+        rfc3339(recorded.occurred_at),
+        recorded.recorded_at,
+    )
     return Statement(_SEEN, values)
 
 
 def _said(recorded: RecordedEvent, role: str, said: Excerpt) -> Statement:
     content = f"{said.head}\n[…]\n{said.tail}" if said.tail else said.head
-    values = (recorded.position, recorded.session_id or "", role, content, said.bytes, recorded.project, rfc3339(recorded.occurred_at))
+    values = (
+        recorded.position,
+        recorded.session_id or "",
+        role,
+        content,
+        said.bytes,
+        recorded.project,
+        rfc3339(recorded.occurred_at),
+    )
     return Statement(_SAID, values)

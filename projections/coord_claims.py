@@ -1,14 +1,29 @@
-"""Who held which files and branches, since when, until when and why, who came upon that; and the sessions, with their last sign of life."""
+"""Who held which files and branches, since when, until when and why, who came upon that; and the sessions,
+with their last sign of life.
+"""
 
 from collections.abc import Iterator
 
-from omegad.coordination.claim_events import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
+from omegad.coordination.events import (
+    BranchClaimed,
+    ClaimsContested,
+    ClaimsReleased,
+    ClaimsReported,
+    FilesClaimed,
+)
 from omegad.log.event import RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement, set_right, to_json
 from omegad.runtime.times import rfc3339
-from omegad.session.events import PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
-from omegad.session.tool_events import ToolCalled
+from omegad.session.events import (
+    PromptSubmitted,
+    SessionCompacted,
+    SessionEnded,
+    SessionStarted,
+    SubagentEnded,
+    ToolCalled,
+    TurnEnded,
+)
 
 NAME = "coord_claims"
 VERSION = 3
@@ -82,20 +97,33 @@ CANONICAL = (
     "SELECT * FROM coord_sessions ORDER BY session_id",
 )
 
-_FILES = "INSERT INTO coord_file_claims SELECT ?1 * 1024 + key, ?2, ?3, ?4, value, ?5, ?6, ?7, ?8, NULL, NULL, NULL, NULL FROM json_each(?9)"
+SESSION_ENDED = ClaimsReleased(how="released", reason="session ended", is_all=True)
+"""What the end of a session says of what it holds."""
+
+_FILES = (
+    "INSERT INTO coord_file_claims SELECT ?1 * 1024 + key, ?2, ?3, ?4, value, ?5, ?6, ?7, ?8, NULL, NULL,"
+    " NULL, NULL FROM json_each(?9)"
+)
 _BRANCH = "INSERT INTO coord_branch_claims VALUES (?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL)"
 _AGAIN_FILES = """
 UPDATE coord_file_claims SET released_at = ?4, ended = 'taken_over'
 WHERE repository = ?1 AND worktree = ?2 AND path IN (SELECT value FROM json_each(?3)) AND released_at IS NULL
 """
-_AGAIN_BRANCH = "UPDATE coord_branch_claims SET released_at = ?3, ended = 'taken_over' WHERE repository = ?1 AND ref = ?2 AND released_at IS NULL"
+_AGAIN_BRANCH = (
+    "UPDATE coord_branch_claims SET released_at = ?3, ended = 'taken_over' WHERE repository = ?1 AND ref = ?2"
+    " AND released_at IS NULL"
+)
 _CONTESTED = "INSERT INTO coord_contested_claims VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_END = "SET released_at = ?1, ended = ?2, reason = ?3, ended_by = ?4 WHERE session_id = ?5 AND released_at IS NULL AND (?6 OR (repository = ?7 AND"
+_END = (
+    "SET released_at = ?1, ended = ?2, reason = ?3, ended_by = ?4 WHERE session_id = ?5 AND released_at IS"
+    " NULL AND (?6 OR (repository = ?7 AND"
+)
 _END_FILES = f"UPDATE coord_file_claims {_END} worktree = ?8 AND path IN (SELECT value FROM json_each(?9))))"
 _END_BRANCHES = f"UPDATE coord_branch_claims {_END} ref IN (SELECT value FROM json_each(?8))))"
 _SEEN = """
 INSERT INTO coord_sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, NULL, NULL, NULL)
-ON CONFLICT DO UPDATE SET seen_us = max(seen_us, ?6), host = coalesce(?2, host), project = coalesce(?3, project), folder = coalesce(?4, folder),
+ON CONFLICT DO UPDATE SET seen_us = max(seen_us, ?6), host = coalesce(?2, host), project = coalesce(?3,
+  project), folder = coalesce(?4, folder),
                           ended_at = NULL, end_reason = NULL
 """
 _HEARD = """
@@ -111,11 +139,34 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case FilesClaimed() as claimed:
             where, paths = (claimed.repository, claimed.worktree), to_json(claimed.paths)
             yield Statement(_AGAIN_FILES, (*where, paths, at))
-            yield Statement(_FILES, (recorded.position, session_id, *where, recorded.project, claimed.how, claimed.intent, at, paths))
+            yield Statement(
+                _FILES,
+                (
+                    recorded.position,
+                    session_id,
+                    *where,
+                    recorded.project,
+                    claimed.how,
+                    claimed.intent,
+                    at,
+                    paths,
+                ),
+            )
             yield _seen(recorded)
         case BranchClaimed() as claimed:
             yield Statement(_AGAIN_BRANCH, (claimed.repository, claimed.ref, at))
-            yield Statement(_BRANCH, (recorded.position, session_id, claimed.repository, claimed.ref, recorded.project, claimed.intent, at))
+            yield Statement(
+                _BRANCH,
+                (
+                    recorded.position,
+                    session_id,
+                    claimed.repository,
+                    claimed.ref,
+                    recorded.project,
+                    claimed.intent,
+                    at,
+                ),
+            )
             yield _seen(recorded)
         case ClaimsReleased(how=how) as released:
             yield from _ended(recorded, released, how)
@@ -126,11 +177,16 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case ClaimsReported():
             yield Statement("UPDATE coord_sessions SET told_at = ? WHERE session_id = ?", (at, session_id))
         case SessionEnded(reason=reason):
-            yield from _ended(recorded, ClaimsReleased(how="released", reason="session ended", is_all=True), "session_ended")
+            yield from _ended(recorded, SESSION_ENDED, "session_ended")
             yield Statement(_OVER, (at, reason, session_id))
         case SessionStarted(host=host, folder=folder):
             yield _seen(recorded, host, folder)
-        case PromptSubmitted(host=host) | TurnEnded(host=host) | SubagentEnded(host=host) | SessionCompacted(host=host):
+        case (
+            PromptSubmitted(host=host)
+            | TurnEnded(host=host)
+            | SubagentEnded(host=host)
+            | SessionCompacted(host=host)
+        ):
             yield _seen(recorded, host)
         case ClockMended() as mended:
             yield from set_right(mended, "coord_sessions", "seen_us")
@@ -140,10 +196,20 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
 
 def _seen(recorded: RecordedEvent, host: str | None = None, folder: str | None = None) -> Statement:
     at = rfc3339(recorded.occurred_at)
-    return Statement(_SEEN, (recorded.session_id or "", host, recorded.project, folder, at, recorded.occurred_at))
+    return Statement(
+        _SEEN, (recorded.session_id or "", host, recorded.project, folder, at, recorded.occurred_at)
+    )
 
 
 def _ended(recorded: RecordedEvent, released: ClaimsReleased, ended: str) -> Iterator[Statement]:
-    how = (rfc3339(recorded.occurred_at), ended, released.reason, released.by, recorded.session_id or "", released.is_all, released.repository)
+    how = (
+        rfc3339(recorded.occurred_at),
+        ended,
+        released.reason,
+        released.by,
+        recorded.session_id or "",
+        released.is_all,
+        released.repository,
+    )
     yield Statement(_END_FILES, (*how, released.worktree, to_json(released.paths)))
     yield Statement(_END_BRANCHES, (*how, to_json(released.refs)))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from omegad.coordination.message_events import IntentAnnounced
+from omegad.coordination.events import IntentAnnounced
 from omegad.log.event import RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement, shorten, to_json
@@ -20,7 +20,7 @@ CREATE TABLE coord_intents (
     project    TEXT,
     text       TEXT NOT NULL,
     paths      TEXT NOT NULL,       -- JSON array
-    status     TEXT NOT NULL,       -- current (until expires_us), replaced by a later one, or ended with the session
+    status     TEXT NOT NULL,       -- current (until expires_us), replaced by a later one, or ended
     created_at TEXT NOT NULL,
     expires_us INTEGER NOT NULL     -- microseconds since 1970
 ) STRICT;
@@ -40,7 +40,15 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case IntentAnnounced(text=text, paths=paths, expires_at=expires_at):
             yield Statement(_OVER, ("replaced", session_id))
-            values = (recorded.position, session_id, recorded.project, text, to_json(paths), rfc3339(recorded.occurred_at), expires_at)
+            values = (
+                recorded.position,
+                session_id,
+                recorded.project,
+                text,
+                to_json(paths),
+                rfc3339(recorded.occurred_at),
+                expires_at,
+            )
             yield Statement(_ANNOUNCED, values)
         case SessionEnded():
             yield Statement(_OVER, ("ended", session_id))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from omegad.coordination.message_events import MessageDelivered, MessagePosted
+from omegad.coordination.events import MessageDelivered, MessagePosted
 from omegad.log.event import RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement, shorten
@@ -35,7 +35,10 @@ INDEXES = """
 CREATE INDEX coord_messages_by_session ON coord_messages (to_session, id);
 CREATE INDEX coord_messages_by_project ON coord_messages (to_project, id);
 """
-CANONICAL = ("SELECT * FROM coord_messages ORDER BY id", "SELECT * FROM coord_message_deliveries ORDER BY message_id, session_id")
+CANONICAL = (
+    "SELECT * FROM coord_messages ORDER BY id",
+    "SELECT * FROM coord_message_deliveries ORDER BY message_id, session_id",
+)
 
 _SENT = "INSERT INTO coord_messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DELIVERED = "INSERT OR IGNORE INTO coord_message_deliveries VALUES (?, ?, ?)"
@@ -45,7 +48,13 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
     at = rfc3339(recorded.occurred_at)
     match recorded.event:
         case MessagePosted() as sent:
-            addressed = (recorded.position, sent.message_id, recorded.session_id, sent.to_session, sent.to_project)
+            addressed = (
+                recorded.position,
+                sent.message_id,
+                recorded.session_id,
+                sent.to_session,
+                sent.to_project,
+            )
             yield Statement(_SENT, (*addressed, sent.text, sent.memory_id, at, sent.expires_at))
         case MessageDelivered(message_ids=message_ids):
             for message_id in message_ids:

@@ -1,4 +1,6 @@
-"""Where each session stood, and when: the checkpoints and handoffs that it stored or that were written at its end, and its ends."""
+"""Where each session stood, and when: the checkpoints and handoffs that it stored or that were written at
+its end, and its ends.
+"""
 
 from collections.abc import Iterator
 
@@ -12,6 +14,7 @@ NAME = "coord_snapshots"
 VERSION = 1
 EVENTS = (MemoryStored, SessionEnded, MemoryErased)
 STATES = ("checkpoint", "handoff")
+"""The types of memories that say where a session stands."""
 
 SCHEMA = """
 CREATE TABLE coord_snapshots (
@@ -46,4 +49,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
 
 def _row(recorded: RecordedEvent, kind: str, memory_id: str | None, reason: str | None) -> Statement:
     at = rfc3339(recorded.occurred_at)
-    return Statement(_INSERT, (recorded.position, recorded.session_id or "", recorded.project, kind, memory_id, reason, at))
+    return Statement(
+        _INSERT, (recorded.position, recorded.session_id or "", recorded.project, kind, memory_id, reason, at)
+    )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from omegad.coordination.task_events import (
+from omegad.coordination.events import (
     TaskCancelled,
     TaskClaimed,
     TaskCompleted,
@@ -18,7 +18,16 @@ from omegad.runtime.times import rfc3339
 
 NAME = "coord_tasks"
 VERSION = 1
-EVENTS = (TaskCreated, TaskClaimed, TaskProgressed, TaskCompleted, TaskFailed, TaskCancelled, TaskReopened, TaskDependencyChanged)
+EVENTS = (
+    TaskCreated,
+    TaskClaimed,
+    TaskProgressed,
+    TaskCompleted,
+    TaskFailed,
+    TaskCancelled,
+    TaskReopened,
+    TaskDependencyChanged,
+)
 
 SCHEMA = """
 CREATE TABLE coord_tasks (
@@ -32,7 +41,7 @@ CREATE TABLE coord_tasks (
     project       TEXT,
     owner         TEXT,                -- the session that has it, or had it last
     progress      TEXT,                -- said last
-    outcome       TEXT,                -- what came of it, or why it failed, was cancelled, taken over or reopened
+    outcome       TEXT,                -- what came of it, or why it is as it is
     checkpoint_id TEXT,                -- the memory that says where the last owner stood
     created_by    TEXT,                -- session
     created_at    TEXT NOT NULL,
@@ -51,41 +60,50 @@ CREATE INDEX coord_tasks_by_status ON coord_tasks (status, priority DESC, id);
 CREATE INDEX coord_tasks_by_owner ON coord_tasks (owner, status);
 CREATE INDEX coord_task_deps_by_other ON coord_task_deps (depends_on);
 """
-CANONICAL = ("SELECT * FROM coord_tasks ORDER BY id", "SELECT * FROM coord_task_deps ORDER BY task_id, depends_on")
+CANONICAL = (
+    "SELECT * FROM coord_tasks ORDER BY id",
+    "SELECT * FROM coord_task_deps ORDER BY task_id, depends_on",
+)
 
-_INSERT = "INSERT INTO coord_tasks VALUES (?1, ?2, ?3, ?4, 'open', ?5, ?6, ?7, NULL, NULL, NULL, NULL, ?8, ?9, NULL, ?9, ?1)"
+_INSERT = (
+    "INSERT INTO coord_tasks VALUES (?1, ?2, ?3, ?4, 'open', ?5, ?6, ?7, NULL, NULL, NULL, NULL, ?8, ?9,"
+    " NULL, ?9, ?1)"
+)
 _DEPENDS = "INSERT OR IGNORE INTO coord_task_deps VALUES (?, ?)"
 _FREE = "DELETE FROM coord_task_deps WHERE task_id = ? AND depends_on = ?"
-_CHANGED = "UPDATE coord_tasks SET changed_at = ?, version = ? WHERE task_id = ?"
-_CLAIMED = "UPDATE coord_tasks SET status = 'claimed', owner = ?, outcome = ?, claimed_at = ? WHERE task_id = ?"
-_PROGRESSED = "UPDATE coord_tasks SET progress = ? WHERE task_id = ?"
-_SETTLED = "UPDATE coord_tasks SET status = ?, outcome = ? WHERE task_id = ?"
-_REOPENED = "UPDATE coord_tasks SET status = 'open', outcome = ?, checkpoint_id = coalesce(?, checkpoint_id) WHERE task_id = ?"
+_CHANGED = "changed_at = ?, version = ? WHERE task_id = ?"
+_CLAIMED = f"UPDATE coord_tasks SET status = 'claimed', owner = ?, outcome = ?, claimed_at = ?, {_CHANGED}"
+_PROGRESSED = f"UPDATE coord_tasks SET progress = ?, {_CHANGED}"
+_SETTLED = f"UPDATE coord_tasks SET status = ?, outcome = ?, {_CHANGED}"
+_REOPENED = (
+    "UPDATE coord_tasks SET status = 'open', outcome = ?, checkpoint_id = coalesce(?, checkpoint_id),"
+    f" {_CHANGED}"
+)
+_WAITS = f"UPDATE coord_tasks SET {_CHANGED}"
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
-    at = rfc3339(recorded.occurred_at)
+    at, position = rfc3339(recorded.occurred_at), recorded.position
     match recorded.event:
-        case TaskCreated(task_id=task_id) as created:
-            known = (recorded.position, task_id, created.title, created.description, created.priority, created.capability)
+        case TaskCreated(task_id=task_id) as new:
+            known = (position, task_id, new.title, new.description, new.priority, new.capability)
             yield Statement(_INSERT, (*known, recorded.project, recorded.session_id, at))
-            for depends_on in created.depends_on:
+            for depends_on in new.depends_on:
                 yield Statement(_DEPENDS, (task_id, depends_on))
-            return
         case TaskClaimed(task_id=task_id, owner=owner, reason=reason):
-            yield Statement(_CLAIMED, (owner, reason, at, task_id))
+            yield Statement(_CLAIMED, (owner, reason, at, at, position, task_id))
         case TaskProgressed(task_id=task_id, progress=progress):
-            yield Statement(_PROGRESSED, (progress, task_id))
+            yield Statement(_PROGRESSED, (progress, at, position, task_id))
         case TaskCompleted(task_id=task_id, result=result):
-            yield Statement(_SETTLED, ("completed", result, task_id))
+            yield Statement(_SETTLED, ("completed", result, at, position, task_id))
         case TaskFailed(task_id=task_id, reason=reason):
-            yield Statement(_SETTLED, ("failed", reason, task_id))
+            yield Statement(_SETTLED, ("failed", reason, at, position, task_id))
         case TaskCancelled(task_id=task_id, reason=reason):
-            yield Statement(_SETTLED, ("cancelled", reason, task_id))
+            yield Statement(_SETTLED, ("cancelled", reason, at, position, task_id))
         case TaskReopened(task_id=task_id, reason=reason, checkpoint_id=checkpoint_id):
-            yield Statement(_REOPENED, (reason, checkpoint_id, task_id))
+            yield Statement(_REOPENED, (reason, checkpoint_id, at, position, task_id))
         case TaskDependencyChanged(task_id=task_id, depends_on=depends_on, is_dropped=is_dropped):
             yield Statement(_FREE if is_dropped else _DEPENDS, (task_id, depends_on))
+            yield Statement(_WAITS, (at, position, task_id))
         case _:
-            return
-    yield Statement(_CHANGED, (at, recorded.position, task_id))
+            pass

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from omegad.knowledge.lint_events import FindingDismissed
+from omegad.knowledge.events import FindingDismissed
 from omegad.log.event import RecordedEvent
 from omegad.log.projection import Statement
 from omegad.runtime.times import rfc3339
@@ -24,7 +24,8 @@ CREATE TABLE finding_dismissals (
 CANONICAL = ("SELECT * FROM finding_dismissals ORDER BY rule, subject",)
 
 _DISMISSED = """
-INSERT INTO finding_dismissals VALUES (?, ?, 1, ?) ON CONFLICT DO UPDATE SET times = times + 1, at = excluded.at
+INSERT INTO finding_dismissals VALUES (?, ?, 1, ?) ON CONFLICT DO UPDATE
+  SET times = times + 1, at = excluded.at
 """
 
 

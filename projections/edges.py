@@ -1,4 +1,6 @@
-"""How memories relate: the relations decided when they were stored, or after, and those that somebody drew."""
+"""How memories relate: the relations decided when they were stored, or after, and those that somebody
+drew.
+"""
 
 from collections.abc import Iterator
 
@@ -18,7 +20,16 @@ from omegad.runtime.times import rfc3339
 
 NAME = "edges"
 VERSION = 2
-EVENTS = (MemoryStored, MemoryRelated, MemoryContradicted, MemorySuperseded, MemoryRestored, MemoryLinked, MemoryUnlinked, MemoryErased)
+EVENTS = (
+    MemoryStored,
+    MemoryRelated,
+    MemoryContradicted,
+    MemorySuperseded,
+    MemoryRestored,
+    MemoryLinked,
+    MemoryUnlinked,
+    MemoryErased,
+)
 
 SCHEMA = """
 CREATE TABLE edges (
@@ -39,14 +50,18 @@ CREATE INDEX edges_by_target ON edges (target_id);
 CANONICAL = ("SELECT * FROM edges ORDER BY id",)
 
 _INSERT = """
-INSERT INTO edges (id, source_id, target_id, edge_type, weight, metadata, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (source_id, target_id, edge_type) DO UPDATE SET weight = excluded.weight, metadata = excluded.metadata
+INSERT INTO edges (id, source_id, target_id, edge_type, weight, metadata, created_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (source_id, target_id, edge_type) DO UPDATE
+  SET weight = excluded.weight, metadata = excluded.metadata
 """
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
-        case MemoryStored(memory_id=source, related=related) | MemoryRelated(memory_id=source, related=related):
+        case (
+            MemoryStored(memory_id=source, related=related) | MemoryRelated(memory_id=source, related=related)
+        ):
             for place, edge in enumerate(related):
                 yield _edge(recorded, (source, edge.memory_id), edge.edge_type, edge.similarity, place=place)
         case MemoryContradicted(memory_id=target, contradicted_by=source, strength=strength, reason=reason):
@@ -56,18 +71,33 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case MemoryErased(memory_id=memory_id):
             yield Statement("DELETE FROM edges WHERE source_id = ?1 OR target_id = ?1", (memory_id,))
         case MemoryRestored(memory_id=source):
-            yield Statement("DELETE FROM edges WHERE source_id = ? AND edge_type = 'superseded_by'", (source,))
+            yield Statement(
+                "DELETE FROM edges WHERE source_id = ? AND edge_type = 'superseded_by'", (source,)
+            )
         case MemoryLinked(memory_id=source, target_id=target, edge_type=edge_type, weight=weight):
             yield _edge(recorded, (source, target), edge_type, weight)
         case MemoryUnlinked(memory_id=source, target_id=target, edge_types=edge_types):
             for edge_type in edge_types:
-                yield Statement("DELETE FROM edges WHERE source_id = ? AND target_id = ? AND edge_type = ?", (source, target, edge_type))
+                yield Statement(
+                    "DELETE FROM edges WHERE source_id = ? AND target_id = ? AND edge_type = ?",
+                    (source, target, edge_type),
+                )
         case _:
             pass
 
 
-def _edge(recorded: RecordedEvent, ends: tuple[str, str], edge_type: str, weight: float, *, place: int = 0, reason: str | None = None) -> Statement:
+def _edge(
+    recorded: RecordedEvent,
+    ends: tuple[str, str],
+    edge_type: str,
+    weight: float,
+    *,
+    place: int = 0,
+    reason: str | None = None,
+) -> Statement:
     metadata = None if reason is None else to_json({"reason": reason})
     created_at = rfc3339(recorded.occurred_at)
     bounded = min(1.0, max(0.0, weight))
-    return Statement(_INSERT, (recorded.position * 1024 + place, *ends, edge_type, bounded, metadata, created_at))
+    return Statement(
+        _INSERT, (recorded.position * 1024 + place, *ends, edge_type, bounded, metadata, created_at)
+    )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from omegad.log.event import RecordedEvent
 from omegad.log.projection import Statement
-from omegad.person.profile_events import ProfileUpdated
+from omegad.person.events import ProfileUpdated
 from omegad.runtime.times import rfc3339
 
 NAME = "facts"
@@ -34,6 +34,15 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 if value is None:
                     yield Statement(_FORGET, (key,))
                 else:
-                    yield Statement(_SET, (key, str(value), recorded.position, recorded.session_id, rfc3339(recorded.occurred_at)))
+                    yield Statement(
+                        _SET,
+                        (
+                            key,
+                            str(value),
+                            recorded.position,
+                            recorded.session_id,
+                            rfc3339(recorded.occurred_at),
+                        ),
+                    )
         case _:
             pass

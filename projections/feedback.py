@@ -32,7 +32,15 @@ CANONICAL = ("SELECT * FROM memory_feedback ORDER BY id",)
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case MemoryRated() as rated:
-            row = (recorded.position, rated.memory_id, rated.rating, rated.points, rated.reason, recorded.client, rfc3339(recorded.occurred_at))
+            row = (
+                recorded.position,
+                rated.memory_id,
+                rated.rating,
+                rated.points,
+                rated.reason,
+                recorded.client,
+                rfc3339(recorded.occurred_at),
+            )
             yield Statement("INSERT INTO memory_feedback VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         case _:
             pass

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from omegad.log.event import RecordedEvent
 from omegad.log.projection import Statement, to_json
 from omegad.runtime.times import rfc3339
-from omegad.session.git_events import CheckedRef, GitPushChecked
+from omegad.session.events import CheckedRef, GitPushChecked
 
 NAME = "git_events"
 VERSION = 1
@@ -42,8 +42,19 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case GitPushChecked() as push:
             for place, ref in enumerate(push.refs or (None,)):
-                known = (recorded.position * 1024 + place, recorded.session_id, recorded.project, "push", push.how, push.host, push.remote)
-                yield Statement(_INSERT, (*known, *_columns(ref), push.verdict, push.reason, rfc3339(recorded.occurred_at)))
+                known = (
+                    recorded.position * 1024 + place,
+                    recorded.session_id,
+                    recorded.project,
+                    "push",
+                    push.how,
+                    push.host,
+                    push.remote,
+                )
+                yield Statement(
+                    _INSERT,
+                    (*known, *_columns(ref), push.verdict, push.reason, rfc3339(recorded.occurred_at)),
+                )
         case _:
             pass
 

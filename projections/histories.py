@@ -2,47 +2,13 @@
 
 from collections.abc import Iterator
 
-from omegad.log.event import Event, RecordedEvent
+from omegad.log.event import Event, RecordedEvent, declared_in
 from omegad.log.projection import Statement
-from omegad.memory.events import (
-    MemoryContradicted,
-    MemoryDeleted,
-    MemoryEdited,
-    MemoryEmbedded,
-    MemoryErased,
-    MemoryEvolved,
-    MemoryExpired,
-    MemoryLinked,
-    MemoryPromoted,
-    MemoryRated,
-    MemoryRelated,
-    MemoryRepeated,
-    MemoryRestored,
-    MemoryStored,
-    MemorySuperseded,
-    MemoryUnlinked,
-)
+from omegad.memory import events
 
 NAME = "histories"
 VERSION = 1
-EVENTS = (
-    MemoryStored,
-    MemoryEmbedded,
-    MemoryRepeated,
-    MemoryEvolved,
-    MemoryEdited,
-    MemoryRelated,
-    MemoryContradicted,
-    MemorySuperseded,
-    MemoryDeleted,
-    MemoryExpired,
-    MemoryRestored,
-    MemoryRated,
-    MemoryPromoted,
-    MemoryLinked,
-    MemoryUnlinked,
-    MemoryErased,
-)
+EVENTS = declared_in(events)
 
 SCHEMA = """
 CREATE TABLE memory_history (
@@ -61,7 +27,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
 
 
 def _named(event: object) -> Iterator[str]:
-    """Yield the memory that an event is about, and the other one that it is also about, where there is one."""
+    """Yield the memory that an event is about, and the other one that it is also about, where there is
+    one.
+    """
     if isinstance(event, Event):
         for name in ("memory_id", "superseded_by", "contradicted_by", "target_id"):
             if memory_id := getattr(event, name, None):

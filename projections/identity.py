@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from omegad.log.event import RecordedEvent
 from omegad.log.projection import Statement
-from omegad.person.identity_events import IdentityChanged
+from omegad.person.events import IdentityChanged
 from omegad.runtime.times import rfc3339
 
 NAME = "identity"

@@ -7,6 +7,7 @@ from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement, to_json, united, written
 from omegad.memory.events import (
     MemoryContradicted,
+    MemoryCountsCarried,
     MemoryDeleted,
     MemoryEdited,
     MemoryErased,
@@ -23,10 +24,10 @@ from omegad.memory.events import (
 )
 from omegad.runtime.times import rfc3339
 from omegad.search.events import MemoryQueried
-from omegad.text.voice import traits
+from omegad.text.authorship import authorship
 
 NAME = "memories"
-VERSION = 4
+VERSION = 5
 EVENTS = (
     MemoryStored,
     MemoryRepeated,
@@ -42,11 +43,13 @@ EVENTS = (
     MemoryPromoted,
     MemoryUnlinked,
     MemoryQueried,
+    MemoryCountsCarried,
     MemoryErased,
     ClockMended,
 )
 
-# What filters and ranking ask stands before the content, which may be long: SQLite reads a row from its beginning.
+# What filters and ranking ask stands before the content, which may be long: SQLite reads a row from its
+# beginning.
 SCHEMA = """
 CREATE TABLE memories (
     id               INTEGER PRIMARY KEY, -- position of memory.stored
@@ -61,7 +64,7 @@ CREATE TABLE memories (
     created_us       INTEGER NOT NULL,    -- created_at in microseconds since 1970
     said_us          INTEGER NOT NULL,    -- when it was last stored, said again or edited
     referenced_us    INTEGER,             -- referenced_date in microseconds since 1970
-    changed_position INTEGER NOT NULL,    -- of the latest event that changed whether, until when, or as what, it is found
+    changed_position INTEGER NOT NULL,    -- of the latest event that changed how it is found
     on_probation     INTEGER NOT NULL,    -- 1 for what was captured unasked, until it is promoted
     contradicted_by  TEXT,                -- the latest memory that denies it
     rating           INTEGER NOT NULL DEFAULT 0,
@@ -99,36 +102,55 @@ CANONICAL = ("SELECT * FROM memories ORDER BY id",)
 ERASED_BY = (MemoryErased,)
 
 _INSERT = """
-INSERT INTO memories (id, node_id, status, event_type, project, session_id, entity_id, ttl_seconds, expires_us, created_us, said_us,
-                      referenced_us, changed_position, on_probation, priority, characters, author, is_question,
-                      tags, auto_tags, created_at, referenced_date, pending, source, confidence, content_hash, redacted, content, metadata)
+INSERT INTO memories (id, node_id, status, event_type, project, session_id, entity_id, ttl_seconds,
+  expires_us, created_us, said_us,
+                      referenced_us, changed_position, on_probation, priority, characters, author,
+                      is_question,
+                      tags, auto_tags, created_at, referenced_date, pending, source, confidence, content_hash,
+                      redacted, content, metadata)
 VALUES (?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_SAID = "said_us = max(said_us, ?1), expires_us = max(expires_us, ?1 + ttl_seconds * 1000000), changed_position = ?2, contradicted_by = NULL"
+_SAID = (
+    "said_us = max(said_us, ?1), expires_us = max(expires_us, ?1 + ttl_seconds * 1000000), changed_position ="
+    " ?2, contradicted_by = NULL"
+)
 _REPEAT = f"UPDATE memories SET repeated = repeated + 1, {_SAID} WHERE node_id = ?3"
 _REWORD = f"""
 UPDATE memories SET {_SAID}, content = ?4, content_hash = ?5, edited_at = ?6,
                     (characters, author, is_question) = (?7, ?8, ?9) WHERE node_id = ?3
 """
-_TAG = f"UPDATE memories SET tags = {united('tags', '?1')}, auto_tags = {united('auto_tags', '?2')} WHERE node_id = ?3"
+_TAG = (
+    f"UPDATE memories SET tags = {united('tags', '?1')}, auto_tags = {united('auto_tags', '?2')} WHERE"
+    " node_id = ?3"
+)
 _GIVE = """
-UPDATE memories SET auto_tags = ?, redacted = ?, tags = coalesce(?, tags), priority = coalesce(?, priority), metadata = coalesce(?, metadata),
-                    referenced_us = coalesce(?, referenced_us), referenced_date = coalesce(?, referenced_date),
+UPDATE memories SET auto_tags = ?, redacted = ?, tags = coalesce(?, tags), priority = coalesce(?, priority),
+  metadata = coalesce(?, metadata),
+                    referenced_us = coalesce(?, referenced_us), referenced_date = coalesce(?,
+                    referenced_date),
                     source = coalesce(?, source), confidence = coalesce(?, confidence) WHERE node_id = ?
 """
 _USE = """
-UPDATE memories SET access_count = access_count + 1, last_accessed = ?2 WHERE node_id IN (SELECT value FROM json_each(?1))
+UPDATE memories SET access_count = access_count + 1, last_accessed = ?2
+  WHERE node_id IN (SELECT value FROM json_each(?1))
+"""
+_CARRY_OVER = """
+UPDATE memories SET access_count = access_count + ?2,
+                    last_accessed = coalesce(max(last_accessed, ?3), last_accessed, ?3) WHERE node_id = ?1
 """
 _LAST = """
-UPDATE memories SET ttl_seconds = iif(?1, NULL, max(ttl_seconds, coalesce(?2, 0))), expires_us = iif(?1, NULL, expires_us) WHERE node_id = ?3
+UPDATE memories SET ttl_seconds = iif(?1, NULL, max(ttl_seconds, coalesce(?2, 0))), expires_us = iif(?1, NULL,
+  expires_us) WHERE node_id = ?3
 """
 _RESTORE = """
 UPDATE memories SET status = 'active', superseded_by = NULL, contradicted_by = NULL, changed_position = ?1,
-                    ttl_seconds = iif(?2, NULL, ttl_seconds), expires_us = iif(?2, NULL, expires_us) WHERE node_id = ?3
+                    ttl_seconds = iif(?2, NULL, ttl_seconds), expires_us = iif(?2, NULL, expires_us)
+                    WHERE node_id = ?3
 """
 
 _SET_RIGHT = f"""
-UPDATE memories SET said_us = max(?1, said_us - ?2), expires_us = max(?1, said_us - ?2) + ttl_seconds * 1000000,
+UPDATE memories SET said_us = max(?1, said_us - ?2), expires_us = max(?1,
+  said_us - ?2) + ttl_seconds * 1000000,
                     created_us = iif(created_us > ?3, max(?1, created_us - ?2), created_us),
                     created_at = iif(created_us > ?3, {written("max(?1, created_us - ?2)")}, created_at),
                     edited_at = min(edited_at, ?4), changed_position = ?5 WHERE said_us > ?3
@@ -148,14 +170,28 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case MemoryEvolved() | MemoryEdited() as new:
             if isinstance(new, MemoryEvolved):
                 yield from _lasting(new)
-            values = (recorded.occurred_at, recorded.position, new.memory_id, new.content, new.content_key, rfc3339(recorded.occurred_at))
+            values = (
+                recorded.occurred_at,
+                recorded.position,
+                new.memory_id,
+                new.content,
+                new.content_key,
+                rfc3339(recorded.occurred_at),
+            )
             yield Statement(_REWORD, (*values, *_read_off(new.content)))
             yield _known_by(new)
         case MemoryQueried(results=results, at=at):
             yield Statement(_USE, (to_json([result.memory_id for result in results]), rfc3339(at)))
         case MemoryErased(memory_id=memory_id):
             yield Statement("DELETE FROM memories WHERE node_id = ?", (memory_id,))
-        case MemoryRelated() | MemoryRated() | MemoryPromoted() | MemoryContradicted() | MemoryUnlinked() as event:
+        case (
+            MemoryRelated()
+            | MemoryRated()
+            | MemoryCountsCarried()
+            | MemoryPromoted()
+            | MemoryContradicted()
+            | MemoryUnlinked() as event
+        ):
             yield from _standing(event)
         case Event() as event:
             yield from _state(recorded, event)
@@ -189,12 +225,20 @@ def _standing(event: Event) -> Iterator[Statement]:
             yield Statement("UPDATE memories SET pending = 0 WHERE node_id = ?", (memory_id,))
         case MemoryRated(memory_id=memory_id, points=points):
             yield Statement("UPDATE memories SET rating = rating + ? WHERE node_id = ?", (points, memory_id))
+        case MemoryCountsCarried(memory_id=memory_id, last_retrieved_at=last) as before:
+            last_at = None if last is None else rfc3339(last)
+            yield Statement(_CARRY_OVER, (memory_id, before.retrievals, last_at))
         case MemoryPromoted(memory_id=memory_id):
             yield Statement("UPDATE memories SET on_probation = 0 WHERE node_id = ?", (memory_id,))
         case MemoryContradicted(memory_id=memory_id, contradicted_by=by):
             yield Statement("UPDATE memories SET contradicted_by = ? WHERE node_id = ?", (by, memory_id))
-        case MemoryUnlinked(memory_id=by, target_id=memory_id, edge_types=edge_types) if "contradicts" in edge_types:
-            yield Statement("UPDATE memories SET contradicted_by = NULL WHERE node_id = ? AND contradicted_by = ?", (memory_id, by))
+        case MemoryUnlinked(memory_id=by, target_id=memory_id, edge_types=edge_types) if (
+            "contradicts" in edge_types
+        ):
+            yield Statement(
+                "UPDATE memories SET contradicted_by = NULL WHERE node_id = ? AND contradicted_by = ?",
+                (memory_id, by),
+            )
         case _:
             pass
 
@@ -205,13 +249,18 @@ def _state(recorded: RecordedEvent, event: Event) -> Iterator[Statement]:
         case MemorySuperseded(memory_id=memory_id, superseded_by=by):
             yield Statement(change, ("superseded", by, recorded.position, memory_id))
         case MemoryDeleted(memory_id=memory_id):
-            yield Statement("UPDATE memories SET status = 'deleted', changed_position = ? WHERE node_id = ?", (recorded.position, memory_id))
+            yield Statement(
+                "UPDATE memories SET status = 'deleted', changed_position = ? WHERE node_id = ?",
+                (recorded.position, memory_id),
+            )
         case MemoryExpired(memory_id=memory_id):
             yield Statement(change, ("expired", None, recorded.position, memory_id))
         case MemoryRestored(memory_id=memory_id, is_permanent=is_permanent):
             yield Statement(_RESTORE, (recorded.position, is_permanent, memory_id))
         case ClockMended(to_us=to_us) as mended:
-            yield Statement(_SET_RIGHT, (mended.right_us, mended.ahead_us, to_us, rfc3339(to_us), recorded.position))
+            yield Statement(
+                _SET_RIGHT, (mended.right_us, mended.ahead_us, to_us, rfc3339(to_us), recorded.position)
+            )
             yield Statement(_SET_RIGHT_USE, (rfc3339(to_us),))
         case _:
             pass
@@ -253,5 +302,5 @@ def _insert(recorded: RecordedEvent, stored: MemoryStored) -> Statement:
 
 
 def _read_off(content: str) -> tuple[int, str | None, bool]:
-    found = traits(content)
+    found = authorship(content)
     return len(content), found.author, found.is_question

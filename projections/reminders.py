@@ -1,4 +1,6 @@
-"""When each reminder is due, and whether it was told; what it says, and whether it still stands, is its memory's to say."""
+"""When each reminder is due, and whether it was told; what it says, and whether it still stands, is its
+memory's to say.
+"""
 
 from collections.abc import Iterator
 
@@ -27,15 +29,24 @@ CREATE INDEX reminders_untold ON reminders (due_us) WHERE told_at IS NULL;
 
 CANONICAL = ("SELECT * FROM reminders ORDER BY id",)
 
-_TOLD = "UPDATE reminders SET told_at = ?2 WHERE told_at IS NULL AND memory_id IN (SELECT value FROM json_each(?1))"
+_TOLD = (
+    "UPDATE reminders SET told_at = ?2 WHERE told_at IS NULL AND memory_id IN (SELECT value FROM"
+    " json_each(?1))"
+)
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
-        case MemoryStored(event_type="reminder", memory_id=memory_id, referenced_at=due_us) if due_us is not None:
-            yield Statement("INSERT INTO reminders VALUES (?, ?, ?, NULL)", (recorded.position, memory_id, due_us))
+        case MemoryStored(event_type="reminder", memory_id=memory_id, referenced_at=due_us) if (
+            due_us is not None
+        ):
+            yield Statement(
+                "INSERT INTO reminders VALUES (?, ?, ?, NULL)", (recorded.position, memory_id, due_us)
+            )
         case MemoryEdited(memory_id=memory_id, referenced_at=due_us) if due_us is not None:
-            yield Statement("UPDATE reminders SET due_us = ?, told_at = NULL WHERE memory_id = ?", (due_us, memory_id))
+            yield Statement(
+                "UPDATE reminders SET due_us = ?, told_at = NULL WHERE memory_id = ?", (due_us, memory_id)
+            )
         case MemorySurfaced(how="reminder", results=results, at=at):
             yield Statement(_TOLD, (to_json([result.memory_id for result in results]), rfc3339(at)))
         case MemoryErased(memory_id=memory_id):

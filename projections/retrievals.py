@@ -78,9 +78,29 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield from _shown(recorded, query.query_id, query.results, at, "query")
         case MemorySurfaced() as surfaced:
             at = rfc3339(surfaced.at)
-            known = (recorded.position, surfaced.query_id, recorded.session_id, recorded.project, surfaced.subject, surfaced.how, "{}")
-            rest = (surfaced.read_position, None, surfaced.embedder_id, len(surfaced.results), False, None, at, None)
-            yield Statement("INSERT INTO retrieval_queries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*known, *rest))
+            known = (
+                recorded.position,
+                surfaced.query_id,
+                recorded.session_id,
+                recorded.project,
+                surfaced.subject,
+                surfaced.how,
+                "{}",
+            )
+            rest = (
+                surfaced.read_position,
+                None,
+                surfaced.embedder_id,
+                len(surfaced.results),
+                False,
+                None,
+                at,
+                None,
+            )
+            yield Statement(
+                "INSERT INTO retrieval_queries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*known, *rest),
+            )
             yield from _shown(recorded, surfaced.query_id, surfaced.results, at, surfaced.how)
         case ClockMended(to_us=to_us):
             yield Statement("UPDATE retrieval_queries SET at = ?1 WHERE at > ?1", (rfc3339(to_us),))
@@ -89,7 +109,18 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             pass
 
 
-def _shown(recorded: RecordedEvent, query_id: str, results: tuple[Returned, ...], at: str, how: str) -> Iterator[Statement]:
+def _shown(
+    recorded: RecordedEvent, query_id: str, results: tuple[Returned, ...], at: str, how: str
+) -> Iterator[Statement]:
     for rank, result in enumerate(results, 1):
-        row = (recorded.position * 1024 + rank, query_id, recorded.session_id, result.memory_id, rank, result.score, at, how)
+        row = (
+            recorded.position * 1024 + rank,
+            query_id,
+            recorded.session_id,
+            result.memory_id,
+            rank,
+            result.score,
+            at,
+            how,
+        )
         yield Statement("INSERT INTO retrievals VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)

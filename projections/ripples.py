@@ -37,7 +37,18 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case MemoryRippled(memory_id=memory_id, origin=origin, effects=effects):
             at = rfc3339(recorded.occurred_at)
             for place, effect in enumerate(effects):
-                row = (recorded.position * 1024 + place, memory_id, effect.memory_id, effect.side, effect.is_echo, effect.similarity, origin)
-                yield Statement("INSERT INTO ripples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, to_json(effect.theses), at))
+                row = (
+                    recorded.position * 1024 + place,
+                    memory_id,
+                    effect.memory_id,
+                    effect.side,
+                    effect.is_echo,
+                    effect.similarity,
+                    origin,
+                )
+                yield Statement(
+                    "INSERT INTO ripples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (*row, to_json(effect.theses), at),
+                )
         case _:
             pass

@@ -28,7 +28,10 @@ _INSERT = """
 INSERT INTO session_memories (id, session_id, memory_id, previous_id)
 VALUES (?1, ?2, ?3, (SELECT max(id) FROM session_memories WHERE session_id = ?2))
 """
-_FOLLOW = "UPDATE session_memories SET next_id = ?1 WHERE id = (SELECT previous_id FROM session_memories WHERE id = ?1)"
+_FOLLOW = (
+    "UPDATE session_memories SET next_id = ?1 WHERE id = (SELECT previous_id FROM session_memories WHERE id"
+    " = ?1)"
+)
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from omegad.log.event import RecordedEvent
 from omegad.log.projection import Statement
-from omegad.person.skill_events import SkillConfirmed, SkillImproved, SkillImproveFailed
+from omegad.person.events import SkillConfirmed, SkillImproved, SkillImproveFailed
 from omegad.runtime.times import rfc3339
 
 NAME = "skills"
@@ -16,7 +16,7 @@ CREATE TABLE skill_lessons (
     id         INTEGER PRIMARY KEY, -- position of the outcome
     skill      TEXT NOT NULL,
     lesson     TEXT NOT NULL,
-    status     TEXT NOT NULL,       -- improved, or why it is not: not_found, name_refused, unreadable, unwritable
+    status     TEXT NOT NULL,       -- improved, or why not: not_found, name_refused, unreadable, unwritable
     session_id TEXT,
     project    TEXT,
     created_at TEXT NOT NULL,
@@ -32,7 +32,15 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case SkillImproved() | SkillImproveFailed() as outcome:
             status = "improved" if isinstance(outcome, SkillImproved) else outcome.reason
-            values = (recorded.position, outcome.skill, outcome.lesson, status, recorded.session_id, recorded.project, at)
+            values = (
+                recorded.position,
+                outcome.skill,
+                outcome.lesson,
+                status,
+                recorded.session_id,
+                recorded.project,
+                at,
+            )
             yield Statement("INSERT INTO skill_lessons VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", values)
         case SkillConfirmed(outcomes=outcomes):
             for position in outcomes:

@@ -1,4 +1,5 @@
-"""The vectors of every memory: a sqlite-vec index for nearest neighbours, and a plain table beside it that gives one back quickly.
+"""The vectors of every memory: a sqlite-vec index for nearest neighbours, and a plain table beside it that
+gives one back quickly.
 
 Which texts were embedded is what the events say; the bytes come from the cache of computed vectors.
 """
@@ -42,8 +43,11 @@ _INDEX = """
 INSERT INTO memories_vec (rowid, embedding, embedder_id)
 SELECT id, ?, embedder_id FROM memory_vectors WHERE id = ? AND text_hash = ? AND vector IS NULL
 """
-# vec0 would go through the whole index for a plain `rowid IN`; for the pair, SQLite asks it for one row after the other.
-_UNINDEX = "DELETE FROM memories_vec WHERE (rowid, 0) IN (SELECT id, 0 FROM memory_vectors WHERE memory_id = ?)"
+# vec0 would go through the whole index for a plain `rowid IN`; for the pair, SQLite asks it for one row after
+# the other.
+_UNINDEX = (
+    "DELETE FROM memories_vec WHERE (rowid, 0) IN (SELECT id, 0 FROM memory_vectors WHERE memory_id = ?)"
+)
 _OVERWRITE = """
 UPDATE memories_vec SET embedding = zeroblob(1536)
 WHERE (rowid, 0) IN (SELECT id, 0 FROM memory_vectors WHERE memory_id = ? AND vector IS NOT NULL)
@@ -56,7 +60,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             for chunk, text_hash in enumerate(text_hashes):
                 row_id = recorded.position * 1024 + chunk
                 yield Statement(
-                    "INSERT INTO memory_vectors (id, memory_id, embedder_id, chunk, text_hash) VALUES (?, ?, ?, ?, ?)",
+                    "INSERT INTO memory_vectors (id, memory_id, embedder_id, chunk, text_hash) VALUES (?, ?,"
+                    " ?, ?, ?)",
                     (row_id, memory_id, embedder_id, chunk, text_hash),
                 )
                 key = (Embedding(embedder_id, text_hash), row_id, text_hash)

@@ -1,4 +1,6 @@
-"""What tests speak in: events with sane defaults, a clock that steps, a model of paper, and a home that is served in this process."""
+"""What tests speak in: events with sane defaults, a clock that steps, a model of paper, and a home that is
+served in this process.
+"""
 
 import random
 import re
@@ -6,6 +8,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from functools import cache, partial
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,9 +23,17 @@ from msgspec import Raw
 import projections
 from omegad import daemon
 from omegad.catalog.events import CODEC
-from omegad.coordination.claim_events import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
-from omegad.coordination.message_events import IntentAnnounced, MessageDelivered, MessagePosted
-from omegad.coordination.task_events import TaskCreated
+from omegad.coordination.events import (
+    BranchClaimed,
+    ClaimsContested,
+    ClaimsReleased,
+    ClaimsReported,
+    FilesClaimed,
+    IntentAnnounced,
+    MessageDelivered,
+    MessagePosted,
+    TaskCreated,
+)
 from omegad.daemon import VOCABULARY, Daemon
 from omegad.embedding import catalogue
 from omegad.embedding.cache import text_hash
@@ -34,6 +45,7 @@ from omegad.log.decision import Decision, Outcome, Proposal
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Erased, Event, Excerpt, NewEvent, Position, RecordedEvent, Unknown
 from omegad.log.event_log import EventLog
+from omegad.log.folding import Progress
 from omegad.log.projection import Embedding, Projection, schema
 from omegad.log.verifying import LogReport
 from omegad.memory import expiry
@@ -57,17 +69,23 @@ from omegad.memory.events import (
     MemoryUnlinked,
     Relation,
 )
-from omegad.person.identity_events import IdentityChanged
-from omegad.person.profile_events import ProfileUpdated
-from omegad.person.skill_events import SkillConfirmed, SkillImproved, SkillImproveFailed
-from omegad.reactions.contract import Schedule
-from omegad.reactions.runner import Pace
+from omegad.person.events import (
+    IdentityChanged,
+    ProfileUpdated,
+    SkillConfirmed,
+    SkillImproved,
+    SkillImproveFailed,
+)
+from omegad.reactions.contract import Reaction, Schedule
+from omegad.reactions.runner import Pace, Runner
 from omegad.rpc.peer import Call, Peer
 from omegad.runtime.clock import Clock
 from omegad.runtime.config import Config, Paths
 from omegad.search.events import MemoryQueried, Returned
 from omegad.session.events import (
+    CheckedRef,
     Delivery,
+    GitPushChecked,
     How,
     MemorySurfaced,
     PromptSubmitted,
@@ -75,24 +93,25 @@ from omegad.session.events import (
     SessionEnded,
     SessionStarted,
     SubagentEnded,
+    ToolCalled,
     TurnEnded,
 )
-from omegad.session.git_events import CheckedRef, GitPushChecked
-from omegad.session.tool_events import ToolCalled
 from omegad.storage.database import open_reader
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Reading
-from omegad.views import current, past_making, replay, workers
+from omegad.text.ingestion import rule_files
+from omegad.views import current, past_building, replay, workers
 from omegad.views.applying import Lookup
-from omegad.views.building import Builder, Order, Progress, RebuiltView
+from omegad.views.building import Builder, Order, RebuiltView
 from omegad.views.current import Views
-from omegad.views.past_making import PastOrder
+from omegad.views.past_building import PastOrder
 from omegad.views.replay import Verification, ViewReport
-from omegad.views.workers import Beside
+from omegad.views.workers import Workers
 
 START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 EMBEDDER = "paper-1"
 DIMENSIONS = 384
+_PARSED = cache(rule_files._parsed)
 PATIENCE_S = 60.0  # long enough for a busy machine; nothing waits so long unless the test fails
 
 
@@ -119,18 +138,29 @@ def key_of(content: str, event_type: str = "memory") -> str:
     return sha256(f"{event_type} {content}".encode()).hexdigest()
 
 
-def stored(memory_id: str = "mem-1", content: str = "the build needs Python 3.12", **changes: Any) -> MemoryStored:
+def stored(
+    memory_id: str = "mem-1", content: str = "the build needs Python 3.12", **changes: Any
+) -> MemoryStored:
     key = key_of(content, changes.get("event_type", "memory"))
-    fields: dict[str, Any] = {"memory_id": memory_id, "content": content, "content_key": key, "event_type": "memory"}
+    fields: dict[str, Any] = {
+        "memory_id": memory_id,
+        "content": content,
+        "content_key": key,
+        "event_type": "memory",
+    }
     return MemoryStored(**fields | changes)
 
 
-def evolved(memory_id: str = "mem-1", content: str = "the build needs Python 3.12\nand a compiler", **changes: Any) -> MemoryEvolved:
+def evolved(
+    memory_id: str = "mem-1", content: str = "the build needs Python 3.12\nand a compiler", **changes: Any
+) -> MemoryEvolved:
     fields: dict[str, Any] = {"content_key": key_of(content), "wording": content, "similarity": 0.6}
     return MemoryEvolved(memory_id=memory_id, content=content, **fields | changes)
 
 
-def edited(memory_id: str = "mem-1", content: str = "the build needs Python 3.13", **changes: Any) -> MemoryEdited:
+def edited(
+    memory_id: str = "mem-1", content: str = "the build needs Python 3.13", **changes: Any
+) -> MemoryEdited:
     return MemoryEdited(memory_id=memory_id, content=content, content_key=key_of(content), **changes)
 
 
@@ -160,8 +190,12 @@ def deleted(memory_id: str = "mem-1", reason: str | None = None) -> MemoryDelete
     return MemoryDeleted(memory_id=memory_id, reason=reason)
 
 
-def contradicted(memory_id: str, contradicted_by: str, strength: float = 0.8, reason: str = "another value") -> MemoryContradicted:
-    return MemoryContradicted(memory_id=memory_id, contradicted_by=contradicted_by, strength=strength, reason=reason)
+def contradicted(
+    memory_id: str, contradicted_by: str, strength: float = 0.8, reason: str = "another value"
+) -> MemoryContradicted:
+    return MemoryContradicted(
+        memory_id=memory_id, contradicted_by=contradicted_by, strength=strength, reason=reason
+    )
 
 
 def restored(memory_id: str = "mem-1", *, is_permanent: bool = False) -> MemoryRestored:
@@ -180,7 +214,9 @@ def promoted(memory_id: str = "mem-1") -> MemoryPromoted:
     return MemoryPromoted(memory_id=memory_id, evidence="explicit")
 
 
-def linked(memory_id: str, target_id: str, edge_type: EdgeType = "related", weight: float = 1.0) -> MemoryLinked:
+def linked(
+    memory_id: str, target_id: str, edge_type: EdgeType = "related", weight: float = 1.0
+) -> MemoryLinked:
     return MemoryLinked(memory_id=memory_id, target_id=target_id, edge_type=edge_type, weight=weight)
 
 
@@ -219,18 +255,34 @@ def thesis_stated(thesis_id: str = "th-1", **changes: Any) -> ThesisStated:
     return ThesisStated(thesis_id=thesis_id, **known | changes)
 
 
-def evidenced(thesis_id: str, evidence_id: str, side: Side = "for", weight: float = 1.0, **changes: Any) -> ThesisEvidenced:
-    known: dict[str, Any] = {"version": 1, "memory_id": f"of {evidence_id}", "origin": evidence_id, "by": "hand"}
+def evidenced(
+    thesis_id: str, evidence_id: str, side: Side = "for", weight: float = 1.0, **changes: Any
+) -> ThesisEvidenced:
+    known: dict[str, Any] = {
+        "version": 1,
+        "memory_id": f"of {evidence_id}",
+        "origin": evidence_id,
+        "by": "hand",
+    }
     known |= {"is_echo": False, "why": None, "similarity": None}
-    return ThesisEvidenced(thesis_id=thesis_id, evidence_id=evidence_id, side=side, weight=weight, **known | changes)
+    return ThesisEvidenced(
+        thesis_id=thesis_id, evidence_id=evidence_id, side=side, weight=weight, **known | changes
+    )
 
 
 def excerpt(head: str = "ls -l", tail: str = "") -> Excerpt:
-    return Excerpt(head=head, tail=tail, bytes=len(head) + len(tail), sha256=sha256((head + tail).encode()).hexdigest())
+    return Excerpt(
+        head=head, tail=tail, bytes=len(head) + len(tail), sha256=sha256((head + tail).encode()).hexdigest()
+    )
 
 
 def tool_called(call_index: int = 1, **changes: Any) -> ToolCalled:
-    fields: dict[str, Any] = {"tool_name": "Bash", "status": "ok", "call_index": call_index, "tool_use_id": f"toolu-{call_index}"}
+    fields: dict[str, Any] = {
+        "tool_name": "Bash",
+        "status": "ok",
+        "call_index": call_index,
+        "tool_use_id": f"toolu-{call_index}",
+    }
     return ToolCalled(**fields | changes)
 
 
@@ -239,7 +291,13 @@ def delivery(delivery_id: str = "delivery-1", digest: str = "d1") -> Delivery:
 
 
 def session_started(source: str = "startup", **changes: Any) -> SessionStarted:
-    known: dict[str, Any] = {"host": "claude-code", "source": source, "model": "m-1", "folder": "/src/omegad", "delivery": delivery()}
+    known: dict[str, Any] = {
+        "host": "claude-code",
+        "source": source,
+        "model": "m-1",
+        "folder": "/src/omegad",
+        "delivery": delivery(),
+    }
     return SessionStarted(**known | changes)
 
 
@@ -249,27 +307,56 @@ def prompt_submitted(text: str = "make it faster", **changes: Any) -> PromptSubm
 
 
 def turn_ended(text: str | None = "it is faster", **changes: Any) -> TurnEnded:
-    known: dict[str, Any] = {"host": "claude-code", "message": None if text is None else excerpt(text), "delivery": delivery()}
+    known: dict[str, Any] = {
+        "host": "claude-code",
+        "message": None if text is None else excerpt(text),
+        "delivery": delivery(),
+    }
     return TurnEnded(**known | changes)
 
 
 def session_ended(after: Position = 0, **changes: Any) -> SessionEnded:
-    known: dict[str, Any] = {"host": "claude-code", "reason": "logout", "after": after, "delivery": delivery()}
+    known: dict[str, Any] = {
+        "host": "claude-code",
+        "reason": "logout",
+        "after": after,
+        "delivery": delivery(),
+    }
     return SessionEnded(**known | changes)
 
 
 def push_checked(*refs: CheckedRef, **changes: Any) -> GitPushChecked:
-    known: dict[str, Any] = {"how": "command", "host": "codex", "remote": "origin", "verdict": "denied", "reason": "stale", "refs": refs}
+    known: dict[str, Any] = {
+        "how": "command",
+        "host": "codex",
+        "remote": "origin",
+        "verdict": "denied",
+        "reason": "stale",
+        "refs": refs,
+    }
     return GitPushChecked(**{**known, "delivery": delivery()} | changes)
 
 
-def identity_changed(file: str = "IDENTITY.md", content: str | None = "Terse.", revision: str | None = None) -> IdentityChanged:
-    return IdentityChanged(file=file, content=content, sha256=None if content is None else sha256(content.encode()).hexdigest(), revision=revision)
+def identity_changed(
+    file: str = "IDENTITY.md", content: str | None = "Terse.", revision: str | None = None
+) -> IdentityChanged:
+    return IdentityChanged(
+        file=file,
+        content=content,
+        sha256=None if content is None else sha256(content.encode()).hexdigest(),
+        revision=revision,
+    )
 
 
 def subagent_ended(text: str | None = "it is in db.py", **changes: Any) -> SubagentEnded:
     message = None if text is None else excerpt(text)
-    known: dict[str, Any] = {"host": "claude-code", "agent_id": "a-1", "agent_type": "Explore", "message": message, "delivery": delivery()}
+    known: dict[str, Any] = {
+        "host": "claude-code",
+        "agent_id": "a-1",
+        "agent_type": "Explore",
+        "message": message,
+        "delivery": delivery(),
+    }
     return SubagentEnded(**known | changes)
 
 
@@ -283,7 +370,12 @@ def profile_updated(**facts: str | None) -> ProfileUpdated:
 
 
 def files_claimed(*paths: str, worktree: str = "/src/shop", **changes: Any) -> FilesClaimed:
-    known: dict[str, Any] = {"repository": "/src/shop/.git", "worktree": worktree, "paths": paths or ("a.py",), "how": "edit"}
+    known: dict[str, Any] = {
+        "repository": "/src/shop/.git",
+        "worktree": worktree,
+        "paths": paths or ("a.py",),
+        "how": "edit",
+    }
     return FilesClaimed(**known | changes)
 
 
@@ -292,12 +384,22 @@ def branch_claimed(ref: str = "refs/heads/main", **changes: Any) -> BranchClaime
 
 
 def claims_released(*paths: str, how: str = "released", **changes: Any) -> ClaimsReleased:
-    where = {"repository": "/src/shop/.git", "worktree": "/src/shop"} if paths or "refs" in changes else {"is_all": True}
+    where = (
+        {"repository": "/src/shop/.git", "worktree": "/src/shop"}
+        if paths or "refs" in changes
+        else {"is_all": True}
+    )
     return ClaimsReleased(**{"how": how, "reason": how, "paths": paths, **where} | changes)  # type: ignore[arg-type]
 
 
 def claims_contested(*paths: str, **changes: Any) -> ClaimsContested:
-    known: dict[str, Any] = {"how": "shell", "holder": "session-2", "repository": "/src/shop/.git", "worktree": "/src/shop", "paths": paths}
+    known: dict[str, Any] = {
+        "how": "shell",
+        "holder": "session-2",
+        "repository": "/src/shop/.git",
+        "worktree": "/src/shop",
+        "paths": paths,
+    }
     return ClaimsContested(**known | changes)
 
 
@@ -338,7 +440,12 @@ def task_created(task_id: str = "task-1", title: str = "move billing", **changes
 
 
 def message_posted(message_id: str = "msg-1", text: str = "rebase first", **changes: Any) -> MessagePosted:
-    known: dict[str, Any] = {"to_session": None, "to_project": "/src/omegad", "memory_id": None, "expires_at": START_US + 86_400_000_000}
+    known: dict[str, Any] = {
+        "to_session": None,
+        "to_project": "/src/omegad",
+        "memory_id": None,
+        "expires_at": START_US + 86_400_000_000,
+    }
     return MessagePosted(message_id=message_id, text=text, **known | changes)
 
 
@@ -390,16 +497,25 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     word: str = ""
 
 
-def proposal(*events: Event | NewEvent, session_id: str | None = "session-1", word: str = "", **changes: Any) -> Proposal:
+def proposal(
+    *events: Event | NewEvent, session_id: str | None = "session-1", word: str = "", **changes: Any
+) -> Proposal:
     """Propose *events* as they are, whatever the guards say."""
-    new = tuple(one if isinstance(one, NewEvent) else NewEvent(event=one, session_id=session_id) for one in events)
-    return Proposal(decide=lambda _guards, _now_us: Decision(events=new, answer=Written(word=word)), **changes)
+    new = tuple(
+        one if isinstance(one, NewEvent) else NewEvent(event=one, session_id=session_id) for one in events
+    )
+    return Proposal(
+        decide=lambda _guards, _now_us: Decision(events=new, answer=Written(word=word)), **changes
+    )
 
 
 @asynccontextmanager
 async def running_log(path: Path, clock: Clock | None = None) -> AsyncIterator[EventLog]:
     """Open a log and keep it committing for the block's duration."""
-    async with event_log.opened(path, clock or FakeClock(), VOCABULARY) as log, anyio.create_task_group() as tasks:
+    async with (
+        event_log.opened(path, clock or FakeClock(), VOCABULARY) as log,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(log.run)
         yield log
         await log.drain()
@@ -423,7 +539,9 @@ async def everything(log: EventLog) -> list[RecordedEvent]:
 
 
 def vector_of(text: str) -> bytes:
-    """Return a unit vector to which each word of a text contributes a direction of its own: texts that share words are near."""
+    """Return a unit vector to which each word of a text contributes a direction of its own: texts that
+    share words are near.
+    """
     total = np.zeros(DIMENSIONS)
     for word in re.findall(r"\w+", text.casefold()) or [""]:
         seed = int.from_bytes(blake2b(word.encode("utf-8", "replace"), digest_size=8).digest(), "big")
@@ -431,8 +549,10 @@ def vector_of(text: str) -> bytes:
     return bytes((total / np.linalg.norm(total)).astype("<f4").tobytes())
 
 
-def beside_here(all_of: Sequence[Projection], lookup: Lookup) -> Beside:
-    """Return what builds views of any projections, and compares them with the log, or those of an earlier moment, on a thread of this process."""
+def beside_here(all_of: Sequence[Projection], lookup: Lookup) -> Workers:
+    """Return what builds views of any projections, and compares them with the log, or those of an earlier
+    moment, on a thread of this process.
+    """
 
     async def build(order: Order, tell: Progress) -> dict[str, RebuiltView]:
         return await to_thread.run_sync(Builder(all_of, CODEC, lookup).build, order, tell)
@@ -441,15 +561,17 @@ def beside_here(all_of: Sequence[Projection], lookup: Lookup) -> Beside:
         return await to_thread.run_sync(replay.verify, wanted, all_of, CODEC, lookup, tell)
 
     async def make_past(order: PastOrder, tell: Progress) -> None:
-        await to_thread.run_sync(past_making.make, order, all_of, CODEC, lookup, tell)
+        await to_thread.run_sync(past_building.make, order, all_of, CODEC, lookup, tell)
 
-    return Beside(build, verify, make_past)
+    return Workers(build, verify, make_past)
 
 
-def opened_views(home: Path, log: EventLog, all_of: Sequence[Projection], lookup: Lookup | None = None) -> AbstractAsyncContextManager[Views]:
+def opened_views(
+    home: Path, log: EventLog, all_of: Sequence[Projection], lookup: Lookup | None = None
+) -> AbstractAsyncContextManager[Views]:
     """Open a home's views, with one reader."""
     lookup = lookup or look_up
-    return current.opened(home, log, all_of, lookup, Reading(1), beside=beside_here(all_of, lookup))
+    return current.opened(home, log, all_of, lookup, Reading(1), workers=beside_here(all_of, lookup))
 
 
 def look_up(wanted: Embedding) -> bytes:
@@ -531,20 +653,27 @@ class Served(NamedTuple):
         return Caller(self.daemon, name)
 
     async def caught_up(self) -> Position:
-        """Wait until every view that has not failed shows the whole log, answered queries included; return its end."""
-        await self.daemon.services.log.settled()
-        head = self.daemon.services.log.head
-        driver = self.daemon.services.views.driver
-        healthy = [name for name, checkpoint in driver.checkpoints.items() if checkpoint.failed_position is None]
+        """Wait until every view that has not failed shows the whole log, answered queries and what follows
+        from events included; return its end.
+        """
+        log, views = self.daemon.services.log, self.daemon.services.views
         with anyio.fail_after(PATIENCE_S):
-            await self.daemon.services.views.wait_for(head, healthy)
-        return head
+            while True:
+                await log.settled()
+                head = log.head
+                failed = {
+                    name for name, one in views.driver.checkpoints.items() if one.failed_position is not None
+                }
+                await views.wait_for(head, views.driver.checkpoints.keys() - failed)
+                await until(partial(_have_followed, self.daemon.reactions, head))
+                if log.head == head:
+                    return head
 
     async def expire(self, schedule: Schedule = expiry) -> None:
         """Let the expiry, or another schedule, have its next slot, whatever the time."""
         runner = self.daemon.reactions
-        await until(lambda: runner.standings[schedule.NAME].position)
-        await runner.run_slot(schedule, runner.standings[schedule.NAME].position + 1)
+        await until(lambda: runner.progress[schedule.NAME].position)
+        await runner.run_slot(schedule, runner.progress[schedule.NAME].position + 1)
 
     async def worked_off(self) -> None:
         """Wait until no memory lacks its vectors."""
@@ -553,11 +682,19 @@ class Served(NamedTuple):
             while await self.daemon.services.views.read(_lacking):
                 await anyio.sleep(0.01)
                 await self.caught_up()
-        await self.caught_up()
+
+
+def _have_followed(runner: Runner, position: Position) -> bool:
+    """Say whether all reactions to events have done what follows up to a position, or wait something out."""
+    progress = [runner.progress[one.NAME] for one in runner._reactions if isinstance(one, Reaction)]
+    return all(one.position >= position or one.waiting for one in progress)
 
 
 def _lacking(connection: Connection) -> int:
-    sql = "SELECT count(*) FROM memories WHERE status != 'deleted' AND node_id NOT IN (SELECT memory_id FROM memory_vectors)"
+    sql = (
+        "SELECT count(*) FROM memories WHERE status != 'deleted' AND node_id NOT IN (SELECT memory_id FROM"
+        " memory_vectors)"
+    )
     found: int = connection.execute(sql).fetchone()[0]
     return found
 
@@ -565,14 +702,17 @@ def _lacking(connection: Connection) -> int:
 @asynccontextmanager
 async def served(paths: Paths, clock: Clock, settings: Config | None = None) -> AsyncIterator[Served]:
     """Serve a home without its socket; everything else is as in the daemon."""
-    async with _composed_here(paths, _patient(settings or Config()), clock) as service, anyio.create_task_group() as tasks:
+    async with (
+        _composed_here(paths, _patient(settings or Config()), clock) as service,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(service.services.log.run)
         tasks.start_soon(service.services.views.run)
         tasks.start_soon(service.services.past.run)
         tasks.start_soon(service.services.near.embedder.run)
-        tasks.start_soon(service.keeping.run)
+        tasks.start_soon(service.vector_sweep.run)
         views = service.services.views
-        views.beside = beside_here(projections.ALL, views.driver._lookup)
+        views.workers = beside_here(projections.ALL, views.driver._lookup)
         service.reactions.pace = Pace(retry_s=0.02, retry_max_s=0.1, sweep_s=0.02)
         tasks.start_soon(service.reactions.run)
         yield Served(service, Caller(service))
@@ -591,15 +731,33 @@ async def _composed_here(paths: Paths, settings: Config, clock: Clock) -> AsyncI
         return await to_thread.run_sync(verifying.verify, log, VOCABULARY, tell)
 
     async with AsyncExitStack() as stack:
-        with mock.patch.multiple(workers, compare=compare, prove=prove):
+        with mock.patch.multiple(workers, compare=compare, prove=prove), rules_read_once():
             service = await stack.enter_async_context(daemon.composed(paths, settings, clock))
         yield service
 
 
+@contextmanager
+def rules_read_once() -> Iterator[None]:
+    """Parse no file of rules again that has not changed: the built-in ones take as long as all else that a
+    daemon does to start.
+    """
+    with mock.patch.object(rule_files, "_parsed", _PARSED):
+        yield
+
+
 def _patient(settings: Config) -> Config:
-    """Let nothing be answered otherwise because the machine is busy, unless the test has set how long to wait."""
-    patient = {"fresh_wait_ms": 20_000, "query_timeout_s": 20.0, "read_timeout_s": 60.0, "report_timeout_s": 60.0}
-    untouched = {name: value for name, value in patient.items() if getattr(settings, name) == getattr(Config(), name)}
+    """Let nothing be answered otherwise because the machine is busy, unless the test has set how long to
+    wait.
+    """
+    patient = {
+        "fresh_wait_ms": 20_000,
+        "query_timeout_s": 20.0,
+        "read_timeout_s": 60.0,
+        "report_timeout_s": 60.0,
+    }
+    untouched = {
+        name: value for name, value in patient.items() if getattr(settings, name) == getattr(Config(), name)
+    }
     return msgspec.structs.replace(settings, **untouched)
 
 
@@ -612,7 +770,9 @@ async def until(condition: Callable[[], object], seconds: float = PATIENCE_S) ->
 
 @asynccontextmanager
 async def threads_ended() -> AsyncIterator[None]:
-    """Wait in the end for the threads that began in the block: that of a connection that failed has a last word for the event loop."""
+    """Wait in the end for the threads that began in the block: that of a connection that failed has a last
+    word for the event loop.
+    """
     before = set(threading.enumerate())
     yield
     await until(lambda: not any(thread.daemon for thread in set(threading.enumerate()) - before))
@@ -644,7 +804,9 @@ def show(projection: Projection, events: Sequence[RecordedEvent]) -> Connection:
     for one in events:
         if isinstance(one.event, projection.EVENTS):
             for sql, values in projection.project(one):
-                connection.execute(sql, [look_up(value) if isinstance(value, Embedding) else value for value in values])
+                connection.execute(
+                    sql, [look_up(value) if isinstance(value, Embedding) else value for value in values]
+                )
     return connection
 
 

@@ -1,4 +1,6 @@
-"""The process that others are forked from, see `tests.forking`: `python -m tests.forker`. It has everything imported, no thread and no event loop."""
+"""The process that others are forked from, see `tests.forking`: `python -m tests.forker`. It has
+everything imported, no thread and no event loop.
+"""
 
 import gc
 import os
@@ -12,7 +14,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import anyio._backends._asyncio
@@ -21,20 +23,30 @@ import uvloop
 
 import omegad.daemon
 import omegad.edge.cli.daemon
-import omegad.edge.cli.place
+import omegad.edge.cli.instance
 import omegad.edge.cli.transfer
 from omegad.catalog import log_worker
 from omegad.edge import cli
+from omegad.text.ingestion import noise, rule_files, tagging
 from tests import relay
 from tests.acceptance import failing
 from tests.forking import Wanted
 
-IMPORTED = (anyio._backends._asyncio, uvloop, omegad.edge.cli.daemon, omegad.edge.cli.place, omegad.edge.cli.transfer, omegad.daemon)
+IMPORTED = (
+    anyio._backends._asyncio,
+    uvloop,
+    omegad.edge.cli.daemon,
+    omegad.edge.cli.instance,
+    omegad.edge.cli.transfer,
+    omegad.daemon,
+)
 """What a daemon and the verbs import where they need it, and a fork has already."""
 
 
 class Server:
-    """What processes are forked from. Standard input has what is wanted, one JSON object a line; a socket, relays of `tests.relay`."""
+    """What processes are forked from. Standard input has what is wanted, one JSON object a line; a socket,
+    relays of `tests.relay`.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Listen in *folder*."""
@@ -45,7 +57,9 @@ class Server:
         self._relayed: set[int] = set()
 
     def run(self) -> None:
-        """Answer a line until standard input ends: the id of a process that was wanted, or the exit status of one, null while it runs."""
+        """Answer a line until standard input ends: the id of a process that was wanted, or the exit status
+        of one, null while it runs.
+        """
         while True:
             ready, _, _ = select.select([sys.stdin, self._listening], [], [])
             self._relayed = {pid for pid in self._relayed if not os.waitpid(pid, os.WNOHANG)[0]}
@@ -69,7 +83,10 @@ class Server:
 
     def _be(self, wanted: Wanted) -> int:
         """Be what is wanted; return the exit status."""
-        descriptors = (os.open(os.devnull, os.O_RDONLY), os.open(wanted.output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        descriptors = (
+            os.open(os.devnull, os.O_RDONLY),
+            os.open(wanted.output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+        )
         _take((*descriptors, descriptors[1]))
         if wanted.is_leader:
             os.setsid()
@@ -79,7 +96,9 @@ class Server:
         if not (wanted.fault or wanted.limits or wanted.with_own_workers):
             omegad.daemon.LOG_WORKER = (sys.executable, "-I", "-S", relay.__file__, str(self._path))  # type: ignore[assignment]
         for what, limit in wanted.limits.items():
-            resource.setrlimit(what, (limit, resource.RLIM_INFINITY if what == resource.RLIMIT_FSIZE else limit))
+            resource.setrlimit(
+                what, (limit, resource.RLIM_INFINITY if what == resource.RLIMIT_FSIZE else limit)
+            )
         return cli.main(wanted.arguments)
 
     def _relay(self) -> None:
@@ -144,6 +163,9 @@ def _ended(work: Callable[[], int]) -> int:
 
 def main() -> None:
     """Be the process that others are forked from."""
+    rule_files._parsed = cache(rule_files._parsed)
+    noise.load()
+    tagging.load()
     gc.freeze()  # so that what was imported stays shared
     with tempfile.TemporaryDirectory(prefix="fork-") as folder:
         Server(Path(folder)).run()

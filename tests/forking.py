@@ -1,4 +1,6 @@
-"""Processes that are forked from one that has imported all of omegad, so that a daemon serves at once: `Forked`."""
+"""Processes that are forked from one that has imported all of omegad, so that a daemon serves at once:
+`Forked`.
+"""
 
 import atexit
 import os
@@ -21,7 +23,9 @@ POLL_S = 0.005
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that is wanted: `omegad` with *arguments*, whose output goes to a file. With limits or a fault it has workers of its own."""
+    """A process that is wanted: `omegad` with *arguments*, whose output goes to a file. With limits or a
+    fault it has workers of its own.
+    """
 
     arguments: tuple[str, ...]
     environ: dict[str, str]
@@ -38,16 +42,32 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Forked:
-    """Such a process, as `subprocess.Popen` would tell of it. The one that it is forked from is started by the first, and ends with this one."""
+    """Such a process, as `subprocess.Popen` would tell of it. The one that it is forked from is started by
+    the first, and ends with this one.
+    """
 
     _forker: subprocess.Popen[bytes] | None = None
     _lock = threading.Lock()
 
-    def __init__(self, arguments: Sequence[str], environ: Mapping[str, str], output: Path, fault: Fault | None = None, **more: Any) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        environ: Mapping[str, str],
+        output: Path,
+        fault: Fault | None = None,
+        **more: Any,
+    ) -> None:
         """Start it; *more* are fields of `Wanted`."""
         self.returncode: int | None = None
         os.umask(umask := os.umask(0o077))
-        wanted = Wanted(arguments=tuple(arguments), environ=dict(environ), output=str(output), fault=fault, umask=umask, **more)
+        wanted = Wanted(
+            arguments=tuple(arguments),
+            environ=dict(environ),
+            output=str(output),
+            fault=fault,
+            umask=umask,
+            **more,
+        )
         self.pid = int(self._ask(wanted))
 
     @classmethod
@@ -55,8 +75,13 @@ class Forked:
         with cls._lock:
             if cls._forker is None:
                 command = [sys.executable, "-m", "tests.forker"]
-                environ = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # numpy would start threads, which no fork has
-                cls._forker = subprocess.Popen(command, cwd=ROOT, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                environ = {
+                    **os.environ,
+                    "OPENBLAS_NUM_THREADS": "1",
+                }  # numpy would start threads, which no fork has
+                cls._forker = subprocess.Popen(
+                    command, cwd=ROOT, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                )
                 atexit.register(cls._forker.communicate)
             assert cls._forker.stdin
             assert cls._forker.stdout

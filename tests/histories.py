@@ -1,14 +1,31 @@
-"""Logs made of numbers, such as the guards would let come about: for tests that ask something of any log whatever."""
+"""Logs made of numbers, such as the guards would let come about: for tests that ask something of any log
+whatever.
+"""
 
 from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
-from omegad.coordination.task_events import TaskCancelled, TaskClaimed, TaskCompleted, TaskDependencyChanged, TaskFailed, TaskProgressed, TaskReopened
-from omegad.knowledge.events import Outcome, Side, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised
+from omegad.coordination.events import (
+    TaskCancelled,
+    TaskClaimed,
+    TaskCompleted,
+    TaskDependencyChanged,
+    TaskFailed,
+    TaskProgressed,
+    TaskReopened,
+)
+from omegad.knowledge.events import (
+    Outcome,
+    Side,
+    ThesisEvidenceRetracted,
+    ThesisPredicted,
+    ThesisResolved,
+    ThesisRevised,
+)
 from omegad.log.event import Event
 from omegad.log.mending import ClockMended
-from omegad.session.delivery_events import DeliveriesExpired
+from omegad.session.events import DeliveriesExpired
 from tests.builders import (
     START_US,
     branch_claimed,
@@ -59,7 +76,9 @@ TASK_CHANGES: tuple[Callable[[str, str], Event], ...] = (
     lambda task_id, _: TaskCompleted(task_id=task_id, result="done"),
     lambda task_id, _: TaskFailed(task_id=task_id, reason="no"),
     lambda task_id, _: TaskCancelled(task_id=task_id, reason="not wanted"),
-    lambda task_id, other: TaskReopened(task_id=task_id, reason="session ended", owner=other, checkpoint_id="mem-0"),
+    lambda task_id, other: TaskReopened(
+        task_id=task_id, reason="session ended", owner=other, checkpoint_id="mem-0"
+    ),
     lambda task_id, other: TaskDependencyChanged(task_id=task_id, depends_on=other, is_dropped=False),
     lambda task_id, other: TaskDependencyChanged(task_id=task_id, depends_on=other, is_dropped=True),
 )
@@ -120,7 +139,9 @@ class History:
 
     def _reword(self, one: int, other: int) -> None:
         if name := self._among(one, "active"):
-            self._text[name] = f"{self._text[name]}\nand {other}" if one % 2 else f"rather ParseConfig{other} of {one}"
+            self._text[name] = (
+                f"{self._text[name]}\nand {other}" if one % 2 else f"rather ParseConfig{other} of {one}"
+            )
             self.events.append((evolved if one % 2 else edited)(name, self._text[name]))
             self._embedded -= {(name, "embedder-0"), (name, "embedder-1")}
 
@@ -162,7 +183,9 @@ class History:
         self.events.append(promoted(self._any(one)))
 
     def _link(self, one: int, other: int) -> None:
-        self.events.append(linked(self._any(one), self._any(other), "evolves" if other % 2 else "related", one / 9))
+        self.events.append(
+            linked(self._any(one), self._any(other), "evolves" if other % 2 else "related", one / 9)
+        )
 
     def _unlink(self, one: int, other: int) -> None:
         self.events.append(unlinked(self._any(one), self._any(other), "related", "superseded_by"))
@@ -188,7 +211,17 @@ class History:
             self._evidence.append(given)
             weight = 0.0 if side == "mentions" or one % 4 == 3 else 0.5 + other % 2 / 2
             version = self._theses[thesis_id]
-            self.events.append(evidenced(*given, side, weight, version=version, memory_id=self._any(other), origin=origin, is_echo=one % 4 == 3))
+            self.events.append(
+                evidenced(
+                    *given,
+                    side,
+                    weight,
+                    version=version,
+                    memory_id=self._any(other),
+                    origin=origin,
+                    is_echo=one % 4 == 3,
+                )
+            )
 
     def _retract(self, one: int, _other: int) -> None:
         if self._evidence and (given := self._evidence[one % len(self._evidence)])[0] in self._theses:
@@ -198,17 +231,37 @@ class History:
         if thesis_id := self._open(one):
             self._theses[thesis_id] += 1
             version = self._theses[thesis_id]
-            self.events.append(ThesisRevised(thesis_id=thesis_id, version=version, memory_id=self._any(other), statement=f"rather {other}", why=None))
+            self.events.append(
+                ThesisRevised(
+                    thesis_id=thesis_id,
+                    version=version,
+                    memory_id=self._any(other),
+                    statement=f"rather {other}",
+                    why=None,
+                )
+            )
 
     def _predict(self, one: int, other: int) -> None:
         if thesis_id := self._open(one):
             version = self._theses[thesis_id]
-            self.events.append(ThesisPredicted(thesis_id=thesis_id, version=version, probability=other / 9, due_at=other or None, criterion=None))
+            self.events.append(
+                ThesisPredicted(
+                    thesis_id=thesis_id,
+                    version=version,
+                    probability=other / 9,
+                    due_at=other or None,
+                    criterion=None,
+                )
+            )
 
     def _resolve(self, one: int, other: int) -> None:
         if thesis_id := self._open(one):
             outcome: Outcome = ("yes", "no", "n/a")[other % 3]
-            self.events.append(ThesisResolved(thesis_id=thesis_id, version=self._theses.pop(thesis_id), outcome=outcome, source="seen"))
+            self.events.append(
+                ThesisResolved(
+                    thesis_id=thesis_id, version=self._theses.pop(thesis_id), outcome=outcome, source="seen"
+                )
+            )
 
     def _open(self, number: int) -> str | None:
         return list(self._theses)[number % len(self._theses)] if self._theses else None
@@ -226,36 +279,73 @@ class History:
     def _work(self, one: int, other: int) -> None:
         if self._tasks:
             change = TASK_CHANGES[other % len(TASK_CHANGES)]
-            self.events.append(change(f"task-{one % self._tasks}", f"{'task' if other >= DEPENDING else 'session'}-{one // 2 % self._tasks}"))
+            self.events.append(
+                change(
+                    f"task-{one % self._tasks}",
+                    f"{'task' if other >= DEPENDING else 'session'}-{one // 2 % self._tasks}",
+                )
+            )
 
     def _say(self, one: int, other: int) -> None:
-        said = (message_posted(f"msg-{len(self.events)}", expires_at=one * 10**15), message_delivered(f"msg-{one}"), intent_announced(f"do {one}"))
+        said = (
+            message_posted(f"msg-{len(self.events)}", expires_at=one * 10**15),
+            message_delivered(f"msg-{one}"),
+            intent_announced(f"do {one}"),
+        )
         self.events.append(said[other % 3])
 
     def _end(self, _one: int, _other: int) -> None:
         self.events.append(session_ended())
 
     def _claim(self, one: int, other: int) -> None:
-        self.events.append(branch_claimed(f"refs/heads/{one}") if other % 4 == 0 else files_claimed(f"{one}.py", f"{other}.py"))
+        self.events.append(
+            branch_claimed(f"refs/heads/{one}")
+            if other % 4 == 0
+            else files_claimed(f"{one}.py", f"{other}.py")
+        )
 
     def _release(self, one: int, other: int) -> None:
         how = ("released", "expired", "taken_over")[one % 3]
-        self.events.append(claims_released(*([f"{one}.py", f"{other}.py"] if other % 2 else []), how=how, by="session-2" if one % 2 else None))
+        self.events.append(
+            claims_released(
+                *([f"{one}.py", f"{other}.py"] if other % 2 else []),
+                how=how,
+                by="session-2" if one % 2 else None,
+            )
+        )
 
     def _report(self, one: int, other: int) -> None:
         self.events.append(claims_reported(other) if other % 2 else session_ended())
         how = ("asked", "unguarded", "warned", "shell")[one % 4]
-        self.events.append(claims_contested(f"{one}.py", how=how, holder="session-1" if other % 2 else "session-2", tool_use_id=f"use-{other}"))
+        self.events.append(
+            claims_contested(
+                f"{one}.py",
+                how=how,
+                holder="session-1" if other % 2 else "session-2",
+                tool_use_id=f"use-{other}",
+            )
+        )
 
     def _hear(self, one: int, other: int) -> None:
-        self.events.append(prompt_submitted(delivery=delivery(f"delivery-{len(self.events)}", f"digest-{one}")))
-        self.events.append(surfaced(self._any(one), how="edit", subject=f"{other}.py", query_id=f"query-{len(self.events)}"))
+        self.events.append(
+            prompt_submitted(delivery=delivery(f"delivery-{len(self.events)}", f"digest-{one}"))
+        )
+        self.events.append(
+            surfaced(self._any(one), how="edit", subject=f"{other}.py", query_id=f"query-{len(self.events)}")
+        )
 
     def _mend(self, one: int, other: int) -> None:
         ahead_us = (one + 1) * 1_000_000
         to_us = START_US + other * 1_000_000
         last = len(self.events)
-        mended = ClockMended(first=1, last=last, from_us=to_us + ahead_us, to_us=to_us, ahead_us=ahead_us, right_us=START_US - 1)
+        mended = ClockMended(
+            first=1,
+            last=last,
+            from_us=to_us + ahead_us,
+            to_us=to_us,
+            ahead_us=ahead_us,
+            right_us=START_US - 1,
+        )
         self.events.append(mended)
 
     def _let_go(self, one: int, other: int) -> None:
@@ -269,14 +359,57 @@ class History:
 
 
 _KINDS: tuple[Callable[[History, int, int], None], ...] = (
-    *(History._store, History._embed, History._reword, History._repeat, History._relate, History._contradict, History._supersede),
-    *(History._delete, History._expire, History._restore, History._rate, History._promote, History._link, History._unlink),
-    *(History._query, History._call, History._skill, History._erase, History._claim, History._release, History._report),
-    *(History._state, History._weigh, History._weigh, History._retract, History._revise, History._predict, History._resolve),
-    *(History._task, History._work, History._say, History._end, History._erase_memory, History._hear, History._let_go, History._mend),
+    *(
+        History._store,
+        History._embed,
+        History._reword,
+        History._repeat,
+        History._relate,
+        History._contradict,
+        History._supersede,
+    ),
+    *(
+        History._delete,
+        History._expire,
+        History._restore,
+        History._rate,
+        History._promote,
+        History._link,
+        History._unlink,
+    ),
+    *(
+        History._query,
+        History._call,
+        History._skill,
+        History._erase,
+        History._claim,
+        History._release,
+        History._report,
+    ),
+    *(
+        History._state,
+        History._weigh,
+        History._weigh,
+        History._retract,
+        History._revise,
+        History._predict,
+        History._resolve,
+    ),
+    *(
+        History._task,
+        History._work,
+        History._say,
+        History._end,
+        History._erase_memory,
+        History._hear,
+        History._let_go,
+        History._mend,
+    ),
 )
 
-STEPS = st.lists(st.tuples(st.integers(0, len(_KINDS) - 1), st.integers(0, 9), st.integers(0, 9)), max_size=40)
+STEPS = st.lists(
+    st.tuples(st.integers(0, len(_KINDS) - 1), st.integers(0, 9), st.integers(0, 9)), max_size=40
+)
 
 
 def history(steps: Sequence[Step]) -> list[Event]:

@@ -1,4 +1,5 @@
-"""Stands for a process that goes through the log: `python -I -S relay.py SOCKET EMBEDDINGS WORK`, forked for it by who listens at the socket.
+"""Stands for a process that goes through the log: `python -I -S relay.py SOCKET EMBEDDINGS WORK`, forked for
+it by who listens at the socket.
 
 It passes on its standard streams, and ends as that process does; whoever kills it ends that process, too.
 """
@@ -12,7 +13,12 @@ import sys
 def main(listening: str, *arguments: str) -> int:
     """Have it run; return its exit status."""
     umask = os.umask(0o077)
-    wanted = {"arguments": arguments, "environ": dict(os.environ), "folder": os.getcwd(), "umask": umask}  # noqa: PTH109  pathlib is slow
+    wanted = {
+        "arguments": arguments,
+        "environ": dict(os.environ),
+        "folder": os.getcwd(),  # noqa: PTH109
+        "umask": umask,
+    }
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(listening)
         socket.send_fds(connection, [b"\n"], [0, 1, 2])

@@ -1,4 +1,6 @@
-"""What tests choose by: the same in every run, unless `TEST_SEED` names other choices, as in CI's second part."""
+"""What tests choose by: the same in every run, unless `TEST_SEED` names other choices, as in CI's second
+part.
+"""
 
 import os
 

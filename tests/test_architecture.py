@@ -1,7 +1,8 @@
 """Who may import whom, and what is written in one place alone.
 
-The tables come first and are made to be edited: a row is a decision about the architecture, and its reason belongs beside it.
-What reads them follows; the last tests try every check on a small tree that breaks its rule.
+The tables come first and are made to be edited: a row is a decision about the architecture, and its reason
+belongs beside it. What reads them follows; the last tests try every check on a small tree that breaks its
+rule.
 """
 
 import ast
@@ -62,13 +63,14 @@ PURE = {
 }
 
 OUTSIDE: dict[str, set[str]] = {
-    # Which top-level modules of others a row may import; the longest name that a module is or lies under judges it.
-    # What has no row may import every declared dependency.
+    # Which top-level modules of others a row may import; the longest name that a module is or lies under
+    # judges it. What has no row may import every declared dependency.
     "projections": PURE | {"msgspec"},
     "omegad.runtime": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.runtime.times": PURE | {"msgspec"},
     "omegad.text": PURE | {"msgspec"},
     "omegad.text.ingestion": STDLIB | {"msgspec"},  # reads its rules from files
+    "omegad.text.redaction.commands": PURE | {"importlib", "msgspec"},  # reads its table from a file
     "omegad.text.stems": PURE | {"Stemmer", "threading"},
     "omegad.text.tokenizer": PURE,
     "omegad.text.periods": PURE | {"dateutil", "msgspec"},
@@ -84,14 +86,18 @@ OUTSIDE: dict[str, set[str]] = {
     ),
     "omegad.memory.embedding_backlog": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.search": PURE | {"msgspec", "numpy", "time"},  # an answer says how long it took
-    "omegad.search.model": PURE | {"importlib", "msgspec", "numpy"},  # reads its weights from a file beside it
+    "omegad.search.model": (
+        PURE | {"importlib", "msgspec", "numpy"}
+    ),  # reads its weights from a file beside it
     "omegad.search.ranking": PURE | {"msgspec", "numpy"},
     "omegad.session.delivery_sweep": PURE | {"anyio", "msgspec", "structlog"},
-    "omegad.session.liveness": PURE | {"msgspec", "time"},  # what the clock shows is compared with the time that went by
+    "omegad.session.liveness": (
+        PURE | {"msgspec", "time"}
+    ),  # what the clock shows is compared with the time that went by
     "omegad.person.skill_files": STDLIB,  # other people's files
     "omegad.person.skill_telling": PURE | {"importlib", "tomllib"},
     "omegad.session.sql": PURE | {"msgspec", "pathlib"},
-    "omegad.session.projects": PURE | {"pathlib", "urllib"},  # looks for the repository that a folder is in
+    "omegad.session.projects": PURE | {"pathlib", "urllib"},  # looks for the repository that a file is in
     "omegad.agents.hooks": PURE | {"msgspec", "pathlib"},
     "omegad.agents.push_guard": STDLIB,
     "omegad.agents.tools": PURE | {"msgspec"},
@@ -100,36 +106,52 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.edge.hook": STDLIB,
     "omegad.edge.setup": STDLIB,
     "omegad.edge.mcp.pipe": STDLIB,
-    "omegad.edge.mcp.lines": STDLIB,
-    "omegad.edge.mcp.gateway": STDLIB | {"anyio", "mcp", "msgspec", "structlog"},
+    "omegad.edge.mcp.messages": STDLIB,
+    "omegad.edge.mcp.gateway": STDLIB | {"anyio", "mcp"},
     "omegad.edge.mcp.http": STDLIB | {"anyio", "h11", "mcp", "pydantic", "starlette", "structlog", "uvicorn"},
 }
 
 WORLDLY = {"open", "print", "input", "eval", "exec", "breakpoint"}  # builtins that no pure module calls
 PRESENT = {"now", "utcnow", "today"}  # what of datetime asks for the time
-UNREPEATABLE_SQL = re.compile(r"\bAUTOINCREMENT\b|\bCURRENT_(?:TIMESTAMP|DATE|TIME)\b|'now'|\brandom(?:blob)?\s*\(", re.IGNORECASE)
+UNREPEATABLE_SQL = re.compile(
+    r"\bAUTOINCREMENT\b|\bCURRENT_(?:TIMESTAMP|DATE|TIME)\b|'now'|\brandom(?:blob)?\s*\(", re.IGNORECASE
+)
 
 TRANSACTIONS = {"omegad/storage/": "the one place that opens and ends a transaction"}
 TRANSACTION_SQL = re.compile(r"(?:^|;)\s*(?:BEGIN|COMMIT|END TRANSACTION|ROLLBACK|SAVEPOINT|RELEASE)\b")
 
 LOOSE_TASKS: dict[str, str] = {
     # path: why a task there belongs to no task group
-    "omegad/rpc/server.py": "requests belong to the asyncio.TaskGroup of `serve`, whose tasks cost a third of anyio's",
+    "omegad/rpc/server.py": (
+        "requests belong to the asyncio.TaskGroup of `serve`, whose tasks cost a third of anyio's"
+    )
 }
 
 BROAD_EXCEPTS: dict[str, str] = {
     # path: why every exception is caught there and not raised again
     "omegad/log/event_log.py": "whoever waits for an append is told, whatever it was",
-    "omegad/log/appending.py": "a mistake in one decision is told to its own caller and spoils no other of the batch",
-    "omegad/embedding/embedder.py": "the model's runtime and its tokenizer raise bare Exceptions, and this is where they enter",
-    "omegad/reactions/runner.py": "what a reaction fails on is set aside, and the next event is another matter",
+    "omegad/log/appending.py": (
+        "a mistake in one decision is told to its own caller and spoils no other of the batch"
+    ),
+    "omegad/embedding/embedder.py": (
+        "the model's runtime and its tokenizer raise bare Exceptions, and this is where they enter"
+    ),
+    "omegad/reactions/runner.py": (
+        "what a reaction fails on is set aside, and the next event is another matter"
+    ),
     "omegad/runtime/reaching.py": "what a thread fails on is told to whoever waits for it",
-    "omegad/requests/running.py": "of commands that share a commit one that cannot be prepared is told of, and the others go on",
+    "omegad/requests/running.py": (
+        "of commands that share a commit one that cannot be prepared is told of, and the others go on"
+    ),
     "omegad/agents/spool.py": "what cannot be taken in now is tried again, and holds nothing else up",
     "omegad/hook_client.py": "a host takes any other end of a hook for a verdict, or shows it to the person",
-    "omegad/edge/hook/delivery.py": "what the push guard fails on keeps nobody from pushing, nor does a daemon from hearing the guard",
+    "omegad/edge/hook/delivery.py": (
+        "what the push guard fails on keeps nobody from pushing, nor does a daemon from hearing the guard"
+    ),
     "omegad/rpc/server.py": "a mistake in one request must not end the service for everyone",
-    "omegad/views/applying.py": "whatever a projection raises is its own failure, noted with its position, and the others go on",
+    "omegad/log/folding.py": (
+        "whatever a projection raises is its own failure, noted with its position, and the others go on"
+    ),
 }
 
 
@@ -173,9 +195,13 @@ def read(root: Path) -> Tree:
         relative = path.relative_to(root)
         parts = relative.with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        modules.append(Module(name, relative.as_posix(), ast.parse(path.read_text(encoding="utf-8"), str(path))))
+        modules.append(
+            Module(name, relative.as_posix(), ast.parse(path.read_text(encoding="utf-8"), str(path)))
+        )
     known = {module.name for module in modules}
-    return Tree(root, modules, [found for module in modules for found in _imports(module, module.tree, known, "")])
+    return Tree(
+        root, modules, [found for module in modules for found in _imports(module, module.tree, known, "")]
+    )
 
 
 def _imports(module: Module, node: ast.AST, known: set[str], function: str) -> Iterator[Import]:
@@ -193,9 +219,12 @@ def _targets(module: Module, node: ast.AST, known: set[str]) -> Iterator[str]:
         case ast.ImportFrom(module=base, names=names, level=level):
             above = module.package.split(".")[: -(level - 1) or None] if level else []
             source = ".".join([*above, *([base] if base else [])])
-            yield from (f"{source}.{alias.name}" if f"{source}.{alias.name}" in known else source for alias in names)
+            yield from (
+                f"{source}.{alias.name}" if f"{source}.{alias.name}" in known else source for alias in names
+            )
         case ast.Call(
-            func=ast.Name(id="__import__" | "import_module") | ast.Attribute(attr="import_module"), args=[ast.Constant(value=str(name)), *_]
+            func=ast.Name(id="__import__" | "import_module") | ast.Attribute(attr="import_module"),
+            args=[ast.Constant(value=str(name)), *_],
         ):
             yield name
         case _:
@@ -203,7 +232,9 @@ def _targets(module: Module, node: ast.AST, known: set[str]) -> Iterator[str]:
 
 
 def row_of(name: str, table: dict[str, set[str]]) -> tuple[str, str]:
-    """Return the key of the row that judges *name*, and the name under which it is at home; two empty strings where there is none."""
+    """Return the key of the row that judges *name*, and the name under which it is at home; two empty
+    strings where there is none.
+    """
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         prefix = ".".join(parts[:length])
@@ -238,13 +269,20 @@ def forbidden_outsiders(tree: Tree) -> Iterator[str]:
         row, _ = row_of(found.importer, OUTSIDE)
         top = found.target.partition(".")[0]
         if row and not is_ours(top) and top not in OUTSIDE[row]:
-            yield f"{found.place}: {found.importer} imports {top}, which the row {row!r} of OUTSIDE does not allow"
+            yield (
+                f"{found.place}: {found.importer} imports {top}, which the row {row!r} of OUTSIDE does not"
+                " allow"
+            )
 
 
 def undeclared_dependencies(tree: Tree) -> Iterator[str]:
     declaring = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project, building = declaring["project"], declaring["build-system"]["requires"]
-    wanted = [*building, *project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    wanted = [
+        *building,
+        *project["dependencies"],
+        *(one for extra in project["optional-dependencies"].values() for one in extra),
+    ]
     names = (re.split(r"[^\w-]", requirement, maxsplit=1)[0] for requirement in wanted)
     declared = {MODULE_OF.get(name, name.replace("-", "_")) for name in names}
     for found in tree.imports:
@@ -262,7 +300,10 @@ def impurities(tree: Tree) -> Iterator[str]:
             match node:
                 case ast.Call(func=ast.Name(id=name)) if name in WORLDLY:
                     yield f"{module.path}:{node.lineno}: a pure module calls {name}()"
-                case ast.Attribute(value=ast.Name(id="datetime" | "date") | ast.Attribute(attr="datetime" | "date"), attr=name) if name in PRESENT:
+                case ast.Attribute(
+                    value=ast.Name(id="datetime" | "date") | ast.Attribute(attr="datetime" | "date"),
+                    attr=name,
+                ) if name in PRESENT:
                     yield f"{module.path}:{node.lineno}: a pure module asks for the time ({name})"
                 case _:
                     pass
@@ -279,8 +320,15 @@ def unrepeatable_sql(tree: Tree) -> Iterator[str]:
 
 def daemon_outside_serve(tree: Tree) -> Iterator[str]:
     for found in tree.imports:
-        if lies_under(found.importer, "omegad.edge.cli") and lies_under(found.target, "omegad.daemon") and found.function.strip("_") != "serve":
-            yield f"{found.place}: only the function `serve` imports omegad.daemon, so that no other verb waits for it to load"
+        if (
+            lies_under(found.importer, "omegad.edge.cli")
+            and lies_under(found.target, "omegad.daemon")
+            and found.function.strip("_") != "serve"
+        ):
+            yield (
+                f"{found.place}: only the function `serve` imports omegad.daemon, so that no other verb waits"
+                " for it to load"
+            )
 
 
 def loose_tasks(tree: Tree) -> Iterator[str]:
@@ -289,7 +337,10 @@ def loose_tasks(tree: Tree) -> Iterator[str]:
             match node:
                 case ast.Attribute(value=ast.Name(id=owner), attr="create_task") if owner.endswith("group"):
                     pass
-                case ast.Attribute(attr="create_task" | "ensure_future" as name) | ast.alias(name="create_task" | "ensure_future" as name):
+                case (
+                    ast.Attribute(attr="create_task" | "ensure_future" as name)
+                    | ast.alias(name="create_task" | "ensure_future" as name)
+                ):
                     if not excused(module.path, LOOSE_TASKS):
                         yield f"{module.path}:{node.lineno}: {name} starts a task that no task group watches"
                 case _:
@@ -318,26 +369,39 @@ def scripts(tree: Tree) -> Iterator[str]:
     for module in tree.modules:
         for node in ast.walk(module.tree):
             if isinstance(node, ast.Attribute) and node.attr == "executescript":
-                yield f"{module.path}:{node.lineno}: executescript commits the transaction it is called in; execute one statement at a time"
+                yield (
+                    f"{module.path}:{node.lineno}: executescript commits the transaction it is called in;"
+                    " execute one statement at a time"
+                )
 
 
 def broad_excepts(tree: Tree) -> Iterator[str]:
     for module in tree.modules:
         for node in ast.walk(module.tree):
             match node:
-                case ast.ExceptHandler(type=kind, body=body) if _is_broad(kind) and not isinstance(body[-1], ast.Raise):
+                case ast.ExceptHandler(type=kind, body=body) if _is_broad(kind) and not isinstance(
+                    body[-1], ast.Raise
+                ):
                     pass
-                case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=kinds) if any(map(_is_broad, kinds)):
+                case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=kinds) if (
+                    any(map(_is_broad, kinds))
+                ):
                     pass
                 case _:
                     continue
             if not excused(module.path, BROAD_EXCEPTS):
-                yield f"{module.path}:{node.lineno}: catches every exception and goes on; name the ones that are meant"
+                yield (
+                    f"{module.path}:{node.lineno}: catches every exception and goes on; name the ones that"
+                    " are meant"
+                )
 
 
 def _is_broad(kind: ast.expr | None) -> bool:
     names = kind.elts if isinstance(kind, ast.Tuple) else [kind]
-    return any(name is None or (isinstance(name, ast.Name) and name.id in {"Exception", "BaseException"}) for name in names)
+    return any(
+        name is None or (isinstance(name, ast.Name) and name.id in {"Exception", "BaseException"})
+        for name in names
+    )
 
 
 def strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -377,7 +441,9 @@ def test_nobody_imports_from_a_room_above(monkeypatch: pytest.MonkeyPatch) -> No
 def test_every_row_and_every_excuse_names_something_that_is_there(project: Tree) -> None:
     rows_in_use = {row_of(module.name, table)[0] for module in project.modules for table in (OUTSIDE,)}
     assert {*OUTSIDE} - rows_in_use == set()
-    assert [path for path in {*TRANSACTIONS, *LOOSE_TASKS, *BROAD_EXCEPTS} if not (ROOT / path).exists()] == []
+    assert [
+        path for path in {*TRANSACTIONS, *LOOSE_TASKS, *BROAD_EXCEPTS} if not (ROOT / path).exists()
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -393,8 +459,16 @@ def test_every_row_and_every_excuse_names_something_that_is_there(project: Tree)
         (impurities, "projections/memories.py", "import datetime\ndatetime.datetime.now()"),
         (impurities, "omegad/memory/store.py", "from datetime import date\ndate.today()"),
         (impurities, "omegad/search/ranking.py", "open('weights')"),
-        (unrepeatable_sql, "projections/memories.py", "SCHEMA = \"CREATE TABLE t (at TEXT DEFAULT (datetime('now')))\""),
-        (unrepeatable_sql, "projections/memories.py", 'SCHEMA = "CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT)"'),
+        (
+            unrepeatable_sql,
+            "projections/memories.py",
+            "SCHEMA = \"CREATE TABLE t (at TEXT DEFAULT (datetime('now')))\"",
+        ),
+        (
+            unrepeatable_sql,
+            "projections/memories.py",
+            'SCHEMA = "CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT)"',
+        ),
         (daemon_outside_serve, "omegad/edge/cli/daemon.py", "from omegad import daemon"),
         (daemon_outside_serve, "omegad/edge/cli/daemon.py", "def start():\n    import omegad.daemon"),
         (loose_tasks, "omegad/views/driver.py", "import asyncio\nasyncio.create_task(work())"),
@@ -402,9 +476,17 @@ def test_every_row_and_every_excuse_names_something_that_is_there(project: Tree)
         (loose_tasks, "omegad/views/driver.py", "loop().create_task(work())"),
         (strewn_transactions, "omegad/log/event_log.py", "connection.execute('BEGIN IMMEDIATE')"),
         (strewn_transactions, "omegad/log/event_log.py", "connection.commit()"),
-        (strewn_transactions, "omegad/log/schema.sql", "-- all or nothing\nBEGIN;\nCREATE TABLE t (a);\nCOMMIT;"),
+        (
+            strewn_transactions,
+            "omegad/log/schema.sql",
+            "-- all or nothing\nBEGIN;\nCREATE TABLE t (a);\nCOMMIT;",
+        ),
         (broad_excepts, "omegad/views/rebuild.py", "try:\n    work()\nexcept Exception:\n    pass"),
-        (broad_excepts, "omegad/views/rebuild.py", "try:\n    work()\nexcept (OSError, BaseException) as error:\n    log(error)"),
+        (
+            broad_excepts,
+            "omegad/views/rebuild.py",
+            "try:\n    work()\nexcept (OSError, BaseException) as error:\n    log(error)",
+        ),
         (broad_excepts, "omegad/views/rebuild.py", "try:\n    work()\nexcept:\n    pass"),
         (scripts, "omegad/views/rebuild.py", "connection.executescript(schema)"),
         (broad_excepts, "omegad/views/rebuild.py", "with suppress(Exception):\n    work()"),
@@ -427,12 +509,21 @@ def _small_tree(root: Path) -> None:
         "omegad/runtime/errors.py": "",
         "omegad/catalog/events.py": "from omegad.memory import events",
         "omegad/memory/events.py": "import msgspec",
-        "omegad/storage/transaction.py": "execute('BEGIN')\ntry:\n    work()\nexcept BaseException:\n    undo()\n    raise",
-        "omegad/log/schema.sql": "CREATE TRIGGER t BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'the log is immutable'); END;",
-        "omegad/log/event_log.py": '"""BEGIN."""\nfrom omegad.runtime import errors\nfrom omegad.storage import transaction\nimport anyio',
+        "omegad/storage/transaction.py": (
+            "execute('BEGIN')\ntry:\n    work()\nexcept BaseException:\n    undo()\n    raise"
+        ),
+        "omegad/log/schema.sql": (
+            "CREATE TRIGGER t BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'the log is immutable'); END;"
+        ),
+        "omegad/log/event_log.py": (
+            '"""BEGIN."""\nfrom omegad.runtime import errors\nfrom omegad.storage import transaction\nimport'
+            " anyio"
+        ),
         "omegad/log/projection.py": "from omegad.log import event",
         "omegad/log/event.py": "",
-        "omegad/views/driver.py": "from omegad.log import projection\ntask_group.create_task(projection.work())",
+        "omegad/views/driver.py": (
+            "from omegad.log import projection\ntask_group.create_task(projection.work())"
+        ),
         "omegad/search/pipeline.py": "from omegad.search.ranking import score",
         "omegad/search/ranking.py": "import numpy",
         "omegad/rpc/client.py": "import asyncio\nimport msgspec\nfrom omegad.rpc import protocol",
@@ -440,7 +531,9 @@ def _small_tree(root: Path) -> None:
         "omegad/daemon.py": "from projections import ALL\nimport omegad.log.event_log",
         "omegad/edge/cli/__init__.py": "def serve():\n    from omegad import daemon",
         "projections/__init__.py": "from projections import edges, memories",
-        "projections/edges.py": "from omegad.memory.events import MemoryStored\nfrom omegad.log import projection",
+        "projections/edges.py": (
+            "from omegad.memory.events import MemoryStored\nfrom omegad.log import projection"
+        ),
         "projections/memories.py": "import json",
     }
     for path, text in files.items():

@@ -1,4 +1,5 @@
-"""README.md and docs/ against the code: what they name exists, and what exists in their tables is all there is.
+"""README.md and docs/ against the code: what they name exists, and what exists in their tables is all there
+is.
 
 What they promise by example is executed elsewhere; here their inventories are compared.
 """
@@ -10,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import pytest
 
@@ -18,7 +19,9 @@ ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", *sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md")))
 README_LINES_MAX = 150
 README_WORDS_MAX = 1_800
-ENTRY_POINT = "import sys; from omegad.edge.cli import main; sys.exit(main())"  # what the installed command runs
+ENTRY_POINT = (  # what the installed command runs
+    "import sys; from omegad.edge.cli import main; sys.exit(main())"
+)
 
 MARKER = re.compile(r"<!-- ([a-z]+(?:: [a-z]+)?) -->")
 FENCE = re.compile(r"^(?P<ticks>`{3,})(?P<language>\w*)\n(?P<body>.*?)^(?P=ticks)$", re.MULTILINE | re.DOTALL)
@@ -42,42 +45,64 @@ def blocks(text: str) -> Iterator[Block]:
         yield Block(marker[1] if marker else "", fence["language"], fence["body"])
 
 
-def inventory(text: str, pattern: str) -> set[str]:
-    """Return the names that match *pattern* in the first cells of tables."""
-    cells = [line.split("|")[1] for line in FENCE.sub("", text).splitlines() if line.startswith("| `")]
-    return {name for cell in cells for name in CODE.findall(cell) if re.fullmatch(pattern, name)}
-
-
-def event_tags(text: str) -> set[str]:
-    return inventory(text, r"[a-z]+\.[a-z_]+@\d+")
-
-
 def verbs_named(text: str) -> set[str]:
-    shell = [re.sub(r"(?:^|\s)#.*", "", line) for block in blocks(text) if block.language in SHELL_LANGUAGES for line in block.body.splitlines()]
+    shell = [
+        re.sub(r"(?:^|\s)#.*", "", line)
+        for block in blocks(text)
+        if block.language in SHELL_LANGUAGES
+        for line in block.body.splitlines()
+    ]
     return {verb for code in (*shell, *CODE.findall(FENCE.sub("", text))) for verb in VERB.findall(code)}
 
 
 def commands_shown(text: str) -> list[list[str]]:
     """Return the words of every line of a shell block that is one call of omegad."""
-    lines = [line for block in blocks(text) if block.language in SHELL_LANGUAGES and not block.marker for line in block.body.splitlines()]
-    words = [shlex.split(line.partition(" > ")[0], comments=True) for line in lines if line.startswith("omegad ")]
+    lines = [
+        line
+        for block in blocks(text)
+        if block.language in SHELL_LANGUAGES and not block.marker
+        for line in block.body.splitlines()
+    ]
+    words = [
+        shlex.split(line.partition(" > ")[0], comments=True) for line in lines if line.startswith("omegad ")
+    ]
     return [those[1:] for those in words]
 
 
 def commands_named(text: str) -> list[tuple[list[str], set[str]]]:
-    """Return the verb, and the options, of every call of omegad that is named as code; what stands for something else is left out."""
-    calls = [shlex.split(code)[1:] for code in sorted(set(CODE.findall(FENCE.sub("", text)))) if code.startswith("omegad ")]
+    """Return the verb, and the options, of every call of omegad that is named as code; what stands for
+    something else is left out.
+    """
+    calls = [
+        shlex.split(code)[1:]
+        for code in sorted(set(CODE.findall(FENCE.sub("", text))))
+        if code.startswith("omegad ")
+    ]
     verbs = [list(takewhile(re.compile(r"[a-z][a-z-]*").fullmatch, words)) for words in calls]
-    return [(verb, {word for word in words if word.startswith("--")}) for verb, words in zip(verbs, calls, strict=True) if verb]
+    return [
+        (verb, {word for word in words if word.startswith("--")})
+        for verb, words in zip(verbs, calls, strict=True)
+        if verb
+    ]
 
 
 def mapped_paths(text: str) -> list[str]:
-    return [line.split()[0] for block in blocks(text) if block.marker == "map" for line in block.body.splitlines() if line.strip()]
+    return [
+        line.split()[0]
+        for block in blocks(text)
+        if block.marker == "map"
+        for line in block.body.splitlines()
+        if line.strip()
+    ]
 
 
 def paths_named(text: str) -> set[str]:
     """Return the paths of the project that are named as code."""
-    return {code for code in CODE.findall(FENCE.sub("", text)) if re.fullmatch(r"(?:omegad|projections|tests|docs)/[\w./@-]+", code)}
+    return {
+        code
+        for code in CODE.findall(FENCE.sub("", text))
+        if re.fullmatch(r"(?:omegad|projections|tests|docs)/[\w./@-]+", code)
+    }
 
 
 def links(text: str) -> set[str]:
@@ -101,9 +126,20 @@ def readme() -> str:
 
 @pytest.fixture(scope="module")
 def verbs() -> set[str]:
-    helped = subprocess.run([sys.executable, "-c", ENTRY_POINT, "--help"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    helped = subprocess.run(
+        [sys.executable, "-c", ENTRY_POINT, "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert (helped.returncode, helped.stderr) == (0, "")
-    in_braces = {verb for group in re.findall(r"\{([a-z,-]+)\}", re.sub(r",\s+", ",", helped.stdout)) for verb in group.split(",")}
+    in_braces = {
+        verb
+        for group in re.findall(r"\{([a-z,-]+)\}", re.sub(r",\s+", ",", helped.stdout))
+        for verb in group.split(",")
+    }
     return in_braces | set(re.findall(r"^ {2,}([a-z][a-z-]*)\b", helped.stdout, re.MULTILINE))
 
 
@@ -141,7 +177,9 @@ def test_every_command_shown_is_one_that_the_command_line_takes(name: str) -> No
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_command_named_has_the_options_that_are_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_named_has_the_options_that_are_named(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     from omegad.edge.cli import arguments  # noqa: PLC0415  the other comparisons do not need it to import
 
     for verb, options in commands_named(page(name)):
@@ -152,26 +190,25 @@ def test_every_command_named_has_the_options_that_are_named(name: str, capsys: p
         assert (verb, ended.value.code, options - helped) == (verb, 0, set())
 
 
-def test_what_is_derived_of_the_methods_is_as_they_are() -> None:
-    from omegad.catalog import describing as describe  # noqa: PLC0415  the other comparisons do not need it to import
+def test_every_method_and_parameter_says_what_it_is() -> None:
+    from omegad.catalog import (  # noqa: PLC0415
+        describing as describe,
+    )
 
-    every = describe.every()
-    hint = "write it anew with `python -m omegad.catalog.describing`"
-    assert describe.methods_page(every) == page("docs/methods.md"), hint
-    assert [one.name for one in every if not one.about or not all(parameter.about for parameter in one.parameters)] == []
-
-
-def test_the_table_of_events_holds_what_can_have_happened() -> None:
-    from omegad.catalog.events import AnyEvent  # noqa: PLC0415  the other comparisons do not need it to import
-
-    assert event_tags(page("docs/events.md")) == {str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}
+    assert [
+        one.name
+        for one in describe.every()
+        if not one.about or not all(parameter.about for parameter in one.parameters)
+    ] == []
 
 
 def test_the_map_names_paths_that_exist_and_every_package() -> None:
     mapped = mapped_paths(page("docs/architecture.md"))
     assert mapped, "docs/architecture.md has no fenced block right after <!-- map -->"
     assert [path for path in mapped if not (ROOT / path).exists()] == []
-    packages = {path.parent.relative_to(ROOT).as_posix() for path in (ROOT / "omegad").rglob("__init__.py")} | {"projections"}
+    packages = {
+        path.parent.relative_to(ROOT).as_posix() for path in (ROOT / "omegad").rglob("__init__.py")
+    } | {"projections"}
     assert packages - {path.rstrip("/") for path in mapped} == set()
 
 
@@ -184,22 +221,36 @@ def test_every_path_that_a_page_names_is_there(name: str) -> None:
 def test_every_module_that_is_to_be_run_is_there(name: str) -> None:
     modules = re.findall(r"python -m ((?:tests|omegad)[\w.]*)", page(name))
     there = [ROOT.joinpath(*module.split(".")) for module in modules]
-    assert [path for path in there if not (path.with_suffix(".py").exists() or (path / "__main__.py").exists())] == []
+    assert [
+        path for path in there if not (path.with_suffix(".py").exists() or (path / "__main__.py").exists())
+    ] == []
 
 
 def test_the_tables_named_are_those_of_the_views() -> None:
     from projections import ALL  # noqa: PLC0415  the other comparisons do not need it to import
 
-    listed = re.search(r"^`views\.db` has the tables (.*?)\s+and\s+the\s+view\s+`audit_log`", page("docs/operations.md"), re.MULTILINE | re.DOTALL)
+    listed = re.search(
+        r"^`views\.db` has the tables (.*?)\s+and\s+the\s+view\s+`audit_log`",
+        page("docs/operations.md"),
+        re.MULTILINE | re.DOTALL,
+    )
     assert listed, "docs/operations.md does not say which tables `views.db` has"
-    made = {table for projection in ALL for table in re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", projection.SCHEMA)}
+    made = {
+        table
+        for projection in ALL
+        for table in re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", projection.SCHEMA)
+    }
     assert set(CODE.findall(listed[1])) == made
 
 
 def test_every_test_that_a_page_names_is_there() -> None:
     files = list((ROOT / "tests").rglob("test_*.py"))
     there = {path.stem for path in files}
-    there |= {name for path in files for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)}
+    there |= {
+        name
+        for path in files
+        for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
     named = {test for name in PAGES for test in re.findall(r"`(test_\w+)`", page(name))}
     assert len(named) > 20
     assert named - there == set()
@@ -246,13 +297,6 @@ python -m pytest
 omegad/log/   the log
 pyproject.toml
 ```
-
-| method | result |
-| --- | --- |
-| `memory.store` | position |
-| `memory.edit`, `memory.delete` | |
-| `log.db` | a file |
-| `memory.stored@1` | |
 """
 
 
@@ -265,7 +309,6 @@ def test_a_page_is_read_the_way_a_reader_would() -> None:
     assert commands_shown(PAGE) == [["get", "mem 1"]]
     assert commands_named(PAGE) == [(["status"], {"--json"})]
     assert verbs_named(PAGE) == {"status", "serve", "get"}
-    assert event_tags(PAGE) == {"memory.stored@1"}
     assert mapped_paths(PAGE) == ["omegad/log/", "pyproject.toml"]
     assert paths_named(PAGE) == {"omegad/log/"}
     assert links(PAGE) == {"#the-parts-and-more", "CHANGELOG.md"}

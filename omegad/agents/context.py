@@ -1,19 +1,25 @@
-"""What an agent should have before it when it begins, or goes on: the tiers of memory in order, within a budget of tokens.
+"""What an agent should have before it when it begins, or goes on: the tiers of memory in order, within a
+budget of tokens.
 
-Identity comes first, then what the session is doing (working), what it left (session), what is known of the matter (semantic), what
-happened lately (episodic), and how what is known hangs together (relational). Every tier has a share that it may take at most.
+Identity comes first, then what the session is doing (working), what it left (session), what is known of the
+matter (semantic), what happened lately (episodic), and how what is known hangs together (relational). Every
+tier has a share that it may take at most.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
+from omegad.agents.assembling import BYTES_OF_A_TOKEN, Line, Section, fit
+from omegad.index.active import active
+from omegad.log.projection import to_json
 from omegad.memory.types import MemoryTypes
-from omegad.person import identity_reading as identity
+from omegad.person import identity
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
-from omegad.requests.query import Query
+from omegad.requests.query import Query, ViewAnswer
 from omegad.requests.verb import Verb
 from omegad.runtime.clock import uuid7
 from omegad.search import QueryMemory, Sources, search
@@ -35,49 +41,72 @@ TITLES: dict[Tier, str] = {
 }
 SHARES: dict[Tier, float] = {"L6": 0.4, "L1": 0.15, "L2": 0.3, "L4": 0.6, "L3": 0.3, "L5": 0.2}
 """What each tier may take of the budget; what one leaves is there for those after it."""
-BYTES_PER_TOKEN = 4
-"""Of English text a token has four bytes or more: what is counted so is seldom too little."""
 LINE_BYTES = 600
 SENTENCE_BYTES = 64
 FOUND_MAX = 10
 
+_GAP = "\n\n"
+
 Values = dict[str, int | str | None]
 
-_HOLDS = "status = 'active' AND (expires_us IS NULL OR expires_us > :now_us)"
 _HERE = "(project IS :project OR (project IS NULL AND event_type IN ('constraint', 'user_preference')))"
-_SAID = "SELECT id, role, content FROM conversations WHERE session_id = :session_id AND role = ? ORDER BY id DESC LIMIT 1"
-_FILES = "SELECT id, file FROM coord_audit WHERE session_id = :session_id AND file IS NOT NULL ORDER BY id DESC LIMIT 20"
+_SAID = (
+    "SELECT id, role, content FROM conversations WHERE session_id = :session_id AND role = ? ORDER BY id DESC"
+    " LIMIT 1"
+)
+_FILES = (
+    "SELECT id, file FROM coord_audit WHERE session_id = :session_id AND file IS NOT NULL ORDER BY id DESC"
+    " LIMIT 20"
+)
 _LEFT = f"""
-SELECT node_id, event_type || ': ' || content FROM memories WHERE {_HOLDS} AND project IS :project
-AND (session_id = :session_id OR event_type IN ('handoff', 'checkpoint')) ORDER BY created_us DESC, id DESC LIMIT 8
+SELECT node_id, event_type || ': ' || content FROM memories WHERE {active("memories")} AND project IS :project
+AND (session_id = :session_id OR event_type IN ('handoff', 'checkpoint')) ORDER BY created_us DESC, id DESC
+  LIMIT 8
 """
 _BEST = f"""
-SELECT node_id, event_type || ': ' || content FROM memories WHERE {_HOLDS} AND {_HERE}
+SELECT node_id, event_type || ': ' || content FROM memories WHERE {active("memories")} AND {_HERE}
 AND event_type IN ('constraint', 'user_preference', 'decision', 'lesson_learned', 'error_pattern')
-ORDER BY event_type = 'constraint' DESC, on_probation, contradicted_by IS NOT NULL, priority DESC, rating DESC, repeated DESC, access_count DESC,
+ORDER BY event_type = 'constraint' DESC, on_probation, contradicted_by IS NOT NULL, priority DESC,
+  rating DESC, repeated DESC, access_count DESC,
     created_us DESC, id DESC LIMIT 24
 """
 _LATELY = f"""
-SELECT node_id, substr(created_at, 1, 10) || ' ' || event_type || ': ' || content FROM memories WHERE {_HOLDS} AND project IS :project
-AND event_type IN ('session_summary', 'task_completion', 'memory', 'decision') ORDER BY created_us DESC, id DESC LIMIT 12
+SELECT node_id, substr(created_at, 1, 10) || ' ' || event_type || ': ' || content FROM memories
+WHERE {active("memories")}
+  AND project IS :project
+AND event_type IN ('session_summary', 'task_completion', 'memory', 'decision')
+  ORDER BY created_us DESC, id DESC LIMIT 12
 """
 _EDGES = f"""
-SELECT e.source_id, e.edge_type, e.target_id, m.content FROM edges AS e JOIN memories AS m ON m.node_id = e.target_id
-WHERE e.source_id IN (SELECT value FROM json_each(:shown)) AND e.edge_type <> 'related' AND {_HOLDS} ORDER BY e.weight DESC, e.id LIMIT 8
+SELECT e.source_id, e.edge_type, e.target_id, m.content FROM edges AS e
+  JOIN memories AS m ON m.node_id = e.target_id
+WHERE e.source_id IN (SELECT value FROM json_each(:shown)) AND e.edge_type <> 'related' AND {active()}
+  ORDER BY e.weight DESC, e.id LIMIT 8
 """
 
 
 class AssembleContext(Query, frozen=True, kw_only=True, tag="context.assemble"):
-    """Put together what an agent should have before it, tier by tier, identity first, within a budget of tokens."""
+    """Put together what an agent should have before it, tier by tier, identity first, within a budget of
+    tokens.
+    """
 
-    budget_tokens: Annotated[int, Meta(ge=50, le=32_000, description="how many tokens it may take, counted as four bytes each")] = 2_000
+    budget_tokens: Annotated[
+        int, Meta(ge=50, le=32_000, description="how many tokens it may take, counted as four bytes each")
+    ] = 2_000
     session_id: Annotated[str, Meta(max_length=256, description="for which session")] | None = None
     project: Annotated[str, Meta(max_length=256, description="in which project")] | None = None
-    query: Annotated[str, Meta(max_length=8_192, description="what it is about; what matters always when left out")] | None = None
+    query: (
+        Annotated[
+            str, Meta(max_length=8_192, description="what it is about; what matters always when left out")
+        ]
+        | None
+    ) = None
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """What one tier gives: its text, the memories (or files, or `position N` of an event) that it is of, and what it takes."""
+class TierPart(msgspec.Struct, frozen=True, kw_only=True):
+    """What one tier gives: its text, the memories (or files, or `position N` of an event) that it is of,
+    and what it takes.
+    """
 
     tier: Tier
     title: str
@@ -86,25 +115,16 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
 
 
-class Context(msgspec.Struct, frozen=True, kw_only=True):
+class Context(ViewAnswer, frozen=True):
     """The parts in order, and all of them as one text."""
 
-    parts: list[Part]
+    parts: list[TierPart]
     text: str
     tokens: int
     budget_tokens: int
-    position: int
-    stale_by: int
 
 
-class Line(NamedTuple):
-    """Something to be told, and what it is of."""
-
-    source: str
-    text: str
-
-
-class Asked(NamedTuple):
+class PreparedContext(NamedTuple):
     """The vector of the question, None without one, and the known types."""
 
     vector: bytes | None
@@ -112,36 +132,54 @@ class Asked(NamedTuple):
 
 
 def assemble(
-    connection: Connection, project: str | None, session_id: str | None, budget_tokens: int, *, now_us: int, found: Sequence[Line] = ()
-) -> list[Part]:
-    """Return the parts that there is something to tell in, in order; *found* stands for what matters always. Times are microseconds since 1970."""
+    connection: Connection,
+    project: str | None,
+    session_id: str | None,
+    budget_tokens: int,
+    *,
+    now_us: int,
+    found: Sequence[Line] = (),
+) -> list[TierPart]:
+    """Return the parts that there is something to tell in, in order; *found* stands for what matters
+    always. Times are microseconds since 1970.
+    """
     values: Values = {"now_us": now_us, "project": project, "session_id": session_id}
-    parts, shown, left = list[Part](), set[str](), budget_tokens * BYTES_PER_TOKEN
+    parts, shown, left = list[TierPart](), set[str](), budget_tokens * BYTES_OF_A_TOKEN
     for tier, share in SHARES.items():
-        lines = _lines(connection, tier, values | {"shown": msgspec.json.encode(sorted(shown)).decode()}, found)
-        part = _part(tier, lines, shown, min(left, int(share * budget_tokens * BYTES_PER_TOKEN)))
-        if part is not None:
-            parts.append(part)
+        values["shown"] = to_json(sorted(shown))
+        lines = _lines(connection, tier, values, found)
+        if tier in ("L4", "L3"):
+            lines = [line for line in lines if line.source not in shown]
+        section = Section(TITLES[tier], lines, tell=partial(_row, tier))
+        most = min(left, int(share * budget_tokens * BYTES_OF_A_TOKEN))
+        if part := fit(section, most, gap=_GAP, is_in_order=False):
+            tokens = -(-len(f"{section.title}:\n{part.text}{_GAP}".encode()) // BYTES_OF_A_TOKEN)
+            parts.append(
+                TierPart(tier=tier, title=section.title, text=part.text, sources=part.sources, tokens=tokens)
+            )
             shown.update(part.sources)
-            left -= part.tokens * BYTES_PER_TOKEN
+            left -= tokens * BYTES_OF_A_TOKEN
     return parts
 
 
-def _lines(connection: Connection, tier: Tier, values: Values, found: Sequence[Line]) -> Iterable[Line]:
+def _lines(connection: Connection, tier: Tier, values: Values, found: Sequence[Line]) -> list[Line]:
     match tier:
         case "L6":
             return [Line(one.file, one.said) for one in identity.files(connection)]
         case "L1":
-            return _working(connection, values)
+            return list(_working(connection, values))
         case "L2":
             return _rows(connection, _LEFT, values)
         case "L4":
-            return found or _rows(connection, _BEST, values)
+            return list(found) or _rows(connection, _BEST, values)
         case "L3":
             return _rows(connection, _LATELY, values)
         case "L5":
             rows = connection.execute(_EDGES, values).fetchall()
-            return [Line(target, f"{source} {edge_type} {target}: {content}") for source, edge_type, target, content in rows]
+            return [
+                Line(target, f"{source} {edge_type} {target}: {content}")
+                for source, edge_type, target, content in rows
+            ]
 
 
 def _working(connection: Connection, values: Values) -> Iterator[Line]:
@@ -160,70 +198,68 @@ def _rows(connection: Connection, sql: str, values: Values) -> list[Line]:
     return [Line(*row) for row in connection.execute(sql, values)]
 
 
-def _part(tier: Tier, lines: Iterable[Line], shown: set[str], room: int) -> Part | None:
-    """Return as many of the lines as there is room for, in bytes, and that are not shown already."""
-    room -= _bytes(TITLES[tier], "")
-    told, sources = list[str](), list[str]()
-    for line in lines:
-        if tier in ("L4", "L3") and line.source in shown:
-            continue
-        text = _cut(inert(line.text), room) if tier == "L6" else _row(tier, line)
-        size = len(text.encode()) + 1
-        if text and size <= room:
-            room -= size
-            told.append(text)
-            sources.append(line.source)
-    text = "\n".join(told)
-    return Part(tier=tier, title=TITLES[tier], text=text, sources=sources, tokens=-(-_bytes(TITLES[tier], text) // BYTES_PER_TOKEN)) if told else None
-
-
-def _row(tier: Tier, line: Line) -> str:
-    """Return a line as it is told: on one line, with the id by which there is more to be had."""
+def _row(tier: Tier, line: Line, room: int) -> str:
+    """Return a line as it is told: on one line, with the id by which there is more to be had; an identity
+    whole, or cut.
+    """
+    if tier == "L6":
+        return _cut(inert(line.text), room)
     text = _cut(one_line(line.text, LINE_BYTES), LINE_BYTES)
     return f"- {text}" if tier in ("L1", "L5") else f"- {line.source}: {text}"
 
 
 def _cut(text: str, most: int) -> str:
-    """Return the beginning of a text that takes *most* bytes at most; nothing where that is hardly a sentence."""
+    """Return the beginning of a text that takes *most* bytes at most; nothing where that is hardly a
+    sentence.
+    """
     data = text.encode()
     if len(data) < most:
         return text
-    return data[: most - SENTENCE_BYTES // 8].decode(errors="ignore").rstrip() + "…" if most > SENTENCE_BYTES else ""
+    return (
+        data[: most - SENTENCE_BYTES // 8].decode(errors="ignore").rstrip() + "…"
+        if most > SENTENCE_BYTES
+        else ""
+    )
 
 
-def _bytes(title: str, text: str) -> int:
-    """Return what a part takes among others."""
-    return len(f"{title}:\n{text}\n\n".encode())
-
-
-async def prepare(services: Services, query: AssembleContext, context: RequestContext) -> Asked:
+async def prepare(services: Services, query: AssembleContext, context: RequestContext) -> PreparedContext:
     """Embed what it is about."""
     del context
-    return Asked(await services.embed_question(query.query) if query.query else None, services[MemoryTypes])
+    return PreparedContext(
+        await services.embed_question(query.query) if query.query else None, services[MemoryTypes]
+    )
 
 
-def read(connection: Connection, query: AssembleContext, asked: Asked, moment: Moment) -> Context:
+def read(connection: Connection, query: AssembleContext, asked: PreparedContext, moment: Moment) -> Context:
     """Assemble one moment of the views."""
     found = list[Line]()
     if query.query:
         sought = QueryMemory(text=query.query, project=query.project, limit=FOUND_MAX)
-        matches = search(connection, sought, Sources(asked.vector, moment.index if asked.vector else None, asked.types), moment.now_us)
+        matches = search(
+            connection,
+            sought,
+            Sources(asked.vector, moment.index if asked.vector else None, asked.types),
+            moment.now_us,
+        )
         found = [Line(one.memory_id, f"{one.event_type}: {one.content}") for one in matches.results]
     budget = query.budget_tokens
     parts = assemble(connection, query.project, query.session_id, budget, now_us=moment.now_us, found=found)
     return Context(
         parts=parts,
-        text="\n\n".join(f"{part.title}:\n{part.text}" for part in parts),
+        text=_GAP.join(f"{part.title}:\n{part.text}" for part in parts),
         tokens=sum(part.tokens for part in parts),
         budget_tokens=budget,
-        position=moment.position,
-        stale_by=moment.stale_by,
+        **moment.shown,
     )
 
 
-async def finish(services: Services, query: AssembleContext, found: Context, context: RequestContext) -> Context:
+async def finish(
+    services: Services, query: AssembleContext, found: Context, context: RequestContext
+) -> Context:
     """Record which memories were put before the agent, without waiting for the disk."""
-    memories = dict.fromkeys(source for part in found.parts for source in part.sources if source.startswith("mem-"))
+    memories = dict.fromkeys(
+        source for part in found.parts for source in part.sources if source.startswith("mem-")
+    )
     if memories:
         event = MemorySurfaced(
             query_id=uuid7(services.clock),
@@ -246,9 +282,6 @@ METHODS = (
         prepare=prepare,
         read=read,
         finish=finish,
-        verb=Verb(
-            says="{text}",
-            examples=('omegad context assemble --project shop --query "the export"',),
-        ),
+        verb=Verb(says="{text}", examples=('omegad context assemble --project shop --query "the export"',)),
     ),
 )

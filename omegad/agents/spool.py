@@ -1,6 +1,7 @@
 """What hooks left while no daemon answered: taken in by the order in which it happened, each once.
 
-It is taken in behind a daemon that answers: whoever says something at a hook waits for it, and whoever asks is answered at once.
+It is taken in behind a daemon that answers: whoever says something at a hook waits for it, and whoever asks
+is answered at once.
 """
 
 import os
@@ -21,6 +22,7 @@ import structlog
 from omegad.agents.hooks import DispatchHook
 from omegad.runtime.errors import Invalid, Overloaded, ShuttingDown, Unavailable
 from omegad.runtime.json_text import flattened, mended
+from omegad.runtime.private import without_private
 from omegad.storage import own_files
 from omegad.storage.searching import holding
 
@@ -37,7 +39,8 @@ PART_S = 60.0
 ASIDE = "unreadable"
 ASIDE_MAX = 100
 LOST = "lost"
-"""The file that has a byte for each hook that was let go: too large, more than the folder may hold, not written to its end, or set aside.
+"""The file that has a byte for each hook that was let go: too large, more than the folder may hold, not
+written to its end, or set aside.
 
 It is there before the first one, so that it can grow where no file can be made.
 """
@@ -57,10 +60,14 @@ class Taking(NamedTuple):
 
 
 class Spool:
-    """The folder where hook processes leave a file each; `execute` takes in what several hold, and returns what each comes to, or its exception."""
+    """The folder where hook processes leave a file each; `execute` takes in what several hold, and returns
+    what each comes to, or its exception.
+    """
 
     def __init__(self, folder: Path, is_home: Callable[[], bool] = lambda: True) -> None:
-        """Read from *folder*, which need not exist, as long as *is_home* says that its home is the one whose log is written."""
+        """Read from *folder*, which need not exist, as long as *is_home* says that its home is the one
+        whose log is written.
+        """
         self._folder = folder
         self.is_home = is_home
         self._lock = anyio.Lock()
@@ -89,10 +96,14 @@ class Spool:
         """Say in words what waits, and what was let go."""
         found = [f"what hooks left in the spool waits: {self.trouble}"] if self.trouble else []
         if taking := self.taking:
-            found.append(f"what hooks left in the spool is being taken in: {taking.done:,} of {taking.total:,}")
+            found.append(
+                f"what hooks left in the spool is being taken in: {taking.done:,} of {taking.total:,}"
+            )
         if lost := self.lost:
             seen = f"remove {self._folder / LOST} when you have seen it"
-            found.append(f"{lost} hooks were let go, too large, too many, or not to be written or read: {seen}")
+            found.append(
+                f"{lost} hooks were let go, too large, too many, or not to be written or read: {seen}"
+            )
         return found
 
     async def run(self) -> None:
@@ -115,7 +126,9 @@ class Spool:
         return over.is_set()
 
     async def drain(self) -> None:
-        """Take in all that is there. What cannot be taken in now stays, and `trouble` says why; what the service fails on is set aside."""
+        """Take in all that is there. What cannot be taken in now stays, and `trouble` says why; what the
+        service fails on is set aside.
+        """
         try:
             own_files.check(self._folder)
             async with self._lock:
@@ -136,14 +149,22 @@ class Spool:
             path.unlink()
 
     def _names(self) -> list[str]:
-        """Return the files that are whole, in the order in which they happened, which their names begin with."""
+        """Return the files that are whole, in the order in which they happened, which their names begin
+        with.
+        """
         try:
-            return sorted(path.name for path in self._folder.iterdir() if path.suffix == ".json" and not path.name.startswith("."))
+            return sorted(
+                path.name
+                for path in self._folder.iterdir()
+                if path.suffix == ".json" and not path.name.startswith(".")
+            )
         except FileNotFoundError:
             return []
 
     def _tidied(self) -> list[Path]:
-        """Return the files that are whole; have the count of what is let go ready, and remove what hooks that were killed have left of theirs."""
+        """Return the files that are whole; have the count of what is let go ready, and remove what hooks
+        that were killed have left of theirs.
+        """
         with suppress(OSError):  # where nothing can be made, what is there can be taken in all the same
             self._folder.mkdir(mode=0o700, exist_ok=True)
             _count(self._folder, 0)
@@ -154,7 +175,9 @@ class Spool:
         return [self._folder / name for name in self._names()]
 
     async def _take_all(self, paths: list[Path]) -> None:
-        """Take in files, and tell how far that is where they are many. Raises what they are not to blame for."""
+        """Take in files, and tell how far that is where they are many. Raises what they are not to blame
+        for.
+        """
         total, said = len(paths), time.monotonic()
         if total >= MANY:
             _log.info("spool.taking_in", hooks=total)
@@ -168,12 +191,17 @@ class Spool:
             _log.info("spool.taken_in", hooks=total)
 
     async def _take(self, paths: Sequence[Path]) -> int:
-        """Take in the first files, which share a commit, and return how many. Raises what they are not to blame for."""
+        """Take in the first files, which share a commit, and return how many. Raises what they are not to
+        blame for.
+        """
         found = await anyio.to_thread.run_sync(partial(_read, paths))
         hooks = [one for one in found if isinstance(one, DispatchHook)]
         outcomes = iter(await self.execute(hooks) if hooks else ())
         came_to = [next(outcomes) if isinstance(one, DispatchHook) else one for one in found]
-        left = next((one for one in came_to if isinstance(one, NOT_NOW) and not isinstance(one, FileNotFoundError)), None)
+        left = next(
+            (one for one in came_to if isinstance(one, NOT_NOW) and not isinstance(one, FileNotFoundError)),
+            None,
+        )
         await anyio.to_thread.run_sync(partial(_put_away, list(zip(paths, came_to, strict=False))))
         if left:
             raise left
@@ -203,6 +231,7 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def _decoded(data: bytes) -> DispatchHook:
+    data = without_private(data)
     try:
         return _decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -210,7 +239,9 @@ def _decoded(data: bytes) -> DispatchHook:
 
 
 def _put_away(came_to: Sequence[tuple[Path, object]]) -> None:
-    """Remove files that are taken in, and set aside those that the service fails on; what can be taken in later stays."""
+    """Remove files that are taken in, and set aside those that the service fails on; what can be taken in
+    later stays.
+    """
     for path, outcome in came_to:
         if not isinstance(outcome, Exception):
             path.unlink(missing_ok=True)
@@ -221,7 +252,9 @@ def _put_away(came_to: Sequence[tuple[Path, object]]) -> None:
 
 def _count(folder: Path, more: int = 1) -> None:
     """Count what is let go, also where the disk has no room for a byte."""
-    file = os.open(folder / LOST, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    file = os.open(
+        folder / LOST, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+    )
     try:
         os.write(file, b"." * more)
     except OSError:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from omegad.agents import briefing
 from omegad.memory import stale
-from omegad.memory.lives import DeleteMemory
+from omegad.memory.lifecycle import DeleteMemory
 from omegad.memory.store import StoreMemory
 from omegad.reactions.contract import Reader
 from omegad.requests.command import Command

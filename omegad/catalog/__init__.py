@@ -1,1 +1,1 @@
-"""The lists of what there is, and what composes it: nouns know nothing of each other's lists."""
+"""What there is, as it is found in the rooms, and what composes it: nouns know nothing of each other."""

@@ -1,23 +1,14 @@
-"""What a decision may rely on: inline projections, one for each noun, whose rows are written in the transaction of the append.
+"""What a decision may rely on: inline projections, whose rows are written in the transaction of the append.
+Modules of a room that are called after what they are the state of: `state`, `task_state`.
 
 Views lag and never guard anything.
 """
 
-from omegad.coordination import claim_state, message_state, task_state
-from omegad.knowledge import thesis_state
-from omegad.log.projection import Projection
-from omegad.memory import state as memory_state
-from omegad.person import reminder_state, skill_state
-from omegad.session import hook_state, tool_state
+from typing import TYPE_CHECKING, cast
 
-ALL: tuple[Projection, ...] = (
-    memory_state,
-    tool_state,
-    hook_state,
-    thesis_state,
-    reminder_state,
-    skill_state,
-    task_state,
-    message_state,
-    claim_state,
-)
+from omegad.catalog import rooms
+
+if TYPE_CHECKING:
+    from omegad.log.projection import Projection
+
+ALL = cast("tuple[Projection, ...]", tuple(rooms.modules("state")))

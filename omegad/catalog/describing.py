@@ -1,11 +1,10 @@
-"""The table of methods in words: what the command line, docs/methods.md, and whoever builds tools of it, are derived from.
+"""The table of methods in words: what the command line, and whoever builds tools of it, are derived from.
 
-`python -m omegad.catalog.describing` writes the table in docs/methods.md. `omegad.runtime.derived` has it write the files that are read
-instead of importing the methods: what the command line knows of them, and what the pipe of MCP answers where no gateway is there yet.
+`omegad.runtime.derived` has it write the files that are read instead of importing the methods: what the
+command line knows of them, and what the pipe of MCP says of the tools.
 """
 
 import os
-import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,35 +18,42 @@ from omegad import __version__
 from omegad.agents.tools.calling import listed
 from omegad.agents.tools.protocol import INSTRUCTIONS
 from omegad.catalog.methods import SERVED
-from omegad.requests.method import CommandMethod, Method, ServiceMethod
+from omegad.catalog.tools import TOOLS
+from omegad.requests.method import IN_EVERY, CommandMethod, Method, ServiceMethod
 from omegad.runtime import derived
 
-ROOT = Path(__file__).parents[2]
 MCP_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The revisions of MCP that begin with a handshake; the last one is offered to who asks for another."""
-METHODS_PAGE = ROOT / "docs" / "methods.md"
-METHODS_TABLE = re.compile(r"(?<=<!-- methods -->\n)(?:\|.*\n)+")
-IN_EVERY = ("request_id", "ack", "min_position", "as_of")
 
 Kind = Literal["text", "integer", "number", "flag", "yes_or_no", "json"]
-_KINDS: dict[type[inspect.Type], Kind] = {inspect.StrType: "text", inspect.IntType: "integer", inspect.FloatType: "number", inspect.BoolType: "flag"}
+_KINDS: dict[type[inspect.Type], Kind] = {
+    inspect.StrType: "text",
+    inspect.IntType: "integer",
+    inspect.FloatType: "number",
+    inspect.BoolType: "flag",
+}
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A parameter of a method. `limits` are the least and the most it may be, as a number; `default` is None where leaving it out means nothing."""
+    """A parameter of a method, of its own or one that all commands, or all queries, take. `limits` are the
+    least and the most it may be, as a number; `default` is None where leaving it out means nothing.
+    """
 
     name: str
     about: str
     kind: Kind
     is_many: bool = False
     is_required: bool = False
+    is_in_every: bool = False
     choices: tuple[str, ...] = ()
     limits: tuple[float | None, float | None] | None = None
     default: object = None
 
 
 class Described(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A method: what it does, what it takes, whether it changes something, and what its verb says of itself, if it has one."""
+    """A method: what it does, what it takes, whether it changes something, and what its verb says of
+    itself, if it has one.
+    """
 
     name: str
     about: str
@@ -59,7 +65,7 @@ class Described(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def described(method: Method) -> Described:
     """Return what there is to say of a method."""
     parameters = [_parameter(field) for field in msgspec.structs.fields(method.params)]
-    parameters.sort(key=lambda parameter: (not parameter.is_required, parameter.name in IN_EVERY))
+    parameters.sort(key=lambda parameter: (not parameter.is_required, parameter.is_in_every))
     return Described(
         name=method.name,
         about=method.summary,
@@ -79,21 +85,10 @@ def command_line(methods: Sequence[Described]) -> str:
     return "[\n{}\n]\n".format(",\n".join(msgspec.json.encode(one).decode() for one in methods))
 
 
-def table(methods: Sequence[Described]) -> str:
-    """Return the table of docs/methods.md."""
-    rows = [(f"`{one.name}`", one.about[:1].lower() + one.about[1:], ", ".join(_told(p) for p in _own(one))) for one in methods]
-    return "\n".join(("| method | what it does | parameters |", "| --- | --- | --- |", *(f"| {' | '.join(row)} |" for row in rows)))
-
-
-def methods_page(methods: Sequence[Described]) -> str:
-    """Return docs/methods.md with the table of these methods."""
-    page, count = METHODS_TABLE.subn(lambda _: f"{table(methods)}\n", METHODS_PAGE.read_text(encoding="utf-8"))
-    assert count == 1, f"{METHODS_PAGE} has no table after its marker"
-    return page
-
-
 def mcp_greeting() -> str:
-    """Return what the gateway answers to `initialize` and `tools/list`, in every revision that begins with a handshake."""
+    """Return what is answered to `initialize` and `tools/list`, in every revision that begins with a
+    handshake.
+    """
     tools = [
         {
             "name": tool.name,
@@ -101,24 +96,16 @@ def mcp_greeting() -> str:
             "inputSchema": tool.input_schema,
             "annotations": {"readOnlyHint": tool.read_only, "destructiveHint": False},
         }
-        for tool in listed().tools
+        for tool in listed(TOOLS).tools
     ]
     server = {"name": "omegad", "version": __version__}
-    introduced = {"capabilities": {"tools": {"listChanged": False}}, "instructions": INSTRUCTIONS, "serverInfo": server}
+    introduced = {
+        "capabilities": {"tools": {"listChanged": False}},
+        "instructions": INSTRUCTIONS,
+        "serverInfo": server,
+    }
     greeting = {"versions": MCP_VERSIONS, "initialize": introduced, "tools/list": {"tools": tools}}
     return f"{msgspec.json.format(msgspec.json.encode(greeting), indent=0).decode()}\n"
-
-
-def _own(one: Described) -> list[Parameter]:
-    return [parameter for parameter in one.parameters if parameter.name not in IN_EVERY]
-
-
-def _told(parameter: Parameter) -> str:
-    name = f"`{parameter.name}`"
-    if parameter.limits and None not in parameter.limits:
-        least, most = parameter.limits
-        return f"{name} {least:,.10g} to {most:,.10g}"
-    return name
 
 
 def _parameter(field: msgspec.structs.FieldInfo) -> Parameter:
@@ -142,9 +129,14 @@ def _parameter(field: msgspec.structs.FieldInfo) -> Parameter:
         kind=_kind(found, field.default),
         is_many=is_many,
         is_required=field.required,
+        is_in_every=field.name in IN_EVERY,
         choices=tuple(map(str, found.values)) if isinstance(found, inspect.LiteralType) else (),
         limits=None if limits == (None, None) else limits,
-        default=None if field.default in {UNSET, msgspec.NODEFAULT, ()} or field.default is False else field.default,
+        default=(
+            None
+            if field.default in {UNSET, msgspec.NODEFAULT, ()} or field.default is False
+            else field.default
+        ),
     )
 
 
@@ -160,7 +152,9 @@ def files() -> dict[str, str]:
 
 
 def write(path: Path, text: str, changed_ns: int) -> None:
-    """Write a derived file as of sources that were changed then, at once for those that read it; leave it where it must not be written."""
+    """Write a derived file as of sources that were changed then, at once for those that read it; leave it
+    where it must not be written.
+    """
     made = path.with_name(f".{path.name}.{os.getpid()}")
     with suppress(OSError):
         made.write_text(text, encoding="utf-8")
@@ -170,17 +164,13 @@ def write(path: Path, text: str, changed_ns: int) -> None:
         made.unlink(missing_ok=True)
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Write the table in docs/methods.md; or, of a derived file and a time, write all of those as of then and print the one."""
-    if arguments:
-        wanted, changed_ns = arguments
-        said = files()
-        for path, text in said.items():
-            write(Path(path), text, int(changed_ns))
-        sys.stdout.buffer.write(said[wanted].encode())
-        return
-    METHODS_PAGE.write_text(methods_page(every()), encoding="utf-8")
+def main(wanted: str, changed_ns: str) -> None:
+    """Write all derived files as of a time, and print the one that is wanted."""
+    said = files()
+    for path, text in said.items():
+        write(Path(path), text, int(changed_ns))
+    sys.stdout.buffer.write(said[wanted].encode())
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

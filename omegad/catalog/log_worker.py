@@ -1,6 +1,8 @@
-"""The process that goes through the log beside the daemon: `python -m omegad.catalog.log_worker EMBEDDINGS WORK`, which `views.workers` starts.
+"""The process that goes through the log beside the daemon: `python -m omegad.catalog.log_worker EMBEDDINGS
+WORK`, which `views.workers` starts.
 
-Takes its turn after everyone who is asked something, unless that is a moment of the past, and ends with the daemon, whatever it is at.
+Takes its turn after everyone who is asked something, unless that is a moment of the past, and ends with the
+daemon, whatever it is at.
 """
 
 import os
@@ -24,7 +26,7 @@ from omegad.log.vocabulary import Vocabulary
 from omegad.runtime import telemetry
 from omegad.runtime.errors import OmegadError
 from omegad.views.building import Builder
-from omegad.views.past_making import PastOrder, make
+from omegad.views.past_building import PastOrder, make
 from omegad.views.replay import Verification, verify
 from omegad.views.workers import Comparison, Failure, Proof, Said, Work, read
 
@@ -32,7 +34,9 @@ NICENESS = 5
 
 
 def main(embeddings: str, work: str) -> None:
-    """Do *work* (JSON of one of `workers.Work`), with the vectors of a cache; standard output has a `Said` a line."""
+    """Do *work* (JSON of one of `workers.Work`), with the vectors of a cache; standard output has a `Said`
+    a line.
+    """
     telemetry.configure("warning")
     threading.Thread(target=_end_with_daemon, daemon=True).start()
     wanted = read(work)

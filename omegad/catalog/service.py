@@ -13,6 +13,7 @@ from omegad import __version__
 from omegad.agents.tools import calling
 from omegad.agents.tools.calling import CallTool, ListTools, ToolAnswer
 from omegad.catalog.methods import SERVED
+from omegad.catalog.tools import TOOLS
 from omegad.log.decision import RequestKey
 from omegad.log.sanitise import without_credentials
 from omegad.operations.status import PROTOCOL, Greeting, Hello, Ping, Pong, Shutdown, Stopping
@@ -23,10 +24,14 @@ from omegad.rpc.peer import Call
 from omegad.rpc.protocol import MethodNotFound
 from omegad.runtime.errors import Invalid
 from omegad.runtime.precedence import HOOKS
+from omegad.runtime.private import without_private
 from omegad.text.redaction import redact_name
 
 HOOK = "hook.dispatch"
 """For its answer an agent waits, so that others give way."""
+
+ERASING = "memory.erase"
+"""May name what was private and was kept all the same."""
 
 RESERVED = "reaction:"
 """What the names of reactions begin with, whose request ids nobody else may use."""
@@ -35,7 +40,9 @@ VERBATIM = frozenset({"content", "tool_input", "result", "payload"})
 """Parameters that are cleaned elsewhere, or kept as they came."""
 
 COORDINATING = frozenset({"claim", "intent", "message", "task"})
-"""What methods begin with whose `session_id` is the session that asks; that of others may be one that was long ago."""
+"""What methods begin with whose `session_id` is the session that asks; that of others may be one that was
+long ago.
+"""
 
 _DECODERS = {name: msgspec.json.Decoder(method.params) for name, method in SERVED.items()}
 
@@ -43,18 +50,28 @@ _DECODERS = {name: msgspec.json.Decoder(method.params) for name, method in SERVE
 class Service:
     """Answers calls; `handle` is what the server is given."""
 
-    def __init__(self, runner: RequestRunner, handlers: dict[type[msgspec.Struct], Handler], stop: Callable[[], None]) -> None:
+    def __init__(
+        self, runner: RequestRunner, handlers: dict[type[msgspec.Struct], Handler], stop: Callable[[], None]
+    ) -> None:
         """*handlers* answer for the running service; *stop* begins the daemon's end and returns at once."""
         self._runner = runner
         self._stop = stop
-        own: dict[type[msgspec.Struct], Handler] = {Hello: _greet, Ping: _pong, Shutdown: self._shut_down, ListTools: _tools}
+        own: dict[type[msgspec.Struct], Handler] = {
+            Hello: _greet,
+            Ping: _pong,
+            Shutdown: self._shut_down,
+            ListTools: _tools,
+        }
         self._handlers = handlers | own
 
     async def handle(self, call: Call) -> object:
         """Answer a call, or raise an error of the catalogue."""
         try:
             with HOOKS.held() if call.method == HOOK else nullcontext():
-                return await self._answer(call, bytes(call.params))
+                params = bytes(call.params)
+                if call.method != ERASING:
+                    params = without_private(params)
+                return await self._answer(call, params)
         except RecursionError as error:
             raise Invalid("the parameters are nested too deeply") from error
 
@@ -66,7 +83,9 @@ class Service:
             case CommandMethod():
                 if method.name.partition(".")[0] in COORDINATING:
                     self._runner.heard(getattr(request, "session_id", None))
-                context = RequestContext(client=call.peer.name or None, written=call.peer.written, delivery=delivery)
+                context = RequestContext(
+                    client=call.peer.name or None, written=call.peer.written, delivery=delivery
+                )
                 outcome = await self._runner.command(method, request, context)
                 call.peer.written = max(call.peer.written, outcome.position)
                 return outcome.answer
@@ -79,19 +98,29 @@ class Service:
                 return await self._served(request, call, None)
 
     async def _once(self, request: msgspec.Struct, call: Call, key: RequestKey) -> object:
-        """Answer a method of the service as it was answered before; remember the answer where something was changed."""
+        """Answer a method of the service as it was answered before; remember the answer where something
+        was changed.
+        """
         async with self._runner.first_time(key) as answered:
             if answered is not None:
                 call.peer.written = max(call.peer.written, answered.position)
                 return answered.answer
             before = call.peer.written
             answer = await self._served(request, call, key)
-            if isinstance(answer, msgspec.Struct) and call.peer.written > before and not getattr(answer, "is_error", False):
+            if (
+                isinstance(answer, msgspec.Struct)
+                and call.peer.written > before
+                and not getattr(answer, "is_error", False)
+            ):
                 await self._runner.remember(key, answer, call.peer.written)
             return answer
 
     async def _served(self, request: msgspec.Struct, call: Call, key: RequestKey | None) -> object:
-        return await (self._tool(request, call, key) if isinstance(request, CallTool) else self._handlers[type(request)](request, call))
+        return await (
+            self._tool(request, call, key)
+            if isinstance(request, CallTool)
+            else self._handlers[type(request)](request, call)
+        )
 
     async def _tool(self, request: CallTool, call: Call, key: RequestKey | None) -> ToolAnswer:
         asked = count()
@@ -101,12 +130,19 @@ class Service:
             given = {name: value for name, value in params.items() if value is not None}
             delivery = None
             if key is not None and isinstance(SERVED.get(method), CommandMethod):
-                # What a tool asks for may depend on what it has read, so the call is what must be the same, and the command's place in it.
+                # What a tool asks for may depend on what it has read, so the call is what must be the same,
+                # and the command's place in it.
                 delivery = msgspec.structs.replace(key, request_id=f"{key.request_id}/{next(asked)}")
-            answer = await self._answer(Call(method, call.params, call.peer, call.notify), msgspec.json.encode(given), delivery)
-            return msgspec.json.decode(answer, type=SERVED[method].answer) if isinstance(answer, msgspec.Raw) else answer
+            answer = await self._answer(
+                Call(method, call.params, call.peer, call.notify), msgspec.json.encode(given), delivery
+            )
+            return (
+                msgspec.json.decode(answer, type=SERVED[method].answer)
+                if isinstance(answer, msgspec.Raw)
+                else answer
+            )
 
-        return await calling.call(request, ask, client=call.peer.name)
+        return await calling.call(TOOLS, request, ask, client=call.peer.name)
 
     async def _shut_down(self, request: Shutdown, call: Call) -> Stopping:
         del request, call
@@ -115,7 +151,9 @@ class Service:
 
 
 def parse(name: str, params: bytes) -> tuple[Method, msgspec.Struct]:
-    """Read a call's parameters; raises `MethodNotFound`, or `Invalid` saying which parameter is wrong and why."""
+    """Read a call's parameters; raises `MethodNotFound`, or `Invalid` saying which parameter is wrong and
+    why.
+    """
     decoder = _DECODERS.get(name)
     if decoder is None:
         raise MethodNotFound(f"there is no method {name[:60]!r}", hint=f"the methods are {', '.join(SERVED)}")
@@ -128,11 +166,19 @@ def parse(name: str, params: bytes) -> tuple[Method, msgspec.Struct]:
 
 def asked_for(method: str, params: bytes) -> bytes:
     """Return what a request asks for: its method and its parameters, whatever their order and spacing."""
-    return method.encode() + b"\0" + msgspec.json.encode(msgspec.json.decode(params or b"{}"), order="deterministic")
+    return (
+        method.encode()
+        + b"\0"
+        + msgspec.json.encode(msgspec.json.decode(params or b"{}"), order="deterministic")
+    )
 
 
-def _key_of(request: msgspec.Struct, call: Call, params: bytes, digest_of: Callable[[bytes], bytes]) -> RequestKey | None:
-    """Return what makes a request the same, None where its sender has not named it. Of a tool's call it is the arguments as well."""
+def _key_of(
+    request: msgspec.Struct, call: Call, params: bytes, digest_of: Callable[[bytes], bytes]
+) -> RequestKey | None:
+    """Return what makes a request the same, None where its sender has not named it. Of a tool's call it is
+    the arguments as well.
+    """
     request_id = getattr(request, "request_id", None)
     if request_id is None:
         return None
@@ -142,11 +188,17 @@ def _key_of(request: msgspec.Struct, call: Call, params: bytes, digest_of: Calla
 
 
 def _composed(request: msgspec.Struct) -> msgspec.Struct:
-    """Return a request whose names are in NFC, so that what looks the same is the same; what tools took and gave stays as it is."""
+    """Return a request whose names are in NFC, so that what looks the same is the same; what tools took
+    and gave stays as it is.
+    """
     changes: dict[str, object] = {}
     for name in request.__struct_fields__:
         value = getattr(request, name)
-        if name not in VERBATIM and isinstance(value, str | tuple | dict) and (composed := _nfc(value)) != value:
+        if (
+            name not in VERBATIM
+            and isinstance(value, str | tuple | dict)
+            and (composed := _nfc(value)) != value
+        ):
             changes[name] = composed
     return msgspec.structs.replace(request, **changes) if changes else request
 
@@ -167,7 +219,10 @@ async def _greet(hello: Hello, call: Call) -> Greeting:
     if hello.protocol != PROTOCOL:
         raise Invalid(f"protocol {hello.protocol} is not spoken here", hint=f"the protocol is {PROTOCOL}")
     if hello.client.startswith(RESERVED):
-        raise Invalid(f"a client cannot be called {hello.client[:40]!r}", hint=f"names that begin with {RESERVED!r} are the service's own")
+        raise Invalid(
+            f"a client cannot be called {hello.client[:40]!r}",
+            hint=f"names that begin with {RESERVED!r} are the service's own",
+        )
     call.peer.name = redact_name(hello.client)
     return Greeting(protocol=PROTOCOL, version=__version__, build=__version__)
 
@@ -180,7 +235,7 @@ async def _tools(request: ListTools, call: Call) -> msgspec.Raw:
 @cache
 def _listed_tools() -> msgspec.Raw:
     """Return the list of tools as it is sent, which never changes."""
-    return msgspec.Raw(msgspec.json.encode(calling.listed()))
+    return msgspec.Raw(msgspec.json.encode(calling.listed(TOOLS)))
 
 
 async def _pong(ping: Ping, call: Call) -> Pong:

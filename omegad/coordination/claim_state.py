@@ -1,28 +1,28 @@
-"""What decisions know of claims: who holds which files and branches, when each holder was heard of last, and what it has yet to be told of them."""
+"""What decisions know of claims: who holds which files and branches, when each holder was heard of last,
+and what it has yet to be told of them.
+"""
 
 from collections.abc import Iterator
 
 import msgspec
 
-from omegad.coordination.claim_events import BranchClaimed, ClaimsContested, ClaimsReleased, ClaimsReported, FilesClaimed
+from omegad.coordination.events import (
+    BranchClaimed,
+    ClaimsContested,
+    ClaimsReleased,
+    ClaimsReported,
+    FilesClaimed,
+)
+from omegad.log.decision import Tables
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement, set_right, to_json
-from omegad.session.delivery_events import DeliveriesExpired
-from omegad.session.events import PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
-from omegad.session.tool_events import ToolCalled
-from omegad.storage.driver import Connection
+from omegad.session.events import DeliveriesExpired, SessionEnded
+from projections import coord_claims
 
 NAME = "claims"
 VERSION = 4
-EVENTS = (
-    *(FilesClaimed, BranchClaimed, ClaimsReleased, ClaimsContested, ClaimsReported),
-    *(SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, ToolCalled, SessionEnded),
-    DeliveriesExpired,
-    ClockMended,
-)
-SEEN_EVERY_US = 60_000_000
-"""How exactly it is kept when a holder was heard of, so that most appends write nothing here."""
+EVENTS = (*coord_claims.EVENTS, DeliveriesExpired)
 
 SCHEMA = """
 CREATE TABLE state_file_claims (
@@ -52,10 +52,10 @@ CREATE TABLE state_claim_holders (
     session_id TEXT PRIMARY KEY,
     seen_us    INTEGER NOT NULL  -- microseconds since 1970, to the minute
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE state_claim_news ( -- what became of claims without the session's doing, or against others, until it is told
+CREATE TABLE state_claim_news ( -- what became of claims without the session, or against others
     session_id TEXT NOT NULL,
     name       TEXT NOT NULL,    -- path or ref
-    how        TEXT NOT NULL,    -- ended; unguarded or shell: of its own; own_unguarded or own_shell: what it did
+    how        TEXT NOT NULL,    -- ended; unguarded or shell, of its own; with own_ before it: what it did
     detail     TEXT NOT NULL,    -- the reason, or which other session
     position   INTEGER NOT NULL,
     PRIMARY KEY (session_id, name)
@@ -68,18 +68,34 @@ CANONICAL = (
     "SELECT * FROM state_claim_news ORDER BY session_id, name",
 )
 
-_FILES = "INSERT OR REPLACE INTO state_file_claims SELECT ?1, value, ?2, ?3, ?4, ?5, ?6, NULL, NULL FROM json_each(?7)"
+_FILES = (
+    "INSERT OR REPLACE INTO state_file_claims SELECT ?1, value, ?2, ?3, ?4, ?5, ?6, NULL, NULL FROM"
+    " json_each(?7)"
+)
 _BRANCH = "INSERT OR REPLACE INTO state_branch_claims VALUES (?, ?, ?, ?, ?, ?)"
-_HOLDER = "INSERT INTO state_claim_holders VALUES (?, ?) ON CONFLICT DO UPDATE SET seen_us = max(seen_us, excluded.seen_us)"
+_HOLDER = (
+    "INSERT INTO state_claim_holders VALUES (?, ?) ON CONFLICT DO UPDATE SET seen_us = max(seen_us,"
+    " excluded.seen_us)"
+)
 _SEEN = "UPDATE state_claim_holders SET seen_us = ?1 WHERE session_id = ?2 AND seen_us <= ?1 - ?3"
-_THESE_FILES = "session_id = ?1 AND (?2 OR (repository = ?3 AND worktree = ?4 AND path IN (SELECT value FROM json_each(?5))))"
+_THESE_FILES = (
+    "session_id = ?1 AND (?2 OR (repository = ?3 AND worktree = ?4 AND path IN (SELECT value FROM"
+    " json_each(?5))))"
+)
 _THESE_BRANCHES = "session_id = ?1 AND (?2 OR (repository = ?3 AND ref IN (SELECT value FROM json_each(?4))))"
-_FILES_ENDED = f"INSERT OR REPLACE INTO state_claim_news SELECT session_id, path, 'ended', ?6, ?7 FROM state_file_claims WHERE {_THESE_FILES}"
-_BRANCHES_ENDED = f"INSERT OR REPLACE INTO state_claim_news SELECT session_id, ref, 'ended', ?5, ?6 FROM state_branch_claims WHERE {_THESE_BRANCHES}"
+_FILES_ENDED = (
+    "INSERT OR REPLACE INTO state_claim_news SELECT session_id, path, 'ended', ?6, ?7 FROM state_file_claims"
+    f" WHERE {_THESE_FILES}"
+)
+_BRANCHES_ENDED = (
+    "INSERT OR REPLACE INTO state_claim_news SELECT session_id, ref, 'ended', ?5, ?6 FROM"
+    f" state_branch_claims WHERE {_THESE_BRANCHES}"
+)
 _RELEASE_FILES = f"DELETE FROM state_file_claims WHERE {_THESE_FILES}"
 _RELEASE_BRANCHES = f"DELETE FROM state_branch_claims WHERE {_THESE_BRANCHES}"
 _HOLDS_NOTHING = """
-DELETE FROM state_claim_holders WHERE session_id = ?1 AND NOT EXISTS (SELECT 1 FROM state_file_claims WHERE session_id = ?1)
+DELETE FROM state_claim_holders WHERE session_id = ?1
+  AND NOT EXISTS (SELECT 1 FROM state_file_claims WHERE session_id = ?1)
 AND NOT EXISTS (SELECT 1 FROM state_branch_claims WHERE session_id = ?1)
 """
 _REPORTED = "DELETE FROM state_claim_news WHERE session_id = ?"
@@ -93,40 +109,42 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
     since = (session_id, recorded.position, recorded.occurred_at)
     match recorded.event:
         case FilesClaimed() as claimed:
-            yield Statement(_FILES, (claimed.repository, claimed.worktree, *since, claimed.intent, to_json(claimed.paths)))
+            yield Statement(
+                _FILES, (claimed.repository, claimed.worktree, *since, claimed.intent, to_json(claimed.paths))
+            )
             yield Statement(_HOLDER, (session_id, recorded.occurred_at))
         case BranchClaimed() as claimed:
             yield Statement(_BRANCH, (claimed.repository, claimed.ref, *since, claimed.intent))
             yield Statement(_HOLDER, (session_id, recorded.occurred_at))
         case ClaimsReleased() as released:
             yield from _released(recorded, released)
-        case ClaimsContested(how="asked") as met:
-            where = (met.holder, False, met.repository, met.worktree, to_json(met.paths))
-            yield Statement(_ASKED, (*where, session_id, met.tool_use_id))
         case ClaimsContested() as met:
-            names = to_json(met.paths + met.refs)
-            yield Statement(_NEWS, (met.holder, "shell" if met.how == "shell" else "unguarded", session_id, names, recorded.position))
-            if met.how != "warned":
-                yield Statement(_NEWS, (session_id, f"own_{met.how}", met.holder, names, recorded.position))
+            yield from _contested(recorded, met)
         case ClaimsReported():
             yield Statement(_REPORTED, (session_id,))
         case SessionEnded():
-            yield from _released(recorded, ClaimsReleased(how="released", reason="session ended", is_all=True))
+            yield from _released(recorded, coord_claims.SESSION_ENDED)
             yield Statement(_REPORTED, (session_id,))
         case DeliveriesExpired(before=before):
             yield Statement(_NEWS_EXPIRED, (before,))
-        case _:
-            yield from _heard(recorded)
-
-
-def _heard(recorded: RecordedEvent) -> Iterator[Statement]:
-    match recorded.event:
         case ClockMended() as mended:
             yield from set_right(mended, "state_file_claims", "since_us")
             yield from set_right(mended, "state_branch_claims", "since_us")
             yield from set_right(mended, "state_claim_holders", "seen_us")
-        case _:
-            yield Statement(_SEEN, (recorded.occurred_at, recorded.session_id or "", SEEN_EVERY_US))
+        case _:  # a sign of life
+            yield Statement(_SEEN, (recorded.occurred_at, session_id, coord_claims.SEEN_EVERY_US))
+
+
+def _contested(recorded: RecordedEvent, met: ClaimsContested) -> Iterator[Statement]:
+    session_id, position = recorded.session_id or "", recorded.position
+    if met.how == "asked":
+        where = (met.holder, False, met.repository, met.worktree, to_json(met.paths))
+        yield Statement(_ASKED, (*where, session_id, met.tool_use_id))
+        return
+    names, how = to_json(met.paths + met.refs), "shell" if met.how == "shell" else "unguarded"
+    yield Statement(_NEWS, (met.holder, how, session_id, names, position))
+    if met.how != "warned":
+        yield Statement(_NEWS, (session_id, f"own_{met.how}", met.holder, names, position))
 
 
 def _released(recorded: RecordedEvent, released: ClaimsReleased) -> Iterator[Statement]:
@@ -142,10 +160,11 @@ def _released(recorded: RecordedEvent, released: ClaimsReleased) -> Iterator[Sta
 
 
 class ClaimState(msgspec.Struct, frozen=True):
-    """Who holds a file or a branch, in which work tree ("" for a branch), since when, and when the holder was heard of last as the log knows it.
+    """Who holds a file or a branch, in which work tree ("" for a branch), since when, and when the holder was
+    heard of last as the log knows it.
 
-    `position` is the claim's fencing token; times are in microseconds since 1970. `asked_by` is the session of which
-    the person was asked last whether it may edit the file, in the call `asked_use`.
+    `position` is the claim's fencing token; times are in microseconds since 1970. `asked_by` is the session
+    of which the person was asked last whether it may edit the file, in the call `asked_use`.
     """
 
     repository: str
@@ -161,7 +180,9 @@ class ClaimState(msgspec.Struct, frozen=True):
 
 
 class ClaimNews(msgspec.Struct, frozen=True):
-    """What became of a path or ref that a session holds, or held, or of one that another does: how, and why or by whom."""
+    """What became of a path or ref that a session holds, or held, or of one that another does: how, and
+    why or by whom.
+    """
 
     name: str
     how: str
@@ -171,16 +192,17 @@ class ClaimNews(msgspec.Struct, frozen=True):
 _BRANCH_COLUMNS = "c.repository, c.ref, '', c.session_id, c.position, c.since_us, c.intent, h.seen_us"
 _FILE_COLUMNS = _BRANCH_COLUMNS.replace("c.ref, ''", "c.path, c.worktree") + ", c.asked_by, c.asked_use"
 _JOINED = "AS c JOIN state_claim_holders AS h USING (session_id)"
-_ON_FILE = f"SELECT {_FILE_COLUMNS} FROM state_file_claims {_JOINED} WHERE c.repository = ? AND c.path = ? ORDER BY c.worktree"
-_ON_BRANCH = f"SELECT {_BRANCH_COLUMNS} FROM state_branch_claims {_JOINED} WHERE c.repository = ? AND c.ref = ?"
+_ON_FILE = (
+    f"SELECT {_FILE_COLUMNS} FROM state_file_claims {_JOINED} WHERE c.repository = ? AND c.path = ? ORDER BY"
+    " c.worktree"
+)
+_ON_BRANCH = (
+    f"SELECT {_BRANCH_COLUMNS} FROM state_branch_claims {_JOINED} WHERE c.repository = ? AND c.ref = ?"
+)
 
 
-class Claims:
+class Claims(Tables):
     """Reads the tables."""
-
-    def __init__(self, connection: Connection) -> None:
-        """Read through *connection*, whatever transaction is open there."""
-        self._connection = connection
 
     def on_file(self, repository: str, path: str) -> list[ClaimState]:
         """Return who holds a file, in each work tree of its repository."""
@@ -192,13 +214,20 @@ class Claims:
 
     def seen_us(self, session_id: str) -> int | None:
         """Return when a session that holds something was heard of last, None for one that holds nothing."""
-        row = self._connection.execute("SELECT seen_us FROM state_claim_holders WHERE session_id = ?", (session_id,)).fetchone()
+        row = self._connection.execute(
+            "SELECT seen_us FROM state_claim_holders WHERE session_id = ?", (session_id,)
+        ).fetchone()
         return row[0] if row else None
 
     def count(self, session_id: str) -> int:
         """Return how many files and branches a session holds."""
         tables = ("state_file_claims", "state_branch_claims")
-        counts = (self._connection.execute(f"SELECT count(*) FROM {table} WHERE session_id = ?", (session_id,)).fetchone()[0] for table in tables)
+        counts = (
+            self._connection.execute(
+                f"SELECT count(*) FROM {table} WHERE session_id = ?", (session_id,)
+            ).fetchone()[0]
+            for table in tables
+        )
         return sum(counts)
 
     def news(self, session_id: str) -> list[ClaimNews]:

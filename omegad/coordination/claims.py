@@ -1,330 +1,161 @@
-"""Claim files and branches for a session, let go of them, and end what is held by those who are gone.
+"""Who holds which files and branches, and who did."""
 
-All that a request names is claimed in one decision, or nothing of it. Nobody waits for a claim: who is refused does something else and asks again,
-so that no two can wait for each other.
-"""
-
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
-from itertools import groupby
-from typing import Annotated, Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from omegad.coordination.claim_events import PATHS_MAX, BranchClaimed, ClaimsContested, ClaimsReleased, Contest, FilesClaimed
-from omegad.coordination.claim_state import Claims, ClaimState
-from omegad.coordination.targets import Target, branches, folder_for, found_files, same_files
-from omegad.log.decision import Decision, DecisionState
-from omegad.log.event import Event, NewEvent, Position
-from omegad.requests.command import Acknowledged, Command, Name, Reason
-from omegad.requests.method import CommandMethod, RequestContext, Services
-from omegad.requests.verb import Verb
-from omegad.runtime.errors import Invalid, NotFound, Refused
+from omegad.coordination.events import PATHS_MAX
+from omegad.coordination.targets import Target, found_files
+from omegad.requests.agent_tool import AgentTool
+from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
+from omegad.requests.query import Query, ViewAnswer
+from omegad.requests.verb import Option, Verb
 from omegad.runtime.times import rfc3339
-from omegad.session.hook_state import Hooks
-from omegad.session.liveness import MINUTE_US, Liveness, Signs
-from omegad.session.projects import project_of
-from omegad.text.quoting import name
-from omegad.text.redaction import redact_name
+from omegad.session.liveness import LEASE_US
+from omegad.storage.driver import Connection
 
-Path = Annotated[str, Meta(min_length=1, max_length=4_096)]
-PathList = Annotated[tuple[Path, ...], Meta(max_length=PATHS_MAX, description="files; relative ones are the folder's")]
-Folder = Annotated[str, Meta(max_length=4_096, description="where it is asked from; for files, that of the session where left out")]
-Ref = Annotated[str, Meta(min_length=1, max_length=1_024, description="a branch, like main or refs/heads/main")]
-Intent = Annotated[str, Meta(max_length=1_000, description="what for, in a few words that others are told")]
-Asking = Annotated[Name, Meta(description="which session asks")]
-Force = Annotated[bool, Meta(description="take it from whoever holds it; asks for a reason")]
-A_PERSON = "a person"
-
-
-class ClaimFiles(Command, frozen=True, kw_only=True, tag="claim.files"):
-    """Claim files of a work tree for a session, all or none, until it lets go of them, ends, or is silent for 30 minutes."""
-
-    session_id: Asking
-    paths: Annotated[tuple[Path, ...], Meta(min_length=1, max_length=PATHS_MAX, description="files; relative ones are the folder's")]
-    folder: Folder | None = None
-    intent: Intent | None = None
-    force: Force = False
-    reason: Reason = ""
-
-
-class ClaimBranch(Command, frozen=True, kw_only=True, tag="claim.branch"):
-    """Claim a branch of the repository that a folder is in, in all its work trees, as files are claimed."""
-
-    session_id: Asking
-    ref: Ref
-    folder: Folder
-    intent: Intent | None = None
-    force: Force = False
-    reason: Reason = ""
+_EVERY = """
+SELECT 'file' AS kind, id / 1024 AS position, session_id, repository, worktree, path AS name, project, intent,
+  claimed_at, released_at, ended, reason
+FROM coord_file_claims
+UNION ALL
+SELECT 'branch', id, session_id, repository, '', ref, project, intent, claimed_at, released_at, ended, reason
+  FROM coord_branch_claims
+"""
+_COLUMNS = """
+c.kind, c.position, c.session_id, s.host, c.repository, c.worktree, c.name, c.project,
+c.intent, c.claimed_at, s.seen_us, c.released_at, c.ended, c.reason
+"""
+_LIST = f"""
+SELECT {_COLUMNS} FROM ({_EVERY}) AS c JOIN coord_sessions AS s USING (session_id)
+WHERE (:ended OR c.released_at IS NULL) AND (:session IS NULL OR c.session_id = :session)
+  AND (:project IS NULL OR c.project = :project)
+AND (:repository IS NULL OR c.repository = :repository) ORDER BY c.position DESC, c.name LIMIT :limit
+"""
+_ON_FILE = f"""
+SELECT {_COLUMNS} FROM ({_EVERY}) AS c JOIN coord_sessions AS s USING (session_id)
+WHERE c.kind = 'file' AND c.repository = ? AND c.name = ? AND c.released_at IS NULL ORDER BY c.worktree
+"""
+_GONE = """
+SELECT DISTINCT session_id FROM coord_sessions AS s WHERE seen_us < ? AND (
+    EXISTS (SELECT 1 FROM coord_file_claims AS f WHERE f.session_id = s.session_id AND f.released_at IS NULL)
+    OR EXISTS (SELECT 1 FROM coord_branch_claims AS b WHERE b.session_id = s.session_id
+      AND b.released_at IS NULL)
+) ORDER BY session_id
+"""
 
 
-class ReleaseClaims(Command, frozen=True, kw_only=True, tag="claim.release"):
-    """Let go of files and branches, or of all that a session holds where none is named; with force, of what others hold."""
-
-    session_id: Annotated[Name | None, Meta(description="which session asks; left out by a person, who needs force")] = None
-    paths: PathList = ()
-    refs: Annotated[tuple[Ref, ...], Meta(max_length=PATHS_MAX, description="branches of the folder's repository")] = ()
-    folder: Folder | None = None
-    force: Annotated[bool, Meta(description="whoever holds them; asks for a reason")] = False
-    reason: Reason = ""
-
-
-class ExpireClaims(Command, frozen=True, kw_only=True, tag="claim.expire"):
-    """Record that sessions are gone that hold something."""
-
-    session_ids: tuple[str, ...]
-
-
-class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """Who holds a file or branch (`name`), in which work tree, since when, when they were heard of last, and what for; `position` is the token."""
-
-    name: str
-    worktree: str
-    session_id: str
-    host: str | None
-    since: str
-    seen: str
-    intent: str | None
-    position: Position
-
-
-class Claimed(msgspec.Struct, frozen=True, kw_only=True):
-    """What is held from now on. `position` is the fencing token: whoever claims any of it later has a greater one.
-
-    `beside` are those who hold the same files in other work trees, so that the two will meet at a merge.
+class ListClaims(Query, frozen=True, kw_only=True, tag="claim.list"):
+    """Show who holds which files and branches, the newest first; with `ended`, those too that are over,
+    and why.
     """
 
-    position: Position = 0
-    beside: list[Holder] = msgspec.field(default_factory=list)
+    project: Annotated[str | None, Meta(description="of this project")] = None
+    repository: Annotated[
+        str | None, Meta(description="of this repository: its common folder, like /src/shop/.git")
+    ] = None
+    session_id: Annotated[str | None, Meta(description="of this session")] = None
+    ended: Annotated[bool, Meta(description="those that are over, too")] = False
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many")] = 100
 
 
-class Released(msgspec.Struct, frozen=True, kw_only=True):
-    """How many claims ended."""
+class CheckClaims(Query, frozen=True, kw_only=True, tag="claim.check"):
+    """Show who holds files, in any work tree of their repository; claims nothing."""
 
-    position: Position = 0
-    count: int
+    paths: Annotated[
+        tuple[str, ...],
+        Meta(min_length=1, max_length=PATHS_MAX, description="files; relative ones are the folder's"),
+    ]
+    folder: Annotated[str, Meta(max_length=4_096, description="where it is asked from")] | None = None
 
 
-class Wanted(NamedTuple):
-    """What is to be claimed, and what is known beside the log of those who may hold it."""
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim: on a `file` of a work tree or a `branch` (kind), whose, what for, since when, and until when
+    and why where it is over.
 
+    `position` is its fencing token; `seen` is when the log shows the last sign of life of its session, to the
+    minute.
+    """
+
+    kind: str
+    position: int
     session_id: str
-    targets: Sequence[Target]
-    signs: Signs
-    project: str | None = None
-    how: Literal["edit", "asked"] = "asked"
-    intent: str | None = None
-    at_us: int | None = None
-    """When it was wanted, where that was before."""
+    host: str | None
+    repository: str
+    worktree: str
+    name: str
+    project: str | None
+    intent: str | None
+    since: str
+    seen: str
+    until: str | None
+    ended: str | None
+    reason: str | None
 
 
-class Ruling(NamedTuple):
-    """What a claim comes to: events, or those who hold what was wanted; those who hold it elsewhere; and the token of what was held before."""
+class ClaimList(ViewAnswer, frozen=True):
+    """Some claims."""
 
-    events: tuple[NewEvent, ...] = ()
-    held: tuple[ClaimState, ...] = ()
-    beside: tuple[ClaimState, ...] = ()
-    position: Position = 0
+    claims: list[Claim]
 
 
-def ruled(wanted: Wanted, state: DecisionState, now_us: int, reason: str = "") -> Ruling:
-    """Decide a claim; with a *reason* it is taken from whoever holds it. What the gone held is free, and their end is recorded."""
-    free, mine, held, beside, gone = list[Target](), list[ClaimState](), list[ClaimState](), list[ClaimState](), dict[str, ClaimState]()
-    for target in wanted.targets:
-        own = None
-        for claim in _on(target, state):
-            if claim.session_id == wanted.session_id:
-                own = claim if claim.worktree == target.worktree else own
-            elif wanted.signs.standing(claim.session_id, claim.seen_us, now_us) == "gone":
-                gone[claim.session_id] = claim
-            else:
-                (held if claim.worktree == target.worktree else beside).append(claim)
-        if own is None:
-            free.append(target)
-        else:
-            mine.append(own)
-    position = max((claim.position for claim in mine), default=0)
-    if held and not reason:
-        return Ruling((), tuple(held), tuple(beside), position)
-    ended = [_expired(claim.session_id, claim.seen_us, wanted.signs, now_us) for claim in gone.values()]
-    taken = _let_go(held, f"taken over by {wanted.session_id} because {reason}", by=wanted.session_id, how="taken_over")
-    ours = [NewEvent(event=event, session_id=wanted.session_id, project=wanted.project, occurred_at=wanted.at_us) for event in _claims(free, wanted)]
-    return Ruling((*ended, *taken, *ours), (), tuple(beside) if free else (), position)
+def list_claims(connection: Connection, query: ListClaims, moment: Moment) -> ClaimList:
+    """Read claims."""
+    values = {name: getattr(query, name) for name in ("project", "repository", "ended", "limit")} | {
+        "session": query.session_id
+    }
+    found = [_claim(row) for row in connection.execute(_LIST, values)]
+    return ClaimList(claims=found, **moment.shown)
 
 
-def _on(target: Target, state: DecisionState) -> list[ClaimState]:
-    return (state[Claims].on_branch if target.is_branch else state[Claims].on_file)(target.repository, target.name)
-
-
-def _claims(targets: Iterable[Target], wanted: Wanted) -> Iterator[Event]:
-    for (repository, worktree, is_branch), group in groupby(sorted(set(targets)), lambda one: (one.repository, one.worktree, one.is_branch)):
-        names = tuple(target.name for target in group)
-        if is_branch:
-            yield from (BranchClaimed(repository=repository, ref=ref, intent=wanted.intent) for ref in names)
-        else:
-            for some in _some(names):
-                yield FilesClaimed(repository=repository, worktree=worktree, paths=some, how=wanted.how, intent=wanted.intent)
-
-
-def _expired(session_id: str, recorded_us: int, signs: Signs, now_us: int) -> NewEvent:
-    minutes = (now_us - signs.seen_us(session_id, recorded_us, now_us)) // MINUTE_US
-    return NewEvent(event=ClaimsReleased(how="expired", reason=f"silent {minutes} min", is_all=True), session_id=session_id)
-
-
-def _let_go(claims: Iterable[ClaimState], reason: str, *, by: str | None, how: Literal["released", "taken_over"]) -> Iterator[NewEvent]:
-    for session_id, what in _by_holder(claims):
-        yield NewEvent(event=ClaimsReleased(how=how, reason=reason, by=by, **what), session_id=session_id)
-
-
-def contested(claims: Iterable[ClaimState], how: Contest, tool_use_id: str | None = None) -> Iterator[ClaimsContested]:
-    """Return the events of a session that came upon what others hold."""
-    return (ClaimsContested(how=how, holder=holder, tool_use_id=tool_use_id, **what) for holder, what in _by_holder(claims))
-
-
-def _by_holder(claims: Iterable[ClaimState]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Return each holder, and what it has in one work tree, as events say it; a branch is in none."""
-
-    def place(claim: ClaimState) -> tuple[str, str, str]:
-        return claim.session_id, claim.repository, claim.worktree
-
-    for (session_id, repository, worktree), group in groupby(sorted(claims, key=place), place):
-        is_branch = bool(repository) and not worktree
-        for some in _some(tuple(dict.fromkeys(claim.name for claim in group))):
-            yield session_id, {"repository": repository, "worktree": worktree, "refs" if is_branch else "paths": some}
-
-
-def _some(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield as many names as an event holds, and again until there are none."""
-    return (names[first : first + PATHS_MAX] for first in range(0, len(names), PATHS_MAX))
-
-
-async def prepare_files(services: Services, command: ClaimFiles, context: RequestContext) -> Wanted:
+async def prepare_check(services: Services, query: CheckClaims, _context: RequestContext) -> list[Target]:
     """Find where the files are. Raises `Invalid`."""
-    del context
-    folder = await folder_for(services, command.session_id, command.paths, command.folder)
-    targets = await found_files(services, command.paths, folder)
-    project = await services.reach(partial(project_of, folder), folder) if folder else None
-    targets += await same_files(services, command.session_id, targets)
-    return _wanted(services, command, targets, None if project is None else redact_name(project))
+    return await found_files(services, query.paths, query.folder)
 
 
-async def prepare_branch(services: Services, command: ClaimBranch, context: RequestContext) -> Wanted:
-    """Find the repository. Raises `Invalid`."""
-    del context
-    return _wanted(services, command, await services.reach(partial(branches, (command.ref,), command.folder), command.folder), None)
+def check(
+    connection: Connection, _query: CheckClaims, targets: Sequence[Target], moment: Moment
+) -> ClaimList:
+    """Read the claims on files."""
+    found = [claim for target in targets for claim in on_file(connection, target.repository, target.name)]
+    return ClaimList(claims=found, **moment.shown)
 
 
-def _wanted(services: Services, command: ClaimFiles | ClaimBranch, targets: Sequence[Target], project: str | None) -> Wanted:
-    _check_reason(command)
-    services[Liveness].hear(command.session_id)
-    return Wanted(command.session_id, targets, services[Liveness].signs(), project, "asked", command.intent)
+def on_file(connection: Connection, repository: str, path: str) -> list[Claim]:
+    """Return the claims on a file in any work tree of its repository."""
+    return [_claim(row) for row in connection.execute(_ON_FILE, (repository, path))]
 
 
-def _check_reason(command: ClaimFiles | ClaimBranch | ReleaseClaims) -> None:
-    if command.force and not command.reason.strip():
-        raise Invalid("force asks for a reason", hint="the holder is told why")
+def gone(connection: Connection, now_us: int) -> list[str]:
+    """Return the sessions that hold something, and of which the log has shown nothing for as long as a
+    lease lasts.
+    """
+    return [session_id for (session_id,) in connection.execute(_GONE, (now_us - LEASE_US,))]
 
 
-def claim(command: ClaimFiles | ClaimBranch, wanted: Wanted, state: DecisionState, now_us: int) -> Decision:
-    """Claim all that is wanted, or raise `Refused`, naming who holds what."""
-    ruling = ruled(wanted, state, now_us, command.reason.strip() if command.force else "")
-    if ruling.held:
-        told = [sentence(holder(one, state, wanted.signs, now_us), now_us) for one in ruling.held]
-        raise Refused("; ".join(told[:3]) + (f"; and {len(told) - 3} more" if told[3:] else ""), hint="ask again later, or use force with a reason")
-    beside = [holder(one, state, wanted.signs, now_us) for one in ruling.beside]
-    return Decision(events=ruling.events, answer=Claimed(position=0 if ruling.events else ruling.position, beside=beside))
-
-
-def holder(one: ClaimState, state: DecisionState, signs: Signs, now_us: int) -> Holder:
-    """Return what others are told of who holds something."""
-    session = state[Hooks].session(one.session_id)
-    return Holder(
-        name=one.name,
-        worktree=one.worktree,
-        session_id=one.session_id,
-        host=session.host if session else None,
-        since=rfc3339(one.since_us),
-        seen=rfc3339(signs.seen_us(one.session_id, one.seen_us, now_us)),
-        intent=one.intent,
-        position=one.position,
-    )
-
-
-def sentence(one: Holder, now_us: int) -> str:
-    """Say who holds something, in one line."""
-    host = f" ({name(one.host)})" if one.host else ""
-    day = "" if one.since[:10] == rfc3339(now_us)[:10] else f"{one.since[:10]} "
-    return f"{name(one.name)} is held by session {name(one.session_id)}{host} since {day}{one.since[11:16]} UTC, seen {one.seen[11:16]}"
-
-
-async def prepare_release(services: Services, command: ReleaseClaims, context: RequestContext) -> list[Target]:
-    """Find what is meant. Raises `Invalid`."""
-    del context
-    _check_reason(command)
-    if command.session_id is None and not (command.force and (command.paths or command.refs)):
-        raise Invalid("whose claims?", hint="name the session_id, or with force the paths or refs")
-    folder = await folder_for(services, command.session_id, command.paths, command.folder)
-    found = await found_files(services, command.paths, folder)
-    return found + (await services.reach(partial(branches, command.refs, command.folder), command.folder) if command.refs else [])
-
-
-def release(command: ReleaseClaims, targets: Sequence[Target], state: DecisionState, now_us: int) -> Decision:
-    """End claims; raises `NotFound` for what nobody holds, `Refused` for what another holds, unless by force."""
-    del now_us
-    reason = command.reason.strip() or "released"
-    if not targets and command.session_id is not None:
-        count = state[Claims].count(command.session_id)
-        event = ClaimsReleased(how="released", reason=reason, is_all=True)
-        return Decision(events=(NewEvent(event=event, session_id=command.session_id),) if count else (), answer=Released(count=count))
-    found = [one for target in targets for one in _on(target, state) if one.worktree == target.worktree]
-    others = [one for one in found if one.session_id != command.session_id]
-    if not found:
-        raise NotFound("nobody holds that", hint="claim.list shows what is held")
-    if others and not command.force:
-        told = f"{name(others[0].name)} is held by session {name(others[0].session_id)}"
-        raise Refused(told, hint="force with a reason lets go of it all the same")
-    own = _let_go([one for one in found if one.session_id == command.session_id], reason, by=None, how="released")
-    by = command.session_id or A_PERSON
-    taken = _let_go(others, f"released by {by} because {reason}", by=by, how="released")
-    return Decision(events=(*own, *taken), answer=Released(count=len(found)))
-
-
-async def prepare_expiry(services: Services, command: ExpireClaims, context: RequestContext) -> Signs:
-    """Return what this process has heard of sessions."""
-    del command, context
-    return services[Liveness].signs()
-
-
-def expire(command: ExpireClaims, signs: Signs, state: DecisionState, now_us: int) -> Decision:
-    """End the claims of those who are gone; those who were heard of meanwhile keep theirs."""
-    seen = {session_id: seen_us for session_id in command.session_ids if (seen_us := state[Claims].seen_us(session_id)) is not None}
-    gone = [one for one in seen.items() if signs.standing(*one, now_us) == "gone"]
-    return Decision(events=tuple(_expired(*one, signs, now_us) for one in gone), answer=Acknowledged())
+def _claim(row: Sequence[object]) -> Claim:
+    values = dict(zip(Claim.__struct_fields__, row, strict=True))
+    return msgspec.convert({**values, "seen": rfc3339(int(str(values["seen"])))}, Claim)
 
 
 METHODS = (
-    CommandMethod(
-        params=ClaimFiles,
-        answer=Claimed,
-        prepare=prepare_files,
-        decide=claim,
-        verb=Verb(says="claimed at position {position}"),
+    QueryMethod(
+        params=ListClaims,
+        answer=ClaimList,
+        views=("coord_claims",),
+        read=list_claims,
+        verb=Verb(
+            "claims",
+            by="claims.held",
+            options=(Option("watch", "go on showing them, every two seconds, until interrupted", "flag"),),
+        ),
+        tool=AgentTool(
+            "omega_coord claims", by="coordinating.held", takes={"project": "session.project"}, limit=20
+        ),
     ),
-    CommandMethod(
-        params=ClaimBranch,
-        answer=Claimed,
-        prepare=prepare_branch,
-        decide=claim,
-        verb=Verb(says="claimed {ref} at position {position}"),
+    QueryMethod(
+        params=CheckClaims, answer=ClaimList, views=("coord_claims",), prepare=prepare_check, read=check
     ),
-    CommandMethod(
-        params=ReleaseClaims,
-        answer=Released,
-        prepare=prepare_release,
-        decide=release,
-        verb=Verb(says="let go of {count}"),
-    ),
-    CommandMethod(params=ExpireClaims, answer=Acknowledged, prepare=prepare_expiry, decide=expire, is_internal=True),
 )

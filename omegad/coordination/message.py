@@ -1,14 +1,16 @@
-"""Commands by which agents talk: messages, which wait for their reader's next hook, and intents, which others may meet."""
+"""Commands by which agents talk: messages, which wait for their reader's next hook, and intents, which
+others may meet.
+"""
 
 from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
+from omegad.coordination.claim import Folder, Path
 from omegad.coordination.claim_state import Claims
-from omegad.coordination.claims import Folder, Path
+from omegad.coordination.events import IntentAnnounced, MessageDelivered, MessagePosted
 from omegad.coordination.intents import Paths
-from omegad.coordination.message_events import IntentAnnounced, MessageDelivered, MessagePosted
 from omegad.coordination.message_state import Messages
 from omegad.coordination.targets import Target, folder_for, found_files
 from omegad.log.decision import Decision, DecisionState
@@ -19,24 +21,40 @@ from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.requests.verb import Verb
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.session.hook_state import Hooks
-from omegad.session.liveness import Liveness, Signs
+from omegad.session.liveness import MINUTE_US, Liveness, Signs
 
-MINUTE_US = 60_000_000
 READ_AT_ONCE = 20
 PREFIX_MIN = 4
 
 
 class SendMessage(Command, frozen=True, kw_only=True, tag="message.send"):
-    """Leave a message for a session, a project or whoever holds a file, shown once at the reader's next hook."""
+    """Leave a message for a session, a project or whoever holds a file, shown once at the reader's next
+    hook.
+    """
 
-    text: Annotated[str, Meta(min_length=1, max_length=2_000, description="what to say; its first 240 characters are shown unasked")]
-    to_session: Annotated[Name | None, Meta(description="the session that is to read it, or the beginning of its id")] = None
-    to_project: Annotated[Name | None, Meta(description="the project whose every other session is to read it")] = None
+    text: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=2_000,
+            description="what to say; its first 240 characters are shown unasked",
+        ),
+    ]
+    to_session: Annotated[
+        Name | None, Meta(description="the session that is to read it, or the beginning of its id")
+    ] = None
+    to_project: Annotated[
+        Name | None, Meta(description="the project whose every other session is to read it")
+    ] = None
     to_file: Annotated[Path | None, Meta(description="the file whose holder is to read it")] = None
     folder: Folder | None = None
-    memory_id: Annotated[Name | None, Meta(description="the memory that it hands over: a handoff or checkpoint")] = None
+    memory_id: Annotated[
+        Name | None, Meta(description="the memory that it hands over: a handoff or checkpoint")
+    ] = None
     ttl_minutes: Annotated[int, Meta(ge=1, le=10_080, description="how long it waits for its reader")] = 1_440
-    session_id: Annotated[Name | None, Meta(description="the session that says it; a person where left out")] = None
+    session_id: Annotated[
+        Name | None, Meta(description="the session that says it; a person where left out")
+    ] = None
 
 
 class MessageAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,26 +80,36 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnnounceIntent(Command, frozen=True, kw_only=True, tag="intent.announce"):
-    """Say what a session is about to do, and to which files; told once to the other sessions of its project."""
+    """Say what a session is about to do, and to which files; told once to the other sessions of its
+    project.
+    """
 
     session_id: Annotated[Name, Meta(description="the session")]
     text: Annotated[str, Meta(min_length=1, max_length=500, description="what it is about to do")]
     paths: Paths = ()
     project: Annotated[Name | None, Meta(description="which project, where no hook has told of it")] = None
-    ttl_minutes: Annotated[int, Meta(ge=1, le=1_440, description="how long it holds, unless another takes its place or the session ends")] = 60
+    ttl_minutes: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1_440,
+            description="how long it holds, unless another takes its place or the session ends",
+        ),
+    ] = 60
 
 
 class Posting(NamedTuple):
-    """The id of a new message, and of the file whose holder is to read it where it is, with what is known beside the log of those who may hold it."""
+    """The id of a new message, and of the file whose holder is to read it where it is, with what is known
+    beside the log of those who may hold it.
+    """
 
     message_id: str
     file: Target | None
     signs: Signs
 
 
-async def prepare(services: Services, command: SendMessage, context: RequestContext) -> Posting:
+async def prepare(services: Services, command: SendMessage, _context: RequestContext) -> Posting:
     """Make an id, and find where the file is. Raises `Invalid`."""
-    del context
     file = None
     if command.to_file is not None:
         folder = await folder_for(services, command.session_id, (command.to_file,), command.folder)
@@ -92,10 +120,14 @@ async def prepare(services: Services, command: SendMessage, context: RequestCont
 def send(command: SendMessage, posting: Posting, state: DecisionState, now_us: int) -> Decision:
     """Decide a message.
 
-    Raises `Invalid` without an address, `NotFound` for a session, holder or memory that there is not, `Refused` for a session that is over.
+    Raises `Invalid` without an address, `NotFound` for a session, holder or memory that there is not,
+    `Refused` for a session that is over.
     """
     if sum(to is not None for to in (command.to_session, command.to_project, command.to_file)) != 1:
-        raise Invalid("a message is for a session, a project or a file's holder", hint="give one of to_session, to_project and to_file")
+        raise Invalid(
+            "a message is for a session, a project or a file's holder",
+            hint="give one of to_session, to_project and to_file",
+        )
     if command.memory_id is not None:
         known(state, command.memory_id)
     message_id = posting.message_id
@@ -116,47 +148,75 @@ def send(command: SendMessage, posting: Posting, state: DecisionState, now_us: i
 
 def _reader(named: str, state: DecisionState) -> str:
     """Return the session that is meant by the beginning of its id."""
-    found = [named] if state[Hooks].session(named) else state[Messages].readers(named) if len(named) >= PREFIX_MIN else []
+    found = (
+        [named] if len(named) < PREFIX_MIN or state[Hooks].session(named) else state[Hooks].beginning(named)
+    )
     match found:
-        case [session_id]:
-            session = state[Hooks].session(session_id)
-            if session is not None and not session.is_open:
+        case [session_id] if session := state[Hooks].session(session_id):
+            if not session.is_open:
                 raise Refused(f"session {session_id} has ended", hint="leave it for its project: to_project")
             return session_id
-        case []:
-            raise NotFound(f"no session is known as {named[:80]!r}", hint="`omegad who` shows those there are")
-        case _:
+        case [_, _]:
             raise Refused(f"several sessions begin with {named!r}", hint="give more of the id")
+        case _:
+            raise NotFound(
+                f"no session is known as {named[:80]!r}", hint="`omegad who` shows those there are"
+            )
 
 
 def _holder(file: Target, sender: str | None, signs: Signs, state: DecisionState, now_us: int) -> str:
-    """Return the session that holds a file: in its work tree, or else in the one of the others where it is held."""
-    held = [one for one in state[Claims].on_file(file.repository, file.name) if signs.standing(one.session_id, one.seen_us, now_us) != "gone"]
+    """Return the session that holds a file: in its work tree, or else in the one of the others where it is
+    held.
+    """
+    held = [
+        one
+        for one in state[Claims].on_file(file.repository, file.name)
+        if signs.standing(one.session_id, one.seen_us, now_us) != "gone"
+    ]
     held = [one for one in held if one.worktree == file.worktree] or held
     match list({one.session_id for one in held}):
         case [session_id] if session_id == sender:
-            raise Refused(f"{file.name} is held by the session that writes", hint="write to a session, or to its project")
+            raise Refused(
+                f"{file.name} is held by the session that writes",
+                hint="write to a session, or to its project",
+            )
         case [session_id]:
             return session_id
         case []:
-            raise NotFound(f"nobody holds {file.name}", hint="`omegad claims` shows what is held; leave it for the project: to_project")
+            raise NotFound(
+                f"nobody holds {file.name}",
+                hint="`omegad claims` shows what is held; leave it for the project: to_project",
+            )
         case several:
-            raise Refused(f"{file.name} is held in {len(several)} other work trees", hint=f"write to one of them: {', '.join(sorted(several)[:3])}")
+            raise Refused(
+                f"{file.name} is held in {len(several)} other work trees",
+                hint=f"write to one of them: {', '.join(sorted(several)[:3])}",
+            )
 
 
 def receive(command: ReceiveMessages, state: DecisionState, now_us: int) -> Decision:
     """Decide what a session has read."""
     project = _project(command.session_id, command.project, state)
-    unread = tuple(one.message_id for one in state[Messages].unread(command.session_id, project, now_us, READ_AT_ONCE))
-    event = NewEvent(event=MessageDelivered(message_ids=unread, intents_of=()), session_id=command.session_id, project=project)
+    unread = tuple(
+        one.message_id for one in state[Messages].unread(command.session_id, project, now_us, READ_AT_ONCE)
+    )
+    event = NewEvent(
+        event=MessageDelivered(message_ids=unread, intents_of=()),
+        session_id=command.session_id,
+        project=project,
+    )
     return Decision(events=(event,) if unread else (), answer=Received(message_ids=unread))
 
 
 def announce(command: AnnounceIntent, state: DecisionState, now_us: int) -> Decision:
     """Decide a session's intent, which takes the place of the one before."""
-    event = IntentAnnounced(text=command.text, paths=command.paths, expires_at=now_us + command.ttl_minutes * MINUTE_US)
+    event = IntentAnnounced(
+        text=command.text, paths=command.paths, expires_at=now_us + command.ttl_minutes * MINUTE_US
+    )
     project = _project(command.session_id, command.project, state)
-    return Decision(events=(NewEvent(event=event, session_id=command.session_id, project=project),), answer=Acknowledged())
+    return Decision(
+        events=(NewEvent(event=event, session_id=command.session_id, project=project),), answer=Acknowledged()
+    )
 
 
 def _project(session_id: str, told: str | None, state: DecisionState) -> str | None:

@@ -24,15 +24,20 @@ class EndSession(Command, frozen=True, kw_only=True, tag="session.end"):
 
 
 def is_open(session_id: str, state: DecisionState) -> bool:
-    """Say whether there is something to end: an open session, or what one has done or holds whose beginning no hook told of."""
+    """Say whether there is something to end: an open session, or what one has done or holds whose
+    beginning no hook told of.
+    """
     known = state[Hooks].session(session_id)
     is_at_work = known.is_open if known is not None else state[ToolCalls].count(session_id) > 0
-    return is_at_work or state[Claims].count(session_id) > 0 or bool(state[Tasks].claimed_by(session_id, before=None))
+    return (
+        is_at_work
+        or state[Claims].count(session_id) > 0
+        or bool(state[Tasks].claimed_by(session_id, before=None))
+    )
 
 
-async def prepare(services: Services, command: EndSession, context: RequestContext) -> Signs:
+async def prepare(services: Services, _command: EndSession, _context: RequestContext) -> Signs:
     """Return what this process has heard of sessions."""
-    del command, context
     return services[Liveness].signs()
 
 
@@ -43,7 +48,11 @@ def end(command: EndSession, signs: Signs, state: DecisionState, now_us: int) ->
     known = state[Hooks].session(command.session_id)
     host, project, after = (known.host, known.project, known.ended_at) if known else (UNKNOWN, None, 0)
     event = SessionEnded(host=host, reason=command.reason, after=after, delivery=None)
-    return Decision(events=(NewEvent(event=event, session_id=command.session_id, project=project),), answer=Acknowledged())
+    return Decision(
+        events=(NewEvent(event=event, session_id=command.session_id, project=project),), answer=Acknowledged()
+    )
 
 
-METHODS = (CommandMethod(params=EndSession, answer=Acknowledged, prepare=prepare, decide=end, is_internal=True),)
+METHODS = (
+    CommandMethod(params=EndSession, answer=Acknowledged, prepare=prepare, decide=end, is_internal=True),
+)

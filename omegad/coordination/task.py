@@ -1,11 +1,13 @@
-"""Commands on the tasks that agents share. Who has which is decided on the log's own state, so that no two sessions ever have the same."""
+"""Commands on the tasks that agents share. Who has which is decided on the log's own state, so that no two
+sessions ever have the same.
+"""
 
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from omegad.coordination.task_events import (
+from omegad.coordination.events import (
     TaskCancelled,
     TaskClaimed,
     TaskCompleted,
@@ -18,6 +20,7 @@ from omegad.coordination.task_events import (
 from omegad.coordination.task_state import Tasks, TaskState
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
+from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command, Name, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.requests.verb import Verb
@@ -28,8 +31,13 @@ from omegad.session.hook_state import Hooks
 MINUTE = len("2026-01-31T09:30")
 
 TaskId = Annotated[Name, Meta(description="the task's id")]
-By = Annotated[Name, Meta(description="the session that takes it, and has to end before anybody else gets it")]
-As = Annotated[Name | None, Meta(description="the session that says so, which must be the one that has it; a person where left out")]
+By = Annotated[
+    Name, Meta(description="the session that takes it, and has to end before anybody else gets it")
+]
+As = Annotated[
+    Name | None,
+    Meta(description="the session that says so, which must be the one that has it; a person where left out"),
+]
 Some = Annotated[tuple[Name, ...], Meta(max_length=32)]
 Told = Annotated[str, Meta(max_length=4_096)]
 Why = Annotated[Reason, Meta(min_length=1)]
@@ -43,7 +51,10 @@ class CreateTask(Command, frozen=True, kw_only=True, tag="task.create"):
     project: Annotated[Name | None, Meta(description="which project it is for; any where left out")] = None
     priority: Annotated[int, Meta(ge=1, le=5, description="what comes first: 5 before 1")] = 3
     depends_on: Annotated[Some, Meta(description="a task that must be completed before")] = ()
-    capability: Annotated[Name | None, Meta(description="what only some agents can do and is needed for it, like write or browser")] = None
+    capability: Annotated[
+        Name | None,
+        Meta(description="what only some agents can do and is needed for it, like write or browser"),
+    ] = None
     session_id: Annotated[Name | None, Meta(description="the session that puts it down")] = None
 
 
@@ -52,16 +63,22 @@ class ClaimTask(Command, frozen=True, kw_only=True, tag="task.claim"):
 
     task_id: TaskId
     session_id: By
-    version: Annotated[int | None, Meta(description="only if it has not changed since it had this version")] = None
+    version: Annotated[
+        int | None, Meta(description="only if it has not changed since it had this version")
+    ] = None
     force: Annotated[bool, Meta(description="take it from the session that has it, for a reason")] = False
     reason: Reason | None = None
 
 
 class NextTask(Command, frozen=True, kw_only=True, tag="task.next"):
-    """Take the task that comes first by priority, then age, of those that wait for nothing and that one is able to do."""
+    """Take the task that comes first by priority, then age, of those that wait for nothing and that one is
+    able to do.
+    """
 
     session_id: By
-    project: Annotated[Name | None, Meta(description="of this project or of none; of any where left out")] = None
+    project: Annotated[Name | None, Meta(description="of this project or of none; of any where left out")] = (
+        None
+    )
     capabilities: Annotated[Some, Meta(description="what the session can do that not every agent can")] = ()
 
 
@@ -123,7 +140,9 @@ class DependTask(Command, frozen=True, kw_only=True, tag="task.depend"):
 
 
 class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """A task as it is from here on; `position`, that of its latest event, is its version. Without an id there was none to take."""
+    """A task as it is from here on; `position`, that of its latest event, is its version. Without an id
+    there was none to take.
+    """
 
     task_id: str | None = None
     status: str | None = None
@@ -131,15 +150,13 @@ class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
     position: Position = 0
 
 
-async def prepare(services: Services, command: CreateTask, context: RequestContext) -> str:
+async def prepare(services: Services, _command: CreateTask, _context: RequestContext) -> str:
     """Return the id of a new task."""
-    del command, context
     return f"task-{services.clock.random_bits(48):012x}"
 
 
-def create(command: CreateTask, task_id: str, state: DecisionState, now_us: int) -> Decision:
+def create(command: CreateTask, task_id: str, state: DecisionState, _now_us: int) -> Decision:
     """Decide a new task; raises `NotFound` for one that it should depend on and that there is not."""
-    del now_us
     for other in command.depends_on:
         _known(state, other)
     event = TaskCreated(
@@ -154,12 +171,16 @@ def create(command: CreateTask, task_id: str, state: DecisionState, now_us: int)
     return Decision(events=(new,), answer=TaskAnswer(task_id=task_id, status="open"))
 
 
-def claim(command: ClaimTask, state: DecisionState, now_us: int) -> Decision:
-    """Decide who has a task; what a session has already it may claim again. Raises `Refused`, naming who has it or what it waits for."""
-    del now_us
+def claim(command: ClaimTask, state: DecisionState, _now_us: int) -> Decision:
+    """Decide who has a task; what a session has already it may claim again. Raises `Refused`, naming who
+    has it or what it waits for.
+    """
     task = _known(state, command.task_id)
-    if command.version not in (None, task.changed_at):
-        raise Refused(f"task {task.task_id} has changed since: it is {task.status}, at version {task.changed_at}", hint="look at it again")
+    if command.version not in (None, task.version):
+        raise Refused(
+            f"task {task.task_id} has changed since: it is {task.status}, at version {task.version}",
+            hint="look at it again",
+        )
     if task.status == "claimed":
         if task.owner == command.session_id:
             return _as_it_is(task)
@@ -171,50 +192,55 @@ def claim(command: ClaimTask, state: DecisionState, now_us: int) -> Decision:
     elif task.status != "open":
         raise Refused(f"task {task.task_id} is {task.status}", hint="`omegad task reopen` opens it again")
     if waits_for := state[Tasks].waits_for(task.task_id):
-        raise Refused(f"task {task.task_id} waits for {', '.join(waits_for)}", hint="those come first; `omegad task depend --drop` lets it go ahead")
+        raise Refused(
+            f"task {task.task_id} waits for {', '.join(waits_for)}",
+            hint="those come first; `omegad task depend --drop` lets it go ahead",
+        )
     return _claimed(task, command.session_id, command.reason if task.status == "claimed" else None)
 
 
-def take_next(command: NextTask, state: DecisionState, now_us: int) -> Decision:
+def take_next(command: NextTask, state: DecisionState, _now_us: int) -> Decision:
     """Decide which task a session gets."""
-    del now_us
     task = state[Tasks].next(command.project, command.capabilities)
     return Decision(answer=TaskAnswer()) if task is None else _claimed(task, command.session_id, None)
 
 
-def progress(command: ProgressTask, state: DecisionState, now_us: int) -> Decision:
+def progress(command: ProgressTask, state: DecisionState, _now_us: int) -> Decision:
     """Decide a task's progress."""
-    del now_us
     task = _held(state, command.task_id, command.session_id)
-    return _changed(task, TaskProgressed(task_id=task.task_id, progress=command.progress), command.session_id, task.status)
+    return _changed(
+        task, TaskProgressed(task_id=task.task_id, progress=command.progress), command.session_id, task.status
+    )
 
 
-def complete(command: CompleteTask, state: DecisionState, now_us: int) -> Decision:
+def complete(command: CompleteTask, state: DecisionState, _now_us: int) -> Decision:
     """Decide that a task is done."""
-    del now_us
     task = _held(state, command.task_id, command.session_id)
-    return _changed(task, TaskCompleted(task_id=task.task_id, result=command.result), command.session_id, "completed")
+    return _changed(
+        task, TaskCompleted(task_id=task.task_id, result=command.result), command.session_id, "completed"
+    )
 
 
-def fail(command: FailTask, state: DecisionState, now_us: int) -> Decision:
+def fail(command: FailTask, state: DecisionState, _now_us: int) -> Decision:
     """Decide that a task cannot be done."""
-    del now_us
     task = _held(state, command.task_id, command.session_id)
-    return _changed(task, TaskFailed(task_id=task.task_id, reason=command.reason), command.session_id, "failed")
+    return _changed(
+        task, TaskFailed(task_id=task.task_id, reason=command.reason), command.session_id, "failed"
+    )
 
 
-def cancel(command: CancelTask, state: DecisionState, now_us: int) -> Decision:
+def cancel(command: CancelTask, state: DecisionState, _now_us: int) -> Decision:
     """Decide that a task is not wanted any more; one that nobody has may be cancelled by anybody."""
-    del now_us
     task = _known(state, command.task_id)
     if task.status != "open":
         task = _held(state, command.task_id, command.session_id)
-    return _changed(task, TaskCancelled(task_id=task.task_id, reason=command.reason), command.session_id, "cancelled")
+    return _changed(
+        task, TaskCancelled(task_id=task.task_id, reason=command.reason), command.session_id, "cancelled"
+    )
 
 
-def reopen(command: ReopenTask, state: DecisionState, now_us: int) -> Decision:
+def reopen(command: ReopenTask, state: DecisionState, _now_us: int) -> Decision:
     """Decide that a task is open again; one that is open already stays as it is."""
-    del now_us
     task = _known(state, command.task_id)
     if task.status == "open":
         return _as_it_is(task)
@@ -223,17 +249,22 @@ def reopen(command: ReopenTask, state: DecisionState, now_us: int) -> Decision:
     return _changed(task, _reopened(task, command.reason, state), command.session_id, "open")
 
 
-def release(command: ReleaseTasks, state: DecisionState, now_us: int) -> Decision:
+def release(command: ReleaseTasks, state: DecisionState, _now_us: int) -> Decision:
     """Decide which tasks a session leaves behind; those that it has claimed since are left alone."""
-    del now_us
     left = state[Tasks].claimed_by(command.session_id, command.before)
-    events = (NewEvent(event=_reopened(task, command.reason, state), session_id=command.session_id, project=task.project) for task in left)
+    events = (
+        NewEvent(
+            event=_reopened(task, command.reason, state), session_id=command.session_id, project=task.project
+        )
+        for task in left
+    )
     return Decision(events=tuple(events), answer=TaskAnswer(status="open"))
 
 
-def depend(command: DependTask, state: DecisionState, now_us: int) -> Decision:
-    """Decide what a task waits for. Raises `Refused`, naming the tasks that would wait for each other in a circle."""
-    del now_us
+def depend(command: DependTask, state: DecisionState, _now_us: int) -> Decision:
+    """Decide what a task waits for. Raises `Refused`, naming the tasks that would wait for each other in a
+    circle.
+    """
     task, other = _known(state, command.task_id), _known(state, command.depends_on)
     if task.status == "claimed":
         task = _held(state, command.task_id, command.session_id)
@@ -241,7 +272,9 @@ def depend(command: DependTask, state: DecisionState, now_us: int) -> Decision:
         return _as_it_is(task)
     if not command.drop and (way := state[Tasks].way(other.task_id, task.task_id)):
         circle = " → ".join((task.task_id, *way))
-        raise Refused(f"these would wait for each other: {circle}", hint="drop one of these dependencies first")
+        raise Refused(
+            f"these would wait for each other: {circle}", hint="drop one of these dependencies first"
+        )
     event = TaskDependencyChanged(task_id=task.task_id, depends_on=other.task_id, is_dropped=command.drop)
     return _changed(task, event, command.session_id, task.status)
 
@@ -254,14 +287,19 @@ def _known(state: DecisionState, task_id: str) -> TaskState:
 
 
 def _held(state: DecisionState, task_id: str, session_id: str | None) -> TaskState:
-    """Return a task that a session has, or that is not settled where a person asks; raises `Refused`, naming who has it."""
+    """Return a task that a session has, or that is not settled where a person asks; raises `Refused`,
+    naming who has it.
+    """
     task = _known(state, task_id)
     if task.status not in {"open", "claimed"}:
         raise Refused(f"task {task_id} is {task.status}", hint="`omegad task reopen` opens it again")
     if session_id is not None and task.status == "open":
         raise Refused(f"task {task_id} is claimed by nobody", hint="claim it first: task.claim")
     if session_id not in (None, task.owner):
-        raise Refused(f"task {task_id} is claimed by {_owner(task, state)}", hint="leave it to them, or take it with force and a reason: task.claim")
+        raise Refused(
+            f"task {task_id} is claimed by {_owner(task, state)}",
+            hint="leave it to them, or take it with force and a reason: task.claim",
+        )
     return task
 
 
@@ -282,16 +320,24 @@ def _reopened(task: TaskState, reason: str, state: DecisionState) -> TaskReopene
     return TaskReopened(task_id=task.task_id, reason=reason, owner=task.owner, checkpoint_id=checkpoint_id)
 
 
-def _changed(task: TaskState, event: Event, session_id: str | None, status: str, owner: str | None = None) -> Decision:
+def _changed(
+    task: TaskState, event: Event, session_id: str | None, status: str, owner: str | None = None
+) -> Decision:
     new = NewEvent(event=event, session_id=session_id, project=task.project)
-    return Decision(events=(new,), answer=TaskAnswer(task_id=task.task_id, status=status, owner=owner or task.owner))
+    return Decision(
+        events=(new,), answer=TaskAnswer(task_id=task.task_id, status=status, owner=owner or task.owner)
+    )
 
 
 def _as_it_is(task: TaskState) -> Decision:
-    return Decision(answer=TaskAnswer(task_id=task.task_id, status=task.status, owner=task.owner, position=task.changed_at))
+    return Decision(
+        answer=TaskAnswer(task_id=task.task_id, status=task.status, owner=task.owner, position=task.version)
+    )
 
 
 BECAME = Verb(says="{task_id} is {status}")
+SETTLING = {"task_id": "id", "session_id": "session.itself"}
+
 METHODS = (
     CommandMethod(
         params=CreateTask,
@@ -304,20 +350,36 @@ METHODS = (
         ),
     ),
     CommandMethod(
-        params=ClaimTask,
-        answer=TaskAnswer,
-        decide=claim,
-        verb=Verb(says="{task_id} is claimed by {owner}"),
+        params=ClaimTask, answer=TaskAnswer, decide=claim, verb=Verb(says="{task_id} is claimed by {owner}")
     ),
     CommandMethod(params=NextTask, answer=TaskAnswer, decide=take_next, verb=Verb(by="coordination.take")),
-    CommandMethod(params=ProgressTask, answer=TaskAnswer, decide=progress, verb=BECAME),
+    CommandMethod(
+        params=ProgressTask,
+        answer=TaskAnswer,
+        decide=progress,
+        verb=BECAME,
+        tool=AgentTool(
+            "omega_coord task_progress", by="coordinating.settled", takes=SETTLING | {"progress": "text"}
+        ),
+    ),
     CommandMethod(
         params=CompleteTask,
         answer=TaskAnswer,
         decide=complete,
         verb=BECAME._replace(examples=("omegad task complete task-0f2c7f4e9a0b --result 'runs on 17'",)),
+        tool=AgentTool(
+            "omega_coord task_done", by="coordinating.settled", takes=SETTLING | {"result": "text"}
+        ),
     ),
-    CommandMethod(params=FailTask, answer=TaskAnswer, decide=fail, verb=BECAME),
+    CommandMethod(
+        params=FailTask,
+        answer=TaskAnswer,
+        decide=fail,
+        verb=BECAME,
+        tool=AgentTool(
+            "omega_coord task_fail", by="coordinating.settled", takes=SETTLING | {"reason": "text"}
+        ),
+    ),
     CommandMethod(params=CancelTask, answer=TaskAnswer, decide=cancel, verb=BECAME),
     CommandMethod(
         params=ReopenTask,

@@ -1,13 +1,14 @@
 """The tasks that agents share, as the views show them."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-from omegad.requests.filters import One
+from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod
-from omegad.requests.query import Query
+from omegad.requests.query import One, Query, ViewAnswer
 from omegad.requests.verb import WATCH, Verb
 from omegad.runtime.errors import NotFound
 from omegad.runtime.times import rfc3339
@@ -30,12 +31,15 @@ AND (:project IS NULL OR project IS NULL OR project = :project) AND (:owner IS N
 ORDER BY status != 'claimed', status != 'open', priority DESC, id LIMIT :limit
 """
 _GET = f"""
-SELECT {_COLUMNS}, description, outcome, checkpoint_id, created_by, created_at, claimed_at FROM coord_tasks AS t WHERE task_id = ?
+SELECT {_COLUMNS}, description, outcome, checkpoint_id, created_by, created_at, claimed_at
+  FROM coord_tasks AS t WHERE task_id = ?
 """
 _SILENT_OWNERS = """
 SELECT owner FROM coord_tasks WHERE status = 'claimed' GROUP BY owner HAVING max(changed_at) < :before
-AND NOT EXISTS (SELECT 1 FROM coord_sessions WHERE session_id = owner AND ended_at IS NULL AND seen_us >= :before_us)
-AND NOT EXISTS (SELECT 1 FROM agent_sessions WHERE session_id = owner AND ended_at IS NULL) ORDER BY owner LIMIT 500
+AND NOT EXISTS (SELECT 1 FROM coord_sessions WHERE session_id = owner AND ended_at IS NULL
+  AND seen_us >= :before_us)
+AND NOT EXISTS (SELECT 1 FROM agent_sessions WHERE session_id = owner AND ended_at IS NULL) ORDER BY owner
+  LIMIT 500
 """
 _DEPENDS = "SELECT depends_on FROM coord_task_deps WHERE task_id = ? ORDER BY depends_on"
 _NEEDED = "SELECT task_id FROM coord_task_deps WHERE depends_on = ? ORDER BY task_id"
@@ -45,7 +49,9 @@ class ListTasks(Query, frozen=True, kw_only=True, tag="task.list"):
     """List tasks: those that are claimed, then the open ones, by priority and age."""
 
     project: Annotated[One | None, Meta(description="of this project or of none")] = None
-    statuses: Annotated[tuple[Status, ...], Meta(max_length=5, description="which; open and claimed where left out")] = UNSETTLED
+    statuses: Annotated[
+        tuple[Status, ...], Meta(max_length=5, description="which; open and claimed where left out")
+    ] = UNSETTLED
     owner: Annotated[One | None, Meta(description="that this session has, or had last")] = None
     limit: Annotated[int, Meta(ge=1, le=1_000, description="how many at most")] = 100
 
@@ -57,7 +63,9 @@ class GetTask(Query, frozen=True, kw_only=True, tag="task.get"):
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """A task; `waits_for` are those of its dependencies that are not completed, `version` the position of its latest event."""
+    """A task; `waits_for` are those of its dependencies that are not completed, `version` the position of
+    its latest event.
+    """
 
     task_id: str
     title: str
@@ -73,7 +81,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WholeTask(Task, frozen=True, kw_only=True):
-    """A task, and all that is known of it; `checkpoint_id` is the memory that says where its last owner stood."""
+    """A task, and all that is known of it; `checkpoint_id` is the memory that says where its last owner
+    stood.
+    """
 
     description: str | None
     outcome: str | None
@@ -87,13 +97,11 @@ class WholeTask(Task, frozen=True, kw_only=True):
     stale_by: int
 
 
-class TaskPage(msgspec.Struct, frozen=True, kw_only=True):
+class TaskPage(ViewAnswer, frozen=True):
     """Tasks; `truncated` says that there are more."""
 
     tasks: list[Task]
     truncated: bool
-    position: int
-    stale_by: int
 
 
 def list_tasks(connection: Connection, query: ListTasks, moment: Moment) -> TaskPage:
@@ -101,8 +109,8 @@ def list_tasks(connection: Connection, query: ListTasks, moment: Moment) -> Task
     statuses = msgspec.json.encode(query.statuses).decode()
     values = {"statuses": statuses, "project": query.project, "owner": query.owner, "limit": query.limit + 1}
     rows = connection.execute(_LIST, values).fetchall()
-    tasks = [Task(**_fields(row)) for row in rows[: query.limit]]
-    return TaskPage(tasks=tasks, truncated=len(rows) > query.limit, position=moment.position, stale_by=moment.stale_by)
+    tasks = [msgspec.convert(_fields(row), Task) for row in rows[: query.limit]]
+    return TaskPage(tasks=tasks, truncated=len(rows) > query.limit, **moment.shown)
 
 
 def get(connection: Connection, query: GetTask, moment: Moment) -> WholeTask:
@@ -113,25 +121,23 @@ def get(connection: Connection, query: GetTask, moment: Moment) -> WholeTask:
         raise NotFound(f"there is no task {query.task_id[:80]}", hint="task.list shows the ones there are")
     known = len(Task.__struct_fields__)
     names = ("description", "outcome", "checkpoint_id", "created_by", "created_at", "claimed_at")
-    return WholeTask(
-        **_fields(row[:known]),
-        **dict(zip(names, row[known:], strict=True)),
-        depends_on=[one for (one,) in connection.execute(_DEPENDS, (query.task_id,))],
-        needed_by=[one for (one,) in connection.execute(_NEEDED, (query.task_id,))],
-        position=moment.position,
-        stale_by=moment.stale_by,
-    )
+    found = _fields(row[:known]) | dict(zip(names, row[known:], strict=True)) | moment.shown
+    found["depends_on"] = [one for (one,) in connection.execute(_DEPENDS, (query.task_id,))]
+    found["needed_by"] = [one for (one,) in connection.execute(_NEEDED, (query.task_id,))]
+    return msgspec.convert(found, WholeTask)
 
 
 def silent_owners(connection: Connection, before_us: int) -> list[str]:
-    """Return the sessions without hooks that have a task and did nothing since a moment, microseconds since 1970, as far as the log knows."""
+    """Return the sessions without hooks that have a task and did nothing since a moment, microseconds
+    since 1970, as far as the log knows.
+    """
     values = {"before": rfc3339(before_us), "before_us": before_us}
     return [owner for (owner,) in connection.execute(_SILENT_OWNERS, values)]
 
 
-def _fields(row: tuple[Any, ...]) -> dict[str, Any]:
-    fields = dict(zip(Task.__struct_fields__, row, strict=True))
-    return fields | {"waits_for": msgspec.json.decode(fields["waits_for"])}
+def _fields(row: Sequence[object]) -> dict[str, object]:
+    *known, waits_for = row
+    return dict(zip(Task.__struct_fields__, (*known, msgspec.json.decode(str(waits_for))), strict=True))
 
 
 METHODS = (
@@ -146,6 +152,9 @@ METHODS = (
             by="coordination.tasks",
             options=(WATCH,),
             examples=("omegad tasks", "omegad tasks --status failed --project shop"),
+        ),
+        tool=AgentTool(
+            "omega_coord task_list", by="coordinating.tasks", takes={"project": "session.project"}, limit=20
         ),
     ),
     QueryMethod(params=GetTask, answer=WholeTask, views=VIEWS, read=get),

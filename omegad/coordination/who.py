@@ -5,9 +5,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.requests.filters import One
+from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod
-from omegad.requests.query import Query
+from omegad.requests.query import One, Query, ViewAnswer
 from omegad.requests.verb import WATCH, Verb
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
@@ -17,11 +17,15 @@ DOING_CHARACTERS = 160
 _OPEN = """
 SELECT session_id, host, project, folder, started_at, last_us,
     (SELECT json_group_array(task_id || ' ' || title) FROM (
-        SELECT task_id, title FROM coord_tasks WHERE owner = s.session_id AND status = 'claimed' ORDER BY claimed_at
+        SELECT task_id, title FROM coord_tasks WHERE owner = s.session_id AND status = 'claimed'
+        ORDER BY claimed_at
     )),
-    (SELECT text FROM coord_intents AS i WHERE i.session_id = s.session_id AND status = 'current' AND expires_us > :now_us),
-    (SELECT substr(content, 1, 1000) FROM conversations AS c WHERE c.session_id = s.session_id AND role = 'user' ORDER BY id DESC LIMIT 1)
-FROM agent_sessions AS s WHERE ended_at IS NULL AND (:project IS NULL OR project = :project) ORDER BY last_us DESC, session_id LIMIT :limit
+    (SELECT text FROM coord_intents AS i WHERE i.session_id = s.session_id AND status = 'current'
+      AND expires_us > :now_us),
+    (SELECT substr(content, 1, 1000) FROM conversations AS c WHERE c.session_id = s.session_id
+      AND role = 'user' ORDER BY id DESC LIMIT 1)
+FROM agent_sessions AS s WHERE ended_at IS NULL AND (:project IS NULL OR project = :project)
+  ORDER BY last_us DESC, session_id LIMIT :limit
 """
 
 
@@ -33,7 +37,9 @@ class Who(Query, frozen=True, kw_only=True, tag="session.who"):
 
 
 class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A session: when it began and was heard of last, that in seconds too, and its tasks, its intent, and what it was asked for last."""
+    """A session: when it began and was heard of last, that in seconds too, and its tasks, its intent, and
+    what it was asked for last.
+    """
 
     session_id: str
     host: str
@@ -47,13 +53,11 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
     asked: str | None
 
 
-class WhoPage(msgspec.Struct, frozen=True, kw_only=True):
+class WhoPage(ViewAnswer, frozen=True):
     """The sessions that are open; `truncated` says that there are more."""
 
     sessions: list[OpenSession]
     truncated: bool
-    position: int
-    stale_by: int
 
 
 def who(connection: Connection, query: Who, moment: Moment) -> WhoPage:
@@ -75,7 +79,11 @@ def who(connection: Connection, query: Who, moment: Moment) -> WhoPage:
         )
         for session_id, host, project, folder, since, last_us, tasks, intent, asked in rows[: query.limit]
     ]
-    return WhoPage(sessions=sessions, truncated=len(rows) > query.limit, position=moment.position, stale_by=moment.stale_by)
+    return WhoPage(
+        sessions=sessions,
+        truncated=len(rows) > query.limit,
+        **moment.shown,
+    )
 
 
 METHODS = (
@@ -89,6 +97,9 @@ METHODS = (
             by="coordination.who",
             options=(WATCH,),
             examples=("omegad who --watch", "omegad who --project shop --json"),
+        ),
+        tool=AgentTool(
+            "omega_coord who", by="coordinating.who", takes={"project": "session.project"}, limit=20
         ),
     ),
 )

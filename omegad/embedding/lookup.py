@@ -1,6 +1,7 @@
 """Vectors from the cache for the threads that write views, without leaving those threads.
 
-They take turns at one connection: threads come and go with each file that is built. A cache that cannot be read is one that has nothing.
+They take turns at one connection: threads come and go with each file that is built. A cache that cannot be
+read is one that has nothing.
 """
 
 import threading
@@ -12,9 +13,12 @@ import structlog
 from omegad.embedding.cache import Key, VectorCache, identity
 from omegad.runtime.errors import OmegadError, StorageCorrupt
 from omegad.storage.database import open_reader, translated
-from omegad.storage.driver import Connection
+from omegad.storage.driver import Connection, sqlite
 
 _GET = "SELECT vector FROM vectors WHERE text_hash = ? AND embedder_id = ?"
+
+_UNREADABLE = (OmegadError, sqlite.Error)
+"""What may be raised where a file is damaged, cannot be opened, or is so fresh that it has no table yet."""
 
 _log = structlog.get_logger(__name__)
 
@@ -23,8 +27,13 @@ class FileLookup:
     """Finds cached vectors in the file of a cache that another process keeps, within a `with`."""
 
     def __init__(self, path: Path) -> None:
-        """Read what is in *path*, which need not be there."""
-        self._connection = open_reader(path) if path.exists() else None
+        """Read what is in *path*, which need not be there, nor be a cache."""
+        self._connection: Connection | None = None
+        try:
+            with translated(path.name):
+                self._connection = open_reader(path) if path.exists() else None
+        except _UNREADABLE as error:
+            _log.warning("embedding.lookup_failed", error=str(error))
 
     def __enter__(self) -> Self:
         return self
@@ -37,8 +46,12 @@ class FileLookup:
         """Return a vector, None where it is not cached, or the cache cannot be read."""
         try:
             with translated():
-                row = self._connection.execute(_GET, (text_hash, embedder_id)).fetchone() if self._connection else None
-        except OmegadError as error:
+                row = (
+                    self._connection.execute(_GET, (text_hash, embedder_id)).fetchone()
+                    if self._connection
+                    else None
+                )
+        except _UNREADABLE as error:
             _log.warning("embedding.lookup_failed", error=str(error))
             self.__exit__()
             self._connection = None
@@ -57,7 +70,9 @@ class VectorLookup:
         self._latest: tuple[Key, bytes] | None = None
 
     def find(self, embedder_id: str, text_hash: str) -> bytes | None:
-        """Return a vector, None where it is not cached. The latest is remembered, since one event often asks for it twice."""
+        """Return a vector, None where it is not cached. The latest is remembered, since one event often
+        asks for it twice.
+        """
         key = (embedder_id, text_hash)
         if (latest := self._latest) and latest[0] == key:
             return latest[1]
@@ -75,7 +90,7 @@ class VectorLookup:
             try:
                 with translated():
                     row = self._connection(file).execute(_GET, (text_hash, embedder_id)).fetchone()
-            except OmegadError as error:
+            except _UNREADABLE as error:
                 _log.warning("embedding.lookup_failed", error=str(error))
                 self.close()
                 if isinstance(error, StorageCorrupt):

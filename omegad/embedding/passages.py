@@ -1,6 +1,7 @@
 """Which texts of a memory are embedded: its content, in passages that the model can take in whole. Pure.
 
-What is known about a memory (its day, project, tags) is left to full text: in front of a passage it draws all vectors together.
+What is known about a memory (its day, project, tags) is left to full text: in front of a passage it draws all
+vectors together.
 """
 
 PASSAGE_CHARACTERS = 1_200

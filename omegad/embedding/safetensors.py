@@ -53,7 +53,12 @@ def read_header(path: Path) -> dict[str, Tensor]:
         if not 0 <= begin <= end <= size - data:
             raise _broken(path, f"{name} lies outside the file")
     return {
-        name.removeprefix("bert."): Tensor(entry.dtype, entry.shape, data + entry.data_offsets[0], entry.data_offsets[1] - entry.data_offsets[0])
+        name.removeprefix("bert."): Tensor(
+            entry.dtype,
+            entry.shape,
+            data + entry.data_offsets[0],
+            entry.data_offsets[1] - entry.data_offsets[0],
+        )
         for name, entry in entries.items()
     }
 

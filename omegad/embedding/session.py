@@ -1,21 +1,27 @@
 """A loaded model: one text in, one unit vector out.
 
-Importing this module loads numpy, onnxruntime and tokenizers, so only the embedder's worker thread does it, when there is a text to embed.
+Importing this module loads numpy and onnxruntime, so only the embedder's worker thread does it, when there is
+a text to embed.
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from omegad.embedding.catalogue import GRAPH, TOKENIZER, Manifest
+from omegad.embedding.wordpiece import WordPiece
+from omegad.runtime.errors import ModelFailed
 
 LOG_ERRORS_ONLY = 3
 THREADS_MAX = 2  # each costs processor time for waking it
-CHARACTERS_PER_TOKEN_MAX = 64  # no prose or code comes near; the tokenizer would read all of a long text only to cut it
+CHARACTERS_PER_TOKEN_MAX = (
+    64  # no prose or code comes near; the tokenizer would read all of a long text only to cut it
+)
 
 
 class Session:
@@ -25,18 +31,42 @@ class Session:
         """Load the model; raises whatever the runtime or the tokenizer raises for damaged files."""
         self._pooling = manifest.pooling
         self._characters_max = manifest.tokens_max * CHARACTERS_PER_TOKEN_MAX
-        self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
-        # Published tokenizers pad every text to a fixed length and cut it where some other program wanted it cut.
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(manifest.tokens_max)
-        self._session = onnxruntime.InferenceSession(str(folder / GRAPH), _options(), providers=["CPUExecutionProvider"])
+        self._encode = _encoder(folder / TOKENIZER, manifest.tokens_max)
+        self._session = onnxruntime.InferenceSession(
+            str(folder / GRAPH), _options(), providers=["CPUExecutionProvider"]
+        )
 
     def embed(self, text: str) -> bytes:
-        """Return the unit vector of *text* as little-endian float32; what exceeds the model's length is not seen."""
-        ids = np.array(self._tokenizer.encode(text[: self._characters_max]).ids, np.int64)
+        """Return the unit vector of *text* as little-endian float32; what exceeds the model's length is
+        not seen.
+        """
+        ids = np.array(self._encode(text[: self._characters_max]), np.int64)
         hidden: NDArray[np.float32] = np.asarray(self._session.run(["hidden"], {"input_ids": ids})[0])
-        pooled = hidden[0].astype(np.float64) if self._pooling == "cls" else hidden.mean(axis=0, dtype=np.float64)
+        pooled = (
+            hidden[0].astype(np.float64) if self._pooling == "cls" else hidden.mean(axis=0, dtype=np.float64)
+        )
         return _unit(pooled).tobytes()
+
+
+def _encoder(path: Path, tokens_max: int) -> Callable[[str], list[int]]:
+    """Return what makes numbers of a text. Of a tokenizer of another kind than BERT's it is the package
+    `tokenizers`; raises `ModelFailed` where that is not installed.
+    """
+    try:
+        return WordPiece(path, tokens_max).encode
+    except msgspec.ValidationError as other_kind:
+        try:
+            from tokenizers import Tokenizer  # noqa: PLC0415
+        except ImportError:
+            raise ModelFailed(
+                f"{path.name} is of a kind that takes the package tokenizers ({other_kind});"
+                " `pip install 'omegad[tokenizers]'` brings it"
+            ) from other_kind
+    tokenizer = Tokenizer.from_file(str(path))
+    # Published tokenizers pad every text to a fixed length and cut it where some other program wanted it cut.
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(tokens_max)
+    return lambda text: tokenizer.encode(text).ids
 
 
 def _unit(pooled: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -51,7 +81,8 @@ def _unit(pooled: NDArray[np.float64]) -> NDArray[np.float32]:
 def _options() -> onnxruntime.SessionOptions:
     """Few threads, which sleep when idle: a guest on somebody's machine.
 
-    The runtime's arena stays on: where freed memory goes back to the system at once, as in the daemon, half the time would go into getting it again.
+    The runtime's arena stays on: where freed memory goes back to the system at once, as in the daemon, half
+    the time would go into getting it again.
     """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = min(THREADS_MAX, os.cpu_count() or 1)
@@ -64,7 +95,9 @@ def _options() -> onnxruntime.SessionOptions:
 
 
 def _multiplies_exactly() -> bool:
-    """Whether the processor is known to add up products of 8 bits in more than 16: an older x86 needs a slower way for the same vectors."""
+    """Whether the processor is known to add up products of 8 bits in more than 16: an older x86 needs a
+    slower way for the same vectors.
+    """
     try:
         return "vnni" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:

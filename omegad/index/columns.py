@@ -1,4 +1,6 @@
-"""What a filter asks of a memory, as arrays beside the index's bits: a condition on 100,000 memories is one pass over integers."""
+"""What a filter asks of a memory, as arrays beside the index's bits: a condition on 100,000 memories is
+one pass over integers.
+"""
 
 from typing import Any
 
@@ -6,18 +8,22 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from omegad.requests.filters import Filters
+from omegad.index.filters import Filters
 from omegad.runtime.times import parse_time
 
 NEVER = int(np.iinfo(np.int64).max)
 NAMED = ("project", "event_type", "entity_id", "session_id")
 
 # The columns that `Columns.write` takes, of `memories AS m`.
-SOURCE = "m.id, m.created_us, m.expires_us, m.status = 'active', m.project, m.event_type, m.entity_id, m.session_id"
+SOURCE = (
+    "m.id, m.created_us, m.expires_us, m.status = 'active', m.project, m.event_type, m.entity_id,"
+    " m.session_id"
+)
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which memories to look among. A named column that is not in `named` may have any value; None in its set means "has none".
+    """Which memories to look among. A named column that is not in `named` may have any value; None in its set
+    means "has none".
 
     `among` restricts to these memory rows; times are in microseconds since 1970.
     """
@@ -30,7 +36,9 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def selection(filters: Filters, now_us: int, among: frozenset[int] | None) -> Selection:
-    """Return what *filters* select; *among* are the rows that have their tags, None where they name no tags."""
+    """Return what *filters* select; *among* are the rows that have their tags, None where they name no
+    tags.
+    """
     named: dict[str, frozenset[str | None]] = {}
     for name in ("project", "entity_id", "session_id"):
         if (value := getattr(filters, name)) is not None:
@@ -55,7 +63,9 @@ class Columns:
             **{name: np.empty(0, np.int32) for name in NAMED},
         }
         self._codes: dict[str, dict[str | None, int]] = {name: {} for name in NAMED}
-        self._ascending: tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]] | None = None  # the indices in order of their memories, and these
+        self._ascending: tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]] | None = (
+            None  # the indices in order of their memories, and these
+        )
 
     @property
     def memory(self) -> npt.NDArray[np.int64]:
@@ -72,7 +82,7 @@ class Columns:
         """How much memory the arrays take."""
         return sum(array.nbytes for array in (*self._arrays.values(), *(self._ascending or ())))
 
-    def extend(self, rows: list[tuple[Any, ...]]) -> None:
+    def extend(self, rows: list[tuple[object, ...]]) -> None:
         """Add rows of the columns of `SOURCE`."""
         end = self.count + len(rows)
         for name, array in self._arrays.items():
@@ -88,15 +98,27 @@ class Columns:
             self._arrays[name][part] = [codes.setdefault(value, len(codes)) for value in values]
         self.count, self._ascending = end, None
 
-    def change(self, row: int, current: npt.NDArray[np.bool_], *, is_active: bool, created_us: int, expires_us: int | None) -> None:
-        """Note whether, and from and until when, a memory row is active; of its vectors only the *current* ones still stand for it."""
+    def change(
+        self,
+        row: int,
+        current: npt.NDArray[np.bool_],
+        *,
+        is_active: bool,
+        created_us: int,
+        expires_us: int | None,
+    ) -> None:
+        """Note whether, and from and until when, a memory row is active; of its vectors only the *current*
+        ones still stand for it.
+        """
         of_row = self.memory == row
         self._arrays["created"][: self.count][of_row] = created_us
         self._arrays["active"][: self.count][of_row] = current[of_row] if is_active else False
         self._arrays["expires"][: self.count][of_row] = NEVER if expires_us is None else expires_us
 
     def of_rows(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Return the indices of the vectors of some memory rows, and where in *rows* each one's memory stands; in order of both."""
+        """Return the indices of the vectors of some memory rows, and where in *rows* each one's memory
+        stands; in order of both.
+        """
         order, memories = self._sorted()
         start = np.searchsorted(memories, rows, "left")
         counts = np.searchsorted(memories, rows, "right") - start

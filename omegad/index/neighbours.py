@@ -3,6 +3,7 @@
 import msgspec
 
 from omegad.index import words
+from omegad.index.active import active
 from omegad.index.columns import Selection
 from omegad.index.scope import Filtered
 from omegad.index.vector_index import VectorIndex
@@ -15,7 +16,9 @@ READ_CHARACTERS = 2_000  # of a content, when it is searched for by its words
 
 
 class Near(msgspec.Struct, frozen=True, kw_only=True):
-    """A near memory; `cosine` is None where it was found by words."""
+    """A memory near to a text. `cosine` is None where it was found by words; `is_comparable` says that it
+    is of the whole texts.
+    """
 
     memory_id: str
     content: str
@@ -23,12 +26,21 @@ class Near(msgspec.Struct, frozen=True, kw_only=True):
     entity_id: str | None
     session_id: str | None
     cosine: float | None
+    is_comparable: bool = True
 
 
 def neighbours(
-    connection: Connection, content: str, project: str | None, embedded: tuple[VectorIndex, bytes] | None, *, now_us: int, leave_out: str
+    connection: Connection,
+    content: str,
+    project: str | None,
+    embedded: tuple[VectorIndex, bytes] | None,
+    *,
+    now_us: int,
+    leave_out: str,
 ) -> list[Near]:
-    """Return the nearest active memories of the same project: by meaning where the text could be embedded, else by words."""
+    """Return the nearest active memories of the same project: by meaning where the text could be embedded,
+    else by words.
+    """
     if embedded is None:
         rows = dict.fromkeys(_by_words(connection, content, project, now_us))
     else:
@@ -36,10 +48,17 @@ def neighbours(
         wanted = Selection(named={"project": frozenset([project])}, now_us=now_us)
         index.sync(connection)
         rows = dict(index.nearest(connection, vector, wanted, COUNT + 1))
-    sql = "SELECT id, node_id, content, event_type, entity_id, session_id FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+    sql = (
+        "SELECT id, node_id, content, event_type, entity_id, session_id FROM memories WHERE id IN (SELECT"
+        " value FROM json_each(?)) ORDER BY id"
+    )
     details = {row[0]: row[1:] for row in connection.execute(sql, (str(list(rows)),))}
     names = ("memory_id", "content", "event_type", "entity_id", "session_id")
-    near = [Near(**dict(zip(names, known, strict=True)), cosine=rows[key]) for key in rows if (known := details.get(key))]
+    near = [
+        Near(**dict(zip(names, known, strict=True)), cosine=rows[key])
+        for key in rows
+        if (known := details.get(key))
+    ]
     return [one for one in near if one.memory_id != leave_out][:COUNT]
 
 
@@ -47,5 +66,8 @@ def _by_words(connection: Connection, content: str, project: str | None, now_us:
     wanted = words.of_question(content[:READ_CHARACTERS])
     if wanted is None:
         return []
-    filtered = Filtered("m.project IS ? AND m.status = 'active' AND (m.expires_us IS NULL OR m.expires_us > ?)", (project, now_us))
+    filtered = Filtered(
+        f"m.project IS ? AND {active(now='?')}",
+        (project, now_us),
+    )
     return words.best(connection, wanted, words.counts(connection, wanted), COUNT + 1, filtered).rows

@@ -7,18 +7,22 @@ import numpy as np
 import numpy.typing as npt
 
 from omegad.index.columns import Selection, selection
+from omegad.index.filters import Filters, where
 from omegad.index.vector_index import VectorIndex
-from omegad.requests.filters import Filters, where
 from omegad.storage.driver import Connection
 
-COUNTED_MAX = 1_000  # memories are counted one by one up to here; of more it says much the same that a word is rare
+COUNTED_MAX = (
+    1_000  # memories are counted one by one up to here; of more it says much the same that a word is rare
+)
 
 _COUNT = "SELECT count(*) FROM (SELECT 1 FROM memories AS m WHERE {condition} LIMIT +?)"
 _AMONG = "SELECT m.id FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) AND {condition}"
 
 
 class Filtered(msgspec.Struct, frozen=True):
-    """Which memories are looked among: a condition on `memories AS m`, and its values; whether all that can be found pass it."""
+    """Which memories are looked among: a condition on `memories AS m`, and its values; whether all that
+    can be found pass it.
+    """
 
     condition: str
     values: tuple[object, ...]
@@ -28,16 +32,23 @@ class Filtered(msgspec.Struct, frozen=True):
 class Scope:
     """The memories that a question is about, at one moment of the views.
 
-    Memories with vectors are told by arrays beside these, at no cost that grows with their contents; the others by a query each time.
+    Memories with vectors are told by arrays beside these, at no cost that grows with their contents; the
+    others by a query each time.
     """
 
-    def __init__(self, connection: Connection, filters: Filters, now_us: int, index: VectorIndex | None) -> None:
+    def __init__(
+        self, connection: Connection, filters: Filters, now_us: int, index: VectorIndex | None
+    ) -> None:
         """Bring *index* up to the connection's moment, and select what *filters* leave at *now_us*."""
         self._connection = connection
         self._index = index
         self.filtered = Filtered(*where(filters, now_us), is_everything=not filters.named())
         """The same as a condition on `memories AS m`."""
-        tagged = frozenset(self._rows("SELECT m.id FROM memories AS m WHERE {condition}")) if filters.tags and index is not None else None
+        tagged = (
+            frozenset(self._rows("SELECT m.id FROM memories AS m WHERE {condition}"))
+            if filters.tags and index is not None
+            else None
+        )
         self.selection: Selection = selection(filters, now_us, tagged)
         """The same as a condition on the index."""
         self._embedded = np.empty(0, np.int64)
@@ -47,10 +58,14 @@ class Scope:
 
     @property
     def count(self) -> int:
-        """How many memories there are; at most `COUNTED_MAX` are told apart where there are fewer vectors than that."""
+        """How many memories there are; at most `COUNTED_MAX` are told apart where there are fewer vectors
+        than that.
+        """
         if len(self._embedded) >= COUNTED_MAX:
             return len(self._embedded)
-        found: int = self._connection.execute(_COUNT.format(condition=self.filtered.condition), (*self.filtered.values, COUNTED_MAX)).fetchone()[0]
+        found: int = self._connection.execute(
+            _COUNT.format(condition=self.filtered.condition), (*self.filtered.values, COUNTED_MAX)
+        ).fetchone()[0]
         return found
 
     def among(self, rows: Iterable[int]) -> frozenset[int]:
@@ -62,7 +77,10 @@ class Scope:
         """Say of each of some memory rows whether the question is about it."""
         found = np.zeros(len(rows), np.bool_)
         if len(self._embedded):
-            found = self._embedded[np.minimum(np.searchsorted(self._embedded, rows), len(self._embedded) - 1)] == rows
+            found = (
+                self._embedded[np.minimum(np.searchsorted(self._embedded, rows), len(self._embedded) - 1)]
+                == rows
+            )
         unknown = rows[~found]
         if self._index is not None and len(unknown):
             unknown = self._index.without(unknown)
@@ -71,4 +89,9 @@ class Scope:
         return found
 
     def _rows(self, sql: str, *values: object) -> list[int]:
-        return [row[0] for row in self._connection.execute(sql.format(condition=self.filtered.condition), (*values, *self.filtered.values))]
+        return [
+            row[0]
+            for row in self._connection.execute(
+                sql.format(condition=self.filtered.condition), (*values, *self.filtered.values)
+            )
+        ]

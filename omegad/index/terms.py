@@ -1,7 +1,8 @@
 """From what a person asks to what FTS5 is asked. Pure.
 
-Raw text is an error in FTS5's language as often as not (`c++`, `foo-bar`, `file.py`, a quote), so every term is quoted; what is
-joined by dots, dashes, slashes or underscores becomes a phrase and is found as it was written.
+Raw text is an error in FTS5's language as often as not (`c++`, `foo-bar`, `file.py`, a quote), so every term
+is quoted; what is joined by dots, dashes, slashes or underscores becomes a phrase and is found as it was
+written.
 """
 
 import re
@@ -13,8 +14,10 @@ from omegad.text.tokenizer import bigrams, camel_names, comparable, folded, hump
 
 TERMS_MAX = 64
 PARTS_MAX = 16  # words of a compound name that are looked for in a row; a longer one is looked for in parts
-WORDS_MAX = 256  # that the terms of a question have, or a phrase: full text compares each with all that a memory has of it
+# That the terms of a question have, or a phrase: full text compares each with all that a memory has of it
+WORDS_MAX = 256
 STEMS_MAX = 32_768
+RUN_KEPT_MAX = 64  # characters of a run whose stems are kept: a longer one is no word
 BEGINNING_MIN = 4  # characters of a name that say which it is
 
 _PART = re.compile(r"\S+")
@@ -27,21 +30,26 @@ _VERSION = re.compile(r"v?(\d+(?:\.\d+)+(?:[-+.]?\w+)*)", re.IGNORECASE | re.ASC
 
 # Words that a question is made of, and that say nothing about its answer.
 STOP_WORDS = frozenset(
-    """a about all am an and any are as at be been being but by can could did do does doing for from had has have having he her hers him his how
-    i if in into is it its just many me might more most much my of on or our ours shall she should so some such tell than that the their theirs
-    them then there these they this those to too us very was we were what when where which while who whom whose why will with would you your
-    yours now currently nowadays still""".split()  # noqa: SIM905  words read as words
+    """a about all am an and any are as at be been being but by can could did do does doing for from had has
+    have having he her hers him his how i if in into is it its just many me might more most much my of on
+    or our ours shall she should so some such tell than that the their theirs them then there these they
+    this those to too us very was we were what when where which while who whom whose why will with would
+    you your yours now currently nowadays still""".split()  # noqa: SIM905  words read as words
 )
 
 
 class _Stems(dict[str, tuple[str, ...]]):
-    """The stems of each run of letters and digits met so far, those of its parts for a name: a look-up in a dictionary costs a tenth of a call."""
+    """The stems of each run of letters and digits met so far, those of its parts for a name: a look-up in
+    a dictionary costs a tenth of a call.
+    """
 
     def __missing__(self, run: str) -> tuple[str, ...]:
         if len(self) >= STEMS_MAX:
             self.clear()
         parts = map(folded, _HUMP.sub(" ", run).split())
-        found = self[run] = tuple(stem(part) for part in parts if part not in STOP_WORDS)
+        found = tuple(stem(part) for part in parts if part not in STOP_WORDS)
+        if len(run) <= RUN_KEPT_MAX:
+            self[run] = found
         return found
 
 
@@ -49,7 +57,9 @@ _STEMS = _Stems()
 
 
 def telling(text: str) -> tuple[str, ...]:
-    """Return the terms of *text* that tell something, quoted, each an expression; all of them where none does."""
+    """Return the terms of *text* that tell something, quoted, each an expression; all of them where none
+    does.
+    """
     terms = _terms(text)
     found = [term for term in terms if term.casefold() not in STOP_WORDS] or terms
     expressions = dict.fromkeys(expression for term in found for expression in _expressions(term))
@@ -57,10 +67,14 @@ def telling(text: str) -> tuple[str, ...]:
 
 
 def stemmed(text: str) -> list[str]:
-    """Return the telling words of *text* as stems, in order: names in their parts, and unspaced characters two by two at the end."""
+    """Return the telling words of *text* as stems, in order: names in their parts, and unspaced characters
+    two by two at the end.
+    """
     text = comparable(text)
     found = [word for run in _RUN.findall(text) for word in _STEMS[run]]
-    return found if text.isascii() else [*found, *(pair for run in unspaced_runs(text) for pair in bigrams(run))]
+    return (
+        found if text.isascii() else [*found, *(pair for run in unspaced_runs(text) for pair in bigrams(run))]
+    )
 
 
 def words_in_a_row(text: str) -> str:
@@ -80,27 +94,43 @@ def bare_version(term: str) -> str | None:
 
 
 def beginning(expression: str) -> str | None:
-    """Return the expression that finds what begins with a term, from that of the term; None where it is too short to tell anything."""
+    """Return the expression that finds what begins with a term, from that of the term; None where it is
+    too short to tell anything.
+    """
     text = text_of(expression)
     return f"{_quoted(text)} *" if len(text) >= BEGINNING_MIN else None
 
 
 def any_term(text: str) -> str | None:
-    """Return the expression that finds texts with any telling term of *text*; None where it has no term at all."""
+    """Return the expression that finds texts with any telling term of *text*; None where it has no term at
+    all.
+    """
     return " OR ".join(telling(text)) or None
 
 
 def phrase(text: str) -> str | None:
-    """Return the expression that finds texts with the terms of *text* in a row; None where it has no term at all."""
+    """Return the expression that finds texts with the terms of *text* in a row; None where it has no term
+    at all.
+    """
     alike = comparable(text)
     if not _WORD.search(alike):
         return None
-    return _quoted(text) if alike == text else f"({_quoted(text)} OR {_quoted(alike)})" if _WORD.search(text) else _quoted(alike)
+    return (
+        _quoted(text)
+        if alike == text
+        else f"({_quoted(text)} OR {_quoted(alike)})"
+        if _WORD.search(text)
+        else _quoted(alike)
+    )
 
 
 def _terms(text: str) -> list[str]:
-    stripped = (_EDGES.sub("", match.group()) for match in _PART.finditer(comparable(text).replace("\0", " ")))
-    return list(dict.fromkeys(without_place(term.removesuffix("'s")) for term in stripped if _WORD.search(term)))
+    stripped = (
+        _EDGES.sub("", match.group()) for match in _PART.finditer(comparable(text).replace("\0", " "))
+    )
+    return list(
+        dict.fromkeys(without_place(term.removesuffix("'s")) for term in stripped if _WORD.search(term))
+    )
 
 
 def without_place(term: str) -> str:
@@ -127,8 +157,8 @@ def words_of(text: str) -> int:
 def _expressions(term: str) -> Iterator[str]:
     """Yield what a term is found by.
 
-    That is itself, a long one in parts; for a compound name also its parts in a row, for a version also how it is written with a v or
-    without; without spaces each two of its characters.
+    That is itself, a long one in parts; for a compound name also its parts in a row, for a version also how
+    it is written with a v or without; without spaces each two of its characters.
     """
     parts = list(_RUN.finditer(term))
     if len(parts) > PARTS_MAX:

@@ -1,9 +1,11 @@
-"""Nearest neighbours from memory: 48 bytes of sign bits for each vector, then the exact cosines of the few that remain.
+"""Nearest neighbours from memory: 48 bytes of sign bits for each vector, then the exact cosines of the few
+that remain.
 
-Of the first few thousand the vectors themselves are kept as well, so that a small store is searched without reading any.
+Of the first few thousand the vectors themselves are kept as well, so that a small store is searched without
+reading any.
 
-The index is a cache of the vectors view, which `sync` brings up to the reader's moment before each search. It answers within a
-millisecond where the index in the file needs tens.
+The index is a cache of the vectors view, which `sync` brings up to the reader's moment before each search. It
+answers within a millisecond where the index in the file needs tens.
 """
 
 import threading
@@ -20,26 +22,42 @@ from omegad.storage.driver import Connection
 DIMENSIONS = 384
 WORDS = DIMENSIONS // 64
 RESCORED = 256  # neighbours by sign bits whose exact cosine is computed
-EXACT_MAX = 16_384  # vectors that are also kept whole, 24 MiB; those beyond are read from the file when they are rescored
+# Vectors that are also kept whole, 24 MiB; those beyond are read from the file when they are rescored
+EXACT_MAX = 16_384
 CHUNK = 1_024  # vectors read at once, 1.5 MiB that is let go of again
-AT_ONCE = 64  # vectors that are picked and multiplied together: larger arrays are new pages from the system each time, at twice the cost
+# Vectors that are picked and multiplied together: larger arrays are new pages from the system each time, at
+# twice the cost
+AT_ONCE = 64
 SIGNS_AT_ONCE = 8_192
 
-_VECTORS = f"SELECT v.id, v.vector, {SOURCE} FROM memory_vectors AS v LEFT JOIN memories AS m ON m.node_id = v.memory_id"
-_NEW_VECTORS = f"{_VECTORS} WHERE v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL ORDER BY v.id LIMIT +?"
-_THESE_VECTORS = f"{_VECTORS} WHERE v.id IN (SELECT value FROM json_each(?)) AND m.id IS NOT NULL ORDER BY v.id"
+_VECTORS = (
+    f"SELECT v.id, v.vector, {SOURCE} FROM memory_vectors AS v LEFT JOIN memories AS m ON m.node_id ="
+    " v.memory_id"
+)
+_NEW_VECTORS = (
+    f"{_VECTORS} WHERE v.id > ? AND v.embedder_id = ? AND v.vector IS NOT NULL ORDER BY v.id LIMIT +?"
+)
+_THESE_VECTORS = (
+    f"{_VECTORS} WHERE v.id IN (SELECT value FROM json_each(?)) AND m.id IS NOT NULL ORDER BY v.id"
+)
 _CHANGED = """
 SELECT id, node_id, status = 'active', created_us, expires_us, changed_position FROM memories
 WHERE changed_position > ? AND changed_position != id ORDER BY 6
 """
-_CURRENT = "SELECT id FROM memory_vectors WHERE memory_id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
+_CURRENT = (
+    "SELECT id FROM memory_vectors WHERE memory_id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
+)
 
 
 class VectorIndex:
-    """The sign bits of the vectors of one embedder in one file of views. Safe to use from several reading threads."""
+    """The sign bits of the vectors of one embedder in one file of views. Safe to use from several reading
+    threads.
+    """
 
     def __init__(self, embedder_id: str, *, is_whole: bool = True) -> None:
-        """Start empty; the first `sync` fills it. Where it is not to be whole it takes a twentieth: no vectors but those in the file."""
+        """Start empty; the first `sync` fills it. Where it is not to be whole it takes a twentieth: no
+        vectors but those in the file.
+        """
         self.embedder_id = embedder_id
         self._exact_max = EXACT_MAX if is_whole else 0
         self._lock = threading.Lock()
@@ -47,7 +65,8 @@ class VectorIndex:
         self._early: set[int] = set()  # vectors that a lagging view does not show the memory of yet
         self._last_change: int | None = None
         self._columns = Columns()
-        # One array for each word of all vectors: a pass over one of them is many times faster than one over rows of six.
+        # One array for each word of all vectors: a pass over one of them is many times faster than one over
+        # rows of six.
         self._bits: list[npt.NDArray[np.uint64]] = [np.empty(0, np.uint64) for _ in range(WORDS)]
         self._exact: npt.NDArray[np.float32] = np.empty((0, DIMENSIONS), np.float32)
         self._ids: npt.NDArray[np.int64] = np.empty(0, np.int64)
@@ -59,9 +78,16 @@ class VectorIndex:
     @property
     def size_bytes(self) -> int:
         """How much memory it takes."""
-        return sum(word.nbytes for word in self._bits) + self._exact.nbytes + self._ids.nbytes + self._columns.size_bytes
+        return (
+            sum(word.nbytes for word in self._bits)
+            + self._exact.nbytes
+            + self._ids.nbytes
+            + self._columns.size_bytes
+        )
 
-    def nearest(self, connection: Connection, vector: bytes, wanted: Selection, limit: int) -> list[tuple[int, float]]:
+    def nearest(
+        self, connection: Connection, vector: bytes, wanted: Selection, limit: int
+    ) -> list[tuple[int, float]]:
         """Return up to *limit* (memory row, cosine) of those selected, nearest first, equals by row.
 
         A memory of several passages is there once, with its nearest.
@@ -93,7 +119,9 @@ class VectorIndex:
         with self._lock:
             return np.delete(memory_rows, self._columns.of_rows(memory_rows)[1])
 
-    def cosines_of(self, connection: Connection, vector: bytes, memory_rows: Sequence[int]) -> dict[int, float]:
+    def cosines_of(
+        self, connection: Connection, vector: bytes, memory_rows: Sequence[int]
+    ) -> dict[int, float]:
         """Return, by memory row, the cosine of its nearest passage; rows without vectors are left out."""
         if not memory_rows:
             return {}
@@ -101,11 +129,20 @@ class VectorIndex:
             indices, _ = self._columns.of_rows(np.array(memory_rows, np.int64))
             rows, found = self._rescored(connection, vector, indices[self._columns.active[indices]])
         order = found.argsort(kind="stable")
-        best = dict(zip(rows[order].tolist(), found[order].tolist(), strict=True))  # the last of a memory is its nearest
-        return cosines_of_memories(connection, vector, self.embedder_id, [row for row in memory_rows if row not in best]) | best
+        best = dict(
+            zip(rows[order].tolist(), found[order].tolist(), strict=True)
+        )  # the last of a memory is its nearest
+        return (
+            cosines_of_memories(
+                connection, vector, self.embedder_id, [row for row in memory_rows if row not in best]
+            )
+            | best
+        )
 
     def vectors_of(self, connection: Connection, memory_rows: Sequence[int]) -> npt.NDArray[np.float64]:
-        """Return the vector of the first passage of each memory row, in the order given: shape (rows, 384), zeros where there is none."""
+        """Return the vector of the first passage of each memory row, in the order given: shape (rows,
+        384), zeros where there is none.
+        """
         found = np.zeros((len(memory_rows), DIMENSIONS))
         with self._lock:
             indices, which = self._columns.of_rows(np.array(memory_rows, np.int64))
@@ -115,7 +152,10 @@ class VectorIndex:
             is_kept = indices < self._exact_max
             found[places[is_kept]] = self._exact[indices[is_kept]]
             read = dict(zip(self._ids[indices[~is_kept]].tolist(), places[~is_kept].tolist(), strict=True))
-        sql = "SELECT id, vector FROM memory_vectors WHERE id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
+        sql = (
+            "SELECT id, vector FROM memory_vectors WHERE id IN (SELECT value FROM json_each(?)) AND vector IS"
+            " NOT NULL"
+        )
         for vector_id, blob in connection.execute(sql, (str(list(read)),)) if read else ():
             found[read[vector_id]] = np.frombuffer(blob, "<f4")
         return found
@@ -127,35 +167,53 @@ class VectorIndex:
         for part in (slice(start, start + SIGNS_AT_ONCE) for start in range(0, count, SIGNS_AT_ONCE)):
             for words, asked in zip(self._bits, signs, strict=True):
                 # To pick all of them one by one would copy them.
-                differing[part] += np.bitwise_count((words[:count][part] if is_all else words[chosen[part]]) ^ asked)
+                differing[part] += np.bitwise_count(
+                    (words[:count][part] if is_all else words[chosen[part]]) ^ asked
+                )
         return differing
 
-    def _rescored(self, connection: Connection, vector: bytes, chosen: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    def _rescored(
+        self, connection: Connection, vector: bytes, chosen: npt.NDArray[np.intp]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the memory row and the exact cosine of each of the chosen vectors."""
         kept, read = chosen[chosen < self._exact_max], chosen[chosen >= self._exact_max]
-        parts = [_products(self._exact[kept[start : start + AT_ONCE]], vector) for start in range(0, len(kept), AT_ONCE)]
+        parts = [
+            _products(self._exact[kept[start : start + AT_ONCE]], vector)
+            for start in range(0, len(kept), AT_ONCE)
+        ]
         rows, found = self._columns.memory[kept], np.concatenate([*parts, np.empty(0)])
         if len(read):
             known = cosines(connection, vector, self._ids[read].tolist())
             read = read[np.isin(self._ids[read], list(known))]
-            rows, found = np.append(rows, self._columns.memory[read]), np.append(found, [known[row] for row in self._ids[read].tolist()])
+            rows, found = (
+                np.append(rows, self._columns.memory[read]),
+                np.append(found, [known[row] for row in self._ids[read].tolist()]),
+            )
         return rows, found
 
     def _sync(self, connection: Connection) -> None:
         if self._last_change is None:
             # What changed before the first vectors are read is read with them.
-            self._last_change = connection.execute("SELECT coalesce(max(changed_position), 0) FROM memories").fetchone()[0]
+            self._last_change = connection.execute(
+                "SELECT coalesce(max(changed_position), 0) FROM memories"
+            ).fetchone()[0]
         if self._early:
             self._extend(connection.execute(_THESE_VECTORS, (str(sorted(self._early)),)).fetchall())
-        while rows := connection.execute(_NEW_VECTORS, (self._last_vector, self.embedder_id, CHUNK)).fetchall():
+        while rows := connection.execute(
+            _NEW_VECTORS, (self._last_vector, self.embedder_id, CHUNK)
+        ).fetchall():
             self._extend([row for row in rows if row[2] is not None])
             self._early.update(row[0] for row in rows if row[2] is None)
             self._last_vector = rows[-1][0]
         if changed := connection.execute(_CHANGED, (self._last_change,)).fetchall():
             ids = msgspec.json.encode([row[1] for row in changed]).decode()
-            current = np.isin(self._ids[: self._columns.count], [row[0] for row in connection.execute(_CURRENT, (ids,))])
+            current = np.isin(
+                self._ids[: self._columns.count], [row[0] for row in connection.execute(_CURRENT, (ids,))]
+            )
             for row, _, is_active, created_us, expires_us, _ in changed:
-                self._columns.change(row, current, is_active=bool(is_active), created_us=created_us, expires_us=expires_us)
+                self._columns.change(
+                    row, current, is_active=bool(is_active), created_us=created_us, expires_us=expires_us
+                )
             self._last_change = changed[-1][5]
 
     def _extend(self, rows: list[tuple[Any, ...]]) -> None:
@@ -180,22 +238,38 @@ def cosines(connection: Connection, vector: bytes, vector_ids: Sequence[int]) ->
     """Return the exact cosine of each of *vector_ids* by its id."""
     if not vector_ids:
         return {}
-    sql = "SELECT id, vector FROM memory_vectors WHERE id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
+    sql = (
+        "SELECT id, vector FROM memory_vectors WHERE id IN (SELECT value FROM json_each(?)) AND vector IS NOT"
+        " NULL"
+    )
     rows = connection.execute(sql, (str(list(vector_ids)),)).fetchall()
-    return dict(zip((row[0] for row in rows), _products(_matrix([row[1] for row in rows]), vector).tolist(), strict=True))
+    return dict(
+        zip(
+            (row[0] for row in rows),
+            _products(_matrix([row[1] for row in rows]), vector).tolist(),
+            strict=True,
+        )
+    )
 
 
-def cosines_of_memories(connection: Connection, vector: bytes, embedder_id: str, memory_rows: Sequence[int]) -> dict[int, float]:
-    """Return, by memory row, the cosine of its nearest passage; rows without vectors of this embedder are left out."""
+def cosines_of_memories(
+    connection: Connection, vector: bytes, embedder_id: str, memory_rows: Sequence[int]
+) -> dict[int, float]:
+    """Return, by memory row, the cosine of its nearest passage; rows without vectors of this embedder are
+    left out.
+    """
     if not memory_rows:
         return {}
     sql = """
-    SELECT m.id, v.vector FROM memories AS m CROSS JOIN memory_vectors AS v ON v.memory_id = m.node_id AND v.embedder_id = ?
+    SELECT m.id, v.vector FROM memories AS m CROSS JOIN memory_vectors AS v ON v.memory_id = m.node_id
+      AND v.embedder_id = ?
     WHERE m.id IN (SELECT value FROM json_each(?)) AND v.vector IS NOT NULL
     """
     rows = connection.execute(sql, (embedder_id, str(list(memory_rows)))).fetchall()
     best: dict[int, float] = {}
-    for (row, _), cosine in zip(rows, _products(_matrix([row[1] for row in rows]), vector).tolist(), strict=True):
+    for (row, _), cosine in zip(
+        rows, _products(_matrix([row[1] for row in rows]), vector).tolist(), strict=True
+    ):
         best[row] = max(cosine, best.get(row, -1.0))
     return best
 
@@ -205,8 +279,11 @@ def _matrix(blobs: list[bytes]) -> npt.NDArray[np.float32]:
 
 
 def _products(matrix: npt.NDArray[np.float32], vector: bytes) -> npt.NDArray[np.float64]:
-    # One row at a time, and not by a library of matrices, so that a cosine does not depend on which others are computed with it.
-    products: npt.NDArray[np.float32] = np.einsum("ij,j->i", matrix, np.frombuffer(vector, "<f4"), optimize=False)
+    # One row at a time, and not by a library of matrices, so that a cosine does not depend on which others
+    # are computed with it.
+    products: npt.NDArray[np.float32] = np.einsum(
+        "ij,j->i", matrix, np.frombuffer(vector, "<f4"), optimize=False
+    )
     return products.astype(np.float64)
 
 

@@ -1,7 +1,9 @@
-"""Find memories by their words: candidates by the terms that tell most, then the BM25 score of all terms for each of them.
+"""Find memories by their words: candidates by the terms that tell most, then the BM25 score of all terms for
+each of them.
 
-A term that thousands of memories have costs as many scores and changes the order little; so among all memories, where rarer terms
-find enough, it does not choose candidates. It counts in their scores all the same.
+A term that thousands of memories have costs as many scores and changes the order little; so among all
+memories, where rarer terms find enough, it does not choose candidates. It counts in their scores all the
+same.
 """
 
 import math
@@ -12,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omegad.index import terms
+from omegad.index.active import overdue
 from omegad.index.scope import Filtered, Scope
 from omegad.runtime.errors import Invalid
 from omegad.storage.driver import Connection
@@ -20,32 +23,46 @@ from omegad.text.periods import Period
 
 MATCHES_MAX = 1_000  # for the terms that choose, all together, unless fewer are found than are wanted
 RARE = 250  # memories at most hold a rare term
-SMOOTHING = 5  # memories that are taken to hold a word, and as many not to, so that few say little of how rare it is
+SMOOTHING = (
+    5  # memories that are taken to hold a word, and as many not to, so that few say little of how rare it is
+)
 ENOUGH = 0.5  # of those wanted; where the rarest terms find fewer, all terms are asked
 
-# LIMIT has a plus wherever a search limits: SQLite looks at the value of a bare parameter there, and prepares the statement anew for the next.
+# LIMIT has a plus wherever a search limits: SQLite looks at the value of a bare parameter there, and prepares
+# the statement anew for the next.
 _SCORED = "SELECT memories_fts.rowid, -bm25(memories_fts, 1.0, 0.5, 0.5, 0.5) AS score FROM memories_fts"
 _MATCHES = f"{_SCORED} WHERE memories_fts MATCH ?"
 
-# The plus keeps the planner from running MATCH once for each of the rows; full text drives, and the rows are a set beside it.
+# The plus keeps the planner from running MATCH once for each of the rows; full text drives, and the rows are
+# a set beside it.
 AMONG_ROWS = f"{_MATCHES} AND +rowid IN (SELECT value FROM json_each(?))"
-AMONG_FILTERED = f"{_MATCHES} AND +rowid IN (SELECT m.id FROM memories AS m WHERE {{condition}}) ORDER BY score DESC, rowid LIMIT +?"
+AMONG_FILTERED = (
+    f"{_MATCHES} AND +rowid IN (SELECT m.id FROM memories AS m WHERE {{condition}}) ORDER BY score DESC,"
+    " rowid LIMIT +?"
+)
 # The same where few match: each is looked up as a memory, and the memories need not be gone through.
 FEW_AMONG_FILTERED = f"""
-{_SCORED} CROSS JOIN memories AS m ON m.id = memories_fts.rowid WHERE memories_fts MATCH ? AND {{condition}} ORDER BY score DESC, m.id LIMIT +?
+{_SCORED} CROSS JOIN memories AS m ON m.id = memories_fts.rowid WHERE memories_fts MATCH ? AND {{condition}}
+  ORDER BY score DESC, m.id LIMIT +?
 """
 # What is hidden has left full text, so that of everything only what is overdue is to be left out.
 AMONG_CURRENT = f"""
-{_MATCHES} AND +rowid NOT IN (SELECT id FROM memories WHERE expires_us <= ? AND status = 'active') ORDER BY score DESC, rowid LIMIT +?
+{_MATCHES} AND +rowid NOT IN (SELECT id FROM memories WHERE {overdue("?")})
+  ORDER BY score DESC, rowid LIMIT +?
 """
 _HOLDS = "SELECT 1 FROM memories_fts WHERE memories_fts MATCH ? AND rowid = ?"
 # As one text: the driver lets other threads in, and so waits for them, at each row that it reads.
-_LATEST = "SELECT json_group_array(rowid) FROM (SELECT rowid FROM memories_fts WHERE memories_fts MATCH ? ORDER BY rowid DESC LIMIT +?)"
+_LATEST = (
+    "SELECT json_group_array(rowid) FROM (SELECT rowid FROM memories_fts WHERE memories_fts MATCH ? ORDER BY"
+    " rowid DESC LIMIT +?)"
+)
 _COUNT = "SELECT count(*) FROM (SELECT 1 FROM memories_fts WHERE memories_fts MATCH ? LIMIT +?)"
 
 
 class Words(msgspec.Struct, frozen=True):
-    """What full text is asked: the expression of every term, and the terms that it is made of (one, for a phrase)."""
+    """What full text is asked: the expression of every term, and the terms that it is made of (one, for a
+    phrase).
+    """
 
     expression: str
     terms: tuple[str, ...]
@@ -54,9 +71,9 @@ class Words(msgspec.Struct, frozen=True):
 class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     """What the memories know of the terms of a question.
 
-    `counts` says how many memories of all hold each term, and 1,001 of what more than a thousand hold; `latest` which those are, the latest
-    first; `holders` which memories of those the question is about hold a rare one; `rarity` is the inverse document frequency of each among
-    these, negative where none holds it.
+    `counts` says how many memories of all hold each term, and 1,001 of what more than a thousand hold;
+    `latest` which those are, the latest first; `holders` which memories of those the question is about hold a
+    rare one; `rarity` is the inverse document frequency of each among these, negative where none holds it.
     """
 
     counts: dict[str, int]
@@ -66,13 +83,19 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
 
     def coverage(self, row: int, connection: Connection) -> float:
         """Return the share of the terms, by their rarity, that a memory row holds: 0 to 1."""
-        held = (rarity for term, rarity in self.rarity.items() if rarity > 0 and self._is_held(term, row, connection))
+        held = (
+            rarity
+            for term, rarity in self.rarity.items()
+            if rarity > 0 and self._is_held(term, row, connection)
+        )
         return sum(held) / (self._whole or 1.0)
 
     def rare_coverage(self, rows: Sequence[int]) -> list[float]:
-        """Return for each row the share of the terms that some memory holds, by their rarity, that it holds of those that are rare: 0 to 1.
+        """Return for each row the share of the terms that some memory holds, by their rarity, that it holds
+        of those that are rare: 0 to 1.
 
-        Unlike BM25 it does not sink with the length of a memory, which holds a rare word as well for saying much besides.
+        Unlike BM25 it does not sink with the length of a memory, which holds a rare word as well for saying
+        much besides.
         """
         total = sum(rarity for rarity in self.rarity.values() if rarity > 0) or 1.0
         held = dict.fromkeys(rows, 0.0)
@@ -82,8 +105,14 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
         return list(held.values())
 
     def unknown(self, texts: Collection[str] | None = None) -> float:
-        """Return the share of the terms, by their rarity, that no memory holds: 0 to 1; of those alone whose text is among *texts*."""
-        lacking = (-rarity for term, rarity in self.rarity.items() if rarity < 0 and (texts is None or terms.text_of(term) in texts))
+        """Return the share of the terms, by their rarity, that no memory holds: 0 to 1; of those alone
+        whose text is among *texts*.
+        """
+        lacking = (
+            -rarity
+            for term, rarity in self.rarity.items()
+            if rarity < 0 and (texts is None or terms.text_of(term) in texts)
+        )
         return sum(lacking) / (self._whole or 1.0)
 
     @property
@@ -100,7 +129,9 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Best(msgspec.Struct, frozen=True):
-    """Memory rows, best first, and the BM25 scores (greater is better) of those whose scores are known by then, or of all that have any."""
+    """Memory rows, best first, and the BM25 scores (greater is better) of those whose scores are known by
+    then, or of all that have any.
+    """
 
     rows: list[int]
     scores: dict[int, float]
@@ -108,27 +139,38 @@ class Best(msgspec.Struct, frozen=True):
 
     def joined(self, other: "Best") -> "Best":
         """Return these, and then those of another search that are not among them."""
-        return Best(list(dict.fromkeys((*self.rows, *other.rows))), other.scores | self.scores, self.is_complete)
+        return Best(
+            list(dict.fromkeys((*self.rows, *other.rows))), other.scores | self.scores, self.is_complete
+        )
 
 
 def of_phrase(text: str) -> Words | None:
-    """Return what finds *text* as it stands; None where it has no word. Raises `Invalid` where it has too many."""
+    """Return what finds *text* as it stands; None where it has no word. Raises `Invalid` where it has too
+    many.
+    """
     if terms.words_of(text) > terms.WORDS_MAX:
-        raise Invalid(f"a phrase has at most {terms.WORDS_MAX} words", hint="look for a part of it, or in mode keyword for any of its words")
+        raise Invalid(
+            f"a phrase has at most {terms.WORDS_MAX} words",
+            hint="look for a part of it, or in mode keyword for any of its words",
+        )
     phrase = terms.phrase(text)
     return Words(phrase, (phrase,)) if phrase else None
 
 
 def of_question(text: str, without: Collection[str] = ()) -> Words | None:
-    """Return what finds any telling term of *text* but those *without*, in lower case; None where it has no other word."""
+    """Return what finds any telling term of *text* but those *without*, in lower case; None where it has
+    no other word.
+    """
     telling = tuple(term for term in terms.telling(text) if terms.text_of(term) not in without)
     return _any(telling) if telling else None
 
 
 def completed(connection: Connection, words: Words, names: Collection[str]) -> Words:
-    """Return the words with each term that nobody holds, and that is among some *names*, as the beginning of what somebody holds.
+    """Return the words with each term that nobody holds, and that is among some *names*, as the beginning of
+    what somebody holds.
 
-    What is asked for by the beginning of its name (`evt_1PQ`) is so found; a term that begins nothing stays as it is.
+    What is asked for by the beginning of its name (`evt_1PQ`) is so found; a term that begins nothing stays
+    as it is.
     """
     chosen = [_completed(connection, term) if terms.text_of(term) in names else term for term in words.terms]
     return _any(tuple(dict.fromkeys(chosen)))
@@ -140,15 +182,19 @@ def counts(connection: Connection, words: Words) -> dict[str, int]:
 
 
 def vocabulary(connection: Connection, words: Words, scope: Scope, named: Period | None) -> Vocabulary:
-    """Return what the memories in *scope* know of the words of a question; those of the time that is *named* tell nothing of it.
+    """Return what the memories in *scope* know of the words of a question; those of the time that is *named*
+    tell nothing of it.
 
-    Of a term that more than `MATCHES_MAX` hold the latest so many are looked at, and it is never unknown. The rarity is
-    ln(1 + (N - n + s) / (n + s)): that of Robertson & Zaragoza, "The Probabilistic Relevance Framework" (2009), formula 3.3, with the
-    1 that keeps it positive for a term that most of the memories hold, as Lucene has it, and more smoothing.
+    Of a term that more than `MATCHES_MAX` hold the latest so many are looked at, and it is never unknown. The
+    rarity is ln(1 + (N - n + s) / (n + s)): that of Robertson & Zaragoza, "The Probabilistic Relevance
+    Framework" (2009), formula 3.3, with the 1 that keeps it positive for a term that most of the memories
+    hold, as Lucene has it, and more smoothing.
     """
     latest = {term: _latest(connection, term) for term in words.terms}
     known = {term: len(rows) for term, rows in latest.items()}
-    inside = np.split(scope.holds(np.concatenate(list(latest.values()))), np.cumsum(list(known.values()))[:-1])
+    inside = np.split(
+        scope.holds(np.concatenate(list(latest.values()))), np.cumsum(list(known.values()))[:-1]
+    )
     holding = {term: rows[is_inside] for (term, rows), is_inside in zip(latest.items(), inside, strict=True)}
     memories, rarity = scope.count, dict[str, float]()
     for term, count in known.items():
@@ -161,10 +207,15 @@ def vocabulary(connection: Connection, words: Words, scope: Scope, named: Period
     return Vocabulary(counts=known, latest=latest, holders=rare, rarity=rarity)
 
 
-def best(connection: Connection, words: Words, counts: Mapping[str, int], limit: int, among: Filtered) -> Best:
-    """Return the best of the memories that pass a filter by the rarest terms, and where these find too few, by all."""
+def best(
+    connection: Connection, words: Words, counts: Mapping[str, int], limit: int, among: Filtered
+) -> Best:
+    """Return the best of the memories that pass a filter by the rarest terms, and where these find too
+    few, by all.
+    """
     few, everything = (
-        AMONG_CURRENT if among.is_everything else sql.format(condition=among.condition) for sql in (FEW_AMONG_FILTERED, AMONG_FILTERED)
+        AMONG_CURRENT if among.is_everything else sql.format(condition=among.condition)
+        for sql in (FEW_AMONG_FILTERED, AMONG_FILTERED)
     )
     chosen = _rarest(counts, limit)
     is_rare = sum(counts.values()) <= MATCHES_MAX
@@ -172,7 +223,11 @@ def best(connection: Connection, words: Words, counts: Mapping[str, int], limit:
         found = connection.execute(few, (" OR ".join(chosen), *among.values, limit)).fetchall()
         if len(found) >= limit * ENOUGH:
             return Best([row[0] for row in found], {})
-    scores = dict(connection.execute(everything, (words.expression, *among.values, MATCHES_MAX if is_rare else limit)).fetchall())
+    scores = dict(
+        connection.execute(
+            everything, (words.expression, *among.values, MATCHES_MAX if is_rare else limit)
+        ).fetchall()
+    )
     return Best(list(scores)[:limit], scores, is_complete=is_rare)
 
 
@@ -205,11 +260,15 @@ def _count(connection: Connection, term: str, most: int) -> int:
 
 def _latest(connection: Connection, term: str) -> npt.NDArray[np.int64]:
     check()
-    return np.array(msgspec.json.decode(connection.execute(_LATEST, (term, MATCHES_MAX + 1)).fetchone()[0]), np.int64)
+    return np.array(
+        msgspec.json.decode(connection.execute(_LATEST, (term, MATCHES_MAX + 1)).fetchone()[0]), np.int64
+    )
 
 
 def _rarest(counts: Mapping[str, int], wanted: int) -> list[str]:
-    """Return, in the order of the question, the rarest terms that together find enough, and as many more as cost little."""
+    """Return, in the order of the question, the rarest terms that together find enough, and as many more
+    as cost little.
+    """
     chosen, total = set[str](), 0
     for term in sorted(counts, key=lambda term: counts[term]):
         if total >= wanted and total + counts[term] > MATCHES_MAX:

@@ -1,1 +1,3 @@
-"""Theses and what speaks for and against them, what follows from what changed, and what does not fit together."""
+"""Theses and what speaks for and against them, what follows from what changed, and what does not fit
+together.
+"""

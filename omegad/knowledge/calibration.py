@@ -1,4 +1,5 @@
-"""Whether what was said with confidence came out so: of theses, of what memories were stored with, and of the answers of searches.
+"""Whether what was said with confidence came out so: of theses, of what memories were stored with, and of the
+answers of searches.
 
 Every probability is the one that was held before the outcome, as the log has it.
 """
@@ -10,9 +11,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from omegad.requests.filters import One
 from omegad.requests.method import Moment, QueryMethod
-from omegad.requests.query import Query
+from omegad.requests.query import One, Query, ViewAnswer
 from omegad.requests.verb import Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
@@ -25,35 +25,57 @@ BINS = 10
 Of = Literal["theses", "memories", "answers"]
 
 _SCORED: dict[Of, str] = {
-    "theses": """
+    "theses": (
+        """
         SELECT coalesce(domain, ''), probability, outcome = 'yes' FROM theses
-        WHERE outcome IN ('yes', 'no') AND probability IS NOT NULL AND (?1 IS NULL OR project = ?1) ORDER BY 1, id
-    """,
-    "memories": """
+        WHERE outcome IN ('yes', 'no') AND probability IS NOT NULL AND (?1 IS NULL OR project = ?1)
+        ORDER BY 1, id
+    """
+    ),
+    "memories": (
+        """
         SELECT coalesce(source, ''), confidence, rating > 0 AND status <> 'superseded' FROM memories
         WHERE confidence IS NOT NULL AND (rating <> 0 OR status = 'superseded' OR contradicted_by IS NOT NULL)
         AND (?1 IS NULL OR project = ?1) ORDER BY 1, id
-    """,
-    "answers": """
+    """
+    ),
+    "answers": (
+        """
         SELECT coalesce(q.project, ''), min(max(r.score, 0.0), 1.0), f.points > 0
         FROM retrievals AS r JOIN retrieval_queries AS q ON q.query_id = r.query_id
-        JOIN memory_feedback AS f ON f.id = (SELECT min(g.id) FROM memory_feedback AS g WHERE g.memory_id = r.memory_id AND g.id > q.id)
+        JOIN memory_feedback AS f ON f.id = (SELECT min(g.id) FROM memory_feedback AS g
+        WHERE g.memory_id = r.memory_id AND g.id > q.id)
         WHERE r.rank = 1 AND r.how = 'query' AND (?1 IS NULL OR q.project = ?1) ORDER BY 1, r.id
-    """,
+    """
+    ),
 }
 _VIEWS = ("theses", "memories", "retrievals", "feedback")
 
 
 class Calibration(Query, frozen=True, kw_only=True, tag="thesis.calibration"):
-    """Show whether what was held probable came true: the Brier score, beside that of always saying the base rate, and the curve."""
+    """Show whether what was held probable came true: the Brier score, beside that of always saying the
+    base rate, and the curve.
+    """
 
-    of: Annotated[Of, Meta(description="predictions of theses; the confidence that memories were stored with; or the score of answers")] = "theses"
-    domain: Annotated[One | None, Meta(description="of this domain of theses, source of memories, or project of answers")] = None
+    of: Annotated[
+        Of,
+        Meta(
+            description=(
+                "predictions of theses; the confidence that memories were stored with; or the score of"
+                " answers"
+            )
+        ),
+    ] = "theses"
+    domain: Annotated[
+        One | None, Meta(description="of this domain of theses, source of memories, or project of answers")
+    ] = None
     project: Annotated[One | None, Meta(description="of this project alone")] = None
 
 
 class Bin(msgspec.Struct, frozen=True, kw_only=True):
-    """What was said with a probability within a tenth, from `low` on: how many, the mean of what was said, and the share that came true."""
+    """What was said with a probability within a tenth, from `low` on: how many, the mean of what was said,
+    and the share that came true.
+    """
 
     low: float
     n: int
@@ -62,10 +84,11 @@ class Bin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):
-    """How well one domain was judged. `brier` is the mean of (p - outcome)²: 0 is best, 0.25 what always saying one half gets.
+    """How well one domain was judged. `brier` is the mean of (p - outcome)²: 0 is best, 0.25 what always
+    saying one half gets.
 
-    `base_rate` is the share that came true, `brier_of_base_rate` what always saying that would have got. `is_enough` says whether there are
-    `ENOUGH` outcomes to tell anything.
+    `base_rate` is the share that came true, `brier_of_base_rate` what always saying that would have got.
+    `is_enough` says whether there are `ENOUGH` outcomes to tell anything.
     """
 
     domain: str
@@ -77,13 +100,11 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     curve: list[Bin]
 
 
-class CalibrationAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class CalibrationAnswer(ViewAnswer, frozen=True):
     """The score of everything, None where nothing has come out yet, and of each domain."""
 
     overall: Score | None
     domains: list[Score]
-    position: int
-    stale_by: int
 
 
 Pair = tuple[float, int]
@@ -116,13 +137,18 @@ def _curve(pairs: Sequence[Pair]) -> Iterable[Bin]:
 
 
 def scored(connection: Connection, of: Of, project: str | None) -> list[Row]:
-    """Return what was said and how it came out, of a project or of all: domain, probability and outcome, domain by domain."""
+    """Return what was said and how it came out, of a project or of all: domain, probability and outcome,
+    domain by domain.
+    """
     return connection.execute(_SCORED[of], (project,)).fetchall()
 
 
 def by_domain(rows: Iterable[Row]) -> list[Score]:
     """Score each domain."""
-    return [score(domain, [(p, outcome) for _, p, outcome in group]) for domain, group in groupby(rows, key=lambda row: str(row[0]))]
+    return [
+        score(domain, [(p, outcome) for _, p, outcome in group])
+        for domain, group in groupby(rows, key=lambda row: str(row[0]))
+    ]
 
 
 def calibration(connection: Connection, query: Calibration, moment: Moment) -> CalibrationAnswer:
@@ -130,7 +156,7 @@ def calibration(connection: Connection, query: Calibration, moment: Moment) -> C
     rows = [row for row in scored(connection, query.of, query.project) if query.domain in (None, row[0])]
     domains = by_domain(rows)
     overall = score("", [(p, outcome) for _, p, outcome in rows]) if rows else None
-    return CalibrationAnswer(overall=overall, domains=domains, position=moment.position, stale_by=moment.stale_by)
+    return CalibrationAnswer(overall=overall, domains=domains, **moment.shown)
 
 
 METHODS = (

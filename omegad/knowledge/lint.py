@@ -1,4 +1,5 @@
-"""What in the knowledge should be looked at: a pure function of the views and the time, which proposes and never acts.
+"""What in the knowledge should be looked at: a pure function of the views and the time, which proposes and
+never acts.
 
 Each rule is a SELECT of what is wrong and why; what was dismissed three times is left out of it.
 """
@@ -10,17 +11,33 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from omegad.index.active import active
 from omegad.knowledge import calibration, theses
+from omegad.knowledge.events import FindingDismissed
+from omegad.log.decision import Decision, DecisionState
+from omegad.log.event import NewEvent
+from omegad.log.projection import to_json
 from omegad.memory.types import BUILT_IN, EPISODIC_TYPES
-from omegad.requests.filters import One
-from omegad.requests.method import Moment, QueryMethod
-from omegad.requests.query import Query
-from omegad.requests.verb import Verb
+from omegad.requests.command import Acknowledged, Command, Name
+from omegad.requests.method import CommandMethod, Moment, QueryMethod
+from omegad.requests.query import One, Query
+from omegad.requests.verb import Option, Verb
 from omegad.runtime.times import rfc3339
+from omegad.session import habits
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
-Rule = Literal["contradiction", "rests_on", "thesis", "asked_in_vain", "calibration", "gap", "stale_decision", "orphan", "strength"]
+Rule = Literal[
+    "contradiction",
+    "rests_on",
+    "thesis",
+    "asked_in_vain",
+    "calibration",
+    "gap",
+    "stale_decision",
+    "orphan",
+    "strength",
+]
 
 VIEWS = ("memories", "edges", "retrievals", "theses", "feedback", "conversations", "dismissals")
 
@@ -40,21 +57,28 @@ UNLINTED = (*sorted(EPISODIC_TYPES), "advisor_insight", "reminder")
 LASTING = tuple(name for name, kind in BUILT_IN.items() if not kind.decays)
 """Types whose memories do not fade."""
 
-
-def _holds(memory: str) -> str:
-    return f"{memory}.status = 'active' AND ({memory}.expires_us IS NULL OR {memory}.expires_us > :now_us)"
+Rows = list[tuple[object, ...]]
 
 
 def _undismissed(rule: Rule, subject: str) -> str:
-    return f"{subject} NOT IN (SELECT subject FROM finding_dismissals WHERE rule = '{rule}' AND times >= :dismissals)"
+    return (
+        f"{subject} NOT IN (SELECT subject FROM finding_dismissals WHERE rule = '{rule}' AND times >="
+        " :dismissals)"
+    )
 
 
 _OF_PROJECT = "(:project IS NULL OR {}.project = :project)"
-_KNOWN = f"{_holds('m')} AND m.event_type NOT IN (SELECT value FROM json_each(:unlinted)) AND {_OF_PROJECT.format('m')}"
+_KNOWN = (
+    f"{active()} AND m.event_type NOT IN (SELECT value FROM json_each(:unlinted)) AND"
+    f" {_OF_PROJECT.format('m')}"
+)
 _ORPHANS = f"""
-SELECT m.node_id FROM memories AS m WHERE {_KNOWN} AND m.said_us < :now_us - {ORPHAN_US} AND m.access_count = 0 AND m.rating = 0
-AND NOT EXISTS (SELECT 1 FROM edges WHERE source_id = m.node_id) AND NOT EXISTS (SELECT 1 FROM edges WHERE target_id = m.node_id)
-AND NOT EXISTS (SELECT 1 FROM retrievals WHERE memory_id = m.node_id) AND {_undismissed("orphan", "m.node_id")} ORDER BY m.id
+SELECT m.node_id FROM memories AS m WHERE {_KNOWN} AND m.said_us < :now_us - {ORPHAN_US}
+  AND m.access_count = 0 AND m.rating = 0
+AND NOT EXISTS (SELECT 1 FROM edges WHERE source_id = m.node_id)
+  AND NOT EXISTS (SELECT 1 FROM edges WHERE target_id = m.node_id)
+AND NOT EXISTS (SELECT 1 FROM retrievals WHERE memory_id = m.node_id)
+  AND {_undismissed("orphan", "m.node_id")} ORDER BY m.id
 """
 _STALE = f"""
 SELECT m.node_id FROM memories AS m
@@ -68,77 +92,98 @@ _WHY = """
 CASE WHEN b.status <> 'active' THEN b.status WHEN b.expires_us <= :now_us THEN 'expired'
      WHEN b.contradicted_by IS NOT NULL THEN 'contradicted' ELSE 'edited' END
 """
-_HAS_CHANGED = "(b.status <> 'active' OR b.expires_us <= :now_us OR b.contradicted_by IS NOT NULL OR b.edited_at > {since})"
+_HAS_CHANGED = f"(NOT ({active('b')}) OR b.contradicted_by IS NOT NULL OR b.edited_at > {{since}})"
 # Whoever edits what rests on something that has changed has looked at it.
 _HAS_FOLLOWED = """
-(m.edited_at IS NOT NULL AND m.changed_position > max(b.changed_position, e.id / 1024) AND (b.expires_us IS NULL OR b.expires_us > m.said_us)
+(m.edited_at IS NOT NULL AND m.changed_position > max(b.changed_position, e.id / 1024)
+  AND (b.expires_us IS NULL OR b.expires_us > m.said_us)
     AND NOT EXISTS (
-        SELECT 1 FROM edges AS d WHERE d.target_id = b.node_id AND d.source_id = b.contradicted_by AND d.edge_type = 'contradicts'
+        SELECT 1 FROM edges AS d WHERE d.target_id = b.node_id AND d.source_id = b.contradicted_by
+        AND d.edge_type = 'contradicts'
         AND d.id / 1024 > m.changed_position
     ))
 """
 _RESTS_ON = f"""
 SELECT m.node_id, b.node_id, {_WHY}, '', '' FROM memories AS m
-JOIN edges AS e ON e.source_id = m.node_id AND e.edge_type IN ('evolves', 'evolved_from') JOIN memories AS b ON b.node_id = e.target_id
+JOIN edges AS e ON e.source_id = m.node_id AND e.edge_type IN ('evolves', 'evolved_from')
+  JOIN memories AS b ON b.node_id = e.target_id
 WHERE {_KNOWN} AND m.event_type = 'decision' AND b.superseded_by IS NOT m.node_id
-AND {_HAS_CHANGED.format(since="e.created_at")} AND NOT {_HAS_FOLLOWED} AND {_undismissed("rests_on", "m.node_id")}
+AND {_HAS_CHANGED.format(since="e.created_at")} AND NOT {_HAS_FOLLOWED}
+  AND {_undismissed("rests_on", "m.node_id")}
 UNION
 SELECT t.memory_id, b.node_id, {_WHY}, t.thesis_id, e.evidence_id FROM theses AS t
 JOIN thesis_evidence AS e USING (thesis_id, version) JOIN memories AS b ON b.node_id = e.memory_id
-WHERE t.outcome IS NULL AND e.retracted IS NULL AND e.weight > 0 AND b.node_id <> t.memory_id AND {_OF_PROJECT.format("t")}
+WHERE t.outcome IS NULL AND e.retracted IS NULL AND e.weight > 0 AND b.node_id <> t.memory_id
+  AND {_OF_PROJECT.format("t")}
 AND {_HAS_CHANGED.format(since="e.at")} AND {_undismissed("rests_on", "t.memory_id")}
 ORDER BY 1, 2
 """
 _UNSAID = f"""
 SELECT t.thesis_id, {_WHY} FROM theses AS t JOIN memories AS b ON b.node_id = t.memory_id
-WHERE t.outcome IS NULL AND (b.status <> 'active' OR b.expires_us <= :now_us) AND {_OF_PROJECT.format("t")}
+WHERE t.outcome IS NULL AND NOT ({active("b")}) AND {_OF_PROJECT.format("t")}
 """
 _CONTRADICTIONS = f"""
-SELECT e.source_id, e.target_id FROM edges AS e JOIN memories AS m ON m.node_id = e.source_id JOIN memories AS b ON b.node_id = e.target_id
-WHERE e.edge_type = 'contradicts' AND {_holds("m")} AND {_holds("b")} AND {_OF_PROJECT.format("m")}
+SELECT e.source_id, e.target_id FROM edges AS e JOIN memories AS m ON m.node_id = e.source_id
+  JOIN memories AS b ON b.node_id = e.target_id
+WHERE e.edge_type = 'contradicts' AND {active()} AND {active("b")} AND {_OF_PROJECT.format("m")}
 AND {_undismissed("contradiction", "m.node_id")} ORDER BY e.id
 """
 # A question is known by what a dismissal can name of it.
-_ASKED = f"SELECT id, substr(lower(trim(text)), 1, {NAME_CHARACTERS_MAX}) AS asked, abstained, mode, at, project FROM retrieval_queries"
+_ASKED = (
+    f"SELECT id, substr(lower(trim(text)), 1, {NAME_CHARACTERS_MAX}) AS asked, abstained, mode, at, project"
+    " FROM retrieval_queries"
+)
 _VAIN = f"""
 WITH vain AS (
     SELECT * FROM ({_ASKED} WHERE abstained = 1)
-    WHERE mode IN ('hybrid', 'semantic', 'keyword', 'phrase') AND at > :recent_at AND (:project IS NULL OR project = :project)
-    AND (project IS NULL OR project IN (SELECT project FROM memories)) -- where nothing was ever kept, nothing is missing
+    WHERE mode IN ('hybrid', 'semantic', 'keyword', 'phrase') AND at > :recent_at
+      AND (:project IS NULL OR project = :project)
+    AND (project IS NULL OR project IN (SELECT project
+      FROM memories)) -- where nothing was ever kept, nothing is missing
 ), answered AS (
-    SELECT asked, max(id) AS latest FROM ({_ASKED} WHERE abstained = 0) WHERE asked IN (SELECT asked FROM vain) GROUP BY 1
+    SELECT asked, max(id) AS latest FROM ({_ASKED} WHERE abstained = 0)
+      WHERE asked IN (SELECT asked FROM vain) GROUP BY 1
 )
 SELECT v.asked, count(*), max(v.id) FROM vain AS v LEFT JOIN answered AS a USING (asked)
 WHERE v.id > coalesce(a.latest, 0) AND {_undismissed("asked_in_vain", "v.asked")}
 GROUP BY 1 HAVING count(*) >= {VAIN_MIN} ORDER BY 2 DESC, 3
 """
 _SPARSE = f"""
-SELECT m.entity_id, count(*) FROM memories AS m WHERE {_KNOWN} AND m.entity_id IS NOT NULL AND {_undismissed("gap", "m.entity_id")}
+SELECT m.entity_id, count(*) FROM memories AS m WHERE {_KNOWN} AND m.entity_id IS NOT NULL
+  AND substr(m.entity_id, 1, {len(habits.ABOUT)}) <> '{habits.ABOUT}' -- of a habit there is no more to know
+  AND {_undismissed("gap", "m.entity_id")}
 GROUP BY 1 HAVING count(*) < {KNOWN_MIN} ORDER BY 1
 """
 _UNDECIDED = f"""
-SELECT s.project FROM agent_sessions AS s WHERE s.project IS NOT NULL AND s.last_us > :now_us - {RECENT_US} AND s.tool_calls > 0
+SELECT s.project FROM agent_sessions AS s WHERE s.project IS NOT NULL AND s.last_us > :now_us - {RECENT_US}
+  AND s.tool_calls > 0
 AND {_OF_PROJECT.format("s")} AND {_undismissed("gap", "s.project")}
 GROUP BY 1 HAVING NOT EXISTS (
-    SELECT 1 FROM memories AS m WHERE m.project = s.project AND m.event_type = 'decision' AND m.said_us > :now_us - {RECENT_US}
+    SELECT 1 FROM memories AS m WHERE m.project = s.project AND m.event_type = 'decision'
+      AND m.said_us > :now_us - {RECENT_US}
 ) ORDER BY 1
 """
 _STRENGTHS = f"""
 SELECT count(*), count(*) FILTER (WHERE event_type NOT IN (SELECT value FROM json_each(:lasting))
-    AND (1.0 + access_count + repeated) * pow(max((:now_us - said_us) / {DAY_US}.0, 1.0), -0.5) < {WEAK_BELOW})
+    AND (1.0 + access_count + repeated) * pow(max((:now_us - said_us) / {DAY_US}.0, 1.0),
+      -0.5) < {WEAK_BELOW})
 FROM memories AS m WHERE {_KNOWN}
 """
 
 
 class Lint(Query, frozen=True, kw_only=True, tag="lint.report"):
-    """Show what in the knowledge should be looked at: contradictions, what rests on what has changed, questions asked in vain, gaps, what fades."""
+    """Show what in the knowledge should be looked at: contradictions, what rests on what has changed,
+    questions asked in vain, gaps, what fades.
+    """
 
     project: Annotated[One | None, Meta(description="of this project alone")] = None
     limit: Annotated[int, Meta(ge=1, le=100, description="how many findings at most")] = FINDINGS_MAX
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to look at: what a rule found of which memories, theses, entities or questions, how many there are, and what settles it."""
+    """One thing to look at: what a rule found of which memories, theses, entities or questions, how many
+    there are, and what settles it.
+    """
 
     rule: Rule
     ids: tuple[str, ...]
@@ -150,8 +195,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """The knowledge in numbers. `weak` counts memories with a strength below 0.1.
 
-    That is (1 + uses) · days^-0.5, with days since it was said last (ACT-R's base level: Anderson and Schooler 1991); preferences, constraints
-    and error patterns do not fade.
+    That is (1 + uses) · days^-0.5, with days since it was said last (ACT-R's base level: Anderson and
+    Schooler 1991); preferences, constraints and error patterns do not fade.
     """
 
     memories: int
@@ -175,7 +220,7 @@ class LintReport(msgspec.Struct, frozen=True, kw_only=True):
 def lint(connection: Connection, query: Lint, moment: Moment) -> LintReport:
     """Read what every rule finds."""
     report = examine(connection, moment.now_us, query.project)
-    return msgspec.structs.replace(report, findings=report.findings[: query.limit], position=moment.position, stale_by=moment.stale_by)
+    return msgspec.structs.replace(report, findings=report.findings[: query.limit], **moment.shown)
 
 
 def examine(connection: Connection, now_us: int, project: str | None = None) -> LintReport:
@@ -183,42 +228,68 @@ def examine(connection: Connection, now_us: int, project: str | None = None) -> 
     values: dict[str, object] = {
         "now_us": now_us,
         "project": project,
-        "unlinted": _json(UNLINTED),
-        "lasting": _json(LASTING),
+        "unlinted": to_json(UNLINTED),
+        "lasting": to_json(LASTING),
         "dismissals": DISMISSALS_MAX,
         "stale_at": rfc3339(max(now_us - STALE_US, 0)),
         "recent_at": rfc3339(max(now_us - RECENT_US, 0)),
     }
 
-    def rows(sql: str) -> list[tuple[object, ...]]:
+    def rows(sql: str) -> Rows:
         return connection.execute(sql, values).fetchall()
 
     clusters = list(components((str(one), str(other)) for one, other in rows(_CONTRADICTIONS)))
     vain, orphans, stale = rows(_VAIN), rows(_ORPHANS), rows(_STALE)
     (memories, weak), *_ = connection.execute(_STRENGTHS, values).fetchall()
     unsaid = {str(thesis_id): str(why) for thesis_id, why in rows(_UNSAID)}
-    held = theses.theses(connection, "t.outcome IS NULL AND (? IS NULL OR t.project = ?)", (project, project), now_us)
+    held = theses.theses(
+        connection, "t.outcome IS NULL AND (? IS NULL OR t.project = ?)", (project, project), now_us
+    )
     findings = [
         *map(_contradiction, clusters),
         *(_rests(*map(str, row)) for row in rows(_RESTS_ON)),
         *(
             _thesis(one, unsaid.get(one.thesis_id))
             for one in held
-            if (one.is_due or one.standing == "stale" or one.thesis_id in unsaid) and not _is_dismissed(connection, "thesis", one.thesis_id)
+            if (one.is_due or one.standing == "stale" or one.thesis_id in unsaid)
+            and not _is_dismissed(connection, "thesis", one.thesis_id)
         ),
-        *(_vain(str(asked), int(str(count))) for asked, count, _ in vain),
+        *(
+            _of_one(
+                "asked_in_vain",
+                asked,
+                count,
+                f'"{str(asked)[:120]}" was asked {count} times in vain',
+                "omegad store the answer",
+            )
+            for asked, count, _ in vain
+        ),
         *_calibration(connection, project),
-        *(_sparse(str(entity), int(str(count))) for entity, count in rows(_SPARSE)),
-        *(_undecided(str(one)) for (one,) in rows(_UNDECIDED)),
+        *_gaps(rows(_SPARSE), rows(_UNDECIDED)),
         *_many(
-            "stale_decision", stale, "{count} decisions and lessons were shown to nobody for 60 days", "omegad memory edit or omegad delete {first}"
+            "stale_decision",
+            stale,
+            "{count} decisions and lessons were shown to nobody for 60 days",
+            "omegad memory edit or omegad delete {first}",
         ),
-        *_many("orphan", orphans, "{count} memories are related to nothing and were never found", "omegad delete {first}"),
+        *_many(
+            "orphan",
+            orphans,
+            "{count} memories are related to nothing and were never found",
+            "omegad delete {first}",
+        ),
     ]
     if memories and weak / memories > WEAK_SHARE and not _is_dismissed(connection, "strength", "all"):
         text = f"{weak} of {memories} memories have faded: knowledge decays faster than it is used"
-        findings.append(Finding(rule="strength", ids=("all",), count=weak, text=text, settle="omegad memory consolidate"))
-    figures = Figures(memories=memories, weak=weak, orphans=len(orphans), contradictions=len(clusters), theses=len(held), asked_in_vain=len(vain))
+        findings.append(_of_one("strength", "all", weak, text, "omegad memory consolidate"))
+    figures = Figures(
+        memories=memories,
+        weak=weak,
+        orphans=len(orphans),
+        contradictions=len(clusters),
+        theses=len(held),
+        asked_in_vain=len(vain),
+    )
     return LintReport(findings=findings, total=len(findings), figures=figures)
 
 
@@ -245,7 +316,9 @@ def _contradiction(cluster: tuple[str, ...]) -> Finding:
 
 def _rests(memory: str, basis: str, why: str, thesis: str, evidence: str) -> Finding:
     text = f"{memory} rests on {basis}, which is {why}"
-    settle = f"omegad thesis retract {thesis} {evidence}" if thesis else f"omegad memory unlink {memory} {basis}"
+    settle = (
+        f"omegad thesis retract {thesis} {evidence}" if thesis else f"omegad memory unlink {memory} {basis}"
+    )
     return Finding(rule="rests_on", ids=(memory, basis), count=1, text=text, settle=settle)
 
 
@@ -257,41 +330,44 @@ def _thesis(one: theses.Thesis, unsaid: str | None) -> Finding:
     return Finding(rule="thesis", ids=(one.thesis_id, one.memory_id), count=1, text=text, settle=settle)
 
 
-def _vain(asked: str, count: int) -> Finding:
-    return Finding(
-        rule="asked_in_vain", ids=(asked,), count=count, text=f'"{asked[:120]}" was asked {count} times in vain', settle="omegad store the answer"
-    )
-
-
 def _calibration(connection: Connection, project: str | None) -> Iterator[Finding]:
     for score in calibration.by_domain(calibration.scored(connection, "theses", project)):
-        domain, of_project = score.domain or "no domain", f" --project {shlex.quote(project)}" if project else ""
-        if score.is_enough and score.brier > score.brier_of_base_rate and not _is_dismissed(connection, "calibration", domain):
+        domain, of_project = (
+            score.domain or "no domain",
+            f" --project {shlex.quote(project)}" if project else "",
+        )
+        if (
+            score.is_enough
+            and score.brier > score.brier_of_base_rate
+            and not _is_dismissed(connection, "calibration", domain)
+        ):
             worse = f"Brier {score.brier:.3f}, not {score.brier_of_base_rate:.3f}"
             text = f"predictions about {domain} are worse than always saying the base rate: {worse}"
-            yield Finding(rule="calibration", ids=(domain,), count=score.n, text=text, settle=f"omegad thesis calibration{of_project}")
+            yield _of_one("calibration", domain, score.n, text, f"omegad thesis calibration{of_project}")
 
 
-def _sparse(entity: str, count: int) -> Finding:
-    return Finding(
-        rule="gap",
-        ids=(entity,),
-        count=count,
-        text=f"of {entity} only {count} things are known",
-        settle=f"omegad store --entity-id {shlex.quote(entity)} …",
-    )
+def _gaps(sparse: Rows, undecided: Rows) -> Iterator[Finding]:
+    for entity, count in sparse:
+        settle = f"omegad store --entity-id {shlex.quote(str(entity))} …"
+        things = "thing is" if count == 1 else "things are"
+        yield _of_one("gap", entity, count, f"of {entity} only {count} {things} known", settle)
+    for (project,) in undecided:
+        text = f"{project} is worked on, and no decision was kept for 30 days"
+        settle = f"omegad store --project {shlex.quote(str(project))} --event-type decision …"
+        yield _of_one("gap", project, 0, text, settle)
 
 
-def _undecided(project: str) -> Finding:
-    text = f"{project} is worked on, and no decision was kept for 30 days"
-    return Finding(rule="gap", ids=(project,), count=0, text=text, settle=f"omegad store --project {shlex.quote(project)} --event-type decision …")
+def _of_one(rule: Rule, about: object, count: object, text: str, settle: str) -> Finding:
+    return Finding(rule=rule, ids=(str(about),), count=int(str(count)), text=text, settle=settle)
 
 
-def _many(rule: Rule, rows: list[tuple[object, ...]], text: str, settle: str) -> Iterator[Finding]:
+def _many(rule: Rule, rows: Rows, text: str, settle: str) -> Iterator[Finding]:
     ids = tuple(str(row[0]) for row in rows)
     if ids:
         about = text.format(count=len(ids)) + f": {', '.join(ids[:IDS_MAX])}"
-        yield Finding(rule=rule, ids=ids[:IDS_MAX], count=len(ids), text=about, settle=settle.format(first=ids[0]))
+        yield Finding(
+            rule=rule, ids=ids[:IDS_MAX], count=len(ids), text=about, settle=settle.format(first=ids[0])
+        )
 
 
 def _is_dismissed(connection: Connection, rule: Rule, subject: str) -> bool:
@@ -299,19 +375,38 @@ def _is_dismissed(connection: Connection, rule: Rule, subject: str) -> bool:
     return connection.execute(sql, (rule, subject, DISMISSALS_MAX)).fetchone() is not None
 
 
-def last_report(connection: Connection, now_us: int) -> list[tuple[str, str]]:
-    """Return the reports that stand, newest first: memory id and metadata."""
-    sql = f"SELECT node_id, metadata FROM memories AS m WHERE source = :source AND event_type = 'advisor_insight' AND {_holds('m')} ORDER BY id DESC"
-    return [(memory_id, metadata) for memory_id, metadata in connection.execute(sql, {"source": SOURCE, "now_us": now_us})]
+def last_report(connection: Connection, now_us: int, project: str | None = None) -> list[tuple[str, str]]:
+    """Return the reports that stand, of a project or of all, newest first: memory id and metadata."""
+    sql = (
+        "SELECT node_id, metadata FROM memories AS m WHERE source = :source AND event_type ="
+        f" 'advisor_insight' AND metadata ->> '$.project' IS :project AND {active()} ORDER BY id DESC"
+    )
+    values = {"source": SOURCE, "now_us": now_us, "project": project}
+    return [(memory_id, metadata) for memory_id, metadata in connection.execute(sql, values)]
 
 
 def is_there_since(connection: Connection, time_us: int) -> bool:
     """Say whether anything that was stored before a moment, microseconds since 1970, is there."""
-    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM memories WHERE created_us < ?)", (time_us,)).fetchone()[0])
+    return bool(
+        connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM memories WHERE created_us < ?)", (time_us,)
+        ).fetchone()[0]
+    )
 
 
-def _json(values: tuple[str, ...]) -> str:
-    return msgspec.json.encode(values).decode()
+class DismissFinding(Command, frozen=True, kw_only=True, tag="lint.dismiss"):
+    """Say that a finding needs nothing done. What was dismissed three times is not shown again."""
+
+    rule: Annotated[Rule, Meta(description="the rule that found it")]
+    ids: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=32, description="what it was found of")]
+
+
+def dismiss(command: DismissFinding, state: DecisionState, now_us: int) -> Decision:
+    """Decide a dismissal."""
+    del state, now_us
+    return Decision(
+        events=(NewEvent(event=FindingDismissed(rule=command.rule, ids=command.ids)),), answer=Acknowledged()
+    )
 
 
 METHODS = (
@@ -325,7 +420,22 @@ METHODS = (
         verb=Verb(
             "lint",
             by="theses.lint",
-            examples=("omegad lint", "omegad lint --project shop --limit 20"),
+            options=(
+                Option("save", "keep the report as a memory, as the daily one is", "flag"),
+                Option("tasks", "put down a research task for each gap, once", "flag"),
+            ),
+            examples=("omegad lint", "omegad lint --project shop --limit 20", "omegad lint --save --tasks"),
+        ),
+    ),
+    CommandMethod(
+        params=DismissFinding,
+        answer=Acknowledged,
+        decide=dismiss,
+        verb=Verb(
+            "dismiss",
+            says="dismissed; what was dismissed three times is not shown again",
+            given=("rule", "ids"),
+            examples=("omegad dismiss orphan mem-0123456789abcdef",),
         ),
     ),
 )

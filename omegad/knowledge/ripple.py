@@ -27,7 +27,9 @@ class RippleMemory(Command, frozen=True, kw_only=True, tag="memory.ripple"):
 
 
 def ripple(command: RippleMemory, state: DecisionState, now_us: int) -> Decision:
-    """Decide the effects, and the evidence that they are for open theses. An origin counts once for each: what it says more is an echo."""
+    """Decide the effects, and the evidence that they are for open theses. An origin counts once for each:
+    what it says more is an echo.
+    """
     del now_us
     memory = state[Memories].get(command.memory_id)
     if memory is None or not command.effects:
@@ -35,29 +37,53 @@ def ripple(command: RippleMemory, state: DecisionState, now_us: int) -> Decision
     evidence = list[Event]()
     told = list[Effect]()
     touched = set[str]()
+    sided = {
+        touch.thesis_id for effect in command.effects for touch in effect.theses if touch.side != "mentions"
+    }
     for effect in command.effects:
-        given = [one for touch in effect.theses if touch.thesis_id not in touched and (one := _evidence(command, effect, touch, state))]
+        given = [
+            one
+            for touch in effect.theses
+            if touch.thesis_id not in touched
+            and (touch.side != "mentions" or touch.thesis_id not in sided)
+            and (one := _evidence(command, effect, touch, state))
+        ]
         touched.update(one.thesis_id for one in given)
         evidence += given
-        theses = tuple(Touch(thesis_id=one.thesis_id, side=one.side, is_echo=one.is_echo) for one in given)
+        theses = tuple(
+            Touch(thesis_id=one.thesis_id, side=one.side, is_echo=one.is_echo, kind=one.why) for one in given
+        )
         told.append(msgspec.structs.replace(effect, theses=theses))
     happened = MemoryRippled(memory_id=command.memory_id, origin=command.origin, effects=tuple(told))
-    session_id = memory.session_id if command.origin in (memory.session_id, memory.memory_id) else command.origin
+    session_id = (
+        memory.session_id if command.origin in (memory.session_id, memory.memory_id) else command.origin
+    )
     new = (
-        NewEvent(event=event, session_id=session_id, project=memory.project, follows=place > 0) for place, event in enumerate((happened, *evidence))
+        NewEvent(event=event, session_id=session_id, project=memory.project, follows=place > 0)
+        for place, event in enumerate((happened, *evidence))
     )
     return Decision(events=tuple(new), answer=Acknowledged())
 
 
-def _evidence(command: RippleMemory, effect: Effect, touch: Touch, state: DecisionState) -> ThesisEvidenced | None:
+def _evidence(
+    command: RippleMemory, effect: Effect, touch: Touch, state: DecisionState
+) -> ThesisEvidenced | None:
     thesis = state[Theses].get(touch.thesis_id)
-    if thesis is None or thesis.outcome is not None or thesis.version != command.versions.get(thesis.thesis_id):
+    if (
+        thesis is None
+        or thesis.outcome is not None
+        or thesis.version != command.versions.get(thesis.thesis_id)
+    ):
         return None
     given_id = evidence_id(thesis.thesis_id, thesis.version, command.memory_id, command.origin)
     if command.by == "rule" and state[Theses].has_evidence(thesis.thesis_id, given_id):
         return None
     says_something = touch.side != "mentions"
-    has_said = says_something and command.by == "rule" and state[Theses].has_counted(thesis.thesis_id, thesis.version, command.origin)
+    has_said = (
+        says_something
+        and command.by == "rule"
+        and state[Theses].has_counted(thesis.thesis_id, thesis.version, command.origin)
+    )
     is_echo = touch.is_echo or has_said
     return ThesisEvidenced(
         thesis_id=thesis.thesis_id,
@@ -69,7 +95,7 @@ def _evidence(command: RippleMemory, effect: Effect, touch: Touch, state: Decisi
         weight=WEIGHTS[command.by] if says_something and not is_echo else 0.0,
         origin=command.origin,
         by=command.by,
-        why=None,
+        why=touch.kind,
         similarity=effect.similarity,
     )
 

@@ -1,4 +1,6 @@
-"""Theses as they stand: how strongly each is believed, what speaks for and against it, and how that came to be."""
+"""Theses as they stand: how strongly each is believed, what speaks for and against it, and how that came
+to be.
+"""
 
 import math
 from collections.abc import Sequence
@@ -7,11 +9,12 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 import msgspec
 from msgspec import Meta
 
+from omegad.index.active import active
 from omegad.knowledge.events import Outcome, Side
-from omegad.requests.filters import One
+from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod
-from omegad.requests.query import Query
-from omegad.requests.verb import Verb
+from omegad.requests.query import One, Query, ViewAnswer
+from omegad.requests.verb import Table, Verb
 from omegad.runtime.errors import NotFound
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
@@ -26,22 +29,26 @@ EVIDENCE_MAX, HISTORY_MAX = 200, 500
 HALF, NEWS_MAX, NEWS_CHARACTERS = 0.5, 3, 160
 
 _COLUMNS = """
-t.thesis_id, t.version, t.memory_id, t.statement, t.domain, t.project, t.probability, t.due_us, t.criterion, t.outcome, t.source,
-t.for_count, t.against_count, t.mention_count, t.echo_count, t.for_weight, t.against_weight, t.for_origins, t.against_origins,
-t.confidence, t.stated_at, t.last_evaluated_us, t.resolved_at
+t.thesis_id, t.version, t.memory_id, t.statement, t.domain, t.project, t.probability, t.due_us, t.criterion,
+t.outcome, t.source, t.for_count, t.against_count, t.mention_count, t.echo_count, t.for_weight,
+t.against_weight, t.for_origins, t.against_origins, t.confidence, t.stated_at, t.last_evaluated_us,
+t.resolved_at
 """
 _EVIDENCE = """
-SELECT e.evidence_id, e.memory_id, e.side, e.is_echo, e.weight, e.origin, e.given_by, e.why, e.similarity, e.version, e.retracted, e.at,
+SELECT e.evidence_id, e.memory_id, e.side, e.is_echo, e.weight, e.origin, e.given_by, e.why, e.similarity,
+  e.version, e.retracted, e.at,
        coalesce(substr(m.content, 1, 240), ''), coalesce(m.status, '')
-FROM thesis_evidence AS e LEFT JOIN memories AS m ON m.node_id = e.memory_id WHERE e.thesis_id = ? ORDER BY e.id DESC LIMIT ?
+FROM thesis_evidence AS e LEFT JOIN memories AS m ON m.node_id = e.memory_id WHERE e.thesis_id = ?
+  ORDER BY e.id DESC LIMIT ?
 """
 _HISTORY = """
 SELECT * FROM (
-    SELECT id, what, version, memory_id, side, is_echo, for_count, against_count, echo_count, before, confidence, probability, at
+    SELECT id, what, version, memory_id, side, is_echo, for_count, against_count, echo_count, before,
+      confidence, probability, at
     FROM thesis_history WHERE thesis_id = ? ORDER BY id DESC LIMIT ?
 ) ORDER BY id
 """
-_NEWS = """
+_NEWS = f"""
 WITH changed (thesis_id, position) AS (
     SELECT h.thesis_id, max(h.id) FROM thesis_history AS h JOIN theses AS t USING (thesis_id, version)
     WHERE (h.before >= :half) <> (h.confidence >= :half) GROUP BY 1
@@ -50,14 +57,16 @@ WITH changed (thesis_id, position) AS (
     WHERE h.for_count >= :disputed AND h.against_count >= :disputed GROUP BY 1
 )
 SELECT t.thesis_id FROM theses AS t JOIN memories AS m ON m.node_id = t.memory_id
-WHERE t.outcome IS NULL AND m.status = 'active' AND (m.expires_us IS NULL OR m.expires_us > :now_us) AND (
+WHERE t.outcome IS NULL AND {active()} AND (
     EXISTS (SELECT 1 FROM changed AS c WHERE c.thesis_id = t.thesis_id AND NOT EXISTS (
-        SELECT 1 FROM retrievals AS r WHERE r.memory_id = t.memory_id AND r.how = 'briefing' AND r.id > c.position * 1024
+        SELECT 1 FROM retrievals AS r WHERE r.memory_id = t.memory_id AND r.how = 'briefing'
+        AND r.id > c.position * 1024
     )) OR (t.due_us <= :now_us AND NOT EXISTS (
         SELECT 1 FROM retrievals AS r WHERE r.memory_id = t.memory_id AND r.how = 'briefing'
         AND r.at >= strftime('%Y-%m-%dT%H:%M:%fZ', t.due_us / 1000000.0, 'unixepoch')
     ))
-) AND (:project IS NULL OR t.project IS NULL OR t.project = :project) ORDER BY t.last_evaluated_us DESC, t.id DESC LIMIT :limit
+) AND (:project IS NULL OR t.project IS NULL OR t.project = :project)
+  ORDER BY t.last_evaluated_us DESC, t.id DESC LIMIT :limit
 """
 
 
@@ -66,7 +75,10 @@ class ListTheses(Query, frozen=True, kw_only=True, tag="thesis.list"):
 
     project: Annotated[One | None, Meta(description="of this project, or of none")] = None
     domain: Annotated[One | None, Meta(description="of this domain")] = None
-    standing: Annotated[Standing | None, Meta(description="how they stand: open, supported, disputed, weak, stale or resolved")] = None
+    standing: Annotated[
+        Standing | None,
+        Meta(description="how they stand: open, supported, disputed, weak, stale or resolved"),
+    ] = None
     limit: Annotated[int, Meta(ge=1, le=1_000, description="how many at most")] = 50
 
 
@@ -79,9 +91,10 @@ class GetThesis(Query, frozen=True, kw_only=True, tag="thesis.get"):
 class Thesis(msgspec.Struct, frozen=True, kw_only=True):
     """A thesis as it stands.
 
-    `confidence` is for / (for + against + 1), by weight; `band` the mean of Beta(1 + for, 1 + against) less and plus its standard deviation.
-    The counts are of pieces of evidence, `counts` says them in words for where a confidence is shown;
-    `for_origins` and `against_origins` of the sessions, or memories without one, that these come from.
+    `confidence` is for / (for + against + 1), by weight; `band` the mean of Beta(1 + for, 1 + against) less
+    and plus its standard deviation. The counts are of pieces of evidence, `counts` says them in words for
+    where a confidence is shown; `for_origins` and `against_origins` of the sessions, or memories without one,
+    that these come from.
     """
 
     thesis_id: str
@@ -112,7 +125,9 @@ class Thesis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of evidence, and the beginning of the memory that it is; `retracted` is why it counts no longer, "" without a reason."""
+    """A piece of evidence, and the beginning of the memory that it is; `retracted` is why it counts no
+    longer, "" without a reason.
+    """
 
     evidence_id: str
     memory_id: str
@@ -148,13 +163,11 @@ class Belief(msgspec.Struct, frozen=True, kw_only=True):
     at: str
 
 
-class ThesisList(msgspec.Struct, frozen=True, kw_only=True):
+class ThesisList(ViewAnswer, frozen=True):
     """Theses, and how many there are in all that were asked for."""
 
     theses: list[Thesis]
     total: int
-    position: int
-    stale_by: int
 
 
 class ThesisFound(Thesis, frozen=True, kw_only=True):
@@ -183,19 +196,31 @@ def standing(row: dict[str, Any], now_us: int) -> Standing:
         return "disputed"
     if row["confidence"] >= SUPPORTED_MIN and row["for_origins"] >= ORIGINS_MIN:
         return "supported"
-    return "weak" if row["confidence"] <= WEAK_MAX and row["for_origins"] + row["against_origins"] >= ORIGINS_MIN else "open"
+    return (
+        "weak"
+        if row["confidence"] <= WEAK_MAX and row["for_origins"] + row["against_origins"] >= ORIGINS_MIN
+        else "open"
+    )
 
 
 def theses(connection: Connection, condition: str, values: tuple[object, ...], now_us: int) -> list[Thesis]:
-    """Return the theses for which a condition on `theses AS t` holds, those that evidence touched last first."""
-    cursor = connection.execute(f"SELECT {_COLUMNS} FROM theses AS t WHERE {condition} ORDER BY t.last_evaluated_us DESC, t.id DESC", values)
+    """Return the theses for which a condition on `theses AS t` holds, those that evidence touched last
+    first.
+    """
+    cursor = connection.execute(
+        f"SELECT {_COLUMNS} FROM theses AS t WHERE {condition} ORDER BY t.last_evaluated_us DESC, t.id DESC",
+        values,
+    )
     names = [column[0] for column in cursor.description]
     return [Thesis(**_fields(dict(zip(names, row, strict=True)), now_us)) for row in cursor]
 
 
 def _fields(row: dict[str, Any], now_us: int) -> dict[str, Any]:
     how, due_us = standing(row, now_us), row.pop("due_us")
-    told = {name: row.pop(name) for name in ("mention_count", "echo_count", "for_weight", "against_weight", "last_evaluated_us")}
+    told = {
+        name: row.pop(name)
+        for name in ("mention_count", "echo_count", "for_weight", "against_weight", "last_evaluated_us")
+    }
     return row | {
         "standing": how,
         "confidence": round(row["confidence"], 4),
@@ -221,7 +246,7 @@ def list_theses(connection: Connection, query: ListTheses, moment: Moment) -> Th
     found = theses(connection, " AND ".join(parts), tuple(values), moment.now_us)
     if query.standing is not None:
         found = [one for one in found if one.standing == query.standing]
-    return ThesisList(theses=found[: query.limit], total=len(found), position=moment.position, stale_by=moment.stale_by)
+    return ThesisList(theses=found[: query.limit], total=len(found), **moment.shown)
 
 
 def get_thesis(connection: Connection, query: GetThesis, moment: Moment) -> ThesisFound:
@@ -236,8 +261,7 @@ def get_thesis(connection: Connection, query: GetThesis, moment: Moment) -> Thes
         **msgspec.structs.asdict(found[0]),
         evidence=[_read(Evidence, row) for row in evidence],
         history=[_read(Belief, row) for row in history],
-        position=moment.position,
-        stale_by=moment.stale_by,
+        **moment.shown,
     )
 
 
@@ -247,23 +271,38 @@ def _read(kind: type[T], row: Sequence[object]) -> T:
 
 
 class News(NamedTuple):
-    """A thesis that an agent has not been told of since it changed: its memory, and a line with its counts."""
+    """A thesis that an agent has not been told of since it changed: its memory, and a line with its
+    counts.
+    """
 
     memory_id: str
     line: str
 
 
 def news(connection: Connection, project: str | None, now_us: int) -> list[News]:
-    """Return the theses of a project that crossed one half, came to be disputed or due, and were told to nobody since; three at most."""
+    """Return the theses of a project that crossed one half, came to be disputed or due, and were told to
+    nobody since; three at most.
+    """
     values = {"now_us": now_us, "disputed": DISPUTED_MIN, "half": HALF, "project": project, "limit": NEWS_MAX}
     found = [thesis_id for (thesis_id,) in connection.execute(_NEWS, values)]
-    return [_told(one) for thesis_id in found for one in theses(connection, "t.thesis_id = ?", (thesis_id,), now_us)]
+    return [
+        _told(one)
+        for thesis_id in found
+        for one in theses(connection, "t.thesis_id = ?", (thesis_id,), now_us)
+    ]
 
 
 def _told(one: Thesis) -> News:
     due = f", due since {one.due[:10]}" if one.is_due and one.due else ""
-    statement = one.statement if len(one.statement) <= NEWS_CHARACTERS else f"{one.statement[: NEWS_CHARACTERS - 1].rstrip()}…"
-    return News(one.memory_id, f"{one.standing} {one.confidence:.2f} ({one.counts}{due}) {statement} [{one.thesis_id}]")
+    statement = (
+        one.statement
+        if len(one.statement) <= NEWS_CHARACTERS
+        else f"{one.statement[: NEWS_CHARACTERS - 1].rstrip()}…"
+    )
+    return News(
+        one.memory_id,
+        f"{one.standing} {one.confidence:.2f} ({one.counts}{due}) {statement} [{one.thesis_id}]",
+    )
 
 
 METHODS = (
@@ -273,9 +312,21 @@ METHODS = (
         views=("theses",),
         read=list_theses,
         verb=Verb(
-            by="theses.list_all",
+            table=Table(
+                "theses",
+                (
+                    ("ID", "{thesis_id}"),
+                    ("STANDING", "{standing}"),
+                    ("CONFIDENCE", "{confidence:.2f}"),
+                    ("EVIDENCE", "{counts}"),
+                    ("DOMAIN", "{domain}"),
+                    ("STATEMENT", "{statement}"),
+                ),
+                none="no theses",
+            ),
             examples=("omegad thesis list --project shop --standing disputed",),
         ),
+        tool=AgentTool("omega_thesis list", by="thesis.listed"),
     ),
     QueryMethod(
         params=GetThesis,
@@ -283,5 +334,6 @@ METHODS = (
         views=("theses", "memories"),
         read=get_thesis,
         verb=Verb(by="theses.get"),
+        tool=AgentTool("omega_thesis get", by="thesis.shown"),
     ),
 )

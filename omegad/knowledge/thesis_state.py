@@ -5,10 +5,16 @@ from hashlib import blake2b
 
 import msgspec
 
-from omegad.knowledge.events import ThesisEvidenced, ThesisEvidenceRetracted, ThesisResolved, ThesisRevised, ThesisStated
+from omegad.knowledge.events import (
+    ThesisEvidenced,
+    ThesisEvidenceRetracted,
+    ThesisResolved,
+    ThesisRevised,
+    ThesisStated,
+)
+from omegad.log.decision import Tables
 from omegad.log.event import RecordedEvent
 from omegad.log.projection import Statement
-from omegad.storage.driver import Connection
 
 NAME = "theses"
 VERSION = 1
@@ -31,20 +37,30 @@ CREATE TABLE state_evidence (
     PRIMARY KEY (thesis_id, evidence_id)
 ) STRICT, WITHOUT ROWID;
 """
-CANONICAL = ("SELECT * FROM state_theses ORDER BY thesis_id", "SELECT * FROM state_evidence ORDER BY thesis_id, evidence_id")
+CANONICAL = (
+    "SELECT * FROM state_theses ORDER BY thesis_id",
+    "SELECT * FROM state_evidence ORDER BY thesis_id, evidence_id",
+)
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case ThesisStated(thesis_id=thesis_id, memory_id=memory_id):
-            yield Statement("INSERT INTO state_theses VALUES (?, ?, 1, ?, NULL)", (thesis_id, memory_id, recorded.project))
+            yield Statement(
+                "INSERT INTO state_theses VALUES (?, ?, 1, ?, NULL)", (thesis_id, memory_id, recorded.project)
+            )
         case ThesisEvidenced() as given:
             values = (given.thesis_id, given.evidence_id, given.version, given.origin, given.weight)
             yield Statement("REPLACE INTO state_evidence VALUES (?, ?, ?, ?, ?)", values)
         case ThesisEvidenceRetracted(thesis_id=thesis_id, evidence_id=evidence_id):
-            yield Statement("DELETE FROM state_evidence WHERE thesis_id = ? AND evidence_id = ?", (thesis_id, evidence_id))
+            yield Statement(
+                "DELETE FROM state_evidence WHERE thesis_id = ? AND evidence_id = ?", (thesis_id, evidence_id)
+            )
         case ThesisRevised(thesis_id=thesis_id, memory_id=memory_id, version=version):
-            yield Statement("UPDATE state_theses SET memory_id = ?, version = ? WHERE thesis_id = ?", (memory_id, version, thesis_id))
+            yield Statement(
+                "UPDATE state_theses SET memory_id = ?, version = ? WHERE thesis_id = ?",
+                (memory_id, version, thesis_id),
+            )
         case ThesisResolved(thesis_id=thesis_id, outcome=outcome):
             yield Statement("UPDATE state_theses SET outcome = ? WHERE thesis_id = ?", (outcome, thesis_id))
         case _:
@@ -52,7 +68,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
 
 
 class ThesisState(msgspec.Struct, frozen=True):
-    """A thesis: the memory that says it, which version that is, and how it came out, None while it is open."""
+    """A thesis: the memory that says it, which version that is, and how it came out, None while it is
+    open.
+    """
 
     thesis_id: str
     memory_id: str
@@ -62,21 +80,21 @@ class ThesisState(msgspec.Struct, frozen=True):
 
 
 def evidence_id(thesis_id: str, version: int, memory_id: str, origin: str) -> str:
-    """Return the id of what a memory, said by *origin*, says of a version of a thesis: the same for the same."""
+    """Return the id of what a memory, said by *origin*, says of a version of a thesis: the same for the
+    same.
+    """
     said = "\0".join((thesis_id, str(version), memory_id, origin))
     return f"ev-{blake2b(said.encode(), digest_size=8).hexdigest()}"
 
 
-class Theses:
+class Theses(Tables):
     """Reads the tables."""
-
-    def __init__(self, connection: Connection) -> None:
-        """Read through *connection*, whatever transaction is open there."""
-        self._connection = connection
 
     def get(self, thesis_id: str) -> ThesisState | None:
         """Return what is known of a thesis, None where there is none of the id."""
-        row = self._connection.execute("SELECT * FROM state_theses WHERE thesis_id = ?", (thesis_id,)).fetchone()
+        row = self._connection.execute(
+            "SELECT * FROM state_theses WHERE thesis_id = ?", (thesis_id,)
+        ).fetchone()
         return ThesisState(*row) if row else None
 
     def of_memory(self, memory_id: str) -> ThesisState | None:

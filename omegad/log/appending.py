@@ -51,7 +51,9 @@ class Committed(msgspec.Struct, frozen=True):
 
 def load_head(connection: Connection) -> Head:
     """Read where the log ends."""
-    row = connection.execute("SELECT position, chain, recorded_at, hlc FROM events ORDER BY position DESC LIMIT 1").fetchone()
+    row = connection.execute(
+        "SELECT position, chain, recorded_at, hlc FROM events ORDER BY position DESC LIMIT 1"
+    ).fetchone()
     return Head(*row) if row else Head(0, chain.GENESIS, 0, 0)
 
 
@@ -66,9 +68,11 @@ class Appender:
         self.requests = Requests(clock)
 
     def commit(self, connection: Connection, proposals: Sequence[Proposal], head: Head) -> Committed:
-        """Decide and append *proposals* in one transaction, each after the ones before it, the first after *head*, where the log ends.
+        """Decide and append *proposals* in one transaction, each after the ones before it, the first after
+        *head*, where the log ends.
 
-        One whose decision fails writes nothing and leaves the others alone; a failure of the storage undoes all and is raised.
+        One whose decision fails writes nothing and leaves the others alone; a failure of the storage undoes
+        all and is raised.
         """
         with writing(connection):
             append = _Append(self, connection, head)
@@ -108,19 +112,26 @@ class _Append:
             decision = proposal.decide(self._state, now_us)
             bodies = [self._encoded(new) for new in decision.events]
             if decision.erasure:
-                erasure.check_seen(self._connection, decision.erasure, (str(body) for _, _, body in self._payloads))
+                erasure.check_seen(
+                    self._connection, decision.erasure, (str(body) for _, _, body in self._payloads)
+                )
         except OmegadError as refusal:
             return refusal
-        except Exception as mistake:  # noqa: BLE001  a mistake in one decision is told to its own caller and spoils no other
+        # A mistake in one decision is told to its own caller and spoils no other
+        except Exception as mistake:  # noqa: BLE001
             return mistake
         return self._write(proposal, decision, bodies, now_us)
 
     def write_rows(self) -> None:
-        """Write the events of all proposals; nothing within the transaction reads them, so that they can be written together."""
+        """Write the events of all proposals; nothing within the transaction reads them, so that they can
+        be written together.
+        """
         self._connection.executemany(_INSERT_EVENT, self._rows)
         self._connection.executemany(_INSERT_PAYLOAD, self._payloads)
 
-    def _write(self, proposal: Proposal, decision: Decision, bodies: list[tuple[NewEvent, bytes]], now_us: int) -> Outcome:
+    def _write(
+        self, proposal: Proposal, decision: Decision, bodies: list[tuple[NewEvent, bytes]], now_us: int
+    ) -> Outcome:
         first = self.head.position + 1
         for new, body in bodies:
             self._add(proposal, new, body, now_us)
@@ -129,22 +140,42 @@ class _Append:
         answer = decision.answer
         if bodies and getattr(answer, "position", None) == 0:
             answer = msgspec.structs.replace(answer, position=self.head.position)
-        outcome = Outcome(answer=answer, position=self.head.position if bodies else getattr(answer, "position", decision.position))
+        outcome = Outcome(
+            answer=answer,
+            position=self.head.position if bodies else getattr(answer, "position", decision.position),
+        )
         if proposal.request:
             self._requests.remember(self._connection, proposal.request, first, outcome)
         return outcome
 
     def _add(self, proposal: Proposal, new: NewEvent, body: bytes, now_us: int) -> None:
         position = self.head.position + 1
-        # The order of the log stands when the clock is set back; what happened, and how long it holds, goes by the clock as it is.
+        # The order of the log stands when the clock is set back; what happened, and how long it holds, goes
+        # by the clock as it is.
         recorded_at = now_us if isinstance(new.event, ClockMended) else max(now_us, self.head.recorded_at)
         salt = secrets.token_bytes(chain.SALT_BYTES)
         occurred_at = now_us if new.occurred_at is None else new.occurred_at
         hlc = next_hlc(self.head.hlc, now_us)
         cause = self.head.position if new.follows else (new.cause or proposal.cause)
         envelope = (
-            *(position, uuid7(self._clock), tag_of(type(new.event)), recorded_at, occurred_at, self._tz_offset, self._origin, hlc),
-            *(new.session_id, new.project, proposal.client, cause, proposal.trace, chain.payload_hash(salt, body)),
+            *(
+                position,
+                uuid7(self._clock),
+                tag_of(type(new.event)),
+                recorded_at,
+                occurred_at,
+                self._tz_offset,
+                self._origin,
+                hlc,
+            ),
+            *(
+                new.session_id,
+                new.project,
+                proposal.client,
+                cause,
+                proposal.trace,
+                chain.payload_hash(salt, body),
+            ),
         )
         link = chain.link(self.head.chain, envelope)
         self._rows.append((*envelope, link))
@@ -159,11 +190,15 @@ class _Append:
         self.events.append((recorded, len(body)))
 
     def _erase(self, erased: Erasure) -> None:
-        """Put what remains in place of payloads, and what that says in place of what the inline projections show."""
+        """Put what remains in place of payloads, and what that says in place of what the inline
+        projections show.
+        """
         erasure.replace(self._connection, erased.remnants)
         erasure.clean_answers(self._connection, erased)
         erasure.clean_set_aside(self._connection, erased)
-        if erased.has_names or not self._vocabulary.inline.retouch(self._connection, [(one.before, one.after) for one in erased.remnants]):
+        if erased.has_names or not self._vocabulary.inline.patch(
+            self._connection, [(one.before, one.after) for one in erased.remnants]
+        ):
             self.is_state_stale = True
 
     def _encoded(self, new: NewEvent) -> tuple[NewEvent, bytes]:

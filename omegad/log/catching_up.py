@@ -28,7 +28,9 @@ class CatchingUp:
         self._began = (time.monotonic(), position)
 
     def step(self, connection: Connection, inline: Inline, codec: Codec) -> bool:
-        """Show some more events, on the writer's thread; return whether all projections are in step. Raises as `Inline.catch_up` does."""
+        """Show some more events, on the writer's thread; return whether all projections are in step.
+        Raises as `Inline.catch_up` does.
+        """
         if self._is_anew:
             with writing(connection):
                 inline.reset(connection)
@@ -48,14 +50,24 @@ class CatchingUp:
             raise type(self.failure)(str(self.failure))
 
     async def wait(self, head: Position, patience_s: float) -> None:
-        """Return when it is over, be it because the log closes. Raises what it fails on, and `Unavailable` after *patience_s* seconds."""
+        """Return when it is over, be it because the log closes. Raises what it fails on, and `Unavailable`
+        after *patience_s* seconds.
+        """
         with anyio.move_on_after(patience_s) as waiting:
             await self._over.wait()
         if waiting.cancelled_caught:
-            raise Unavailable(self._words(head), hint="ask again then; reading goes on meanwhile, and `omegad status` says how far it is")
+            raise Unavailable(
+                self._words(head),
+                hint="ask again then; reading goes on meanwhile, and `omegad status` says how far it is",
+            )
         self.check()
 
     def _words(self, head: Position) -> str:
         seconds, shown = time.monotonic() - self._began[0], self.position - self._began[1]
-        left = f", about {math.ceil(seconds * (head - self.position) / shown)} s are left" if shown > 0 else ""
-        return f"what decisions rely on is being made from the log: it shows {self.position} of {head} events{left}"
+        left = (
+            f", about {math.ceil(seconds * (head - self.position) / shown)} s are left" if shown > 0 else ""
+        )
+        return (
+            f"what decisions rely on is being made from the log: it shows {self.position} of {head}"
+            f" events{left}"
+        )

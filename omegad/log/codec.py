@@ -19,7 +19,9 @@ def tag_of(kind: type[Event]) -> str:
 
 
 class Codec:
-    """Reads and writes the events of one vocabulary: a union of event classes, and the steps that lift what older versions wrote."""
+    """Reads and writes the events of one vocabulary: a union of event classes, and the steps that lift
+    what older versions wrote.
+    """
 
     def __init__(self, events: UnionType, upcasters: Mapping[str, Upcaster]) -> None:
         """Take the union, and the steps by the tag that each begins from."""
@@ -34,7 +36,9 @@ class Codec:
         return self._encode(event)
 
     def decode(self, tag: str, body: bytes | str | None) -> Event | Unknown | Erased:
-        """Read a stored payload: `Erased` where there is none, `Unknown` where a newer version wrote its tag, or fields that it has."""
+        """Read a stored payload: `Erased` where there is none, `Unknown` where a newer version wrote its
+        tag, or fields that it has.
+        """
         if body is None:
             return Erased(tag=tag)
         try:

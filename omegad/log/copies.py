@@ -1,16 +1,19 @@
-"""Verbatim copies of a text in other texts: found whatever the white space between the words and however often they were written as JSON.
+"""Verbatim copies of a text in other texts: found whatever the white space between the words and however
+often they were written as JSON.
 
-What is short, or a single common word, stands in many texts for something else, so of that only whole values are copies. A text that was cut off,
-and shows it, is a copy, too. Of what is known to be made of what is looked for, every run of it is one.
+What is short, or a single common word, stands in many texts for something else, so of that only whole values
+are copies. A text that was cut off, and shows it, is a copy, too. Of what is known to be made of what is
+looked for, every run of it is one.
 """
 
 import json
 import re
 import unicodedata
+from array import array
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -20,7 +23,9 @@ from omegad.log.sanitise import searched_fields
 ERASED = "[erased]"
 """What stands in place of a copy."""
 CHARACTERS_MIN = 12
-"""Shorter texts, and single words without a digit or sign up to `WORD_BYTES_MAX`, are copied only by whole values."""
+"""Shorter texts, and single words without a digit or sign up to `WORD_BYTES_MAX`, are copied only by whole
+values.
+"""
 WORD_BYTES_MAX = 24
 JSON_LEVELS = 3
 WORDS_MAX = 3
@@ -35,26 +40,31 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 _WORD = re.compile(r"[0-9A-Za-z]+")
 _TOKEN = re.compile(r"\S+")
+_UNEVEN = re.compile(r"[^\S ]\s*| \s+")
 _SPACELESS = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _UNIT = re.compile(rf"\[erased\]|[{_SPACELESS}]|[^\W_{_SPACELESS}]+")
 _SIDE_BY_SIDE = re.compile(r"\[erased\](?:[^\w\[]*\[erased\])+")
 
 
-class Wordings:
+class CopyFinder:
     """The texts to find. Texts are compared in NFC."""
 
     def __init__(self, texts: Iterable[str], cut_min: int = CUT_MIN) -> None:
         """Take them; empty ones are left out. So many characters where another one was cut are a copy."""
         self._cut_min = cut_min
         self.texts = tuple(dict.fromkeys(text for text in map(_nfc, texts) if text.strip()))
-        variants = sorted({written for text in self.texts for written in _written(text)}, key=len, reverse=True)
-        self._anywhere = [" ".join(one.split()) for one in variants if not is_short(one)]
-        self._whole = {" ".join(one.split()) for one in variants if is_short(one)}
+        variants = sorted(
+            {written for text in self.texts for written in _written(text)}, key=len, reverse=True
+        )
+        self._anywhere = [_spaced(one) for one in variants if not is_short(one)]
+        self._whole = {_spaced(one) for one in variants if is_short(one)}
         self._long = [one for one in variants if not is_short(one) and len(one) > cut_min]
         self._windows: dict[int, frozenset[str]] = {}
         self._runs: dict[str, None] = {}
         self.signs = self._signs()
-        """Groups of words: every text with a copy has all those of one group in it, also as JSON; no group where there may be none."""
+        """Groups of words: every text with a copy has all those of one group in it, also as JSON; no group
+        where there may be none.
+        """
 
     @property
     def short(self) -> int:
@@ -66,37 +76,43 @@ class Wordings:
         if self.signs and not any(all(word in text for word in group) for group in self.signs):
             return text
         composed = _nfc(text)
-        if " ".join(composed.split()) in self._whole:
+        found, spaced = composed, _spaced(composed)
+        if spaced in self._whole:
             return ERASED
-        found = composed
-        spaced = " ".join(found.split())
         for wording in self._anywhere:
             if wording in spaced:
                 found = _replaced(found, wording)
-                spaced = " ".join(found.split())
+                spaced = _spaced(found)
         for wording in self._anywhere if any(mark in spaced for mark in CUT_MARKS) else ():
             for run in self._cut_off(spaced, wording):
                 found = _replaced(found, run)
-                spaced = " ".join(found.split())
+                spaced = _spaced(found)
         return text if found == composed else found
 
     def clean_words(self, text: str, least: int, kept: Iterable[str], plain: Container[str]) -> str:
-        """Return *text* without copies, and without what the texts have and none of *kept* has: runs of *least* characters, and words.
+        """Return *text* without copies, and without what the texts have and none of *kept* has: runs of
+        *least* characters, and words.
 
         Words that are *plain* stay. Where words are not set apart, each character is one.
         """
         kept = tuple(map(_nfc, kept))
         text = self.clean(text)
-        gone = {word for one in self.texts for word in _units(one)} - {word for one in kept for word in _units(one)}
-        found = _UNIT.sub(lambda it: ERASED if (word := it[0].casefold()) in gone and word not in plain else it[0], text)
+        gone = {word for one in self.texts for word in _units(one)} - {
+            word for one in kept for word in _units(one)
+        }
+        found = _UNIT.sub(
+            lambda it: ERASED if (word := it[0].casefold()) in gone and word not in plain else it[0], text
+        )
         found = self.clean_runs(found, least, but=_windows(kept, least))
         return text if found == text else _SIDE_BY_SIDE.sub(ERASED, found)
 
     def clean_runs(self, text: str, least: int, but: AbstractSet[str] = frozenset()) -> str:
-        """Return *text* without copies, and without any run of *least* characters that one of the texts has, too; those of *but* stay."""
+        """Return *text* without copies, and without any run of *least* characters that one of the texts
+        has, too; those of *but* stay.
+        """
         text = self.clean(text)
         windows = self._windows_of(least) - but if but else self._windows_of(least)
-        spaced, ranges = " ".join(text.split()), list[tuple[int, int]]()
+        spaced, ranges = _spaced(text), list[tuple[int, int]]()
         for start in range(len(spaced) - least + 1 if windows else 0):
             if spaced[start : start + least] in windows:
                 if ranges and start <= ranges[-1][1]:
@@ -118,16 +134,21 @@ class Wordings:
         at = spaced.find(beginning) if len(wording) > size else -1
         while at >= 0:
             pairs = zip(spaced[at:], wording, strict=False)
-            end = at + next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(spaced) - at, len(wording)))
+            end = at + next(
+                (place for place, (one, other) in enumerate(pairs) if one != other),
+                min(len(spaced) - at, len(wording)),
+            )
             if spaced[end : end + 8].lstrip(" [").startswith(CUT_MARKS):
                 yield spaced[at:end].rstrip()
             at = spaced.find(beginning, max(at + 1, end - size))
 
     def without(self, event: StructT, least: int = 0) -> StructT:
-        """Return *event* with `ERASED` in place of each copy in its free text, and with *least* of each such run; itself where there is none."""
+        """Return *event* with `ERASED` in place of each copy in its free text, and with *least* of each
+        such run; itself where there is none.
+        """
         if isinstance(event, Excerpt):
             return self._excerpt(event, least)
-        changes: dict[str, Any] = {}
+        changes: dict[str, object] = {}
         for name in searched_fields(type(event)):
             value = getattr(event, name)
             clean = self.data(value, least)
@@ -136,7 +157,9 @@ class Wordings:
         return msgspec.structs.replace(event, **changes, **_untold(event)) if changes else event
 
     def data(self, value: object, least: int = 0) -> object:
-        """Return a value of which every text, keys among them, is as `clean` returns it; with *least*, as `clean_runs` does."""
+        """Return a value of which every text, keys among them, is as `clean` returns it; with *least*, as
+        `clean_runs` does.
+        """
         match value:
             case str():
                 return self.clean_runs(value, least) if least else self.clean(value)
@@ -151,7 +174,10 @@ class Wordings:
 
     def _excerpt(self, excerpt: StructT, least: int) -> StructT:
         assert isinstance(excerpt, Excerpt)
-        head, tail = (self.clean_runs(part, least) if least else self.clean(part) for part in (excerpt.head, excerpt.tail))
+        head, tail = (
+            self.clean_runs(part, least) if least else self.clean(part)
+            for part in (excerpt.head, excerpt.tail)
+        )
         size = self._cut_min
         for wording in self._long if tail else ():
             if (start := head.rfind(wording[:size])) >= 0 and wording.startswith(head[start:]):
@@ -168,11 +194,16 @@ class Wordings:
         return () if () in found or len(found) > SIGNS_MAX else tuple(found)
 
     def pieces(self, *, has_runs: bool = False) -> list[bytes]:
-        """Return runs of bytes by which a file with one of them is recognised: beginning, middle and end, as text and as JSON.
+        """Return runs of bytes by which a file with one of them is recognised: beginning, middle and end, as
+        text and as JSON.
 
         Those of the runs that were taken out of other texts are among them where they are asked for.
         """
-        written = {one for text in (*self.texts, *(self._runs if has_runs else ())) for one in _written(text, levels=1)}
+        written = {
+            one
+            for text in (*self.texts, *(self._runs if has_runs else ()))
+            for one in _written(text, levels=1)
+        }
         return [part for one in written for part in _parts(one.encode()) if len(part) >= CHARACTERS_MIN]
 
 
@@ -184,17 +215,21 @@ def is_short(text: str) -> bool:
 
 def blank(event: StructT) -> StructT:
     """Return *event* without any of its free text, and without the key of its content."""
-    changes: dict[str, Any] = {"content_key": ""} if hasattr(event, "content_key") else {}
+    changes: dict[str, object] = {"content_key": ""} if hasattr(event, "content_key") else {}
     for name in searched_fields(type(event)):
         if (value := getattr(event, name)) is not None:
             changes[name] = type(value)()
     return msgspec.structs.replace(event, **changes, **_untold(event))
 
 
-def _untold(event: msgspec.Struct) -> dict[str, Any]:
-    """Return in what an event changes whose text is gone: the digest of all that its hook said is zeros of the same length."""
+def _untold(event: msgspec.Struct) -> dict[str, object]:
+    """Return in what an event changes whose text is gone: the digest of all that its hook said is zeros of
+    the same length.
+    """
     delivery = getattr(event, "delivery", None)
-    return {"delivery": msgspec.structs.replace(delivery, digest="0" * len(delivery.digest))} if delivery else {}
+    return (
+        {"delivery": msgspec.structs.replace(delivery, digest="0" * len(delivery.digest))} if delivery else {}
+    )
 
 
 def _written(text: str, levels: int = JSON_LEVELS) -> Iterator[str]:
@@ -208,8 +243,10 @@ def _written(text: str, levels: int = JSON_LEVELS) -> Iterator[str]:
 
 
 def _replaced(text: str, wording: str) -> str:
-    """Return *text* with `ERASED` in place of each *wording*, whatever white space it has between its words."""
-    spaced, ranges = " ".join(text.split()), list[tuple[int, int]]()
+    """Return *text* with `ERASED` in place of each *wording*, whatever white space it has between its
+    words.
+    """
+    spaced, ranges = _spaced(text), list[tuple[int, int]]()
     place = spaced.find(wording)
     while place >= 0:
         ranges.append((place, place + len(wording)))
@@ -218,17 +255,19 @@ def _replaced(text: str, wording: str) -> str:
 
 
 def _without(text: str, ranges: Iterable[tuple[int, int]]) -> str:
-    """Return *text* with `ERASED` in place of each range, which count its characters as if all white space were one blank."""
-    tokens = [found.span() for found in _TOKEN.finditer(text)]
-    starts, at = [], 0
-    for start, end in tokens:
-        starts.append(at)
-        at += end - start + 1
+    """Return *text* with `ERASED` in place of each range, which count its characters as if all white space
+    were one blank.
+    """
+    starts, ends, starts_spaced, at = array("Q"), array("Q"), array("Q"), 0
+    for found in _TOKEN.finditer(text):
+        starts.append(found.start())
+        ends.append(found.end())
+        starts_spaced.append(at)
+        at += found.end() - found.start() + 1
 
     def place_of(spaced: int, after: int = 0) -> int:
-        token = bisect_right(starts, spaced) - 1
-        start, end = tokens[token]
-        return min(start + spaced - starts[token] + after, end)
+        token = bisect_right(starts_spaced, spaced) - 1
+        return min(starts[token] + spaced - starts_spaced[token] + after, ends[token])
 
     parts, done = [], 0
     for first, last in ranges:
@@ -238,21 +277,31 @@ def _without(text: str, ranges: Iterable[tuple[int, int]]) -> str:
 
 
 def _windows(texts: Iterable[str], least: int) -> frozenset[str]:
-    return frozenset(one[at : at + least] for one in (" ".join(text.split()) for text in texts) for at in range(len(one) - least + 1))
+    return frozenset(
+        one[at : at + least] for one in map(_spaced, texts) for at in range(len(one) - least + 1)
+    )
 
 
 def _units(text: str) -> set[str]:
-    return {word.casefold() for word in _UNIT.findall(text)} - {ERASED}
+    return {found[0].casefold() for found in _UNIT.finditer(text)} - {ERASED}
 
 
 def _longest_words(text: str) -> tuple[str, ...]:
-    return tuple(sorted(dict.fromkeys(_WORD.findall(text)), key=len, reverse=True)[:WORDS_MAX])
+    words = dict.fromkeys(found[0] for found in _WORD.finditer(text))
+    return tuple(sorted(words, key=len, reverse=True)[:WORDS_MAX])
 
 
 def _parts(data: bytes) -> Iterator[bytes]:
     size = 2 * CUT_MIN
     for start in {0, max(0, (len(data) - size) // 2), max(0, len(data) - size)}:
         yield data[start : start + size]
+
+
+def _spaced(text: str) -> str:
+    """Return *text* with one blank for all white space between two words, and none around them: as split and
+    joined again, but without a string for each word.
+    """
+    return _UNEVEN.sub(" ", text.strip())
 
 
 def _nfc(text: str) -> str:

@@ -15,14 +15,23 @@ R = TypeVar("R")
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """Events to append, all or none, and the answer to the one who asked.
 
-    An answer whose `position` is 0 is given the position of the last of the events. With an `erasure`, the last of them is the `payload.erased`
-    that names what is erased in the same transaction. Without events, and where the answer has no `position`, it is acknowledged at `position`.
+    An answer whose `position` is 0 is given the position of the last of the events. With an `erasure`, the
+    last of them is the `payload.erased` that names what is erased in the same transaction. Without events,
+    and where the answer has no `position`, it is acknowledged at `position`.
     """
 
     events: tuple[NewEvent, ...] = ()
     answer: msgspec.Struct
     erasure: Erasure | None = None
     position: Position = 0
+
+
+class Tables:
+    """Base of what reads a noun's tables for decisions."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Read through *connection*, whatever transaction is open there."""
+        self._connection = connection
 
 
 class DecisionState:
@@ -51,7 +60,9 @@ Pure; may raise `Refused` and its like."""
 
 
 class RequestKey(msgspec.Struct, frozen=True, kw_only=True):
-    """What makes a request the same request: its client and id. The digest, as `digests` makes them, is of its method and parameters."""
+    """What makes a request the same request: its client and id. The digest, as `digests` makes them, is of
+    its method and parameters.
+    """
 
     client: str
     request_id: str
@@ -59,7 +70,9 @@ class RequestKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """How far someone who acts on events has come: the latest position acted on, or passed over, by a version of what it does."""
+    """How far someone who acts on events has come: the latest position acted on, or passed over, by a
+    version of what it does.
+    """
 
     name: str
     position: Position
@@ -69,9 +82,10 @@ class Cursor(msgspec.Struct, frozen=True):
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """A decision to be made in the transaction of its append.
 
-    `decide` is pure: of the state and the time of the append (microseconds since 1970). It may raise `Refused` or another error of
-    the catalogue, and then nothing is written. `cursor` is where to move the cursor of that name, in the same transaction, whether or
-    not there are events; with a `request` that was answered before it moves too. `cause` is that of the events that name none.
+    `decide` is pure: of the state and the time of the append (microseconds since 1970). It may raise
+    `Refused` or another error of the catalogue, and then nothing is written. `cursor` is where to move the
+    cursor of that name, in the same transaction, whether or not there are events; with a `request` that was
+    answered before it moves too. `cause` is that of the events that name none.
     """
 
     decide: Decide

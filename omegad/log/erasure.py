@@ -1,11 +1,12 @@
-"""What was taken out of the log for good: a payload is replaced by what remains of it, or by nothing, and an event says so.
+"""What was taken out of the log for good: a payload is replaced by what remains of it, or by nothing, and an
+event says so.
 
-The hash of what remains stands in that event, so the chain covers it, and it verifies in place of what the payload's own event was hashed with.
+The hash of what remains stands in that event, so the chain covers it, and it verifies in place of what the
+payload's own event was hashed with.
 """
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import msgspec
 
@@ -16,7 +17,9 @@ from omegad.runtime.errors import Refused
 from omegad.storage.driver import Connection
 
 CURSOR = "erasing"
-"""The cursor that is moved to `UNDER_WAY` with an erasure, and to `DONE` when its bytes are in no file of the home."""
+"""The cursor that is moved to `UNDER_WAY` with an erasure, and to `DONE` when its bytes are in no file of
+the home.
+"""
 UNDER_WAY, DONE = 1, 0
 END: Position = 2**62
 """Beyond any log."""
@@ -31,7 +34,8 @@ _LEAVE = "INSERT INTO payloads VALUES (?, ?, ?)"
 class PayloadErased(Event, frozen=True, kw_only=True, tag="payload.erased@1"):
     """The payloads at these positions were removed; their hashes stay in the chain.
 
-    `remains` has, for each of them, the hash (hex) of what stands in its place from then on, '' where nothing does; empty for nothing at all.
+    `remains` has, for each of them, the hash (hex) of what stands in its place from then on, '' where nothing
+    does; empty for nothing at all.
     """
 
     positions: tuple[Position, ...]
@@ -40,7 +44,9 @@ class PayloadErased(Event, frozen=True, kw_only=True, tag="payload.erased@1"):
 
 
 class Remnant(msgspec.Struct, frozen=True):
-    """What is to stand in place of a payload: its salt and body, None where nothing is; and the event before and after, None where unreadable."""
+    """What is to stand in place of a payload: its salt and body, None where nothing is; and the event
+    before and after, None where unreadable.
+    """
 
     position: Position
     salt: bytes
@@ -57,9 +63,10 @@ class Remnant(msgspec.Struct, frozen=True):
 class Erasure(msgspec.Struct, frozen=True):
     """What is taken out of the log: of payloads, and of the answers that were given.
 
-    What is to be taken out has all words of one group of `signs` in it, as JSON has it; without any group everything is looked at. `clean` takes
-    it out of a text. Answers have `answer_signs`, and `clean_answer` takes it out of their decoded JSON. It was looked for up to the position
-    `seen`; `None` for an erasure that goes on whatever came since.
+    What is to be taken out has all words of one group of `signs` in it, as JSON has it; without any group
+    everything is looked at. `clean` takes it out of a text. Answers have `answer_signs`, and `clean_answer`
+    takes it out of their decoded JSON. It was looked for up to the position `seen`; `None` for an erasure
+    that goes on whatever came since.
     """
 
     remnants: tuple[Remnant, ...]
@@ -78,17 +85,27 @@ class CameSince(Refused):
 
 def remnant(recorded: RecordedEvent, event: Event | None, codec: Codec) -> Remnant:
     """Return what remains of *recorded*: *event*, or nothing where that is None."""
-    body, after = (None, None) if event is None else (codec.encode(event), msgspec.structs.replace(recorded, event=event))
+    body, after = (
+        (None, None)
+        if event is None
+        else (codec.encode(event), msgspec.structs.replace(recorded, event=event))
+    )
     return Remnant(recorded.position, secrets.token_bytes(chain.SALT_BYTES), body, recorded, after)
 
 
 def erased_event(remnants: Sequence[Remnant], reason: str) -> PayloadErased:
     """Return the event that says that payloads were replaced by these."""
-    return PayloadErased(positions=tuple(one.position for one in remnants), reason=reason, remains=tuple(one.hash for one in remnants))
+    return PayloadErased(
+        positions=tuple(one.position for one in remnants),
+        reason=reason,
+        remains=tuple(one.hash for one in remnants),
+    )
 
 
 def replace(connection: Connection, remnants: Iterable[Remnant]) -> None:
-    """Put what remains in place of the payloads, in the transaction that is open; the event that names them is part of it."""
+    """Put what remains in place of the payloads, in the transaction that is open; the event that names
+    them is part of it.
+    """
     for one in remnants:
         connection.execute(_NAME, (one.position,))
         connection.execute(_WIPE, (one.position,))
@@ -100,48 +117,73 @@ def clean_set_aside(connection: Connection, erasure: Erasure) -> None:
     """Take out of what is told of failures what is erased, in the transaction that is open."""
     sql = f"SELECT name, position, error FROM set_aside WHERE {_has('error', erasure.signs)}"
     for name, position, error in connection.execute(sql, sum(erasure.signs, ())).fetchall():
-        connection.execute("UPDATE set_aside SET error = ? WHERE name = ? AND position = ?", (erasure.clean(error), name, position))
+        connection.execute(
+            "UPDATE set_aside SET error = ? WHERE name = ? AND position = ?",
+            (erasure.clean(error), name, position),
+        )
 
 
 def clean_answers(connection: Connection, erasure: Erasure) -> None:
     """Take out of the answers that were given to requests what is erased, in the transaction that is open."""
     columns = ("answer", "request_id", "client")
     signs = erasure.answer_signs
-    sql = f"SELECT client, request_id, answer FROM requests WHERE {' OR '.join(_has(column, signs) for column in columns)}"
+    sql = (
+        "SELECT client, request_id, answer FROM requests WHERE"
+        f" {' OR '.join(_has(column, signs) for column in columns)}"
+    )
     for client, request_id, answer in connection.execute(sql, len(columns) * sum(signs, ())).fetchall():
-        clean = (erasure.clean(client), erasure.clean(request_id), msgspec.json.encode(erasure.clean_answer(msgspec.json.decode(answer))).decode())
+        clean = (
+            erasure.clean(client),
+            erasure.clean(request_id),
+            msgspec.json.encode(erasure.clean_answer(msgspec.json.decode(answer))).decode(),
+        )
         if clean != (client, request_id, answer):
-            sql = "UPDATE OR REPLACE requests SET (client, request_id, answer) = (?, ?, ?) WHERE client = ? AND request_id = ?"
+            sql = (
+                "UPDATE OR REPLACE requests SET (client, request_id, answer) = (?, ?, ?) WHERE client = ? AND"
+                " request_id = ?"
+            )
             connection.execute(sql, (*clean, client, request_id))
 
 
 def candidates(connection: Connection, signs: Signs, after: Position, through: Position) -> list[Position]:
-    """Return the positions after *after*, up to *through*, of the payloads in whose JSON all words of one group of *signs* stand.
+    """Return the positions after *after*, up to *through*, of the payloads in whose JSON all words of one
+    group of *signs* stand.
 
     Without any group that is all of them.
     """
-    sql = f"SELECT position FROM payloads WHERE ({_has('body', signs)}) AND position > ? AND position <= ? ORDER BY position"
+    sql = (
+        f"SELECT position FROM payloads WHERE ({_has('body', signs)}) AND position > ? AND position <= ?"
+        " ORDER BY position"
+    )
     return [position for (position,) in connection.execute(sql, (*sum(signs, ()), after, through))]
 
 
 def check_seen(connection: Connection, erasure: Erasure, waiting: Iterable[str]) -> None:
-    """Raise `CameSince` where a payload that was appended since, or is *waiting* to be, may hold what is erased."""
+    """Raise `CameSince` where a payload that was appended since, or is *waiting* to be, may hold what is
+    erased.
+    """
     if erasure.seen is None:
         return
     groups = erasure.signs or ((),)
-    if any(all(word in body for word in group) for body in waiting for group in groups) or candidates(connection, erasure.signs, erasure.seen, END):
+    if any(all(word in body for word in group) for body in waiting for group in groups) or candidates(
+        connection, erasure.signs, erasure.seen, END
+    ):
         raise CameSince("an event that may hold a copy came meanwhile")
 
 
-def stands_for(named: dict[Position, tuple[Position, str]], position: Position, body_hash: bytes | None) -> bool:
-    """Say whether a later event, as *named* has them by position, says that this is what remains of the payload at *position*."""
+def stands_for(
+    named: dict[Position, tuple[Position, str]], position: Position, body_hash: bytes | None
+) -> bool:
+    """Say whether a later event, as *named* has them by position, says that this is what remains of the
+    payload at *position*.
+    """
     at, remains = named.get(position, (0, ""))
     return at > position and remains == ("" if body_hash is None else body_hash.hex())
 
 
 def named_by(at: Position, event: PayloadErased) -> dict[Position, tuple[Position, str]]:
     """Return, by position, where the event stands that names it, and the hash of what remains."""
-    hashes: Sequence[Any] = event.remains or [""] * len(event.positions)
+    hashes = event.remains or ("",) * len(event.positions)
     return {position: (at, remains) for position, remains in zip(event.positions, hashes, strict=False)}
 
 

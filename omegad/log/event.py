@@ -1,5 +1,8 @@
-"""What every event has in common: its base, its place in the log, and the two that stand in for one that cannot be read."""
+"""What every event has in common: its base, its place in the log, and the two that stand in for one that
+cannot be read.
+"""
 
+from types import ModuleType
 from typing import Annotated
 
 import msgspec
@@ -9,25 +12,49 @@ Position = int
 """Where an event stands in the log: 1, 2, 3 … without gaps."""
 
 FreeText = str
-"""Words that people or programs wrote. Whatever text of an event is not marked as one of the next three is such, and is searched for secrets
-before it reaches the log."""
+"""Words that people or programs wrote. Whatever text of an event is not marked as one of the next three is
+such, and is searched for secrets before it reaches the log.
+"""
 
 FreeData = dict[str, object]
 """JSON whose strings, keys among them, are free text."""
 
 GivenName = Annotated[str, Meta(extra={"name": True})]
-"""What whoever writes calls something, by which it is found again: credentials are taken out of it, always by the same mark."""
+"""What whoever writes calls something, by which it is found again: credentials are taken out of it, always
+by the same mark.
+"""
 
-MadeId = Annotated[str, Meta(extra={"unsearched": "omegad drew or counted it itself, and refuses one that it has not made"})]
-MadeDigest = Annotated[str, Meta(extra={"unsearched": "omegad made it, in hexadecimal, of what stays in the log or with the home's key"})]
+MadeId = Annotated[
+    str, Meta(extra={"unsearched": "omegad drew or counted it itself, and refuses one that it has not made"})
+]
+MadeDigest = Annotated[
+    str,
+    Meta(
+        extra={
+            "unsearched": "omegad made it, in hexadecimal, of what stays in the log or with the home's key"
+        }
+    ),
+]
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid_unknown_fields=True):
-    """Base of every event. A subclass chooses its tag, `noun.past_verb@version`; the tag never follows the class's name."""
+class Event(
+    msgspec.Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid_unknown_fields=True
+):
+    """Base of every event. A subclass chooses its tag, `noun.past_verb@version`; the tag never follows the
+    class's name.
+    """
+
+
+def declared_in(module: ModuleType) -> tuple[type[Event], ...]:
+    """Return the events that a module declares, in its order."""
+    kinds = (kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Event))
+    return tuple(kind for kind in kinds if kind.__module__ == module.__name__)
 
 
 class Unknown(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that this version cannot read, since a newer one wrote it; its bytes are kept. `problem` says what is wrong with a known tag."""
+    """An event that this version cannot read, since a newer one wrote it; its bytes are kept. `problem`
+    says what is wrong with a known tag.
+    """
 
     tag: str
     body: bytes
@@ -41,9 +68,11 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The beginning and end of a text too long to keep, with the size of the whole and the SHA-256 of what is kept, `head` and then `tail`.
+    """The beginning and end of a text too long to keep, with the size of the whole and the SHA-256 of what is
+    kept, `head` and then `tail`.
 
-    `tail` is empty when `head` is all there was. In older events the hash and the size are of the whole text as it was.
+    `tail` is empty when `head` is all there was. In older events the hash and the size are of the whole text
+    as it was.
     """
 
     head: FreeText
@@ -55,8 +84,8 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An event on its way into the log, with what is known of where it came from.
 
-    `occurred_at` is in microseconds since 1970, None for "now". `cause` is the position of the event that led to this one;
-    `follows` says that it is the event just before, in the same append.
+    `occurred_at` is in microseconds since 1970, None for "now". `cause` is the position of the event that led
+    to this one; `follows` says that it is the event just before, in the same append.
     """
 
     event: Event
@@ -68,7 +97,8 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordedEvent(msgspec.Struct, frozen=True, gc=False):
-    """An event together with the place the log gave it. Times are microseconds since 1970, offsets are in minutes.
+    """An event together with the place the log gave it. Times are microseconds since 1970, offsets are in
+    minutes.
 
     `chain` is the hash of the log up to and including this event.
     """

@@ -1,7 +1,8 @@
 """The log as the rest of the daemon uses it: append with group commit, read, follow, verify.
 
-Proposals that arrive while a commit waits for the disk share the next one: the wait is the batching window, and nothing is delayed
-to fill a batch. While an inline projection is made from the log, proposals wait and reads go on.
+Proposals that arrive while a commit waits for the disk share the next one: the wait is the batching window,
+and nothing is delayed to fill a batch. While an inline projection is made from the log, proposals wait and
+reads go on.
 """
 
 import asyncio
@@ -28,9 +29,15 @@ from omegad.log.reading import LogReader
 from omegad.log.tail import Tail
 from omegad.log.verifying import ChainCheck
 from omegad.log.vocabulary import Vocabulary
-from omegad.log.waiting import fail, tell_failure
 from omegad.runtime.clock import Clock
-from omegad.runtime.errors import LogBroken, Overloaded, ShuttingDown, StorageCorrupt, StorageFailed, Unavailable
+from omegad.runtime.errors import (
+    LogBroken,
+    Overloaded,
+    ShuttingDown,
+    StorageCorrupt,
+    StorageFailed,
+    Unavailable,
+)
 from omegad.storage import readers
 from omegad.storage.checkpointer import Checkpointer, checkpoint_quietly
 from omegad.storage.database import Database
@@ -50,9 +57,18 @@ _log = structlog.get_logger(__name__)
 
 
 class EventLog(LogReader):
-    """The append-only log of one home. Make it with `opened`; `run` must be running for `append` to answer."""
+    """The append-only log of one home. Make it with `opened`; `run` must be running for `append` to
+    answer.
+    """
 
-    def __init__(self, path: Path, clock: Clock, vocabulary: Vocabulary, writer: Database, reading_from: readers.Readers) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        vocabulary: Vocabulary,
+        writer: Database,
+        reading_from: readers.Readers,
+    ) -> None:
         """Use `opened`."""
         super().__init__(path, vocabulary.codec, reading_from)
         self._clock = clock
@@ -73,7 +89,9 @@ class EventLog(LogReader):
         self._is_writer_lost = False
         self.in_place = InPlace(path)
         self.trouble: str | None = None
-        """What keeps the log from being appended to, in words, until it works again; None where nothing does."""
+        """What keeps the log from being appended to, in words, until it works again; None where nothing
+        does.
+        """
 
     @property
     def head(self) -> Position:
@@ -92,7 +110,9 @@ class EventLog(LogReader):
 
     @property
     def state_position(self) -> Position:
-        """The position up to which the inline projections show the log: its head, but while one of them is made."""
+        """The position up to which the inline projections show the log: its head, but while one of them is
+        made.
+        """
         return self._catching_up.position if self._catching_up else self.head
 
     @property
@@ -105,7 +125,9 @@ class EventLog(LogReader):
         return await self._writer.run(work)
 
     async def writer_answers(self) -> None:
-        """Return when the thread that writes has come to it, or is gone: one that hangs in the disk never does."""
+        """Return when the thread that writes has come to it, or is gone: one that hangs in the disk never
+        does.
+        """
         with suppress(Unavailable):
             await self.on_writer(lambda _: None)
 
@@ -116,8 +138,9 @@ class EventLog(LogReader):
     async def append(self, proposal: Proposal) -> Outcome:
         """Decide *proposal* and append its events; return when they are on the disk.
 
-        Raises what the decision raises; `Overloaded` when too many wait; a storage error when nothing could be written; `Unavailable`
-        when the inline projections stay behind for 10 s. The proposal of a caller that is cancelled is settled all the same.
+        Raises what the decision raises; `Overloaded` when too many wait; a storage error when nothing could
+        be written; `Unavailable` when the inline projections stay behind for 10 s. The proposal of a caller
+        that is cancelled is settled all the same.
         """
         while self._catching_up:
             await self._catching_up.wait(self.head, self._catch_up_wait_s)
@@ -125,10 +148,12 @@ class EventLog(LogReader):
         self._work.set()
         return await answered
 
-    async def append_together(self, proposals: Sequence[Proposal]) -> list[Outcome | Exception]:
-        """Decide and append proposals one after the other, with one wait for the disk; return what each came to, or what `append` would raise.
+    async def append_all(self, proposals: Sequence[Proposal]) -> list[Outcome | Exception]:
+        """Decide and append proposals one after the other, with one wait for the disk; return what each came
+        to, or what `append` would raise.
 
-        Raises `Overloaded` and `ShuttingDown` where none of them is taken, and `Unavailable` as `append` does.
+        Raises `Overloaded` and `ShuttingDown` where none of them is taken, and `Unavailable` as `append`
+        does.
         """
         while self._catching_up:
             await self._catching_up.wait(self.head, self._catch_up_wait_s)
@@ -138,11 +163,13 @@ class EventLog(LogReader):
         return [await _settled(answered) for answered in waiting]
 
     def append_later(self, proposal: Proposal) -> None:
-        """Have *proposal* appended with the next commit, within `LATER_S`, without waiting; a failure is logged.
+        """Have *proposal* appended with the next commit, within `LATER_S`, without waiting; a failure is
+        logged.
 
-        Nobody waits for it, so it shares a commit and a step of the views with whatever comes meanwhile. Raises `Overloaded`, `ShuttingDown`.
+        Nobody waits for it, so it shares a commit and a step of the views with whatever comes meanwhile.
+        Raises `Overloaded`, `ShuttingDown`.
         """
-        self._enqueue(proposal).add_done_callback(tell_failure)
+        self._enqueue(proposal).add_done_callback(_log_failure)
         if self._later is None:
             self._later = asyncio.get_running_loop().call_later(LATER_S, self._begin)
 
@@ -170,7 +197,9 @@ class EventLog(LogReader):
             if self._catching_up:
                 await self._catch_up(self._catching_up)
             elif self._waiting:
-                await self._commit([self._waiting.popleft() for _ in range(min(BATCH_MAX, len(self._waiting)))])
+                await self._commit(
+                    [self._waiting.popleft() for _ in range(min(BATCH_MAX, len(self._waiting)))]
+                )
             elif self._closing.is_set():
                 break
             else:
@@ -185,7 +214,8 @@ class EventLog(LogReader):
         await self._drained.wait()
 
     async def refold(self) -> None:
-        """Make every inline projection anew from the log; return when they are in step. Appends wait meanwhile.
+        """Make every inline projection anew from the log; return when they are in step. Appends wait
+        meanwhile.
 
         Raises `ProjectionFailed`, `ShuttingDown` or a storage error.
         """
@@ -197,7 +227,9 @@ class EventLog(LogReader):
             raise ShuttingDown
 
     async def _catch_up(self, making: CatchingUp) -> None:
-        """Show the log to the inline projections that are behind, until they are in step or the log closes."""
+        """Show the log to the inline projections that are behind, until they are in step or the log
+        closes.
+        """
         _log.info("log.catching_up", position=making.position, head=self.head)
         is_in_step = False
         while not (is_in_step or self._closing.is_set()):
@@ -225,14 +257,20 @@ class EventLog(LogReader):
         checkpoint_quietly(self._checkpointer, connection)
         return is_in_step
 
-    async def read(self, after: Position, limit: int, turn: readers.Turn = readers.Turn.USUAL) -> list[RecordedEvent]:
-        """Return up to *limit* events after a position, in order; empty at the head. Raises `LogBroken` where they cannot be read."""
+    async def read(
+        self, after: Position, limit: int, turn: readers.Turn = readers.Turn.USUAL
+    ) -> list[RecordedEvent]:
+        """Return up to *limit* events after a position, in order; empty at the head. Raises `LogBroken`
+        where they cannot be read.
+        """
         if after >= self.head:
             return []
         return self._tail.after(after, limit) or await super().read(after, limit, turn)
 
     async def settled(self) -> None:
-        """Return when everything proposed before is appended, or refused. Raises `Overloaded`, `ShuttingDown` or a storage error."""
+        """Return when everything proposed before is appended, or refused. Raises `Overloaded`,
+        `ShuttingDown` or a storage error.
+        """
         await self.append(Proposal(decide=decide_nothing))
 
     async def advance(self, cursor: Cursor) -> None:
@@ -240,7 +278,9 @@ class EventLog(LogReader):
         await self.append(Proposal(decide=decide_nothing, cursor=cursor))
 
     async def answered(self, request: RequestKey) -> Outcome | None:
-        """Return the first answer to a request, as `LogReader.answered`; raises `LogReplaced` where it stands in files that no start finds."""
+        """Return the first answer to a request, as `LogReader.answered`; raises `LogReplaced` where it
+        stands in files that no start finds.
+        """
         try:
             found = await super().answered(request)
         except Unavailable:
@@ -260,7 +300,9 @@ class EventLog(LogReader):
             await self._grown.wait()
 
     async def follow(self, after: Position) -> AsyncIterator[RecordedEvent]:
-        """Yield every event after a position, for ever: those there are, then each as it comes, none twice and none left out."""
+        """Yield every event after a position, for ever: those there are, then each as it comes, none twice
+        and none left out.
+        """
         while True:
             await self.wait_beyond(after)
             for recorded in await self.read(after, FOLLOW_CHUNK):
@@ -272,8 +314,11 @@ class EventLog(LogReader):
 
         def on_thread(connection: Connection) -> None:
             committed = self._appender.commit(connection, proposals, self._head)
-            self.in_place.check()  # or what was written is where no start finds it, and must not be acknowledged
-            loop.call_soon_threadsafe(self._settle, batch, committed)  # at once: nobody waits for what follows
+            # Or what was written is where no start finds it, and must not be acknowledged
+            self.in_place.check()
+            loop.call_soon_threadsafe(
+                self._settle, batch, committed
+            )  # at once: nobody waits for what follows
             self._appender.requests.after_commit(connection, committed.head.position)
             checkpoint_quietly(self._checkpointer, connection)
 
@@ -286,24 +331,28 @@ class EventLog(LogReader):
 
     def _settle(self, batch: list[tuple[Proposal, asyncio.Future[Outcome]]], committed: Committed) -> None:
         """Tell those of *batch*, and take them from it."""
-        self.trouble = None
+        if committed.head.position > self._head.position:  # what writes nothing shows nothing of the disk
+            self.trouble = None
         self._advance(committed)
         for (_, answered), outcome in zip(batch, committed.outcomes, strict=True):
             if isinstance(outcome, Exception):
-                fail(answered, outcome)
+                _fail(answered, outcome)
             elif not answered.done():
                 answered.set_result(outcome)
         batch.clear()
 
-    async def _commit_failed(self, batch: list[tuple[Proposal, asyncio.Future[Outcome]]], error: Exception) -> None:
+    async def _commit_failed(
+        self, batch: list[tuple[Proposal, asyncio.Future[Outcome]]], error: Exception
+    ) -> None:
         _log.error("log.commit_failed", proposals=len(batch), error=repr(error))
         if not isinstance(error, Unavailable) and len(batch) > 1:
-            # One of them writes what the tables refuse; each gets a transaction of its own, so that only that one fails.
+            # One of them writes what the tables refuse; each gets a transaction of its own, so that only that
+            # one fails.
             for one in batch:
                 await self._commit([one])
             return
         for _, answered in batch:
-            fail(answered, error)
+            _fail(answered, error)
         if isinstance(error, Unavailable):
             await self._note_trouble(error)
 
@@ -336,7 +385,9 @@ class EventLog(LogReader):
         self._is_writer_lost = False
 
     async def _prepare(self) -> None:
-        origin, behind = await self._writer.run(lambda connection: schema.create(connection, self._clock, self._vocabulary.inline))
+        origin, behind = await self._writer.run(
+            lambda connection: schema.create(connection, self._clock, self._vocabulary.inline)
+        )
         self._appender = Appender(self._vocabulary, origin, self._clock)
         behind, is_stale = (0, True) if await self.is_erasing() else (behind, False)
         self._catching_up = None if behind is None else CatchingUp(behind, anew=is_stale)
@@ -344,7 +395,9 @@ class EventLog(LogReader):
         await self._verify_tail()
 
     async def key_imports(self, named: Callable[[str], str]) -> None:
-        """Replace the ids of imports' requests that were made without a key, as `requests.key_imports` does."""
+        """Replace the ids of imports' requests that were made without a key, as `requests.key_imports`
+        does.
+        """
         await self._writer.run(lambda connection: requests.key_imports(connection, named))
 
     async def _verify_tail(self) -> None:
@@ -359,13 +412,27 @@ class EventLog(LogReader):
         self._fail_waiting(ShuttingDown())
         try:
             await self._writer.run(self._checkpointer.truncate)
-        except Unavailable as error:  # nothing is lost: what the WAL holds is read from there at the next start
+        except (
+            Unavailable
+        ) as error:  # nothing is lost: what the WAL holds is read from there at the next start
             _log.warning("log.not_checkpointed", error=str(error))
         await self._writer.close()
 
     def _fail_waiting(self, error: Exception) -> None:
         while self._waiting:
-            fail(self._waiting.popleft()[1], error)
+            _fail(self._waiting.popleft()[1], error)
+
+
+def _log_failure(answered: asyncio.Future[Outcome]) -> None:
+    """Log why a proposal that nobody waits for was not appended."""
+    if not answered.cancelled() and (error := answered.exception()):
+        _log.warning("log.not_appended", error=repr(error))
+
+
+def _fail(answered: asyncio.Future[Outcome], error: Exception) -> None:
+    """Raise *error* where somebody still waits."""
+    if not answered.done():
+        answered.set_exception(error)
 
 
 async def _settled(answered: asyncio.Future[Outcome]) -> Outcome | Exception:
@@ -377,12 +444,17 @@ async def _settled(answered: asyncio.Future[Outcome]) -> Outcome | Exception:
 
 @asynccontextmanager
 async def opened(
-    path: Path, clock: Clock, vocabulary: Vocabulary, *, catch_up_wait_s: float = CATCH_UP_WAIT_S, limits: readers.Limits = readers.LIMITS
+    path: Path,
+    clock: Clock,
+    vocabulary: Vocabulary,
+    *,
+    catch_up_wait_s: float = CATCH_UP_WAIT_S,
+    limits: readers.Limits = readers.LIMITS,
 ) -> AsyncIterator[EventLog]:
     """Open the log at *path*, making it if there is none; verify the end of its chain.
 
-    `append` waits for at most *catch_up_wait_s* seconds where inline projections are made from the log. Raises `LogBroken` where the chain
-    does not verify, and storage errors.
+    `append` waits for at most *catch_up_wait_s* seconds where inline projections are made from the log.
+    Raises `LogBroken` where the chain does not verify, and storage errors.
     """
     await anyio.Path(path).touch(mode=0o600)
     writer = await Database.writer(path, durable=True)

@@ -1,6 +1,7 @@
 """Whether the files that the log is written to are still the ones that its name leads to.
 
-Who renames, replaces or removes them while they are in use leaves the daemon with files that no start will find: what goes there is lost.
+Who renames, replaces or removes them while they are in use leaves the daemon with files that no start will
+find: what goes there is lost.
 """
 
 import os

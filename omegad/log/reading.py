@@ -14,6 +14,7 @@ from omegad.log.codec import Codec
 from omegad.log.decision import Cursor, Outcome, RequestKey
 from omegad.log.erasure import CURSOR, UNDER_WAY, Signs, candidates
 from omegad.log.event import Position, RecordedEvent
+from omegad.log.folding import Part, Source
 from omegad.log.mending import Ahead, Mending
 from omegad.runtime.clock import STEP_US, uuid7_after, uuid7_us
 from omegad.runtime.errors import LogBroken, StorageCorrupt, StorageFailed
@@ -33,22 +34,32 @@ T = TypeVar("T")
 _recorded: Callable[..., RecordedEvent] = RecordedEvent
 
 _ENVELOPE = """
-e.position, e.event_id, e.tag, e.recorded_at, e.occurred_at, e.tz_offset, e.origin, e.hlc, e.session_id, e.project, e.client, e.cause, e.trace"""
-_SELECT = f"SELECT {_ENVELOPE}, e.chain, p.body FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position"
+e.position, e.event_id, e.tag, e.recorded_at, e.occurred_at, e.tz_offset, e.origin, e.hlc, e.session_id,
+e.project, e.client, e.cause, e.trace"""
+_SELECT = (
+    f"SELECT {_ENVELOPE}, e.chain, p.body FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position"
+)
 _READ = f"{_SELECT} WHERE e.position > ? ORDER BY e.position LIMIT +?"
-_READ_SOME = f"{_SELECT} WHERE e.position > ? AND e.tag NOT IN (SELECT value FROM json_each(?)) ORDER BY e.position LIMIT +?"
+_READ_PART = f"""{_SELECT} WHERE e.position > ? AND e.position <= ?
+AND (e.position = ? OR e.tag NOT IN (SELECT value FROM json_each(?))) ORDER BY e.position LIMIT +?"""
 READ_AT = f"{_SELECT} WHERE e.position IN (SELECT value FROM json_each(?)) ORDER BY e.position"
 _RAW = f"""
-SELECT {_ENVELOPE}, e.payload_hash, e.chain, p.salt, CAST(p.body AS BLOB) FROM events AS e LEFT JOIN payloads AS p ON p.position = e.position
+SELECT {_ENVELOPE}, e.payload_hash, e.chain, p.salt, CAST(p.body AS BLOB) FROM events AS e LEFT
+  JOIN payloads AS p ON p.position = e.position
 WHERE e.position > ? ORDER BY e.position LIMIT +?
 """
 
-_SINCE_SET_BACK = "SELECT position FROM events WHERE position > ? AND event_id < ? ORDER BY position DESC LIMIT 1"
-_LAST_AHEAD = "SELECT position, event_id FROM events WHERE position > ? AND event_id > ? ORDER BY position DESC LIMIT 1"
+_SINCE_SET_BACK = (
+    "SELECT position FROM events WHERE position > ? AND event_id < ? ORDER BY position DESC LIMIT 1"
+)
+_LAST_AHEAD = (
+    "SELECT position, event_id FROM events WHERE position > ? AND event_id > ? ORDER BY position DESC LIMIT 1"
+)
 
 
 class RawEvent(msgspec.Struct, frozen=True):
-    """A row of the log as it is stored: what the chain covers, the chain, and the payload, None where it was erased.
+    """A row of the log as it is stored: what the chain covers, the chain, and the payload, None where it was
+    erased.
 
     `envelope` are the columns of the table from `position` to `payload_hash`.
     """
@@ -63,29 +74,51 @@ class RawEvent(msgspec.Struct, frozen=True):
         return _recorded(*self.envelope[:13], self.chain, codec.decode(self.envelope[2], self.body))
 
 
-def read(connection: Connection, codec: Codec, after: Position, limit: int, without: Sequence[str] = ()) -> list[RecordedEvent]:
-    """Return up to *limit* events after a position, in order; fewer where their payloads pass 8 MiB, but never none if there is one.
-
-    Those whose tag is in *without* are passed over.
+def read(connection: Connection, codec: Codec, after: Position, limit: int) -> list[RecordedEvent]:
+    """Return up to *limit* events after a position, in order; fewer where their payloads pass 8 MiB, but
+    never none if there is one.
     """
-    if without:
-        values = (after, msgspec.json.encode(without).decode(), limit)
-        return _decoded(connection, codec, f"after position {after}", _READ_SOME, values)
     return _decoded(connection, codec, f"after position {after}", _READ, (after, limit))
 
 
+def source(connection: Connection, codec: Codec, without: Sequence[str] = ()) -> Source:
+    """Return what reads the parts of a log for a fold, without the events whose tag is in *without*.
+
+    It raises `LogBroken` where an event is not there.
+    """
+    passed_over = msgspec.json.encode(without).decode()
+
+    def read_part(part: Part) -> list[RecordedEvent]:
+        place = f"after position {part.after}"
+        values = (part.after, part.through, part.through, passed_over, part.limit)
+        found = _decoded(connection, codec, place, _READ_PART, values)
+        if not found:
+            raise LogBroken(f"the event at position {part.through} is missing")
+        return found
+
+    return read_part
+
+
 def read_at(connection: Connection, codec: Codec, positions: Sequence[Position]) -> list[RecordedEvent]:
-    """Return the events at *positions*, in order; fewer where their payloads pass 8 MiB, but never none if there is one."""
-    return _decoded(connection, codec, f"at one of {len(positions)} positions", READ_AT, (str(list(positions)),))
+    """Return the events at *positions*, in order; fewer where their payloads pass 8 MiB, but never none if
+    there is one.
+    """
+    return _decoded(
+        connection, codec, f"at one of {len(positions)} positions", READ_AT, (str(list(positions)),)
+    )
 
 
 def raw(connection: Connection, after: Position, limit: int) -> list[RawEvent]:
-    """Return up to *limit* rows after a position as `read` does, byte for byte; what is not UTF-8 any more has lone surrogates in it."""
+    """Return up to *limit* rows after a position as `read` does, byte for byte; what is not UTF-8 any more
+    has lone surrogates in it.
+    """
     factory = connection.text_factory
     connection.text_factory = lambda data: data.decode(errors="surrogateescape")
     try:
         rows = connection.execute(_RAW, (after, limit))
-        return list(_bounded((RawEvent(row[:14], *row[14:]) for row in rows), lambda one: len(one.body or b"")))
+        return list(
+            _bounded((RawEvent(row[:14], *row[14:]) for row in rows), lambda one: len(one.body or b""))
+        )
     finally:
         connection.text_factory = factory
 
@@ -97,14 +130,17 @@ def chain_at(connection: Connection, position: Position) -> bytes | None:
 
 
 def position_at(connection: Connection, at_us: int, now_us: int | None = None) -> Position:
-    """Return the position of the latest event that was recorded by *at_us*, 0 where none was; mended times in the log never decrease.
+    """Return the position of the latest event that was recorded by *at_us*, 0 where none was; mended times in
+    the log never decrease.
 
-    Where the clock, which says *now_us*, was set back behind them, all that came since has one time. A moment since then is found by the
-    clock's own time, with which the ids of events begin.
+    Where the clock, which says *now_us*, was set back behind them, all that came since has one time. A moment
+    since then is found by the clock's own time, with which the ids of events begin.
     """
     end = head(connection)
     if now_us is not None and end and at_us <= now_us < (latest_us := _recorded_at(connection, end)):
-        found = connection.execute(_SINCE_SET_BACK, (_searched(connection, latest_us - 1), uuid7_after(at_us))).fetchone()
+        found = connection.execute(
+            _SINCE_SET_BACK, (_searched(connection, latest_us - 1), uuid7_after(at_us))
+        ).fetchone()
         if found:
             return int(found[0])
     return _searched(connection, at_us)
@@ -114,18 +150,24 @@ def _searched(connection: Connection, at_us: int) -> Position:
     low, high, mendings = 0, head(connection), mending.noted(connection)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _recorded_at(connection, middle, mendings) <= at_us else (low, middle - 1)
+        low, high = (
+            (middle, high) if _recorded_at(connection, middle, mendings) <= at_us else (low, middle - 1)
+        )
     return low
 
 
 def _recorded_at(connection: Connection, position: Position, mendings: Sequence[Mending] = ()) -> int:
-    recorded_at, event_id = connection.execute("SELECT recorded_at, event_id FROM events WHERE position = ?", (position,)).fetchone()
+    recorded_at, event_id = connection.execute(
+        "SELECT recorded_at, event_id FROM events WHERE position = ?", (position,)
+    ).fetchone()
     mended = next((one for one in mendings if one.first <= position < one.position), None)
     return int(recorded_at) if mended is None else mended.time_of(uuid7_us(event_id))
 
 
 def stamped_ahead(connection: Connection, now_us: int) -> Ahead | None:
-    """Return what a clock stamped that was ahead of what it says *now_us*, None where none was; the ids of events begin with its own time."""
+    """Return what a clock stamped that was ahead of what it says *now_us*, None where none was; the ids of
+    events begin with its own time.
+    """
     end = head(connection)
     right = _searched(connection, now_us)
     found = connection.execute(_LAST_AHEAD, (right, uuid7_after(now_us + STEP_US))).fetchone()
@@ -133,7 +175,11 @@ def stamped_ahead(connection: Connection, now_us: int) -> Ahead | None:
         return None
     last, event_id = found
     from_us = uuid7_us(event_id)
-    since = connection.execute("SELECT event_id FROM events WHERE position = ?", (last + 1,)).fetchone() if last < end else None
+    since = (
+        connection.execute("SELECT event_id FROM events WHERE position = ?", (last + 1,)).fetchone()
+        if last < end
+        else None
+    )
     right_us = _recorded_at(connection, right, mending.noted(connection)) if right else 0
     back_us = now_us if since is None else max(right_us, min(now_us, uuid7_us(since[0])))
     return Ahead(first=right + 1, last=last, from_us=from_us, ahead_us=from_us - back_us, right_us=right_us)
@@ -141,35 +187,55 @@ def stamped_ahead(connection: Connection, now_us: int) -> Ahead | None:
 
 def erased(connection: Connection, through: Position) -> int:
     """Return how many payloads up to a position are erased."""
-    found: int = connection.execute("SELECT count(*) FROM erasures WHERE position <= ?", (through,)).fetchone()[0]
+    found: int = connection.execute(
+        "SELECT count(*) FROM erasures WHERE position <= ?", (through,)
+    ).fetchone()[0]
     return found
 
 
 def tagged(connection: Connection, tags: Sequence[str], after: Position) -> list[Position]:
     """Return the positions after *after* of the events with one of *tags*."""
-    sql = f"SELECT position FROM events WHERE position > ? AND tag IN ({', '.join('?' * len(tags))}) ORDER BY position"
+    sql = (
+        f"SELECT position FROM events WHERE position > ? AND tag IN ({', '.join('?' * len(tags))}) ORDER BY"
+        " position"
+    )
     return [position for (position,) in connection.execute(sql, (after, *tags))]
 
 
-def caused(connection: Connection, causes: Sequence[Position], after: Position, through: Position) -> list[Position]:
+def caused(
+    connection: Connection, causes: Sequence[Position], after: Position, through: Position
+) -> list[Position]:
     """Return the positions after *after*, up to *through*, of the events that those at *causes* led to."""
-    sql = "SELECT position FROM events WHERE position > ? AND position <= ? AND cause IN (SELECT value FROM json_each(?)) ORDER BY position"
+    sql = (
+        "SELECT position FROM events WHERE position > ? AND position <= ? AND cause IN (SELECT value FROM"
+        " json_each(?)) ORDER BY position"
+    )
     return [position for (position,) in connection.execute(sql, (after, through, str(list(causes))))]
 
 
 def names_with(connection: Connection, text: str, after: Position, through: Position) -> list[str]:
-    """Return the names of the columns of events' envelopes in which a text stands, of the events after *after*, up to *through*."""
+    """Return the names of the columns of events' envelopes in which a text stands, of the events after
+    *after*, up to *through*.
+    """
     names = ("session_id", "project", "client", "trace")
     found = ", ".join(f"coalesce(max(instr({name}, ?1) > 0), 0)" for name in names)
     sql = f"SELECT {found} FROM events WHERE position > ?2 AND position <= ?3"
-    return [name for name, is_there in zip(names, connection.execute(sql, (text, after, through)).fetchone(), strict=True) if is_there]
+    return [
+        name
+        for name, is_there in zip(
+            names, connection.execute(sql, (text, after, through)).fetchone(), strict=True
+        )
+        if is_there
+    ]
 
 
 def check_format(connection: Connection) -> None:
     """Raise `LogBroken` where a newer version has written the file."""
     found = connection.execute("SELECT format FROM identity").fetchone()[0]
     if found > FORMAT:
-        raise LogBroken(f"log.db has format {found}, this version reads {FORMAT}", hint="install a newer omegad")
+        raise LogBroken(
+            f"log.db has format {found}, this version reads {FORMAT}", hint="install a newer omegad"
+        )
 
 
 def head(connection: Connection) -> Position:
@@ -204,15 +270,26 @@ class LogReader:
         return self._end
 
     async def read(self, after: Position, limit: int, turn: Turn = Turn.USUAL) -> list[RecordedEvent]:
-        """Return up to *limit* events after a position, in order; empty at the head. Raises `LogBroken` where they cannot be read."""
-        return await self._read(lambda connection: read(connection, self.codec, after, limit), f"after position {after}", turn)
+        """Return up to *limit* events after a position, in order; empty at the head. Raises `LogBroken`
+        where they cannot be read.
+        """
+        return await self._read(
+            lambda connection: read(connection, self.codec, after, limit), f"after position {after}", turn
+        )
 
     async def read_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:
-        """Return the events at *positions*, in order; fewer where they are large, but never none. Raises `LogBroken` as `read` does."""
-        return await self._read(lambda connection: read_at(connection, self.codec, positions), f"at one of {len(positions)} positions")
+        """Return the events at *positions*, in order; fewer where they are large, but never none. Raises
+        `LogBroken` as `read` does.
+        """
+        return await self._read(
+            lambda connection: read_at(connection, self.codec, positions),
+            f"at one of {len(positions)} positions",
+        )
 
     async def raw(self, after: Position, limit: int) -> list[RawEvent]:
-        """Return up to *limit* rows after a position byte for byte, in order. Raises `LogBroken` as `read` does."""
+        """Return up to *limit* rows after a position byte for byte, in order. Raises `LogBroken` as `read`
+        does.
+        """
         return await self._read(lambda connection: raw(connection, after, limit), f"after position {after}")
 
     async def chain_at(self, position: Position) -> bytes | None:
@@ -222,7 +299,9 @@ class LogReader:
         return await self._readers.read(lambda connection: chain_at(connection, position))
 
     async def position_at(self, at_us: int, now_us: int) -> Position:
-        """Return the position of the latest event that was recorded by *at_us*, microseconds since 1970; 0 where none was."""
+        """Return the position of the latest event that was recorded by *at_us*, microseconds since 1970; 0
+        where none was.
+        """
         return await self._readers.read(lambda connection: position_at(connection, at_us, now_us))
 
     async def stamped_ahead(self, now_us: int) -> Ahead | None:
@@ -239,20 +318,31 @@ class LogReader:
 
     async def caused(self, positions: Sequence[Position]) -> list[Position]:
         """Return the positions, up to `head`, of the events that those at *positions* led to."""
-        parts = [partial(caused, causes=positions, after=first, through=first + SEARCHED) for first in range(0, self.head, SEARCHED)]
+        parts = [
+            partial(caused, causes=positions, after=first, through=first + SEARCHED)
+            for first in range(0, self.head, SEARCHED)
+        ]
         return [position for part in parts for position in await self._readers.read(part, Turn.LONG)]
 
     async def names_with(self, text: str) -> list[str]:
-        """Return the names of the columns of events' envelopes, which nothing changes, in which a text stands."""
-        parts = [partial(names_with, text=text, after=first, through=first + SEARCHED) for first in range(0, self.head, SEARCHED)]
+        """Return the names of the columns of events' envelopes, which nothing changes, in which a text
+        stands.
+        """
+        parts = [
+            partial(names_with, text=text, after=first, through=first + SEARCHED)
+            for first in range(0, self.head, SEARCHED)
+        ]
         return sorted({name for part in parts for name in await self._readers.read(part, Turn.LONG)})
 
     async def cursors(self) -> dict[str, Cursor]:
-        """Return, by name, how far those have come who act on events; a cursor moves with `Proposal.cursor`."""
+        """Return, by name, how far those have come who act on events; a cursor moves with
+        `Proposal.cursor`.
+        """
         return await self._readers.read(cursors)
 
     async def answered(self, request: RequestKey) -> Outcome | None:
-        """Return the first answer to a request, None where there was none; waits for no commit and no long read.
+        """Return the first answer to a request, None where there was none; waits for no commit and no long
+        read.
 
         Raises `Conflict` where it had other parameters, and storage errors.
         """
@@ -264,7 +354,9 @@ class LogReader:
         return cursor is not None and cursor.position == UNDER_WAY
 
     async def erasable(self, signs: Signs, after: Position) -> list[Position]:
-        """Return, after a position and up to `head`, those of the payloads that `erasure.candidates` finds."""
+        """Return, after a position and up to `head`, those of the payloads that `erasure.candidates`
+        finds.
+        """
         found, end = list[Position](), self.head
         for first in range(after, end, SEARCHED):  # in parts, none of which takes long
             part = partial(candidates, signs=signs, after=first, through=min(first + SEARCHED, end))
@@ -280,7 +372,9 @@ class LogReader:
 
 @asynccontextmanager
 async def opened(path: Path, codec: Codec, reader_count: int = 1) -> AsyncIterator[LogReader]:
-    """Open the log at *path* to read it alone. Raises `StorageFailed` where there is none, `LogBroken` where a newer version wrote it."""
+    """Open the log at *path* to read it alone. Raises `StorageFailed` where there is none, `LogBroken`
+    where a newer version wrote it.
+    """
     if not await anyio.Path(path).exists():
         raise StorageFailed(f"there is no log at {path}")
     async with readers.opened(path, reader_count, UNLIMITED) as reading_from:
@@ -290,9 +384,12 @@ async def opened(path: Path, codec: Codec, reader_count: int = 1) -> AsyncIterat
         yield log
 
 
-def _decoded(connection: Connection, codec: Codec, place: str, sql: str, values: tuple[object, ...]) -> list[RecordedEvent]:
+def _decoded(
+    connection: Connection, codec: Codec, place: str, sql: str, values: tuple[object, ...]
+) -> list[RecordedEvent]:
     try:
-        # Closed at once, also where a text is none: the driver hands the statement on, and a cursor that ends later would set it back under its user.
+        # Closed at once, also where a text is none: the driver hands the statement on, and a cursor that ends
+        # later would set it back under its user.
         with closing(connection.execute(sql, values)) as found:
             rows = _bounded(found, lambda row: len(row[14] or ""))
             return [_recorded(*row[:14], codec.decode(row[2], row[14])) for row in rows]

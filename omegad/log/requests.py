@@ -29,12 +29,15 @@ _UNKEYED = "length(params_digest) = 16"  # as an index has it, which has no rows
 _IMPORTS = "substr(request_id, 1, 7) = 'import-' AND substr(request_id, -33, 1) = '-'"  # as an index has it
 _IMPORTED = re.compile(r"import-.+-[0-9a-f]{32}")
 _FORGET = """
-DELETE FROM requests WHERE (client, request_id) IN (SELECT client, request_id FROM requests WHERE coalesce(first_position, position) < ? LIMIT ?)
+DELETE FROM requests WHERE (client, request_id) IN (SELECT client, request_id FROM requests
+  WHERE coalesce(first_position, position) < ? LIMIT ?)
 """
 
 
 def answered(connection: Connection, request: RequestKey) -> Outcome | None:
-    """Return the first answer to a request, None where there was none. Raises `Conflict` where it had other parameters."""
+    """Return the first answer to a request, None where there was none. Raises `Conflict` where it had
+    other parameters.
+    """
     row = connection.execute(_FIND, (request.client, request.request_id)).fetchone()
     if row is None:
         return None
@@ -44,30 +47,44 @@ def answered(connection: Connection, request: RequestKey) -> Outcome | None:
 
 
 def kept_from(connection: Connection, head: Position, now_us: int) -> Position:
-    """Return the first position of what is kept to be known again, in a log that ends at *head*: recorded lately, or among the latest events."""
+    """Return the first position of what is kept to be known again, in a log that ends at *head*: recorded
+    lately, or among the latest events.
+    """
     return _first_since(connection, head - KEPT_EVENTS, now_us - KEPT_US)
 
 
 def forget_unkeyed(connection: Connection) -> None:
-    """Forget, in the transaction that is open, digests that were made without a key: of parameters, and in the ids of tools' commands.
+    """Forget, in the transaction that is open, digests that were made without a key: of parameters, and in
+    the ids of tools' commands.
 
     The answers stay; the same `request_id` is then the same request.
     """
-    connection.execute(f"DELETE FROM requests WHERE {_UNKEYED} AND instr(request_id, '/' || lower(hex(params_digest)) || '/')")
+    connection.execute(
+        f"DELETE FROM requests WHERE {_UNKEYED} AND instr(request_id, '/' || lower(hex(params_digest)) ||"
+        " '/')"
+    )
     connection.execute(f"UPDATE requests SET params_digest = x'' WHERE {_UNKEYED}")
 
 
 def key_imports(connection: Connection, named: Callable[[str], str]) -> None:
-    """Replace the ids of requests that end with a digest of an imported text, made without a key, by what *named* returns.
+    """Replace the ids of requests that end with a digest of an imported text, made without a key, by what
+    *named* returns.
 
     The same import is still the same request.
     """
     found = connection.execute(f"SELECT client, request_id FROM requests WHERE {_IMPORTS}").fetchall()
-    keyed = [(named(request_id), client, request_id) for client, request_id in found if _IMPORTED.fullmatch(request_id)]
+    keyed = [
+        (named(request_id), client, request_id)
+        for client, request_id in found
+        if _IMPORTED.fullmatch(request_id)
+    ]
     if keyed:
         with writing(connection):
             # The parameters have the id among them, and so their digest is another.
-            sql = "UPDATE OR REPLACE requests SET request_id = ?, params_digest = x'' WHERE client = ? AND request_id = ?"
+            sql = (
+                "UPDATE OR REPLACE requests SET request_id = ?, params_digest = x'' WHERE client = ? AND"
+                " request_id = ?"
+            )
             connection.executemany(sql, keyed)
 
 
@@ -79,10 +96,15 @@ class Requests:
         self._clock = clock
         self._next: Position = 0
 
-    def remember(self, connection: Connection, request: RequestKey, first: Position, outcome: Outcome) -> None:
+    def remember(
+        self, connection: Connection, request: RequestKey, first: Position, outcome: Outcome
+    ) -> None:
         """Note what was answered; *first* is the position of its first event, or that it would have had."""
         answer = msgspec.json.encode(outcome.answer).decode()
-        connection.execute(_INSERT, (request.client, request.request_id, request.params_digest, first, outcome.position, answer))
+        connection.execute(
+            _INSERT,
+            (request.client, request.request_id, request.params_digest, first, outcome.position, answer),
+        )
 
     def after_commit(self, connection: Connection, head: Position) -> None:
         """Forget some of the oldest, when it is time; a failure puts it off."""
@@ -100,10 +122,14 @@ def _forget(connection: Connection, before: Position) -> int:
 
 
 def _first_since(connection: Connection, last: Position, since_us: int) -> Position:
-    """Return the first position that was recorded at or after a moment, or *last* if that comes before; recorded_at never decreases."""
+    """Return the first position that was recorded at or after a moment, or *last* if that comes before;
+    recorded_at never decreases.
+    """
     first = 1
     while first < last:
         middle = (first + last) // 2
-        recorded_at = connection.execute("SELECT recorded_at FROM events WHERE position = ?", (middle,)).fetchone()[0]
+        recorded_at = connection.execute(
+            "SELECT recorded_at FROM events WHERE position = ?", (middle,)
+        ).fetchone()[0]
         first, last = (middle + 1, last) if recorded_at < since_us else (first, middle)
     return first

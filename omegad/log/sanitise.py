@@ -1,7 +1,8 @@
 """What a text must go through before it may enter the log, because the log keeps its mistakes for ever.
 
-`sanitise` runs on every event at the append; commands that answer with what was redacted call `redact` before they decide. Names, by
-which memories are found again, go through `without_credentials` as a request comes in, be it a command or a query.
+`sanitise` runs on every event at the append; commands that answer with what was redacted call `redact` before
+they decide. Names, by which memories are found again, go through `without_credentials` as a request comes in,
+be it a command or a query.
 """
 
 import typing
@@ -19,13 +20,17 @@ CONTENT_BYTES_MAX = 256 * 1024
 METADATA_BYTES_MAX = 16 * 1024
 TAGS_MAX = 32
 EXCERPT_BYTES = 4 * 1024  # kept of each end of a tool's input or output
-EXCERPT_MARGIN_BYTES = 4 * 1024  # searched beyond each end, so that a secret across the cut is still recognised
+EXCERPT_MARGIN_BYTES = (
+    4 * 1024
+)  # searched beyond each end, so that a secret across the cut is still recognised
 
 NAMES = frozenset(
     {"project", "session_id", "entity_id", "tool_name", "tool_use_id", "client", "request_id"}
     | {"to_session", "to_project", "owner", "asked_in", "delivery_id"}
 )
-"""Fields of an event's envelope and of requests that are no free text, and still are chosen by whoever writes."""
+"""Fields of an event's envelope and of requests that are no free text, and still are chosen by whoever
+writes.
+"""
 
 StructT = typing.TypeVar("StructT", bound=msgspec.Struct)
 
@@ -39,7 +44,9 @@ class Searched(Enum):
 
 
 def sanitise(event: StructT) -> StructT:
-    """Return *event* with the secrets in its free text and the credentials in its names replaced; itself where there are none."""
+    """Return *event* with the secrets in its free text and the credentials in its names replaced; itself
+    where there are none.
+    """
     changes: dict[str, object] = {}
     for name, clean_of in _cleaners(type(event)):
         value = getattr(event, name)
@@ -49,16 +56,20 @@ def sanitise(event: StructT) -> StructT:
 
 
 def without_credentials(request: StructT) -> StructT:
-    """Return *request*, or an event's envelope, with the credentials in its names replaced, always by the same; itself without any.
+    """Return *request*, or an event's envelope, with the credentials in its names replaced, always by the
+    same; itself without any.
 
-    A name is replaced on its way in, so that it is the same in the log, in the views, and in every question that asks for it.
+    A name is replaced on its way in, so that it is the same in the log, in the views, and in every question
+    that asks for it.
     """
     changes = _clean_names(request)
     return msgspec.structs.replace(request, **changes) if changes else request
 
 
 def sanitise_new(new: NewEvent) -> NewEvent:
-    """Return an event on its way into the log, sanitised, with its envelope's names; itself where there is nothing to replace."""
+    """Return an event on its way into the log, sanitised, with its envelope's names; itself where there is
+    nothing to replace.
+    """
     changes, event = _clean_names(new), sanitise(new.event)
     if event is not new.event:
         changes["event"] = event
@@ -77,8 +88,9 @@ def _clean_names(struct: msgspec.Struct) -> dict[str, object]:
 def excerpt(text: str) -> Excerpt:
     """Cut *text* to its first and last 4 KiB, free of secrets.
 
-    The SHA-256 is of what is kept, and the size counts a secret that was taken out as its mark: neither tells a guess from the secret.
-    What lies between the ends is not searched; it counts as it is, and is in no hash.
+    The SHA-256 is of what is kept, and the size counts a secret that was taken out as its mark: neither tells
+    a guess from the secret. What lies between the ends is not searched; it counts as it is, and is in no
+    hash.
     """
     data = text.encode()
     if len(data) <= 2 * EXCERPT_BYTES:
@@ -88,7 +100,8 @@ def excerpt(text: str) -> Excerpt:
     cut = data[:window].decode(errors="ignore"), data[-window:].decode(errors="ignore")
     head, tail = (redact(end)[0].encode() for end in cut)
     size = len(data) - sum(len(end.encode()) for end in cut) + len(head) + len(tail)
-    # The inner margin goes whatever redaction has left of the rest: a secret that the window cut in two may stand there.
+    # The inner margin goes whatever redaction has left of the rest: a secret that the window cut in two may
+    # stand there.
     head = head[: min(EXCERPT_BYTES, max(0, len(head) - EXCERPT_MARGIN_BYTES))]
     tail = tail[max(EXCERPT_MARGIN_BYTES, len(tail) - EXCERPT_BYTES) :]
     kept = head.decode(errors="ignore"), tail.decode(errors="ignore")
@@ -96,7 +109,9 @@ def excerpt(text: str) -> Excerpt:
 
 
 def _clean_excerpt(found: Excerpt) -> Excerpt:
-    """Return an excerpt without secrets. One of an older version may have some, and then says the hash and size of the text with them."""
+    """Return an excerpt without secrets. One of an older version may have some, and then says the hash and
+    size of the text with them.
+    """
     head, tail = redact(found.head)[0], redact(found.tail)[0]
     if (head, tail) == (found.head, found.tail):
         return found
@@ -115,7 +130,10 @@ def _named_fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
 
 @cache
 def _cleaners(kind: type[msgspec.Struct]) -> tuple[tuple[str, Callable[[object], object]], ...]:
-    by_way: dict[Searched, Callable[[object], object]] = {Searched.AS_TEXT: _sanitised, Searched.AS_NAME: _clean_name}
+    by_way: dict[Searched, Callable[[object], object]] = {
+        Searched.AS_TEXT: _sanitised,
+        Searched.AS_NAME: _clean_name,
+    }
     return tuple((name, by_way[way]) for name, way in ways(kind).items() if way is not Searched.NOT)
 
 
@@ -128,9 +146,14 @@ def searched_fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
 
 @cache
 def ways(kind: type[msgspec.Struct]) -> dict[str, Searched]:
-    """Return how each field of a kind of event, or of a part of one, is searched: as text, unless its type says otherwise."""
+    """Return how each field of a kind of event, or of a part of one, is searched: as text, unless its type
+    says otherwise.
+    """
     hints = typing.get_type_hints(kind, include_extras=True)
-    return {name: max((way for _, way in parts(hints[name])), key=_THOROUGHNESS.index, default=Searched.NOT) for name in kind.__struct_fields__}
+    return {
+        name: max((way for _, way in parts(hints[name])), key=_THOROUGHNESS.index, default=Searched.NOT)
+        for name in kind.__struct_fields__
+    }
 
 
 _THOROUGHNESS = (Searched.NOT, Searched.AS_NAME, Searched.AS_TEXT)
@@ -149,7 +172,11 @@ def parts(hint: object) -> Iterator[tuple[object, Searched]]:
             yield from parts(arguments[0])
     elif isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         # What is within is cleaned as its own fields say.
-        found = [way for part in typing.get_type_hints(hint, include_extras=True).values() for _, way in parts(part)]
+        found = [
+            way
+            for part in typing.get_type_hints(hint, include_extras=True).values()
+            for _, way in parts(part)
+        ]
         yield hint, Searched.AS_TEXT if any(way is not Searched.NOT for way in found) else Searched.NOT
     elif hint in _TEXTLESS or typing.get_origin(hint) in {typing.Literal, typing.ClassVar}:
         return
@@ -165,15 +192,19 @@ _TEXTLESS = frozenset({int, float, bool, type(None), ...})
 
 def _holds_text(hint: object) -> bool:
     return any(
-        any(map(_holds_text, typing.get_type_hints(part, include_extras=True).values()))
-        if isinstance(part, type) and issubclass(part, msgspec.Struct)
-        else way is Searched.AS_TEXT
+        (
+            any(map(_holds_text, typing.get_type_hints(part, include_extras=True).values()))
+            if isinstance(part, type) and issubclass(part, msgspec.Struct)
+            else way is Searched.AS_TEXT
+        )
         for part, way in parts(hint)
     )
 
 
 def _clean_name(value: object) -> object:
-    """Return names, in whatever they stand, without the credentials in them; *value* itself where there are none."""
+    """Return names, in whatever they stand, without the credentials in them; *value* itself where there
+    are none.
+    """
     if isinstance(value, str):
         return value if (clean := redact_name(value)) == value else clean
     if isinstance(value, dict):
@@ -211,6 +242,8 @@ def _sanitised(value: object) -> object:
         return sanitise(value)
     if isinstance(value, dict):
         pairs = {_sanitised(key): _sanitised(_named(key, item)) for key, item in value.items()}
-        changed = any(a is not b for a, b in zip((*pairs, *pairs.values()), (*value, *value.values()), strict=False))
+        changed = any(
+            a is not b for a, b in zip((*pairs, *pairs.values()), (*value, *value.values()), strict=False)
+        )
         return pairs if changed or len(pairs) != len(value) else value
     return _each(_sanitised, value) if isinstance(value, tuple | list) else value

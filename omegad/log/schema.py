@@ -12,10 +12,16 @@ from omegad.storage.transaction import run_script, writing
 
 
 def create(connection: Connection, clock: Clock, inline: Inline) -> tuple[str, Position | None]:
-    """Make the tables that are not there yet; return the installation's name, and where `Inline.prepare` says that catching up begins."""
+    """Make the tables that are not there yet; return the installation's name, and where `Inline.prepare`
+    says that catching up begins.
+    """
     with writing(connection):
-        run_script(connection, resources.files("omegad.log").joinpath("schema.sql").read_text(encoding="utf-8"))
-        connection.execute("INSERT OR IGNORE INTO identity VALUES (1, ?, ?)", (uuid7(clock).replace("-", ""), FORMAT))
+        run_script(
+            connection, resources.files("omegad.log").joinpath("schema.sql").read_text(encoding="utf-8")
+        )
+        connection.execute(
+            "INSERT OR IGNORE INTO identity VALUES (1, ?, ?)", (uuid7(clock).replace("-", ""), FORMAT)
+        )
         check_format(connection)
         connection.execute("UPDATE identity SET format = ?1 WHERE format < ?1", (FORMAT,))
         requests.forget_unkeyed(connection)

@@ -18,7 +18,9 @@ class Tail:
         self._size = 0
 
     def extend(self, events: Iterable[tuple[RecordedEvent, int]]) -> None:
-        """Add the events of a commit, each with the bytes of its payload, and let go of the oldest beyond the bounds."""
+        """Add the events of a commit, each with the bytes of its payload, and let go of the oldest beyond
+        the bounds.
+        """
         for recorded, size in events:
             self._events.append((recorded, size))
             self._size += size

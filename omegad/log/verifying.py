@@ -1,37 +1,45 @@
-"""Proof that the log is as it was written: the file sound, every link of the chain computed again, the inline projections equal to a replay."""
+"""Proof that the log is as it was written: the file sound, every link of the chain computed again, the
+inline projections equal to a replay.
+"""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import msgspec
 
-from omegad.log import chain, erasure, inline, reading
+from omegad.log import chain, erasure, reading
 from omegad.log.codec import tag_of
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Position, RecordedEvent
+from omegad.log.folding import Part, Source
+from omegad.log.inline import failure
 from omegad.log.reading import RawEvent
 from omegad.log.vocabulary import Vocabulary
 from omegad.runtime.errors import StorageCorrupt
 from omegad.storage.database import open_reader, open_scratch, translated
 from omegad.storage.digest import Digest
 from omegad.storage.driver import Connection
-from omegad.storage.transaction import snapshot, writing
+from omegad.storage.transaction import snapshot
 
 VERIFY_CHUNK = 5_000
-COMPARED_AT_ONCE = 2_000
 PROBLEMS_MAX = 20
 
-_ERASURES = "SELECT e.position, p.body FROM events AS e JOIN payloads AS p USING (position) WHERE e.tag = ? AND e.position > ? ORDER BY e.position"
+_ERASURES = (
+    "SELECT e.position, p.body FROM events AS e JOIN payloads AS p USING (position) WHERE e.tag = ? AND"
+    " e.position > ? ORDER BY e.position"
+)
 
 _ERASED = tag_of(PayloadErased)
 _decode = msgspec.json.Decoder(PayloadErased).decode
 
 
 class LogReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the log verifies: how many events did, the chain after them (hex), and the first position that does not.
+    """Whether the log verifies: how many events did, the chain after them (hex), and the first position that
+    does not.
 
-    `problems` says what else is wrong, in words: with the file, or with an inline projection that is not what the events say.
+    `problems` says what else is wrong, in words: with the file, or with an inline projection that is not what
+    the events say.
     """
 
     ok: bool
@@ -42,7 +50,9 @@ class LogReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Erasures:
-    """Which payloads events say were erased. The log is searched for such events only once a payload is missing, and each part of it once."""
+    """Which payloads events say were erased. The log is searched for such events only once a payload is
+    missing, and each part of it once.
+    """
 
     def __init__(self) -> None:
         """Know of none yet."""
@@ -50,7 +60,9 @@ class Erasures:
         self._searched_to: Position = 0
 
     def excuse(self, connection: Connection, position: Position, found: bytes | None) -> bool:
-        """Say whether a later event says that the payload at *position* was erased, and that what hashes to *found*, or nothing, is left of it."""
+        """Say whether a later event says that the payload at *position* was erased, and that what hashes
+        to *found*, or nothing, is left of it.
+        """
         if not erasure.stands_for(self._named, position, found):
             self._search(connection)
         return erasure.stands_for(self._named, position, found)
@@ -70,13 +82,17 @@ class ChainCheck:
         self._erasures = Erasures()
 
     def verify(self, connection: Connection, limit: int) -> list[RawEvent]:
-        """Verify up to *limit* events more; return those that do, which are none at the end and after one that does not."""
+        """Verify up to *limit* events more; return those that do, which are none at the end and after one
+        that does not.
+        """
         link, position = bytes.fromhex(self.report.head_hash), self.report.events
         good: list[RawEvent] = []
         for row in reading.raw(connection, position, limit) if self.report.ok else ():
             found = _link(link, row) if self._is_whole(connection, row, position + 1) else None
             if found is None or row.envelope[0] != position + 1 or found != row.chain:
-                self.report = LogReport(ok=False, events=position, head_hash=link.hex(), first_bad=position + 1)
+                self.report = LogReport(
+                    ok=False, events=position, head_hash=link.hex(), first_bad=position + 1
+                )
                 return good
             link, position = found, position + 1
             good.append(row)
@@ -89,11 +105,14 @@ class ChainCheck:
             found = None if row.body is None else chain.payload_hash(row.salt or b"", row.body)
         except TypeError:
             return False  # a salt of a kind that the log never writes
-        return (found is not None and found == row.envelope[13]) or self._erasures.excuse(connection, position, found)
+        return (found is not None and found == row.envelope[13]) or self._erasures.excuse(
+            connection, position, found
+        )
 
 
 def verify(path: Path, vocabulary: Vocabulary, progress: Callable[[int, int], None]) -> LogReport:
-    """Check the file at *path*, the whole chain and the inline projections; *progress* is told how many events of how many.
+    """Check the file at *path*, the whole chain and the inline projections; *progress* is told how many
+    events of how many.
 
     It is read in parts, between which whoever checkpoints it does so.
     """
@@ -106,57 +125,68 @@ def verify(path: Path, vocabulary: Vocabulary, progress: Callable[[int, int], No
     except StorageCorrupt as error:
         failed = msgspec.structs.replace(check.report, first_bad=check.report.events + 1)
         return msgspec.structs.replace(failed, ok=False, problems=(str(error),))
-    return msgspec.structs.replace(check.report, ok=check.report.ok and not problems, problems=tuple(problems))
+    return msgspec.structs.replace(
+        check.report, ok=check.report.ok and not problems, problems=tuple(problems)
+    )
 
 
 def compare(path: Path, vocabulary: Vocabulary, progress: Callable[[int, int], None]) -> list[str]:
-    """Say, in words, which inline projections are not what the events say; *progress* is told how many events of how many are shown."""
-    after, problems = 0, list[str]()
-    with translated(), closing(open_reader(path)) as log, closing(open_scratch()) as replica:
+    """Say, in words, which inline projections are not what the events say; *progress* is told how many
+    events of how many are shown.
+    """
+    with translated(), closing(open_reader(path)) as log:
+        read = reading.source(log, vocabulary.codec, vocabulary.inline.other_tags(vocabulary.codec))
+        return _replay(log, vocabulary, read, progress)
+
+
+def _verify(
+    check: ChainCheck, log: Connection, vocabulary: Vocabulary, progress: Callable[[int, int], None]
+) -> list[str]:
+    """Verify the chain to the head, and show every event that verifies to a replica, up to where the live
+    tables were looked at.
+    """
+
+    def rows() -> list[RawEvent]:
         with snapshot(log):
-            end, live = reading.head(log), vocabulary.inline.digests(log)
-        vocabulary.inline.replica(replica)
-        others = vocabulary.inline.other_tags(vocabulary.codec)
-        while after < end and not problems and (batch := reading.read(log, vocabulary.codec, after, COMPARED_AT_ONCE, others)):
-            _show(replica, vocabulary, (recorded for recorded in batch if recorded.position <= end), problems)
-            after = batch[-1].position
-            progress(min(after, end), end)
-        return problems or _differences(live, vocabulary.inline.digests_of_replica(replica), end)
+            return check.verify(log, VERIFY_CHUNK)
 
+    others = {*vocabulary.inline.other_tags(vocabulary.codec)}
 
-def _verify(check: ChainCheck, log: Connection, vocabulary: Vocabulary, progress: Callable[[int, int], None]) -> list[str]:
-    """Verify the chain to the head, and show every event that verifies to a replica, up to where the live tables were looked at."""
-    with snapshot(log):
-        end, live = reading.head(log), vocabulary.inline.digests(log)
-    problems: list[str] = []
-    with closing(open_scratch()) as replica:
-        vocabulary.inline.replica(replica)
-        while rows := _part(check, log):
-            if not problems:
-                _show(replica, vocabulary, (row.recorded(vocabulary.codec) for row in rows if row.envelope[0] <= end), problems)
-            progress(check.report.events, max(end, check.report.events))
-        if check.report.ok and not problems:
-            problems += _differences(live, vocabulary.inline.digests_of_replica(replica), end)
+    def read(part: Part) -> list[RecordedEvent]:
+        found = [row for row in rows() if row.envelope[0] <= part.through]
+        asked_for = [row for row in found if row.envelope[2] not in others or row is found[-1]]
+        return [row.recorded(vocabulary.codec) for row in asked_for]
+
+    problems = _replay(log, vocabulary, read, progress)
+    while rows():
+        progress(check.report.events, check.report.events)
     return problems
 
 
-def _part(check: ChainCheck, log: Connection) -> list[RawEvent]:
+def _replay(
+    log: Connection, vocabulary: Vocabulary, read: Source, progress: Callable[[int, int], None]
+) -> list[str]:
+    """Show the log as it is now to a replica of the inline projections; say, in words, which of them fail, or
+    differ where *read* came to the end.
+    """
+    inline = vocabulary.inline
     with snapshot(log):
-        return check.verify(log, VERIFY_CHUNK)
-
-
-def _show(replica: Connection, vocabulary: Vocabulary, events: Iterable[RecordedEvent], problems: list[str]) -> None:
-    try:
-        with writing(replica):
-            for recorded in events:
-                vocabulary.inline.show(replica, recorded)
-    except inline.ProjectionFailed as error:
-        problems.append(str(error))
+        end, live = reading.head(log), inline.digests(log)
+    with closing(open_scratch()) as replica:
+        fold = inline.replica(replica)
+        ends = dict.fromkeys(fold.projections, end)
+        fold.catch_up(replica, read, lambda: ends, progress)
+        failed = [failure(mark) for mark in fold.marks.values() if mark.failed_position is not None]
+        is_whole = all(mark.position == end for mark in fold.marks.values())
+        return (
+            failed if failed or not is_whole else _differences(live, inline.digests_of_replica(replica), end)
+        )
 
 
 def _differences(live: dict[str, Digest], replayed: dict[str, Digest], end: Position) -> list[str]:
     return [
-        f"the inline projection {name!r} is not what the {end} events say: it has {digest.rows} rows, a replay {replayed[name].rows}"
+        f"the inline projection {name!r} is not what the {end} events say: it has {digest.rows} rows, a"
+        f" replay {replayed[name].rows}"
         for name, digest in live.items()
         if digest != replayed[name]
     ]

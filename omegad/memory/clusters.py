@@ -1,7 +1,7 @@
 """Which memories are so alike that one can stand for them, and what that one says. Pure.
 
-The work is bounded: a memory is compared with at most `LEADERS_MAX` clusters of at most `CLUSTER_MAX` members each, so that it grows with
-the number of memories and not with its square.
+The work is bounded: a memory is compared with at most `LEADERS_MAX` clusters of at most `CLUSTER_MAX` members
+each, so that it grows with the number of memories and not with its square.
 """
 
 from collections import Counter, defaultdict
@@ -18,10 +18,14 @@ CLUSTER_MAX = 16
 """How many memories a cluster has at most; more that are alike make several."""
 
 LEADERS_MAX = 32
-"""How many clusters are tried for a memory before it opens one of its own, those that share most of its rarest words."""
+"""How many clusters are tried for a memory before it opens one of its own, those that share most of its
+rarest words.
+"""
 
 POSTINGS_MAX = 4_000
-"""How many entries of the index of rarest words are read to choose these, those of the rarest and the latest first."""
+"""How many entries of the index of rarest words are read to choose these, those of the rarest and the
+latest first.
+"""
 
 SUMMARY_CHARACTERS_MAX = 8_000
 CHARACTERS_MAX = 4_000
@@ -48,31 +52,44 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     referenced_at: int | None = None
 
 
-def clusters(members: Sequence[Member], threshold: float, size_min: int, limit: int) -> list[tuple[Member, ...]]:
-    """Return the largest clusters of like memories, no memory in two of them; members keep the order they are given in.
+def clusters(
+    members: Sequence[Member], threshold: float, size_min: int, limit: int
+) -> list[tuple[Member, ...]]:
+    """Return the largest clusters of like memories, no memory in two of them; members keep the order they are
+    given in.
 
-    Any two members are of the same type, project and entity, have a word Jaccard of at least *threshold*, and are not opposite in polarity.
-    A cluster has *size_min* to `CLUSTER_MAX` members.
+    Any two members are of the same type, project and entity, have a word Jaccard of at least *threshold*, and
+    are not opposite in polarity. A cluster has *size_min* to `CLUSTER_MAX` members.
     """
     scopes: defaultdict[Hashable, list[Member]] = defaultdict(list)
     for member in members:
         if len(member.content) <= CHARACTERS_MAX:
             scopes[member.event_type, member.project, member.entity_id].append(member)
-    found = [cluster for scope in scopes.values() for cluster in _alike(scope, threshold) if len(cluster) >= size_min]
+    found = [
+        cluster
+        for scope in scopes.values()
+        for cluster in _alike(scope, threshold)
+        if len(cluster) >= size_min
+    ]
     return sorted(found, key=len, reverse=True)[:limit]
 
 
 def summary(members: Sequence[Member]) -> str:
-    """Return the text of the most central member, then the sentences of each of the others that were not said yet.
+    """Return the text of the most central member, then the sentences of each of the others that were not said
+    yet.
 
-    At most `SUMMARY_CHARACTERS_MAX` long: what does not fit is counted in a last line. It is never what one of the members says to the
-    letter, so that each of them can be restored beside it.
+    At most `SUMMARY_CHARACTERS_MAX` long: what does not fit is counted in a last line. It is never what one
+    of the members says to the letter, so that each of them can be restored beside it.
     """
     said = _central(members).content
     known, left_out = set(_said(said)), 0
     room = SUMMARY_CHARACTERS_MAX - len(f"\n{CLOSING.format(len(members))}")
     for member in members:
-        new = {statement: sentence for statement, sentence in _said(member.content).items() if statement not in known}
+        new = {
+            statement: sentence
+            for statement, sentence in _said(member.content).items()
+            if statement not in known
+        }
         unsaid = "\n".join(new.values())
         if unsaid and len(said) + 1 + len(unsaid) > room:
             left_out += 1
@@ -86,10 +103,11 @@ def summary(members: Sequence[Member]) -> str:
 
 
 def _alike(members: Sequence[Member], threshold: float) -> list[tuple[Member, ...]]:
-    """Put each memory into the first cluster all of whose members are like it, else into one of its own that it leads.
+    """Put each memory into the first cluster all of whose members are like it, else into one of its own that
+    it leads.
 
-    Two sets of words whose Jaccard reaches the threshold share one of the rarest words of each (Chaudhuri, Ganti, Kaushik 2006: prefix
-    filter), so leaders are looked up by these alone.
+    Two sets of words whose Jaccard reaches the threshold share one of the rarest words of each (Chaudhuri,
+    Ganti, Kaushik 2006: prefix filter), so leaders are looked up by these alone.
     """
     bags = [frozenset(words(member.content)) for member in members]
     frequencies = Counter(chain.from_iterable(bags))
@@ -101,7 +119,9 @@ def _alike(members: Sequence[Member], threshold: float) -> list[tuple[Member, ..
         postings = islice(chain.from_iterable(reversed(leading[word]) for word in rarest), POSTINGS_MAX)
         shared = Counter(one for one in postings if len(found[one]) < CLUSTER_MAX)
         tried = (one for one, _ in shared.most_common(LEADERS_MAX))
-        home = next((one for one in tried if all(_is_like(bag, bags[other], threshold) for other in found[one])), None)
+        home = next(
+            (one for one in tried if all(_is_like(bag, bags[other], threshold) for other in found[one])), None
+        )
         if home is None:
             home = len(found)
             found.append([])
@@ -123,5 +143,9 @@ def _central(members: Sequence[Member]) -> Member:
 
 
 def _said(text: str) -> dict[Hashable, str]:
-    """Return what a text says by what can be compared; one with code, which does not fall into sentences, is all of a piece."""
-    return {text.strip(): text} if "```" in text else {terms(sentence): sentence for sentence, _ in pieces(text)}
+    """Return what a text says by what can be compared; one with code, which does not fall into sentences,
+    is all of a piece.
+    """
+    return (
+        {text.strip(): text} if "```" in text else {terms(sentence): sentence for sentence, _ in pieces(text)}
+    )

@@ -1,4 +1,6 @@
-"""Let one memory stand for many that say much the same. The originals keep their ids and content, and can be restored."""
+"""Let one memory stand for many that say much the same. The originals keep their ids and content, and can
+be restored.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
@@ -13,10 +15,11 @@ from omegad.log.sanitise import TAGS_MAX
 from omegad.memory import due_upkeep as upkeep
 from omegad.memory.clusters import CHARACTERS_MAX, CLUSTER_MAX, Member, clusters, summary
 from omegad.memory.content import content_key
-from omegad.memory.due_upkeep import Compactable, Compacting
+from omegad.memory.due_upkeep import Compacting
 from omegad.memory.events import MadeOf, MemoryEmbedded, MemoryStored, MemorySuperseded
 from omegad.memory.ids import new_id
 from omegad.memory.state import Memories, MemoryState
+from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
 from omegad.requests.verb import Verb
@@ -24,9 +27,11 @@ from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
 COMPACTED_TYPES = ("advisor_insight", "session_summary")
-"""What is compacted where nothing else is asked for: notes that accumulate by themselves and that nobody wrote to be kept word by word.
+"""What is compacted where nothing else is asked for: notes that accumulate by themselves and that nobody
+wrote to be kept word by word.
 
-Decisions, lessons, preferences, errors and completed tasks are each worth finding alone; a checkpoint is the state of one task.
+Decisions, lessons, preferences, errors and completed tasks are each worth finding alone; a checkpoint is the
+state of one task.
 """
 
 CLUSTERS_MAX = 50
@@ -42,15 +47,21 @@ RATING_MAX = 0
 
 
 class CompactMemories(Command, frozen=True, kw_only=True, tag="memory.compact"):
-    """Let a summary stand for each cluster of at least `min_cluster` like memories of one type, project and entity.
+    """Let a summary stand for each cluster of at least `min_cluster` like memories of one type, project and
+    entity.
 
-    `threshold` is the share of words that any two of them have in common. The summary keeps what each adds. What is opposite in polarity,
-    rated above 0 or has priority 5 is left as it is. A dry run says what would be done.
+    `threshold` is the share of words that any two of them have in common. The summary keeps what each adds.
+    What is opposite in polarity, rated above 0 or has priority 5 is left as it is. A dry run says what would
+    be done.
     """
 
     project: Annotated[Name | None, Meta(description="of this project alone")] = None
-    event_types: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=32, description="of this type")] = COMPACTED_TYPES
-    threshold: Annotated[float, Meta(ge=0.4, le=1, description="how many words any two have in common")] = THRESHOLD
+    event_types: Annotated[
+        tuple[Name, ...], Meta(min_length=1, max_length=32, description="of this type")
+    ] = COMPACTED_TYPES
+    threshold: Annotated[float, Meta(ge=0.4, le=1, description="how many words any two have in common")] = (
+        THRESHOLD
+    )
     min_cluster: Annotated[int, Meta(ge=2, le=CLUSTER_MAX, description="how many make a cluster")] = SIZE_MIN
     limit: Annotated[int, Meta(ge=1, le=CLUSTERS_MAX, description="how many clusters at most")] = CLUSTERS_MAX
     dry_run: Annotated[bool, Meta(description="only say what would be done")] = False
@@ -81,7 +92,9 @@ class Compacted(Compaction, frozen=True, kw_only=True):
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster with the text of its summary, and a fresh id and the vectors' names for it where it is to be stored and could be embedded."""
+    """A cluster with the text of its summary, and a fresh id and the vectors' names for it where it is to
+    be stored and could be embedded.
+    """
 
     members: tuple[Member, ...]
     content: str
@@ -98,16 +111,19 @@ class PreparedCompaction(msgspec.Struct, frozen=True, kw_only=True):
     read_position: Position = 0
 
 
-async def prepare(services: Services, command: CompactMemories, context: RequestContext) -> PreparedCompaction:
+async def prepare(
+    services: Services, command: CompactMemories, context: RequestContext
+) -> PreparedCompaction:
     """Find the clusters of a compaction, and embed their summaries."""
     del context
-    wanted = Compacting(event_types=command.event_types, project=command.project, characters_max=CHARACTERS_MAX, source=SOURCE)
+    wanted = Compacting(
+        event_types=command.event_types, project=command.project, characters_max=CHARACTERS_MAX, source=SOURCE
+    )
 
-    def read(connection: Connection, moment: Moment) -> tuple[list[Compactable], Position]:
+    def read(connection: Connection, moment: Moment) -> tuple[list[Member], Position]:
         return upkeep.compactable(connection, wanted, moment.now_us, MEMORIES_MAX), moment.position
 
-    rows, position = await services.look(read, at_least=services.head, names=upkeep.VIEWS, turn=Turn.LONG)
-    members = [Member(**msgspec.structs.asdict(row)) for row in rows]
+    members, position = await services.look(read, at_least=services.head, names=upkeep.VIEWS, turn=Turn.LONG)
     found = await services.compute(partial(drafts, members, command))
     if not command.dry_run:
         found = [await _ready(services, draft, is_embedded=command.ack != "durable") for draft in found]
@@ -115,7 +131,9 @@ async def prepare(services: Services, command: CompactMemories, context: Request
 
 
 async def _ready(services: Services, draft: Draft, *, is_embedded: bool) -> Draft:
-    """Return a draft with an id, and with vectors where they are wanted and the model can; else the backlog sees to them."""
+    """Return a draft with an id, and with vectors where they are wanted and the model can; else the
+    backlog sees to them.
+    """
     ready = msgspec.structs.replace(draft, memory_id=new_id(services))
     embedded = await services.embed(draft.content, is_backlog=True) if is_embedded else None
     if embedded is None:
@@ -124,13 +142,19 @@ async def _ready(services: Services, draft: Draft, *, is_embedded: bool) -> Draf
 
 
 def drafts(members: Sequence[Member], command: CompactMemories) -> list[Draft]:
-    """Return the clusters that a compaction is about and what their summaries say; takes up to seconds for thousands of members."""
+    """Return the clusters that a compaction is about and what their summaries say; takes up to seconds for
+    thousands of members.
+    """
     found = clusters(members, command.threshold, command.min_cluster, command.limit)
     return [Draft(members=cluster, content=summary(cluster)) for cluster in found]
 
 
-def compact(command: CompactMemories, prepared: PreparedCompaction, state: DecisionState, now_us: int) -> Decision:
-    """Decide a compaction: all clusters at once. What changed since it was prepared is left out; nothing is refused."""
+def compact(
+    command: CompactMemories, prepared: PreparedCompaction, state: DecisionState, now_us: int
+) -> Decision:
+    """Decide a compaction: all clusters at once. What changed since it was prepared is left out; nothing
+    is refused.
+    """
     events, compaction = compacted(prepared, state, now_us)
     answer = Compacted(
         dry_run=command.dry_run,
@@ -144,11 +168,15 @@ def compact(command: CompactMemories, prepared: PreparedCompaction, state: Decis
 def compacted(
     prepared: PreparedCompaction, state: DecisionState, now_us: int, promoted: Collection[str] = ()
 ) -> tuple[tuple[NewEvent, ...], Compaction]:
-    """Return the events that a compaction comes to, and its account. *promoted* are memories whose probation ends in the same append."""
+    """Return the events that a compaction comes to, and its account. *promoted* are memories whose
+    probation ends in the same append.
+    """
     events: list[NewEvent] = []
     found: list[Cluster] = []
     for draft in prepared.drafts:
-        current = {m.memory_id: memory for m in draft.members if (memory := _unchanged(m, prepared, state, now_us))}
+        current = {
+            m.memory_id: memory for m in draft.members if (memory := _unchanged(m, prepared, state, now_us))
+        }
         if len(current) < prepared.size_min:
             continue
         left = _narrowed(draft, current)
@@ -157,8 +185,18 @@ def compacted(
         if holder is not None and holder.memory_id not in current:
             continue
         events.extend(_events(left, stored))
-        found.append(_cluster(left, stored))
-    return tuple(events), Compaction(clusters=tuple(found), superseded=sum(len(cluster.originals) for cluster in found))
+        found.append(
+            Cluster(
+                memory_id=stored.memory_id,
+                originals=tuple(member.memory_id for member in left.members),
+                event_type=stored.event_type,
+                project=left.members[0].project,
+                content=stored.content,
+            )
+        )
+    return tuple(events), Compaction(
+        clusters=tuple(found), superseded=sum(len(cluster.originals) for cluster in found)
+    )
 
 
 def without_id(cluster: Cluster) -> Cluster:
@@ -166,9 +204,16 @@ def without_id(cluster: Cluster) -> Cluster:
     return msgspec.structs.replace(cluster, memory_id=None)
 
 
-def _unchanged(member: Member, prepared: PreparedCompaction, state: DecisionState, now_us: int) -> MemoryState | None:
+def _unchanged(
+    member: Member, prepared: PreparedCompaction, state: DecisionState, now_us: int
+) -> MemoryState | None:
     memory = state[Memories].get(member.memory_id)
-    if memory is None or not memory.is_active(now_us) or memory.changed_at > prepared.read_position or memory.rating > RATING_MAX:
+    if (
+        memory is None
+        or not memory.is_active(now_us)
+        or memory.changed_at > prepared.read_position
+        or memory.rating > RATING_MAX
+    ):
         return None
     return memory
 
@@ -176,7 +221,11 @@ def _unchanged(member: Member, prepared: PreparedCompaction, state: DecisionStat
 def _narrowed(draft: Draft, current: Collection[str]) -> Draft:
     """Return a draft of its *current* members alone; its text is another one then, and has no vectors yet."""
     members = tuple(member for member in draft.members if member.memory_id in current)
-    return draft if len(members) == len(draft.members) else Draft(members=members, content=summary(members), memory_id=draft.memory_id)
+    return (
+        draft
+        if len(members) == len(draft.members)
+        else Draft(members=members, content=summary(members), memory_id=draft.memory_id)
+    )
 
 
 def _stored(draft: Draft, memories: Sequence[MemoryState], promoted: Collection[str]) -> MemoryStored:
@@ -199,7 +248,9 @@ def _stored(draft: Draft, memories: Sequence[MemoryState], promoted: Collection[
         referenced_at=moments.pop() if len(moments) == 1 else None,
         ttl_seconds=max(ttls) if len(ttls) == len(memories) else None,
         source=SOURCE,
-        confidence=min((member.confidence for member in draft.members if member.confidence is not None), default=None),
+        confidence=min(
+            (member.confidence for member in draft.members if member.confidence is not None), default=None
+        ),
         on_probation=all(memory.probation and memory.memory_id not in promoted for memory in memories),
     )
 
@@ -211,21 +262,21 @@ def _united(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 def _events(draft: Draft, stored: MemoryStored) -> tuple[NewEvent, ...]:
     facts: list[Event] = [stored]
     if draft.embedder_id is not None:
-        facts.append(MemoryEmbedded(memory_id=stored.memory_id, embedder_id=draft.embedder_id, text_hashes=draft.text_hashes))
-    facts.extend(MemorySuperseded(memory_id=m.memory_id, superseded_by=stored.memory_id, reason=REASON) for m in draft.members)
+        facts.append(
+            MemoryEmbedded(
+                memory_id=stored.memory_id, embedder_id=draft.embedder_id, text_hashes=draft.text_hashes
+            )
+        )
+    facts.extend(
+        MemorySuperseded(memory_id=m.memory_id, superseded_by=stored.memory_id, reason=REASON)
+        for m in draft.members
+    )
     sessions = {member.session_id for member in draft.members}
     session_id = sessions.pop() if len(sessions) == 1 else None
     project = draft.members[0].project
-    return tuple(NewEvent(event=fact, session_id=session_id, project=project, follows=place > 0) for place, fact in enumerate(facts))
-
-
-def _cluster(draft: Draft, stored: MemoryStored) -> Cluster:
-    return Cluster(
-        memory_id=stored.memory_id,
-        originals=tuple(member.memory_id for member in draft.members),
-        event_type=stored.event_type,
-        project=draft.members[0].project,
-        content=stored.content,
+    return tuple(
+        NewEvent(event=fact, session_id=session_id, project=project, follows=place > 0)
+        for place, fact in enumerate(facts)
     )
 
 
@@ -242,5 +293,6 @@ METHODS = (
                 "omegad memory compact --project shop --type session_summary --min-cluster 4",
             ),
         ),
+        tool=AgentTool("omega_maintain compact", by="upkeep.compacted"),
     ),
 )

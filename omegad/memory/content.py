@@ -1,4 +1,6 @@
-"""What a memory may say: its limits, its clean form, its tags by rule, and the key by which the same words are recognised."""
+"""What a memory may say: its limits, its clean form, its tags by rule, and the key by which the same words
+are recognised.
+"""
 
 import unicodedata
 from collections.abc import Callable
@@ -30,7 +32,9 @@ class Clean(msgspec.Struct, frozen=True):
 
 
 async def beside_if_long(services: Services, content: str, work: Callable[[], T]) -> T:
-    """Do what cleans a content: beside the event loop where it is long. Raises `Invalid` for what is too large, before any work is done for it."""
+    """Do what cleans a content: beside the event loop where it is long. Raises `Invalid` for what is too
+    large, before any work is done for it.
+    """
     check_size(content)
     return await services.compute(work) if len(content) > LONG_CHARACTERS else work()
 
@@ -39,13 +43,18 @@ def check_size(content: str) -> None:
     """Raise `Invalid` for what is empty or too large."""
     size = len(content.encode())
     if size > CONTENT_BYTES_MAX:
-        raise Invalid(f"content has {size} bytes; the limit is {CONTENT_BYTES_MAX}", hint="store the essence, or several memories")
+        raise Invalid(
+            f"content has {size} bytes; the limit is {CONTENT_BYTES_MAX}",
+            hint="store the essence, or several memories",
+        )
     if not content.strip():
         raise Invalid("content is empty")
 
 
 def clean(content: str) -> Clean:
-    """Check a content before any work is done for it, and clean it; raises `Invalid` for what is empty or too large."""
+    """Check a content before any work is done for it, and clean it; raises `Invalid` for what is empty or
+    too large.
+    """
     check_size(content)
     return Clean(*redact(unicodedata.normalize("NFC", content)))
 
@@ -54,7 +63,10 @@ def cleaned(content: str, rules: Rules) -> Clean:
     """Do as `clean`, and raise `Refused` for the noise of a system."""
     found = clean(content)
     if rule := noise_of(found.text, rules.noise):
-        raise Refused(f"the content is noise of a system ({rule}), not something to remember", hint="store what was learned from it")
+        raise Refused(
+            f"the content is noise of a system ({rule}), not something to remember",
+            hint="store what was learned from it",
+        )
     return found
 
 
@@ -64,15 +76,20 @@ def auto_tags(content: str, project: str | None, rules: Rules) -> tuple[str, ...
 
 
 def check_metadata(metadata: dict[str, object]) -> tuple[str, ...]:
-    """Return the kinds of secret that will be taken out of a memory's metadata; raises `Invalid` where it is too large."""
+    """Return the kinds of secret that will be taken out of a memory's metadata; raises `Invalid` where it
+    is too large.
+    """
     encoded = msgspec.json.encode(metadata)
     if len(encoded) > METADATA_BYTES_MAX:
         raise Invalid(f"metadata is larger than {METADATA_BYTES_MAX} bytes of JSON")
     return redact(encoded.decode())[1] if metadata else ()
 
 
-def content_key(content: str, event_type: str, project: str | None, entity_id: str | None, session_id: str | None = None) -> str:
-    """Identify content within its scope: the same words in another project, or as another type, are another memory.
+def content_key(
+    content: str, event_type: str, project: str | None, entity_id: str | None, session_id: str | None = None
+) -> str:
+    """Identify content within its scope: the same words in another project, or as another type, are another
+    memory.
 
     Of a type whose memories belong to their sessions, so are the same words in another session.
     """

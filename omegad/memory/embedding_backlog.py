@@ -1,10 +1,11 @@
 """Memories that were stored without their vectors get them, and their relations, once the model can.
 
-What is lacking is read from the views: memories stored while there was no model or without waiting for it, memories embedded by
-another model, and vectors whose bytes the cache has lost. Whether it was recorded already is the log's state to say.
+What is lacking is read from the views: memories stored while there was no model or without waiting for it,
+memories embedded by another model, and vectors whose bytes the cache has lost. Whether it was recorded
+already is the log's state to say.
 
-A memory that cannot be embedded, though others can, is set aside: those after it go on, and it is tried again after a while, when it says
-something else, and at the next start.
+A memory that cannot be embedded, though others can, is set aside: those after it go on, and it is tried again
+after a while, when it says something else, and at the next start.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,17 +13,16 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 import anyio
+import msgspec
 import structlog
 
 from omegad import index
 from omegad.embedding.embedder import TextFailed
 from omegad.embedding.passages import passages
-from omegad.index.near import Neighbourhood
+from omegad.index.served import ServedIndex
 from omegad.log.decision import Outcome
 from omegad.log.event import RecordedEvent
 from omegad.log.event_log import EventLog
-from omegad.memory import backlog
-from omegad.memory.backlog import Lacking, Unfilled
 from omegad.memory.embedding import EmbedMemory, MemoryHasVectors
 from omegad.memory.events import MemoryEdited, MemoryEmbedded, MemoryEvolved, MemoryStored
 from omegad.requests.method import RequestContext
@@ -31,9 +31,8 @@ from omegad.storage.driver import Connection
 from omegad.views.current import Views
 
 BATCH = 64
-TRY_AGAIN_S = 3_600.0  # after which what was set aside is tried once more
+TRY_AGAIN_S = 3_600.0  # after which what was set deferred is tried once more
 
-Memory = TypeVar("Memory", Lacking, Unfilled)
 T = TypeVar("T")
 Key = tuple[str, str]
 """A memory's id and the hash of what it says."""
@@ -41,7 +40,78 @@ Key = tuple[str, str]
 _log = structlog.get_logger(__name__)
 
 
-class Aside(NamedTuple):
+class Lacking(msgspec.Struct, frozen=True):
+    """A memory without vectors of an embedder, with what is needed to embed and relate it, and the
+    position that it was stored at.
+    """
+
+    position: int
+    memory_id: str
+    content: str
+    content_hash: str
+    event_type: str
+    project: str | None
+    entity_id: str | None
+    session_id: str | None
+
+
+class Unfilled(msgspec.Struct, frozen=True):
+    """A memory whose vectors are recorded but not at hand, and the position of the record."""
+
+    position: int
+    memory_id: str
+    content: str
+    content_hash: str
+
+
+_UNEMBEDDED = """
+memories AS m WHERE m.id > ? AND m.status != 'deleted'
+AND NOT EXISTS (SELECT 1 FROM memory_vectors AS v WHERE v.memory_id = m.node_id AND v.embedder_id = ?
+  AND v.chunk = 0)
+"""
+_UNFILLED = """
+deferred AS d CROSS JOIN memory_vectors AS v ON v.id = d.position * 1024 AND v.embedder_id = ?
+JOIN memories AS m ON m.node_id = v.memory_id WHERE d.name = 'vectors' AND d.position > ?
+"""
+
+
+def unembedded(connection: Connection, embedder_id: str, after: int, limit: int) -> list[Lacking]:
+    """Return memories after a position that have no vectors of the embedder, oldest first."""
+    columns = "m.id, m.node_id, m.content, m.content_hash, m.event_type, m.project, m.entity_id, m.session_id"
+    rows = connection.execute(
+        f"SELECT {columns} FROM {_UNEMBEDDED} ORDER BY m.id LIMIT ?", (after, embedder_id, limit)
+    )
+    return [Lacking(*row) for row in rows]
+
+
+def unfilled(connection: Connection, embedder_id: str, after: int, limit: int) -> list[Unfilled]:
+    """Return memories after a position whose vectors are recorded but whose bytes are not at hand, in the
+    order of the records.
+    """
+    columns = "d.position, m.node_id, m.content, m.content_hash"
+    rows = connection.execute(
+        f"SELECT {columns} FROM {_UNFILLED} ORDER BY d.position LIMIT ?", (embedder_id, after, limit)
+    )
+    return [Unfilled(*row) for row in rows]
+
+
+def count(connection: Connection, embedder_id: str | None, after: int = 0, filled_to: int = 0) -> int:
+    """Return how many memories cannot be found by meaning yet.
+
+    Those are stored after *after* and have no vectors of the embedder, or have some recorded after
+    *filled_to* whose bytes are not at hand.
+    """
+    sql = f"SELECT (SELECT count(*) FROM {_UNEMBEDDED}) + (SELECT count(*) FROM {_UNFILLED})"
+    found: int = connection.execute(sql, (after, embedder_id or "", embedder_id or "", filled_to)).fetchone()[
+        0
+    ]
+    return found
+
+
+Memory = TypeVar("Memory", Lacking, Unfilled)
+
+
+class Deferred(NamedTuple):
     """Why a memory is set aside, and until when, in seconds of the event loop's clock."""
 
     problem: str
@@ -54,7 +124,11 @@ class EmbeddingBacklog:
     NAME = "embedding_backlog"
 
     def __init__(
-        self, log: EventLog, views: Views, near: Neighbourhood, execute: Callable[[EmbedMemory, RequestContext], Awaitable[Outcome]]
+        self,
+        log: EventLog,
+        views: Views,
+        near: ServedIndex,
+        execute: Callable[[EmbedMemory, RequestContext], Awaitable[Outcome]],
     ) -> None:
         """Take everything from outside."""
         self.size = 0
@@ -63,7 +137,7 @@ class EmbeddingBacklog:
         self._log = log
         self._near = near
         self._execute = execute
-        self._aside: dict[Key, Aside] = {}
+        self._deferred: dict[Key, Deferred] = {}
         self._ahead: set[Key] = set()
         """Those set aside that the present sweep has not come to; it forgets the ones that it never finds."""
         self._has_filled = False
@@ -74,19 +148,30 @@ class EmbeddingBacklog:
     @property
     def trouble(self) -> str | None:
         """How many memories are set aside, and why the first of them is, in words; None where none is."""
-        if not self._aside:
+        if not self._deferred:
             return None
-        (memory_id, _), first = next(iter(self._aside.items()))
-        return f"{len(self._aside)} memories cannot be embedded and are found by words alone; of {memory_id}: {first.problem}"
+        (memory_id, _), first = next(iter(self._deferred.items()))
+        return (
+            f"{len(self._deferred)} memories cannot be embedded and are found by words alone; of {memory_id}:"
+            f" {first.problem}"
+        )
 
     def concerns(self, events: Sequence[RecordedEvent]) -> bool:
-        """Say whether a memory says something from these events on and no vectors came after it, or they are about one that is set aside."""
-        if {memory_id for memory_id, _ in self._aside} & {getattr(one.event, "memory_id", None) for one in events}:
+        """Say whether a memory says something from these events on and no vectors came after it, or they
+        are about one that is set aside.
+        """
+        if {memory_id for memory_id, _ in self._deferred} & {
+            getattr(one.event, "memory_id", None) for one in events
+        }:
             return True
         lacking = set[str]()
         for one in events:
             match one.event:
-                case MemoryStored(memory_id=memory_id) | MemoryEvolved(memory_id=memory_id) | MemoryEdited(memory_id=memory_id):
+                case (
+                    MemoryStored(memory_id=memory_id)
+                    | MemoryEvolved(memory_id=memory_id)
+                    | MemoryEdited(memory_id=memory_id)
+                ):
                     lacking.add(memory_id)
                 case MemoryEmbedded(memory_id=memory_id):
                     lacking.discard(memory_id)
@@ -95,10 +180,16 @@ class EmbeddingBacklog:
         return bool(lacking)
 
     def is_due(self) -> bool:
-        """Say whether it was told to look, there is another model than at the last sweep, or it is time to try again what was set aside."""
+        """Say whether it was told to look, there is another model than at the last sweep, or it is time to
+        try again what was set aside.
+        """
         now = anyio.current_time()
         has_changed = self._near.embedder.embedder_id != self._swept_with
-        return self._is_wanted or has_changed or any(aside.until <= now for aside in self._aside.values())
+        return (
+            self._is_wanted
+            or has_changed
+            or any(deferred.until <= now for deferred in self._deferred.values())
+        )
 
     def look_again(self) -> None:
         """Look at the next occasion: vectors may be missing that were recorded."""
@@ -108,17 +199,17 @@ class EmbeddingBacklog:
     async def sweep(self) -> bool:
         """Embed what is lacking, oldest first; say whether that could be done."""
         self._is_wanted, self._swept_with = False, self._near.embedder.embedder_id
-        self._ahead = set(self._aside)
+        self._ahead = set(self._deferred)
         if self._swept_with is None:
             await self._count(0, 0)
         else:
             try:
-                embedded_to = await self._work_off(backlog.unembedded, self._embed, lambda place: (place, 0))
-                await self._work_off(backlog.unfilled, self._fill, lambda place: (embedded_to, place))
+                embedded_to = await self._work_off(unembedded, self._embed, lambda position: (position, 0))
+                await self._work_off(unfilled, self._fill, lambda position: (embedded_to, position))
             except (ModelMissing, ModelFailed, Overloaded):
                 return False
             for key in self._ahead:
-                del self._aside[key]
+                del self._deferred[key]
         return True
 
     async def _work_off(
@@ -127,38 +218,44 @@ class EmbeddingBacklog:
         work: Callable[[Memory], Awaitable[str | None]],
         done_to: Callable[[int], tuple[int, int]],
     ) -> int:
-        """Do *work* for all that *find* finds, whose places are then behind; return the place of the last."""
-        place, embedder_id = 0, self._near.embedder.embedder_id or ""
+        """Do *work* for all that *find* finds, whose positions are then behind; return that of the last."""
+        position, embedder_id = 0, self._near.embedder.embedder_id or ""
         while True:
-            found = await self._read(partial(find, embedder_id=embedder_id, after=place, limit=BATCH))
-            await self._count(*done_to(place))
+            found = await self._read(partial(find, embedder_id=embedder_id, after=position, limit=BATCH))
+            await self._count(*done_to(position))
             if not found:
-                return place
+                return position
             for memory in found:
                 await self._try(memory, work)
             if self._has_filled:
                 self._has_filled = False
                 self._near.forget_index()
-            place = found[-1].place
+            position = found[-1].position
 
     async def _try(self, memory: Memory, work: Callable[[Memory], Awaitable[str | None]]) -> None:
-        """Do *work* for a memory that is not set aside, or is so no longer. Set it aside where it cannot be done."""
+        """Do *work* for a memory that is not set aside, or is so no longer. Set it aside where it cannot
+        be done.
+        """
         key = (memory.memory_id, memory.content_hash)
         self._ahead.discard(key)
-        aside = self._aside.get(key)
-        if aside is not None and anyio.current_time() < aside.until:
+        deferred = self._deferred.get(key)
+        if deferred is not None and anyio.current_time() < deferred.until:
             return
         problem = await work(memory)
         if problem is not None:
-            _log.warning("backlog.set_aside", memory_id=memory.memory_id, problem=problem, retry_s=TRY_AGAIN_S)
-            self._aside[key] = Aside(problem, anyio.current_time() + TRY_AGAIN_S)
-        elif aside is not None:
-            del self._aside[key]
-        if aside is None:
+            _log.warning(
+                "backlog.set_aside", memory_id=memory.memory_id, problem=problem, retry_s=TRY_AGAIN_S
+            )
+            self._deferred[key] = Deferred(problem, anyio.current_time() + TRY_AGAIN_S)
+        elif deferred is not None:
+            del self._deferred[key]
+        if deferred is None:
             self.size = max(0, self.size - 1)
 
     async def _embed(self, memory: Lacking) -> str | None:
-        """Embed one and record what follows; return what is wrong with it, None once that is done. Raises what keeps the model from it."""
+        """Embed one and record what follows; return what is wrong with it, None once that is done. Raises
+        what keeps the model from it.
+        """
         problem = await self._compute(memory.content)
         if problem is not None:
             return problem
@@ -180,19 +277,30 @@ class EmbeddingBacklog:
         return None
 
     async def _fill(self, memory: Unfilled) -> str | None:
-        """Compute the vectors of one again, and put them into the views; returns and raises as `_embed` does."""
+        """Compute the vectors of one again, and put them into the views; returns and raises as `_embed`
+        does.
+        """
         problem = await self._compute(memory.content)
         if problem is not None:
             return problem
         for text in passages(memory.content):
             await self._near.embedder.keep(text)
-        self._has_filled |= await self._views.driver.fill_at([memory.place]) > 0
-        left = await self._read(partial(backlog.unfilled, embedder_id=self._near.embedder.embedder_id or "", after=memory.place - 1, limit=1))
-        is_filled = not left or left[0].place != memory.place
+        self._has_filled |= await self._views.driver.fill_at([memory.position]) > 0
+        left = await self._read(
+            partial(
+                unfilled,
+                embedder_id=self._near.embedder.embedder_id or "",
+                after=memory.position - 1,
+                limit=1,
+            )
+        )
+        is_filled = not left or left[0].position != memory.position
         return None if is_filled else "the vectors that were recorded are of another text than it has"
 
     async def _compute(self, content: str) -> str | None:
-        """Have the vectors of a content in the cache; return what is wrong with the content, None where nothing is."""
+        """Have the vectors of a content in the cache; return what is wrong with the content, None where
+        nothing is.
+        """
         for text in passages(content):
             try:
                 await self._near.embedder.embed_backlog(text)
@@ -202,7 +310,9 @@ class EmbeddingBacklog:
 
     async def _count(self, embedded_to: int, filled_to: int) -> None:
         embedder_id = self._near.embedder.embedder_id
-        found = await self._read(partial(backlog.count, embedder_id=embedder_id, after=embedded_to, filled_to=filled_to))
+        found = await self._read(
+            partial(count, embedder_id=embedder_id, after=embedded_to, filled_to=filled_to)
+        )
         self.size = max(0, found - len(self._ahead))
 
     async def _read(self, work: Callable[[Connection], T]) -> T:

@@ -21,7 +21,9 @@ class Relation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MadeOf(msgspec.Struct, frozen=True, kw_only=True):
-    """What omegad put a text together of, or cut it from: memories, and what other events at these positions say."""
+    """What omegad put a text together of, or cut it from: memories, and what other events at these
+    positions say.
+    """
 
     memories: tuple[MadeId, ...] = ()
     positions: tuple[Position, ...] = ()
@@ -30,10 +32,11 @@ class MadeOf(msgspec.Struct, frozen=True, kw_only=True):
 class MemoryStored(Event, frozen=True, kw_only=True, tag="memory.stored@2"):
     """A memory was stored.
 
-    `content_key` identifies the content within its scope (type, project, entity); `referenced_at` is the moment the content speaks
-    of, in microseconds since 1970. `auto_tags` were found in the content by rule. `on_probation` says that it was captured without
-    being asked for, and counts for less until it is promoted. `pending` says that relations were not decided yet and follow as events of
-    their own. `made_of` is where omegad has the text from, None where it was said as it is.
+    `content_key` identifies the content within its scope (type, project, entity); `referenced_at` is the
+    moment the content speaks of, in microseconds since 1970. `auto_tags` were found in the content by rule.
+    `on_probation` says that it was captured without being asked for, and counts for less until it is
+    promoted. `pending` says that relations were not decided yet and follow as events of their own. `made_of`
+    is where omegad has the text from, None where it was said as it is.
     """
 
     memory_id: MadeId
@@ -57,7 +60,8 @@ class MemoryStored(Event, frozen=True, kw_only=True, tag="memory.stored@2"):
 
 
 class MemoryEmbedded(Event, frozen=True, kw_only=True, tag="memory.embedded@1"):
-    """A memory's text was embedded. The vectors themselves are in the cache, under (embedder_id, text hash), one for each chunk.
+    """A memory's text was embedded. The vectors themselves are in the cache, under (embedder_id, text hash),
+    one for each chunk.
 
     The event's cause is the event that holds the text.
     """
@@ -68,10 +72,11 @@ class MemoryEmbedded(Event, frozen=True, kw_only=True, tag="memory.embedded@1"):
 
 
 class MemoryRepeated(Event, frozen=True, kw_only=True, tag="memory.repeated@2"):
-    """What a memory says was said again. `content` is the new wording, None where it is the same to the letter; `tags` came with it.
+    """What a memory says was said again. `content` is the new wording, None where it is the same to the
+    letter; `tags` came with it.
 
-    `is_permanent` says that the memory has no time to live any more, `ttl_seconds` that it has a longer one from now on. `made_of` is as in
-    `MemoryStored`.
+    `is_permanent` says that the memory has no time to live any more, `ttl_seconds` that it has a longer one
+    from now on. `made_of` is as in `MemoryStored`.
     """
 
     memory_id: MadeId
@@ -107,11 +112,12 @@ class MemoryDeleted(Event, frozen=True, kw_only=True, tag="memory.deleted@1"):
 
 
 class MemoryEvolved(Event, frozen=True, kw_only=True, tag="memory.evolved@1"):
-    """What a memory says was said again with more: the addition was appended. `content` is the whole that it now says.
+    """What a memory says was said again with more: the addition was appended. `content` is the whole that it
+    now says.
 
-    `wording` is what was said, `similarity` the word Jaccard between that and what the memory said before; `tags` came with it, and
-    `auto_tags` were found in it by rule. The time to live changes as with `MemoryRepeated`, and
-    `made_of` is as in `MemoryStored`.
+    `wording` is what was said, `similarity` the word Jaccard between that and what the memory said before;
+    `tags` came with it, and `auto_tags` were found in it by rule. The time to live changes as with
+    `MemoryRepeated`, and `made_of` is as in `MemoryStored`.
     """
 
     memory_id: MadeId
@@ -129,7 +135,8 @@ class MemoryEvolved(Event, frozen=True, kw_only=True, tag="memory.evolved@1"):
 class MemoryEdited(Event, frozen=True, kw_only=True, tag="memory.edited@1"):
     """A memory's content was replaced by its owner, and with it what else is not None.
 
-    `auto_tags` were found in the new content by rule, `redacted` are the kinds of secret that were taken out of it.
+    `auto_tags` were found in the new content by rule, `redacted` are the kinds of secret that were taken out
+    of it.
     """
 
     memory_id: MadeId
@@ -147,7 +154,9 @@ class MemoryEdited(Event, frozen=True, kw_only=True, tag="memory.edited@1"):
 
 
 class MemoryContradicted(Event, frozen=True, kw_only=True, tag="memory.contradicted@1"):
-    """A newer memory, `contradicted_by`, says the opposite of this one, or another value of the same thing. `strength` is 0 to 1."""
+    """A newer memory, `contradicted_by`, says the opposite of this one, or another value of the same
+    thing. `strength` is 0 to 1.
+    """
 
     memory_id: MadeId
     contradicted_by: MadeId
@@ -156,7 +165,9 @@ class MemoryContradicted(Event, frozen=True, kw_only=True, tag="memory.contradic
 
 
 class MemoryRestored(Event, frozen=True, kw_only=True, tag="memory.restored@1"):
-    """A memory that was deleted, superseded or expired is found again. `is_permanent` says that it has no time to live any more."""
+    """A memory that was deleted, superseded or expired is found again. `is_permanent` says that it has no
+    time to live any more.
+    """
 
     memory_id: MadeId
     reason: FreeText | None = None
@@ -164,14 +175,18 @@ class MemoryRestored(Event, frozen=True, kw_only=True, tag="memory.restored@1"):
 
 
 class MemoryErased(Event, frozen=True, kw_only=True, tag="memory.erased@1"):
-    """A memory was removed for good, with every wording that it ever had; the payloads that held them are erased by `payload.erased`."""
+    """A memory was removed for good, with every wording that it ever had; the payloads that held them are
+    erased by `payload.erased`.
+    """
 
     memory_id: MadeId
     reason: FreeText | None = None
 
 
 class MemoryExpired(Event, frozen=True, kw_only=True, tag="memory.expired@1"):
-    """A memory's time to live was over at `expired_at`, in microseconds since 1970. Searches have hidden it since then."""
+    """A memory's time to live was over at `expired_at`, in microseconds since 1970. Searches have hidden
+    it since then.
+    """
 
     memory_id: MadeId
     expired_at: int
@@ -184,6 +199,17 @@ class MemoryRated(Event, frozen=True, kw_only=True, tag="memory.rated@1"):
     rating: Rating
     points: int
     reason: FreeText | None = None
+
+
+class MemoryCountsCarried(Event, frozen=True, kw_only=True, tag="memory.counts_carried@1"):
+    """A memory came from another system, which had found it so often before, `last_retrieved_at` in
+    microseconds since 1970. What it was rated there follows as ratings.
+    """
+
+    memory_id: MadeId
+    origin: GivenName
+    retrievals: int
+    last_retrieved_at: int | None = None
 
 
 class MemoryPromoted(Event, frozen=True, kw_only=True, tag="memory.promoted@1"):

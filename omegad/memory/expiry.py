@@ -1,13 +1,14 @@
 """Memories whose time to live is over get that recorded.
 
-Searches hide them from their own moment on; the event is for the books, and lets an index leave them out for good. Whether it was
-recorded already, and whether a memory was renewed or kept meanwhile, is the log's state to say.
+Searches hide them from their own moment on; the event is for the books, and lets an index leave them out for
+good. Whether it was recorded already, and whether a memory was renewed or kept meanwhile, is the log's state
+to say.
 """
 
 from collections.abc import Iterator
 
 from omegad.memory import due_upkeep as upkeep
-from omegad.memory.lives import ExpireMemories
+from omegad.memory.lifecycle import ExpireMemories
 from omegad.reactions.contract import Reader
 
 NAME = "expiry"

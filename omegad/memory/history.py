@@ -7,9 +7,10 @@ from msgspec import Meta
 
 from omegad.log.event import Position
 from omegad.memory.reading import Cursor, require
+from omegad.requests.agent_tool import AgentTool
 from omegad.requests.log_events import LogEvent, told
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
-from omegad.requests.query import Query
+from omegad.requests.query import Query, ViewAnswer
 from omegad.requests.verb import Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
@@ -18,20 +19,22 @@ VIEWS = ("memories", "histories")
 
 
 class MemoryHistory(Query, frozen=True, kw_only=True, tag="memory.history"):
-    """Show a memory's life, event by event, oldest first; those that it is the other memory of are among them."""
+    """Show a memory's life, event by event, oldest first; those that it is the other memory of are among
+    them.
+    """
 
     memory_id: Annotated[str, Meta(description="the memory's id")]
     limit: Annotated[int, Meta(ge=1, le=1_000, description="how many events on a page")] = 200
     cursor: Cursor | None = None
 
 
-class History(msgspec.Struct, frozen=True, kw_only=True):
-    """Some events of a life, their data null where it was erased, and where the next page begins (None after the last)."""
+class History(ViewAnswer, frozen=True):
+    """Some events of a life, their data null where it was erased, and where the next page begins (None
+    after the last).
+    """
 
     events: list[LogEvent]
     next_cursor: str | None
-    position: int
-    stale_by: int
 
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,11 +50,15 @@ def places(connection: Connection, query: MemoryHistory, moment: Moment) -> Plac
     require(connection, query.memory_id)
     sql = "SELECT position FROM memory_history WHERE memory_id = ? AND position > ? ORDER BY position LIMIT ?"
     rows = connection.execute(sql, (query.memory_id, int(query.cursor or 0), query.limit + 1)).fetchall()
-    return Places(positions=[row[0] for row in rows[: query.limit]], has_more=len(rows) > query.limit, moment=moment)
+    return Places(
+        positions=[row[0] for row in rows[: query.limit]], has_more=len(rows) > query.limit, moment=moment
+    )
 
 
 async def finish(services: Services, query: MemoryHistory, found: Places, context: RequestContext) -> History:
-    """Read the events of a page, which are fewer than asked for where they are large: the view says which they are, the log what they say."""
+    """Read the events of a page, which are fewer than asked for where they are large: the view says which
+    they are, the log what they say.
+    """
     del query, context
     return history(found, [told(one) for one in await services.events_at(found.positions)])
 
@@ -60,7 +67,7 @@ def history(found: Places, events: list[LogEvent]) -> History:
     """Make the answer of the *events* that could be read of a page."""
     has_more = found.has_more or len(events) < len(found.positions)
     next_cursor = str(events[-1].position) if has_more and events else None
-    return History(events=events, next_cursor=next_cursor, position=found.moment.position, stale_by=found.moment.stale_by)
+    return History(events=events, next_cursor=next_cursor, **found.moment.shown)
 
 
 METHODS = (
@@ -71,6 +78,7 @@ METHODS = (
         read=places,
         finish=finish,
         turn=Turn.LONG,
-        verb=Verb(by="looking_back.history"),
+        verb=Verb(by="history.history"),
+        tool=AgentTool("omega_memory history", by="memory.lived", limit=100),
     ),
 )

@@ -5,32 +5,45 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from omegad.index.filters import Filters, where
+from omegad.log.decision import Decision, DecisionState
+from omegad.log.event import NewEvent, Position
+from omegad.memory.events import MemoryDeleted
 from omegad.memory.stale import DAY_US, PREVIEW_CHARACTERS
-from omegad.requests.filters import Filters, where
-from omegad.requests.method import Moment, QueryMethod
+from omegad.memory.state import known
+from omegad.requests.command import Command, Name, Reason
+from omegad.requests.method import CommandMethod, Moment, QueryMethod
+from omegad.requests.query import ViewAnswer
 from omegad.requests.verb import Option, Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
-# Use, a helpful rating, and being said again by someone else end a memory's probation; so what is on it for long has nothing that speaks for it.
+# Use, a helpful rating, and being said again by someone else end a memory's probation; so what is on it for
+# long has nothing that speaks for it.
 _FOUND = """
 SELECT m.node_id, substr(m.content, 1, ?), m.event_type, m.project, m.created_at, m.source,
-       CASE WHEN m.rating < 0 THEN 'rated badly' WHEN EXISTS (SELECT 1 FROM retrievals AS r WHERE r.memory_id = m.node_id)
+       CASE WHEN m.rating < 0 THEN 'rated badly'
+       WHEN EXISTS (SELECT 1 FROM retrievals AS r WHERE r.memory_id = m.node_id)
             THEN 'shown, never used' ELSE 'never shown' END,
        count(*) OVER ()
-FROM memories AS m WHERE {condition} AND m.on_probation = 1 AND m.rating <= 0 AND m.said_us < ? ORDER BY m.rating, m.said_us, m.id LIMIT ?
+FROM memories AS m WHERE {condition} AND m.on_probation = 1 AND m.rating <= 0 AND m.said_us < ?
+  ORDER BY m.rating, m.said_us, m.id LIMIT ?
 """
 
 
 class JunkMemories(Filters, frozen=True, kw_only=True, tag="memory.junk"):
-    """Show what was captured unasked and never helped: never used, rated helpful or confirmed; `memory.prune` drops what this lists."""
+    """Show what was captured unasked and never helped: never used, rated helpful or confirmed;
+    `memory.prune` drops what this lists.
+    """
 
     days: Annotated[int, Meta(ge=0, le=3_660, description="only what was said longer ago than this")] = 14
     limit: Annotated[int, Meta(ge=1, le=1_000, description="how many at most")] = 100
 
 
 class JunkMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory's beginning, what captured it, and what speaks against it: `rated badly`, `shown, never used` or `never shown`."""
+    """A memory's beginning, what captured it, and what speaks against it: `rated badly`, `shown, never
+    used` or `never shown`.
+    """
 
     memory_id: str
     content: str
@@ -41,25 +54,81 @@ class JunkMemory(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
-class JunkAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class JunkAnswer(ViewAnswer, frozen=True):
     """The first of them, and how many there are in all."""
 
     memories: list[JunkMemory]
     total: int
-    position: int
-    stale_by: int
 
 
 def junk(connection: Connection, query: JunkMemories, moment: Moment) -> JunkAnswer:
-    """Read the active memories on probation that pass the filters and that nothing speaks for, the worst and oldest first."""
+    """Read the active memories on probation that pass the filters and that nothing speaks for, the worst
+    and oldest first.
+    """
     condition, values = where(query, moment.now_us)
     said_before = moment.now_us - query.days * DAY_US
-    rows = connection.execute(_FOUND.format(condition=condition), (PREVIEW_CHARACTERS, *values, said_before, query.limit)).fetchall()
+    rows = connection.execute(
+        _FOUND.format(condition=condition), (PREVIEW_CHARACTERS, *values, said_before, query.limit)
+    ).fetchall()
     memories = [
-        JunkMemory(memory_id=memory_id, content=content, event_type=event_type, project=project, created_at=created_at, source=source, why=why)
+        JunkMemory(
+            memory_id=memory_id,
+            content=content,
+            event_type=event_type,
+            project=project,
+            created_at=created_at,
+            source=source,
+            why=why,
+        )
         for memory_id, content, event_type, project, created_at, source, why, _ in rows
     ]
-    return JunkAnswer(memories=memories, total=rows[0][-1] if rows else 0, position=moment.position, stale_by=moment.stale_by)
+    return JunkAnswer(
+        memories=memories,
+        total=rows[0][-1] if rows else 0,
+        **moment.shown,
+    )
+
+
+REASON = "captured unasked, never helped"
+
+
+class PruneMemories(Command, frozen=True, kw_only=True, tag="memory.prune"):
+    """Delete memories that `memory.junk` listed, all in one step; those that have proved themselves since,
+    or are hidden, stay as they are.
+    """
+
+    memory_ids: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=1_000, description="a memory's id")]
+    reason: Reason = REASON
+
+
+class Pruned(msgspec.Struct, frozen=True, kw_only=True):
+    """What was deleted, which memory.restore brings back, and what was not."""
+
+    deleted: tuple[str, ...]
+    kept: tuple[str, ...]
+    position: Position = 0
+
+
+def prune(command: PruneMemories, state: DecisionState, now_us: int) -> Decision:
+    """Decide which of the memories named go: those on probation still, and not rated helpful. Raises
+    `NotFound`.
+    """
+    memories = [known(state, memory_id) for memory_id in dict.fromkeys(command.memory_ids)]
+    gone = [
+        memory for memory in memories if memory.is_active(now_us) and memory.probation and memory.rating <= 0
+    ]
+    events = (
+        NewEvent(
+            event=MemoryDeleted(memory_id=memory.memory_id, reason=command.reason),
+            project=memory.project,
+            follows=place > 0,
+        )
+        for place, memory in enumerate(gone)
+    )
+    deleted = tuple(memory.memory_id for memory in gone)
+    kept = tuple(memory.memory_id for memory in memories if memory.memory_id not in deleted)
+    changed_at = 0 if gone else max(memory.changed_at for memory in memories)
+    return Decision(events=tuple(events), answer=Pruned(deleted=deleted, kept=kept, position=changed_at))
 
 
 METHODS = (
@@ -71,8 +140,11 @@ METHODS = (
         turn=Turn.LONG,
         verb=Verb(
             by="upkeep.junk",
-            options=(Option("drop", "delete what is listed, which `omegad memory restore` brings back", "flag"),),
+            options=(
+                Option("drop", "delete what is listed, which `omegad memory restore` brings back", "flag"),
+            ),
             examples=("omegad memory junk --days 30", "omegad memory junk --project shop --drop"),
         ),
     ),
+    CommandMethod(params=PruneMemories, answer=Pruned, decide=prune, verb=Verb(by="upkeep.prune", given=())),
 )

@@ -5,16 +5,20 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from omegad.index.filters import Filters, Some, where
 from omegad.memory.reading import COLUMNS, Memory, fields
-from omegad.requests.filters import Filters, Some, where
 from omegad.requests.method import Moment, QueryMethod
-from omegad.requests.verb import Verb
+from omegad.requests.query import ViewAnswer
+from omegad.requests.verb import Table, Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
 LESSON_TYPES = ("lesson_learned", "error_pattern")
 
-ORDER = "ORDER BY m.rating DESC, m.on_probation, m.repeated DESC, m.access_count DESC, m.created_us DESC, m.id DESC"
+ORDER = (
+    "ORDER BY m.rating DESC, m.on_probation, m.repeated DESC, m.access_count DESC, m.created_us DESC, m.id"
+    " DESC"
+)
 BY_EVIDENCE = f"""
 SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (
     SELECT m.id FROM memories AS m WHERE {{condition}}
@@ -25,21 +29,22 @@ SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (
 
 
 class Lessons(Filters, frozen=True, kw_only=True, tag="memory.lessons"):
-    """Show what was learned, the best proved first: by rating, then how often they were said again, then how often they were found, then the newest.
+    """Show what was learned, the best proved first: by rating, then how often they were said again, then how
+    often they were found, then the newest.
 
     Of one rating, those on probation come after the others.
     """
 
-    event_types: Annotated[Some, Meta(description="of this type; of one of them when repeated")] = LESSON_TYPES
+    event_types: Annotated[Some, Meta(description="of this type; of one of them when repeated")] = (
+        LESSON_TYPES
+    )
     limit: Annotated[int, Meta(ge=1, le=100, description="how many at most")] = 10
 
 
-class LessonsAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class LessonsAnswer(ViewAnswer, frozen=True):
     """Lessons that hold, best proved first."""
 
     lessons: list[Memory]
-    position: int
-    stale_by: int
 
 
 def lessons(connection: Connection, query: Lessons, moment: Moment) -> LessonsAnswer:
@@ -47,7 +52,7 @@ def lessons(connection: Connection, query: Lessons, moment: Moment) -> LessonsAn
     asked = query if query.event_types else msgspec.structs.replace(query, event_types=LESSON_TYPES)
     condition, values = where(asked, moment.now_us)
     rows = connection.execute(BY_EVIDENCE.format(condition=condition), (*values, query.limit)).fetchall()
-    return LessonsAnswer(lessons=[Memory(**fields(row)) for row in rows], position=moment.position, stale_by=moment.stale_by)
+    return LessonsAnswer(lessons=[Memory(**fields(row)) for row in rows], **moment.shown)
 
 
 METHODS = (
@@ -57,6 +62,20 @@ METHODS = (
         views=("memories",),
         read=lessons,
         turn=Turn.LONG,
-        verb=Verb(by="looking_back.lessons", examples=("omegad memory lessons --project shop",)),
+        verb=Verb(
+            table=Table(
+                "lessons",
+                (
+                    ("RATING", "{rating}"),
+                    ("REPEATED", "{repeated}"),
+                    ("FOUND", "{retrieval_count}"),
+                    ("ID", "{memory_id}"),
+                    ("TYPE", "{event_type}"),
+                    ("CONTENT", "{content}"),
+                ),
+                none="no lessons",
+            ),
+            examples=("omegad memory lessons --project shop",),
+        ),
     ),
 )

@@ -1,15 +1,20 @@
-"""How a text that is about to be stored relates to a memory near to it: says the same, restates it and more, reverts it, or is near. Pure."""
+"""How a text that is about to be stored relates to a memory near to it: says the same, restates it and
+more, reverts it, or is near. Pure.
+"""
 
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from omegad.index.neighbours import RELATED_COSINE
-from omegad.memory.events import Likeness, Relation
+from omegad.index.neighbours import RELATED_COSINE, Near
+from omegad.log.decision import DecisionState
+from omegad.log.event import NewEvent
+from omegad.memory.events import Likeness, MemoryContradicted, MemorySuperseded, Relation
+from omegad.memory.state import Memories, MemoryState
 from omegad.memory.types import EPISODIC_TYPES
-from omegad.text.evidence.contradiction import contradiction
-from omegad.text.evidence.duplicates import Text, are_same, overlap, restates
+from omegad.runtime.kept import Kept
+from omegad.text.evidence.duplicates import ComparedText, are_same, overlap, restates
+from omegad.text.evidence.stance import contradiction
 
 DUPLICATE_COSINE = 0.95
 EVOLUTION_JACCARD = 0.55
@@ -22,13 +27,16 @@ REPLACEABLE_JACCARD, ALIKE_COSINE = 0.3, 0.45
 """The same for two that share so many of their words, as short notes do in which one value has changed."""
 
 OVERRIDDEN_COSINE = 0.5
-"""The same where the newer text speaks of replacing something or taking it back. All are chosen on the histories of public repositories."""
+"""The same where the newer text speaks of replacing something or taking it back. All are chosen on the
+histories of public repositories.
+"""
 
 UNDONE_TYPE = "task_completion"
 """Of what happened, the one type that a text which speaks of taking something back may be about."""
 
 EXCERPT_CHARACTERS = 240
-TEXTS_KEPT, KEPT_CHARACTERS = 512, 2_000  # texts, and how long at most, of which what is read is at hand: what is near to one is near to others
+READ_BYTES = 4_000_000  # of what is read of texts that is at hand: what is near to one is near to others
+ENTRY_BYTES, BYTES_OF_CHARACTER = 500, 24  # of a text whose words and statements are read, measured
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,23 +47,12 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str | None = None
 
 
-class Near(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory near to a text. `cosine` is None where it was found by words; `is_comparable` says that it is of the whole texts."""
-
-    memory_id: str
-    content: str
-    event_type: str
-    entity_id: str | None
-    session_id: str | None
-    cosine: float | None
-    is_comparable: bool = True
-
-
 class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
     """A near memory and what the text makes of it; at most one of the first two is set.
 
-    `evolution` is the word Jaccard with a memory that the text restates and adds to; `contradiction` is why the memory does not hold;
-    `replaceable` is the beginning of a memory whose place the text may be meant to take.
+    `evolution` is the word Jaccard with a memory that the text restates and adds to; `contradiction` is why
+    the memory does not hold; `replaceable` is the beginning of a memory whose place the text may be meant to
+    take.
     """
 
     memory_id: str
@@ -67,46 +64,64 @@ class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare(content: str, scope: Scope, found: Iterable[Near], jaccard_min: float) -> tuple[Neighbour, ...]:
-    """Say what a text makes of near memories. `jaccard_min` is the share of common words from which two of the type are the same."""
-    new = Text(content)
+    """Say what a text makes of near memories. `jaccard_min` is the share of common words from which two of
+    the type are the same.
+    """
+    new = ComparedText(content)
     return tuple(_compared(new, scope, near, jaccard_min) for near in found)
 
 
 def relations(neighbours: Iterable[Neighbour]) -> tuple[Relation, ...]:
     """Return the edges to the nearest neighbours that are near enough, nearest first."""
-    near = [(n.cosine, n.memory_id) for n in neighbours if n.cosine is not None and n.cosine >= RELATED_COSINE]
+    near = [
+        (n.cosine, n.memory_id) for n in neighbours if n.cosine is not None and n.cosine >= RELATED_COSINE
+    ]
     near.sort(key=lambda pair: (-pair[0], pair[1]))
-    return tuple(Relation(memory_id=memory_id, similarity=round(cosine, 6)) for cosine, memory_id in near[:RELATED_MAX])
+    return tuple(
+        Relation(memory_id=memory_id, similarity=round(cosine, 6)) for cosine, memory_id in near[:RELATED_MAX]
+    )
 
 
-def _compared(new: Text, scope: Scope, near: Near, jaccard_min: float) -> Neighbour:
+def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -> Neighbour:
     base = Neighbour(memory_id=near.memory_id, cosine=near.cosine)
     if near.entity_id != scope.entity_id:
         return base
-    old = _read(near.content) if len(near.content) <= KEPT_CHARACTERS else Text(near.content)
+    old = _READ[near.content]
     shared = overlap(new, old)
     is_of_session = scope.event_type not in EPISODIC_TYPES or near.session_id == scope.session_id
     if near.event_type == scope.event_type and is_of_session and new.is_comparable and old.is_comparable:
-        is_growing = scope.event_type not in EPISODIC_TYPES and EVOLUTION_JACCARD <= shared < jaccard_min and restates(new, old)
+        is_growing = (
+            scope.event_type not in EPISODIC_TYPES
+            and EVOLUTION_JACCARD <= shared < jaccard_min
+            and restates(new, old)
+        )
         duplicate, evolution = _duplicate(new, old, near, shared, jaccard_min), shared if is_growing else None
         base = msgspec.structs.replace(base, duplicate=duplicate, evolution=None if duplicate else evolution)
-    if scope.event_type in EPISODIC_TYPES or (near.event_type in EPISODIC_TYPES and not (near.event_type == UNDONE_TYPE and new.is_overriding)):
+    if scope.event_type in EPISODIC_TYPES or (
+        near.event_type in EPISODIC_TYPES and not (near.event_type == UNDONE_TYPE and new.is_overriding)
+    ):
         return base
     replaceable = _excerpt(near.content) if _may_replace(near.cosine, shared, new) else None
-    return msgspec.structs.replace(base, contradiction=contradiction(new.content, near.content), replaceable=replaceable)
+    return msgspec.structs.replace(
+        base, contradiction=contradiction(new.content, near.content), replaceable=replaceable
+    )
 
 
-_read = lru_cache(maxsize=TEXTS_KEPT)(Text)
+_READ = Kept(ComparedText, READ_BYTES, lambda content, _: BYTES_OF_CHARACTER * len(content) + ENTRY_BYTES)
 
 
-def _duplicate(new: Text, old: Text, near: Near, shared: float, jaccard_min: float) -> tuple[Likeness, float] | None:
+def _duplicate(
+    new: ComparedText, old: ComparedText, near: Near, shared: float, jaccard_min: float
+) -> tuple[Likeness, float] | None:
     is_close = near.is_comparable and near.cosine is not None and near.cosine >= DUPLICATE_COSINE
-    how: tuple[Likeness, float] = ("cosine", near.cosine) if is_close and near.cosine is not None else ("jaccard", shared)
+    how: tuple[Likeness, float] = (
+        ("cosine", near.cosine) if is_close and near.cosine is not None else ("jaccard", shared)
+    )
     is_likely = is_close or shared >= jaccard_min
     return how if (is_likely and are_same(new, old)) or restates(old, new) else None
 
 
-def _may_replace(cosine: float | None, shared: float, new: Text) -> bool:
+def _may_replace(cosine: float | None, shared: float, new: ComparedText) -> bool:
     if cosine is None:
         return False
     is_alike = shared >= REPLACEABLE_JACCARD and cosine >= ALIKE_COSINE
@@ -114,4 +129,85 @@ def _may_replace(cosine: float | None, shared: float, new: Text) -> bool:
 
 
 def _excerpt(content: str) -> str:
-    return content if len(content) <= EXCERPT_CHARACTERS else f"{content[: EXCERPT_CHARACTERS - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+    return (
+        content
+        if len(content) <= EXCERPT_CHARACTERS
+        else f"{content[: EXCERPT_CHARACTERS - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+    )
+
+
+REPLACEABLE_MAX = 3
+STRENGTH = 1.0
+ASKED_FOR = "asked for"
+
+
+class Replaceable(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory whose place the stored one may be meant to take: the beginning of what it says, and how
+    near it is.
+    """
+
+    memory_id: str
+    content: str
+    cosine: float
+
+
+class Effects(msgspec.Struct, frozen=True, kw_only=True):
+    """The events that follow a store, the ids of the memories that they deny and supersede, and what more
+    could be replaced.
+    """
+
+    events: tuple[NewEvent, ...] = ()
+    contradicts: tuple[str, ...] = ()
+    superseded: tuple[str, ...] = ()
+    may_replace: tuple[Replaceable, ...] = ()
+
+
+def effects(
+    memory_id: str,
+    said_at: int,
+    neighbours: Sequence[Neighbour],
+    named: Iterable[MemoryState],
+    state: DecisionState,
+) -> Effects:
+    """Return what a memory that was said at a moment, in microseconds since 1970, does to its neighbours and
+    to those *named*.
+
+    It supersedes those named, but never itself. What was said after it, it does not deny, and is not offered
+    for replacement.
+    """
+    replaced = {other.memory_id: other for other in named if other.memory_id != memory_id}
+    before = [
+        n
+        for n in neighbours
+        if n.memory_id != memory_id
+        and (other := state[Memories].get(n.memory_id))
+        and other.said_at <= said_at
+    ]
+    denied = [denial(memory_id, n.memory_id, n.contradiction) for n in before if n.contradiction]
+    events = [NewEvent(event=fact) for fact in denied]
+    for other in replaced.values():
+        fact = MemorySuperseded(memory_id=other.memory_id, superseded_by=memory_id, reason=ASKED_FOR)
+        events.append(NewEvent(event=fact, project=other.project))
+    return Effects(
+        events=tuple(events),
+        contradicts=tuple(fact.memory_id for fact in denied),
+        superseded=tuple(replaced),
+        may_replace=tuple(_offered(n for n in before if n.memory_id not in replaced)),
+    )
+
+
+def denial(memory_id: str, denied_id: str, reason: str) -> MemoryContradicted:
+    """Return that one memory denies another."""
+    return MemoryContradicted(
+        memory_id=denied_id, contradicted_by=memory_id, strength=STRENGTH, reason=reason
+    )
+
+
+def _offered(neighbours: Iterable[Neighbour]) -> list[Replaceable]:
+    near = [
+        Replaceable(memory_id=n.memory_id, content=n.replaceable, cosine=round(n.cosine, 6))
+        for n in neighbours
+        if n.replaceable is not None and n.cosine is not None
+    ]
+    near.sort(key=lambda one: (-one.cosine, one.memory_id))
+    return near[:REPLACEABLE_MAX]

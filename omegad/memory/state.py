@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from omegad.log.decision import DecisionState
+from omegad.index.active import is_active
+from omegad.log.decision import DecisionState, Tables
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement
@@ -27,7 +28,6 @@ from omegad.memory.events import (
     MemoryUnlinked,
 )
 from omegad.runtime.errors import NotFound, Refused
-from omegad.storage.driver import Connection
 
 NAME = "memories"
 VERSION = 2
@@ -54,7 +54,7 @@ CREATE TABLE state_memories (
     memory_id   TEXT PRIMARY KEY,
     content_key TEXT NOT NULL,
     stored_at   INTEGER NOT NULL, -- position of memory.stored
-    changed_at  INTEGER NOT NULL, -- position of the latest event that changed whether, or as what, it is found
+    changed_at  INTEGER NOT NULL, -- position of the latest event that changed how it is found
     state       TEXT NOT NULL CHECK (state IN ('active', 'superseded', 'deleted', 'expired')),
     pending     INTEGER NOT NULL, -- 1 until its relations are decided
     event_type  TEXT NOT NULL,
@@ -75,7 +75,10 @@ CREATE TABLE state_embeddings (
     PRIMARY KEY (memory_id, embedder_id)
 ) STRICT, WITHOUT ROWID;
 """
-CANONICAL = ("SELECT * FROM state_memories ORDER BY memory_id", "SELECT * FROM state_embeddings ORDER BY memory_id, embedder_id")
+CANONICAL = (
+    "SELECT * FROM state_memories ORDER BY memory_id",
+    "SELECT * FROM state_embeddings ORDER BY memory_id, embedder_id",
+)
 ERASED_BY = (MemoryErased,)
 REPLACES = ("memory_guards", "embedding_guards")
 """The tables in which earlier versions kept this, to be removed."""
@@ -91,20 +94,25 @@ _RATED = "UPDATE state_memories SET rating = rating + ? WHERE memory_id = ?"
 _DENIED = "UPDATE state_memories SET changed_at = ?, denied_by = ? WHERE memory_id = ?"
 _UNDENIED = "UPDATE state_memories SET denied_by = NULL WHERE memory_id = ? AND denied_by = ?"
 _SAID = """
-UPDATE state_memories SET said_at = max(said_at, ?1), expires_at = max(expires_at, ?1 + ttl_seconds * 1000000), denied_by = NULL,
-                          content_key = coalesce(?2, content_key), changed_at = coalesce(?3, changed_at) WHERE memory_id = ?4
+UPDATE state_memories SET said_at = max(said_at, ?1), expires_at = max(expires_at,
+  ?1 + ttl_seconds * 1000000), denied_by = NULL,
+                          content_key = coalesce(?2, content_key), changed_at = coalesce(?3, changed_at)
+                          WHERE memory_id = ?4
 """
 _LASTING = """
-UPDATE state_memories SET ttl_seconds = iif(?1, NULL, max(ttl_seconds, coalesce(?2, 0))), expires_at = iif(?1, NULL, expires_at)
+UPDATE state_memories SET ttl_seconds = iif(?1, NULL, max(ttl_seconds, coalesce(?2, 0))), expires_at = iif(?1,
+  NULL, expires_at)
 WHERE memory_id = ?3
 """
 _RESTORED = """
 UPDATE state_memories SET state = 'active', changed_at = ?1, denied_by = NULL,
-                          ttl_seconds = iif(?2, NULL, ttl_seconds), expires_at = iif(?2, NULL, expires_at) WHERE memory_id = ?3
+                          ttl_seconds = iif(?2, NULL, ttl_seconds), expires_at = iif(?2, NULL, expires_at)
+                          WHERE memory_id = ?3
 """
 
 _SET_RIGHT = """
-UPDATE state_memories SET said_at = max(?1, said_at - ?2), expires_at = max(?1, said_at - ?2) + ttl_seconds * 1000000 WHERE said_at > ?3
+UPDATE state_memories SET said_at = max(?1, said_at - ?2), expires_at = max(?1,
+  said_at - ?2) + ttl_seconds * 1000000 WHERE said_at > ?3
 """
 
 
@@ -139,7 +147,9 @@ def _judged(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_RELATED, (memory_id,))
         case MemoryContradicted(memory_id=memory_id, contradicted_by=by):
             yield Statement(_DENIED, (recorded.position, by, memory_id))
-        case MemoryUnlinked(memory_id=by, target_id=memory_id, edge_types=edge_types) if "contradicts" in edge_types:
+        case MemoryUnlinked(memory_id=by, target_id=memory_id, edge_types=edge_types) if (
+            "contradicts" in edge_types
+        ):
             yield Statement(_UNDENIED, (memory_id, by))
         case MemoryRated(memory_id=memory_id, points=points):
             yield Statement(_RATED, (points, memory_id))
@@ -151,7 +161,9 @@ def _judged(recorded: RecordedEvent) -> Iterator[Statement]:
             pass
 
 
-def _said(recorded: RecordedEvent, said: MemoryRepeated | MemoryEvolved | MemoryEdited) -> Iterator[Statement]:
+def _said(
+    recorded: RecordedEvent, said: MemoryRepeated | MemoryEvolved | MemoryEdited
+) -> Iterator[Statement]:
     if not isinstance(said, MemoryEdited) and (said.is_permanent or said.ttl_seconds is not None):
         yield Statement(_LASTING, (said.is_permanent, said.ttl_seconds, said.memory_id))
     if isinstance(said, MemoryRepeated):
@@ -172,8 +184,9 @@ def _stored(recorded: RecordedEvent, stored: MemoryStored) -> Statement:
 class MemoryState(msgspec.Struct, frozen=True):
     """What the log knows of a memory.
 
-    Positions are those of the events that stored and last changed it; `rating` is the sum of the points it was given. `expires_at`, None
-    for what is permanent, and `said_at`, when it was last stored, said again or edited, are in microseconds since 1970.
+    Positions are those of the events that stored and last changed it; `rating` is the sum of the points it
+    was given. `expires_at`, None for what is permanent, and `said_at`, when it was last stored, said again or
+    edited, are in microseconds since 1970.
     """
 
     memory_id: str
@@ -195,40 +208,36 @@ class MemoryState(msgspec.Struct, frozen=True):
 
     def is_active(self, now_us: int) -> bool:
         """Say whether a search may find it at this moment, whether or not its expiry has been recorded."""
-        return self.state == "active" and (self.expires_at is None or self.expires_at > now_us)
+        return is_active(self.state, self.expires_at, now_us)
 
 
-class Memories:
+class Memories(Tables):
     """Reads the tables."""
-
-    def __init__(self, connection: Connection) -> None:
-        """Read through *connection*, whatever transaction is open there."""
-        self._connection = connection
 
     def get(self, memory_id: str) -> MemoryState | None:
         """Return what is known of a memory, None where the id was never stored."""
-        return self._first("SELECT * FROM state_memories WHERE memory_id = ?", (memory_id,))
+        sql = "SELECT * FROM state_memories WHERE memory_id = ?"
+        row = self._connection.execute(sql, (memory_id,)).fetchone()
+        return None if row is None else _state_of(row)
 
     def holder(self, content_key: str, now_us: int) -> MemoryState | None:
         """Return the memory that has exactly this content in this scope, and can be found at this moment."""
-        return self._first(
-            "SELECT * FROM state_memories WHERE content_key = ? AND state = 'active' AND coalesce(expires_at > ?, 1) ORDER BY stored_at LIMIT 1",
-            (content_key, now_us),
-        )
+        sql = "SELECT * FROM state_memories WHERE content_key = ? ORDER BY stored_at"
+        holders = map(_state_of, self._connection.execute(sql, (content_key,)))
+        return next((one for one in holders if one.is_active(now_us)), None)
 
     def expired_since(self, position: Position) -> list[MemoryState]:
         """Return the memories whose expiry was recorded at a position or after it."""
-        rows = self._connection.execute("SELECT * FROM state_memories WHERE state = 'expired' AND changed_at >= ? ORDER BY stored_at", (position,))
+        rows = self._connection.execute(
+            "SELECT * FROM state_memories WHERE state = 'expired' AND changed_at >= ? ORDER BY stored_at",
+            (position,),
+        )
         return [_state_of(row) for row in rows]
 
     def is_embedded(self, memory_id: str, embedder_id: str) -> bool:
         """Say whether an embedding of the memory by this embedder was recorded."""
         sql = "SELECT 1 FROM state_embeddings WHERE memory_id = ? AND embedder_id = ?"
         return self._connection.execute(sql, (memory_id, embedder_id)).fetchone() is not None
-
-    def _first(self, sql: str, values: tuple[object, ...]) -> MemoryState | None:
-        row = self._connection.execute(sql, values).fetchone()
-        return None if row is None else _state_of(row)
 
 
 def _state_of(row: tuple[Any, ...]) -> MemoryState:
@@ -246,7 +255,9 @@ def known(state: DecisionState, memory_id: str) -> MemoryState:
 
 
 def findable(state: DecisionState, memory_id: str, now_us: int) -> MemoryState:
-    """Return what the log knows of a memory that a search may find; raises `NotFound`, or `Refused` for one that is hidden."""
+    """Return what the log knows of a memory that a search may find; raises `NotFound`, or `Refused` for
+    one that is hidden.
+    """
     memory = known(state, memory_id)
     if not memory.is_active(now_us):
         shown = "expired" if memory.state == "active" else memory.state

@@ -2,28 +2,65 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Literal
+from functools import partial
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
+from omegad import index
+from omegad.index.neighbours import neighbours
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
+from omegad.log.projection import to_json
 from omegad.log.sanitise import TAGS_MAX
-from omegad.memory.content import TAG_CHARACTERS_MAX, content_key
-from omegad.memory.events import Likeness, MadeOf, MemoryEmbedded, MemoryEvolved, MemoryPromoted, MemoryRepeated, MemoryStored, Relation
-from omegad.memory.relating import Neighbour, relations
-from omegad.memory.replacing import Effects, Replaceable, effects
+from omegad.memory import relating
+from omegad.memory.content import (
+    TAG_CHARACTERS_MAX,
+    auto_tags,
+    beside_if_long,
+    check_metadata,
+    cleaned,
+    content_key,
+)
+from omegad.memory.events import (
+    Likeness,
+    MadeOf,
+    MemoryEmbedded,
+    MemoryEvolved,
+    MemoryPromoted,
+    MemoryRepeated,
+    MemoryStored,
+    Relation,
+)
+from omegad.memory.ids import new_id
+from omegad.memory.relating import Effects, Neighbour, Replaceable, Scope, effects, relations
 from omegad.memory.state import Memories, MemoryState, findable
-from omegad.memory.types import TTL_SECONDS_MAX, MemoryType
+from omegad.memory.types import TTL_SECONDS_MAX, MemoryType, MemoryTypes
+from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command, Name, Text
-from omegad.requests.method import Outdated
+from omegad.requests.method import CommandMethod, Embedded, Moment, Outdated, RequestContext, Services
+from omegad.requests.verb import Verb
+from omegad.runtime.errors import ReadTooLong, Stale
 from omegad.runtime.times import parse_time
+from omegad.storage.driver import Connection
+from omegad.text.redaction import redact
 
 EVENT_TYPE = "memory"  # where none is named
 Tag = Annotated[str, Meta(min_length=1, max_length=TAG_CHARACTERS_MAX)]
 AUTOMATIC_SOURCES = frozenset(
-    {"auto", "automated", "automatic", "automatically", "automation", "autocapture", "capture", "captured", "hook", "hooks"}
+    [
+        "auto",
+        "automated",
+        "automatic",
+        "automatically",
+        "automation",
+        "autocapture",
+        "capture",
+        "captured",
+        "hook",
+        "hooks",
+    ]
 )
 """The first word of the source of what nobody asked to remember: `auto_capture`, `hook:Stop`."""
 
@@ -35,36 +72,62 @@ ASKED_CONFIDENCE, AUTOMATIC_CONFIDENCE = 1.0, 0.5
 class StoreMemory(Command, frozen=True, kw_only=True, tag="memory.store"):
     """Remember something. Content is at most 256 KiB, metadata 16 KiB, tags 32 of 64 characters.
 
-    Time to live and priority are the type's where they are not given. What a `source` like `auto_capture` or `hook:…` stores is on
-    probation until it is promoted; `probation` says otherwise. `supersedes` names memories whose place it takes, at most 16.
+    Time to live and priority are the type's where they are not given. What a `source` like `auto_capture` or
+    `hook:…` stores is on probation until it is promoted; `probation` says otherwise. `supersedes` names
+    memories whose place it takes, at most 16.
     """
 
-    content: Annotated[Text, Meta(description="what to remember; on the command line - reads it from standard input")]
-    event_type: Annotated[Name, Meta(description="decision, lesson_learned, user_preference, error_pattern, …")] = EVENT_TYPE
+    content: Annotated[
+        Text, Meta(description="what to remember; on the command line - reads it from standard input")
+    ]
+    event_type: Annotated[
+        Name, Meta(description="decision, lesson_learned, user_preference, error_pattern, …")
+    ] = EVENT_TYPE
     session_id: Annotated[Name | None, Meta(description="which session it is from")] = None
     project: Annotated[Name | None, Meta(description="which project it belongs to")] = None
     entity_id: Annotated[Name | None, Meta(description="which person or thing it is about")] = None
     tags: Annotated[tuple[Tag, ...], Meta(max_length=TAGS_MAX, description="a tag")] = ()
-    priority: Annotated[int, Meta(ge=1, le=5, description="how important it is; its type's where none is given")] | None = None
-    metadata: Annotated[dict[str, object], Meta(description="a JSON object that is kept with it")] = msgspec.field(default_factory=dict)
-    referenced_date: Annotated[str | None, Meta(description="when what it speaks of happened, like 2026-01-31 or 2026-01-31T09:30:00Z")] = None
-    ttl_seconds: Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX, description="after how long it is found no more")] | None = None
+    priority: (
+        Annotated[int, Meta(ge=1, le=5, description="how important it is; its type's where none is given")]
+        | None
+    ) = None
+    metadata: Annotated[dict[str, object], Meta(description="a JSON object that is kept with it")] = (
+        msgspec.field(default_factory=dict)
+    )
+    referenced_date: Annotated[
+        str | None,
+        Meta(description="when what it speaks of happened, like 2026-01-31 or 2026-01-31T09:30:00Z"),
+    ] = None
+    ttl_seconds: (
+        Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX, description="after how long it is found no more")]
+        | None
+    ) = None
     source: Annotated[Name | None, Meta(description="where it comes from")] = None
     confidence: Annotated[float, Meta(ge=0, le=1, description="how sure it is")] | None = None
-    probation: Annotated[bool | None, Meta(description="whether it has to prove itself; what was captured unasked does")] = None
-    supersedes: Annotated[tuple[Name, ...], Meta(max_length=SUPERSEDES_MAX, description="a memory whose place it takes")] = ()
+    probation: Annotated[
+        bool | None, Meta(description="whether it has to prove itself; what was captured unasked does")
+    ] = None
+    supersedes: Annotated[
+        tuple[Name, ...], Meta(max_length=SUPERSEDES_MAX, description="a memory whose place it takes")
+    ] = ()
 
     def is_automatic(self) -> bool:
         """Say whether nobody asked for this to be remembered."""
         first = _FIRST_WORD.match((self.source or "").casefold())
-        return self.probation if self.probation is not None else first is not None and first.group() in AUTOMATIC_SOURCES
+        return (
+            self.probation
+            if self.probation is not None
+            else first is not None and first.group() in AUTOMATIC_SOURCES
+        )
 
     def learned_at(self) -> int | None:
         """Return when this was learned, in microseconds since 1970; None for now."""
         return None
 
     def known_before(self) -> frozenset[str] | None:
-        """Return the memories that its session had been shown when it was said; None for those that it has been shown by now."""
+        """Return the memories that its session had been shown when it was said; None for those that it has
+        been shown by now.
+        """
         return None
 
     def sources(self) -> MadeOf | None:
@@ -83,9 +146,10 @@ class Related(msgspec.Struct, frozen=True, kw_only=True):
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a store: the memory that now holds the content, new or not.
 
-    `contradicts` are the memories that it reverts, `superseded` those that it took the place of as it was asked to; `may_replace` are
-    others whose place it may be meant to take, which `memory.supersede` or a store with `supersedes` settles. `ignored` names what was
-    given and is not kept, since an older memory holds the content.
+    `contradicts` are the memories that it reverts, `superseded` those that it took the place of as it was
+    asked to; `may_replace` are others whose place it may be meant to take, which `memory.supersede` or a
+    store with `supersedes` settles. `ignored` names what was given and is not kept, since an older memory
+    holds the content.
     """
 
     memory_id: str
@@ -103,11 +167,13 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
-    """What deciding a store needs from the world: a fresh id, the clean content, its vectors' names, and its neighbours.
+    """What deciding a store needs from the world: a fresh id, the clean content, its vectors' names, and its
+    neighbours.
 
-    `neighbours` are as of `read_position`, and `shown` are those that the session had been shown, which it echoes rather than corroborates, None
-    where nobody looked; exact where none of them can be missing. `arrived` returns the ids of memories like this one that were stored lately, and
-    is asked at the moment of the append. `embedder_id` is None when nothing could be embedded.
+    `neighbours` are as of `read_position`, and `shown` are those that the session had been shown, which it
+    echoes rather than corroborates, None where nobody looked; exact where none of them can be missing.
+    `arrived` returns the ids of memories like this one that were stored lately, and is asked at the moment of
+    the append. `embedder_id` is None when nothing could be embedded.
     """
 
     memory_id: str
@@ -129,35 +195,51 @@ class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def store(command: StoreMemory, prepared: PreparedStore, state: DecisionState, now_us: int) -> Decision:
-    """Decide a store: a duplicate of what is there, exactly or nearly; an addition to it; or a new memory with its relations.
+    """Decide a store: a duplicate of what is there, exactly or nearly; an addition to it; or a new memory
+    with its relations.
 
-    Raises `NotFound` and `Refused` for what it is to supersede, as `memory.supersede` does, and `Outdated` when what was prepared does not
-    hold any more, and it is not the last try.
+    Raises `NotFound` and `Refused` for what it is to supersede, as `memory.supersede` does, and `Outdated`
+    when what was prepared does not hold any more, and it is not the last try.
     """
-    key = content_key(prepared.content, command.event_type, command.project, command.entity_id, command.session_id)
+    key = content_key(
+        prepared.content, command.event_type, command.project, command.entity_id, command.session_id
+    )
     kind, current = prepared.kind, still_valid(prepared, state, now_us)
     open_to_growth = [neighbour for neighbour in current if neighbour.memory_id not in command.supersedes]
     repeated = next((n for n in open_to_growth if n.duplicate), None)
     survivor = state[Memories].holder(key, now_us)
-    likeness: tuple[Likeness, float] = ("exact", 1.0)
+    likeness: Likeness
+    likeness, similarity = "exact", 1.0
     if survivor is None and repeated is not None and repeated.duplicate:
-        survivor, likeness = state[Memories].get(repeated.memory_id), repeated.duplicate
+        survivor, (likeness, similarity) = state[Memories].get(repeated.memory_id), repeated.duplicate
     if survivor is not None:
-        facts: list[Event] = [_repeated(command, prepared, survivor, likeness, _lasting(command, kind, survivor))]
+        gained = _gained(command, kind, survivor)
+        again = MemoryRepeated(
+            memory_id=survivor.memory_id,
+            likeness=likeness,
+            similarity=round(similarity, 6),
+            content=None if likeness == "exact" else prepared.content,
+            made_of=command.sources(),
+            **gained._asdict(),
+        )
         done = effects_of(command, survivor.memory_id, current, state, now_us)
-        return _strengthened(command, prepared, survivor, facts, done, outcome="duplicate")
+        return _strengthened(command, prepared, survivor, [again], done, outcome="duplicate")
     grown = next((n for n in open_to_growth if n.evolution), None)
     survivor = state[Memories].get(grown.memory_id) if grown else None
     if survivor is not None and grown is not None and grown.evolution and not _is_lesser(command, survivor):
-        facts = _evolved(command, prepared, survivor, grown.evolution, _lasting(command, kind, survivor))
+        facts = _evolved(command, prepared, survivor, grown.evolution, _gained(command, kind, survivor))
         done = effects_of(command, survivor.memory_id, current, state, now_us)
         return _strengthened(command, prepared, survivor, facts, done, outcome="evolved")
     done = effects_of(command, prepared.memory_id, current, state, now_us)
     return _new(command, prepared, kind, key, related=relations(current), done=done)
 
 
-def effects_of(command: StoreMemory, memory_id: str, neighbours: Sequence[Neighbour], state: DecisionState, now_us: int) -> Effects:
-    """Return what a store whose content a memory holds does to others; raises `NotFound`, and `Refused` where it names a hidden one."""
+def effects_of(
+    command: StoreMemory, memory_id: str, neighbours: Sequence[Neighbour], state: DecisionState, now_us: int
+) -> Effects:
+    """Return what a store whose content a memory holds does to others; raises `NotFound`, and `Refused`
+    where it names a hidden one.
+    """
     named = [findable(state, other, now_us) for other in command.supersedes]
     said_at = now_us if (learned := command.learned_at()) is None else learned
     return effects(memory_id, said_at, neighbours, named, state)
@@ -173,8 +255,12 @@ def still_valid(prepared: PreparedStore, state: DecisionState, now_us: int) -> t
         memory = state[Memories].get(neighbour.memory_id)
         if memory is not None and memory.is_active(now_us) and memory.changed_at <= prepared.read_position:
             current.append(neighbour)
-    arrivals = [state[Memories].get(memory_id) for memory_id in prepared.arrived() if memory_id != prepared.memory_id]
-    have_arrived = any(memory is not None and memory.changed_at > prepared.read_position for memory in arrivals)
+    arrivals = [
+        state[Memories].get(memory_id) for memory_id in prepared.arrived() if memory_id != prepared.memory_id
+    ]
+    have_arrived = any(
+        memory is not None and memory.changed_at > prepared.read_position for memory in arrivals
+    )
     is_outdated = have_arrived or len(current) < len(prepared.neighbours)
     if is_outdated and not prepared.is_last_try:
         raise Outdated
@@ -186,12 +272,10 @@ def _is_lesser(command: StoreMemory, survivor: MemoryState) -> bool:
     return command.is_automatic() and not survivor.probation
 
 
-def _tags(command: StoreMemory, survivor: MemoryState) -> tuple[str, ...]:
-    return () if _is_lesser(command, survivor) else tuple(dict.fromkeys(command.tags))
-
-
 def _ignored(command: StoreMemory, survivor: MemoryState) -> tuple[str, ...]:
-    """Return the names of what was given with a store and is not kept, since an older memory holds the content."""
+    """Return the names of what was given with a store and is not kept, since an older memory holds the
+    content.
+    """
     given = {
         "metadata": command.metadata or None,
         "priority": command.priority,
@@ -207,54 +291,50 @@ def _ttl_seconds(command: StoreMemory, kind: MemoryType) -> int | None:
     return kind.ttl_seconds if command.ttl_seconds is None else command.ttl_seconds
 
 
-class _Lasting(msgspec.Struct, frozen=True, kw_only=True):
-    """How a memory lasts from now on, where that is longer than it did: a store promises its own time to live, whoever holds the content."""
+class _Gained(NamedTuple):
+    """What a memory gains from being said again: tags, and how it lasts where that is longer than it did,
+    since a store promises its own time to live, whoever holds the content.
+    """
 
+    tags: tuple[str, ...] = ()
     ttl_seconds: int | None = None
     is_permanent: bool = False
 
 
-def _lasting(command: StoreMemory, kind: MemoryType, survivor: MemoryState) -> _Lasting:
-    asked = _ttl_seconds(command, kind)
-    if survivor.ttl_seconds is None or _is_lesser(command, survivor):
-        return _Lasting()
-    return _Lasting(ttl_seconds=asked if asked is not None and asked > survivor.ttl_seconds else None, is_permanent=asked is None)
+def _gained(command: StoreMemory, kind: MemoryType, survivor: MemoryState) -> _Gained:
+    if _is_lesser(command, survivor):
+        return _Gained()
+    tags, asked = tuple(dict.fromkeys(command.tags)), _ttl_seconds(command, kind)
+    if survivor.ttl_seconds is None or (asked is not None and asked <= survivor.ttl_seconds):
+        return _Gained(tags)
+    return _Gained(tags, asked, is_permanent=asked is None)
 
 
-def _repeated(
-    command: StoreMemory, prepared: PreparedStore, survivor: MemoryState, likeness: tuple[Likeness, float], lasting: _Lasting
-) -> MemoryRepeated:
-    how, similarity = likeness
-    return MemoryRepeated(
-        memory_id=survivor.memory_id,
-        likeness=how,
-        similarity=round(similarity, 6),
-        content=None if how == "exact" else prepared.content,
-        made_of=command.sources(),
-        tags=_tags(command, survivor),
-        ttl_seconds=lasting.ttl_seconds,
-        is_permanent=lasting.is_permanent,
-    )
-
-
-def _evolved(command: StoreMemory, prepared: PreparedStore, survivor: MemoryState, similarity: float, lasting: _Lasting) -> list[Event]:
+def _evolved(
+    command: StoreMemory, prepared: PreparedStore, survivor: MemoryState, similarity: float, gained: _Gained
+) -> list[Event]:
     """Return that a memory says what was stored, which restates all that it said."""
     grown = MemoryEvolved(
         memory_id=survivor.memory_id,
         content=prepared.content,
-        content_key=content_key(prepared.content, survivor.event_type, survivor.project, survivor.entity_id, survivor.session_id),
+        content_key=content_key(
+            prepared.content, survivor.event_type, survivor.project, survivor.entity_id, survivor.session_id
+        ),
         wording=prepared.content,
         made_of=command.sources(),
         similarity=round(similarity, 6),
-        tags=_tags(command, survivor),
         auto_tags=prepared.auto_tags,
-        ttl_seconds=lasting.ttl_seconds,
-        is_permanent=lasting.is_permanent,
+        **gained._asdict(),
     )
     # What is still pending gets its vectors together with its relations.
     if prepared.embedder_id is None or survivor.pending:
         return [grown]
-    return [grown, MemoryEmbedded(memory_id=survivor.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes)]
+    return [
+        grown,
+        MemoryEmbedded(
+            memory_id=survivor.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes
+        ),
+    ]
 
 
 def _strengthened(
@@ -268,7 +348,11 @@ def _strengthened(
 ) -> Decision:
     """End a store whose content an older memory holds: that one may be corroborated."""
     is_others = not command.is_automatic() or command.session_id != survivor.session_id
-    if is_corroborated := survivor.probation and is_others and (command.session_id is None or not _is_echo(prepared, survivor)):
+    if (
+        is_corroborated := survivor.probation
+        and is_others
+        and (command.session_id is None or not _is_echo(prepared, survivor))
+    ):
         facts.append(MemoryPromoted(memory_id=survivor.memory_id, evidence="corroboration"))
     answer = Stored(
         memory_id=survivor.memory_id,
@@ -285,14 +369,24 @@ def _strengthened(
 
 
 def _is_echo(prepared: PreparedStore, survivor: MemoryState) -> bool:
-    """Say whether a session says again what it was shown. Raises `Outdated` where it may have been a moment before, unless it is the last try."""
+    """Say whether a session says again what it was shown. Raises `Outdated` where it may have been a
+    moment before, unless it is the last try.
+    """
     is_known = prepared.shown is None or survivor.memory_id in prepared.shown
     if not is_known and not prepared.is_shown_exact and not prepared.is_last_try:
         raise Outdated
     return is_known or not prepared.is_shown_exact
 
 
-def _new(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, key: str, *, related: tuple[Relation, ...], done: Effects) -> Decision:
+def _new(
+    command: StoreMemory,
+    prepared: PreparedStore,
+    kind: MemoryType,
+    key: str,
+    *,
+    related: tuple[Relation, ...],
+    done: Effects,
+) -> Decision:
     is_automatic = command.is_automatic()
     stored = MemoryStored(
         memory_id=prepared.memory_id,
@@ -305,10 +399,18 @@ def _new(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, key: s
         priority=kind.priority if command.priority is None else command.priority,
         metadata=command.metadata,
         made_of=command.sources(),
-        referenced_at=None if command.referenced_date is None else parse_time(command.referenced_date, "referenced_date"),
+        referenced_at=(
+            None
+            if command.referenced_date is None
+            else parse_time(command.referenced_date, "referenced_date")
+        ),
         ttl_seconds=_ttl_seconds(command, kind),
         source=command.source or prepared.client or "unnamed client",
-        confidence=(AUTOMATIC_CONFIDENCE if is_automatic else ASKED_CONFIDENCE) if command.confidence is None else command.confidence,
+        confidence=(
+            (AUTOMATIC_CONFIDENCE if is_automatic else ASKED_CONFIDENCE)
+            if command.confidence is None
+            else command.confidence
+        ),
         related=related,
         redacted=prepared.redacted,
         pending=prepared.pending,
@@ -316,11 +418,17 @@ def _new(command: StoreMemory, prepared: PreparedStore, kind: MemoryType, key: s
     )
     facts: list[Event] = [stored]
     if prepared.embedder_id is not None:
-        facts.append(MemoryEmbedded(memory_id=stored.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes))
+        facts.append(
+            MemoryEmbedded(
+                memory_id=stored.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes
+            )
+        )
     answer = Stored(
         memory_id=stored.memory_id,
         outcome="stored",
-        related=tuple(Related(memory_id=r.memory_id, similarity=r.similarity, edge_type=r.edge_type) for r in related),
+        related=tuple(
+            Related(memory_id=r.memory_id, similarity=r.similarity, edge_type=r.edge_type) for r in related
+        ),
         contradicts=done.contradicts,
         superseded=done.superseded,
         may_replace=done.may_replace,
@@ -337,5 +445,136 @@ def _events(command: StoreMemory, facts: Iterable[Event], done: Effects) -> tupl
     occurred_at = command.learned_at()
     events = (*(NewEvent(event=fact, project=command.project) for fact in facts), *done.events)
     return tuple(
-        msgspec.structs.replace(new, session_id=command.session_id, occurred_at=occurred_at, follows=place > 0) for place, new in enumerate(events)
+        msgspec.structs.replace(
+            new, session_id=command.session_id, occurred_at=occurred_at, follows=place > 0
+        )
+        for place, new in enumerate(events)
     )
+
+
+async def prepare(services: Services, command: StoreMemory, context: RequestContext) -> PreparedStore:
+    """Check and clean a store before any work is done for it, embed it, and look at what is near. Raises
+    `Invalid`, `Refused`.
+    """
+    base = await beside_if_long(services, command.content, partial(begun, services, command, context))
+    embedded = None if command.ack == "durable" else await services.embed(base.content)
+    if command.ack == "durable":
+        return msgspec.structs.replace(base, pending=True)
+    return await look_around(services, command, base, embedded, context)
+
+
+def begun(services: Services, command: StoreMemory, context: RequestContext) -> PreparedStore:
+    """Check a store, and clean it. Raises `Invalid`, and `Refused` for the noise of a system."""
+    in_metadata = check_metadata(command.metadata)
+    if command.referenced_date is not None:
+        parse_time(command.referenced_date, "referenced_date")
+    content = cleaned(command.content, services.rules)
+    named = {tag.casefold() for tag in command.tags}
+    found = [
+        tag for tag in auto_tags(content.text, command.project, services.rules) if tag.casefold() not in named
+    ]
+    return PreparedStore(
+        memory_id=new_id(services),
+        content=content.text,
+        kind=services[MemoryTypes].of(command.event_type),
+        redacted=tuple(dict.fromkeys((*content.redacted, *in_metadata, *redact(" ".join(command.tags))[1]))),
+        auto_tags=tuple(found[: TAGS_MAX - len(named)]),
+        client=context.client,
+        read_position=0,
+    )
+
+
+async def look_around(
+    services: Services,
+    command: StoreMemory,
+    base: PreparedStore,
+    embedded: Embedded | None,
+    context: RequestContext,
+) -> PreparedStore:
+    """Return a store with what is near, and what its text makes of that; without vectors it is near by its
+    words, and waits for them.
+    """
+    scope = Scope(event_type=command.event_type, entity_id=command.entity_id, session_id=command.session_id)
+    jaccard_min = services[MemoryTypes].of(command.event_type).jaccard
+
+    def read(
+        connection: Connection, moment: Moment
+    ) -> tuple[tuple[Neighbour, ...], frozenset[str], Position]:
+        searched = None if moment.index is None or embedded is None else (moment.index, embedded.vector)
+        near = neighbours(
+            connection,
+            base.content,
+            command.project,
+            searched,
+            now_us=moment.now_us,
+            leave_out=base.memory_id,
+        )
+        if embedded is not None and not embedded.is_whole:
+            near = [msgspec.structs.replace(one, is_comparable=False) for one in near]
+        known = command.known_before()
+        shown = (
+            _shown_among(connection, command.session_id, (one.memory_id for one in near))
+            if known is None
+            else known
+        )
+        return relating.compare(base.content, scope, near, jaccard_min), shown, moment.position
+
+    try:
+        found, shown, position = await services.look(
+            read, at_least=context.written, names=(*index.VIEWS, "retrievals")
+        )
+    except (Stale, ReadTooLong):
+        # The views cannot be read before they are built again, or not in time; the backlog decides the
+        # relations then.
+        return msgspec.structs.replace(base, pending=True)
+    # What a session was shown a moment ago is in the log before what it says of that, and perhaps not in the
+    # views.
+    is_exact = command.known_before() is not None or (context.is_again and position >= context.written)
+    base = msgspec.structs.replace(base, neighbours=found, shown=shown, is_shown_exact=is_exact)
+    ready = msgspec.structs.replace(base, read_position=position, is_last_try=context.is_last_try)
+    if embedded is None:
+        return msgspec.structs.replace(ready, pending=True, degraded="embedding")
+    services.remember(base.memory_id, command.project, embedded.vector)
+    return msgspec.structs.replace(
+        ready,
+        embedder_id=embedded.embedder_id,
+        text_hashes=embedded.text_hashes,
+        arrived=partial(services.recent, command.project, embedded.vector),
+    )
+
+
+def _shown_among(connection: Connection, session_id: str | None, memory_ids: Iterable[str]) -> frozenset[str]:
+    """Return those of some memories that a session was shown."""
+    if session_id is None:
+        return frozenset()
+    sql = (
+        "SELECT DISTINCT memory_id FROM retrievals WHERE session_id = ? AND memory_id IN (SELECT value FROM"
+        " json_each(?))"
+    )
+    return frozenset(
+        memory_id for (memory_id,) in connection.execute(sql, (session_id, to_json(list(memory_ids))))
+    )
+
+
+METHODS = (
+    CommandMethod(
+        params=StoreMemory,
+        answer=Stored,
+        prepare=prepare,
+        decide=store,
+        verb=Verb(
+            "store",
+            by="memories.store",
+            is_first=True,
+            examples=(
+                'omegad store "Prefers tabs over spaces" --event-type user_preference',
+                (
+                    'omegad store "Retry on 429 with jitter" --event-type lesson_learned --tag http --tag'
+                    " retries --priority 4"
+                ),
+                "omegad store - --project shop < notes.txt",
+            ),
+        ),
+        tool=AgentTool("omega_store", by="remembering.stored"),
+    ),
+)

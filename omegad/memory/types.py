@@ -1,4 +1,5 @@
-"""The types a memory can have, and what follows from a type: when two are the same, how long one lasts, what it weighs.
+"""The types a memory can have, and what follows from a type: when two are the same, how long one lasts, what
+it weighs.
 
 The word-Jaccard thresholds are those that a public memory product arrived at in use.
 """
@@ -20,8 +21,9 @@ TTL_SECONDS_MAX = 100 * 366 * DAY_SECONDS  # a hundred years; what is to stay lo
 class MemoryType(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What holds for the memories of a type; every field is a key of `[event_types.NAME]` in config.toml.
 
-    `jaccard` is the share of common words above which two are the same; `ttl_seconds` and `priority` hold where a store names none.
-    `weight` is how much the type counts in a ranking (1 is ordinary), and `decays` whether a memory that nobody asks for fades.
+    `jaccard` is the share of common words above which two are the same; `ttl_seconds` and `priority` hold
+    where a store names none. `weight` is how much the type counts in a ranking (1 is ordinary), and `decays`
+    whether a memory that nobody asks for fades.
     """
 
     jaccard: Annotated[float, Meta(ge=0.5, le=1.0)] = 0.85
@@ -52,8 +54,8 @@ BUILT_IN: Mapping[str, MemoryType] = MappingProxyType(
 EPISODIC_TYPES = frozenset({"session_summary", "checkpoint", "handoff", "task_completion", "reminder"})
 """What happened stays true when things change, and what a session left behind belongs to that session.
 
-Memories of these types do not grow, and only what the same session says again is a duplicate of them. Of others, none is denied or offered for
-replacement but a completed task, which can be undone.
+Memories of these types do not grow, and only what the same session says again is a duplicate of them. Of
+others, none is denied or offered for replacement but a completed task, which can be undone.
 """
 
 
@@ -66,12 +68,17 @@ class MemoryTypes:
 
     @classmethod
     def configured(cls, tables: Mapping[str, object]) -> "MemoryTypes":
-        """Return the types that config.toml has tables of, beside the built-in ones. Raises `BadConfiguration` for a table that is none.
+        """Return the types that config.toml has tables of, beside the built-in ones. Raises
+        `BadConfiguration` for a table that is none.
 
         What is said of a built-in type changes that and nothing else of it.
         """
         whole = {
-            name: {**msgspec.to_builtins(BUILT_IN[name]), **table} if name in BUILT_IN and isinstance(table, dict) else table
+            name: (
+                {**msgspec.to_builtins(BUILT_IN[name]), **table}
+                if name in BUILT_IN and isinstance(table, dict)
+                else table
+            )
             for name, table in tables.items()
         }
         try:
@@ -94,8 +101,13 @@ class MemoryTypes:
         if name not in self._types:
             near = get_close_matches(name, self._types, 1)
             hint = f"did you mean {near[0]!r}? " if near else ""
-            raise Invalid(f"unknown event_type {name[:60]!r}", hint=f"{hint}known are: {', '.join(self._types)}; config.toml can add some")
+            raise Invalid(
+                f"unknown event_type {name[:60]!r}",
+                hint=f"{hint}known are: {', '.join(self._types)}; config.toml can add some",
+            )
 
     def of(self, name: str) -> MemoryType:
-        """Return a type; a plain memory's for one that is configured no more, whose memories there still are."""
+        """Return a type; a plain memory's for one that is configured no more, whose memories there still
+        are.
+        """
         return self._types.get(name, BUILT_IN["memory"])

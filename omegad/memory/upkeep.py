@@ -1,6 +1,8 @@
-"""Put the store in order: record what has expired, promote what has proved itself, compact what accumulates, name what is rated badly.
+"""Put the store in order: record what has expired, promote what has proved itself, compact what accumulates,
+name what is rated badly.
 
-Deletes nothing; what has no time to live is only ever compacted, and that where its type is one of `COMPACTED_TYPES`.
+Deletes nothing; what has no time to live is only ever compacted, and that where its type is one of
+`COMPACTED_TYPES`.
 """
 
 from typing import Annotated
@@ -10,12 +12,12 @@ from msgspec import Meta
 
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
-from omegad.memory import compaction
+from omegad.memory import compaction, lifecycle
 from omegad.memory import due_upkeep as upkeep
-from omegad.memory import lives as lifecycle
 from omegad.memory.compaction import Compaction, CompactMemories, PreparedCompaction, compacted, without_id
 from omegad.memory.events import MemoryExpired, MemoryPromoted
 from omegad.memory.state import Memories, MemoryState
+from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
 from omegad.requests.verb import Verb
@@ -28,7 +30,8 @@ FLAGGED_RATING_MAX = -3
 
 
 class ConsolidateMemories(Command, frozen=True, kw_only=True, tag="memory.consolidate"):
-    """Record due expiries, end the probation of what has proved itself, compact session summaries and advisor insights; delete nothing.
+    """Record due expiries, end the probation of what has proved itself, compact session summaries and advisor
+    insights; delete nothing.
 
     A dry run says what would be done.
     """
@@ -37,7 +40,9 @@ class ConsolidateMemories(Command, frozen=True, kw_only=True, tag="memory.consol
 
 
 class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done, or would be, by memory id. `flagged` are the memories rated -3 or worse, which stay as they are."""
+    """What was done, or would be, by memory id. `flagged` are the memories rated -3 or worse, which stay
+    as they are.
+    """
 
     dry_run: bool
     expired: tuple[str, ...]
@@ -48,7 +53,9 @@ class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreparedConsolidation(msgspec.Struct, frozen=True, kw_only=True):
-    """What the views showed: memories whose time is over, with evidence for them, rated badly, and like each other."""
+    """What the views showed: memories whose time is over, with evidence for them, rated badly, and like
+    each other.
+    """
 
     due: tuple[str, ...] = ()
     proven: tuple[str, ...] = ()
@@ -56,7 +63,9 @@ class PreparedConsolidation(msgspec.Struct, frozen=True, kw_only=True):
     compaction: PreparedCompaction = PreparedCompaction()
 
 
-async def prepare(services: Services, command: ConsolidateMemories, context: RequestContext) -> PreparedConsolidation:
+async def prepare(
+    services: Services, command: ConsolidateMemories, context: RequestContext
+) -> PreparedConsolidation:
     """Find what a consolidation is about."""
 
     def read(connection: Connection, moment: Moment) -> PreparedConsolidation:
@@ -71,11 +80,16 @@ async def prepare(services: Services, command: ConsolidateMemories, context: Req
     return msgspec.structs.replace(found, compaction=await compaction.prepare(services, compacting, context))
 
 
-def consolidate(command: ConsolidateMemories, prepared: PreparedConsolidation, state: DecisionState, now_us: int) -> Decision:
+def consolidate(
+    command: ConsolidateMemories, prepared: PreparedConsolidation, state: DecisionState, now_us: int
+) -> Decision:
     """Decide a consolidation, all of it at once; what has changed since it was prepared is left out."""
     expired = lifecycle.expire(prepared.due, state, now_us).events
     promoted = [memory for memory in _active(prepared.proven, state, now_us) if memory.probation]
-    promotions = tuple(NewEvent(event=MemoryPromoted(memory_id=memory.memory_id, evidence="use"), project=memory.project) for memory in promoted)
+    promotions = tuple(
+        NewEvent(event=MemoryPromoted(memory_id=memory.memory_id, evidence="use"), project=memory.project)
+        for memory in promoted
+    )
     promoted_ids = tuple(memory.memory_id for memory in promoted)
     compactions, account = compacted(prepared.compaction, state, now_us, promoted_ids)
     if command.dry_run:
@@ -86,7 +100,11 @@ def consolidate(command: ConsolidateMemories, prepared: PreparedConsolidation, s
         expired=tuple(new.event.memory_id for new in expired if isinstance(new.event, MemoryExpired)),
         promoted=promoted_ids,
         compacted=account,
-        flagged=tuple(memory.memory_id for memory in _active(prepared.flagged, state, now_us) if memory.rating <= FLAGGED_RATING_MAX),
+        flagged=tuple(
+            memory.memory_id
+            for memory in _active(prepared.flagged, state, now_us)
+            if memory.rating <= FLAGGED_RATING_MAX
+        ),
         position=0 if events else prepared.compaction.read_position,
     )
     return Decision(events=events, answer=answer)
@@ -104,5 +122,6 @@ METHODS = (
         prepare=prepare,
         decide=consolidate,
         verb=Verb(by="upkeep.consolidate", examples=("omegad memory consolidate --dry-run",)),
+        tool=AgentTool("omega_maintain consolidate", by="upkeep.consolidated"),
     ),
 )

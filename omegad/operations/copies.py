@@ -1,4 +1,6 @@
-"""What holds a memory, or a phrase: its own events, verbatim copies of its wordings in any other, and what omegad itself made of these."""
+"""What holds a memory, or a phrase: its own events, verbatim copies of its wordings in any other, and what
+omegad itself made of these.
+"""
 
 import re
 from collections.abc import Container, Iterable, Sequence
@@ -12,16 +14,29 @@ from omegad.embedding.cache import text_hash
 from omegad.embedding.passages import passages
 from omegad.knowledge.events import ThesisRevised, ThesisStated
 from omegad.log.codec import tag_of
-from omegad.log.copies import ERASED, PHRASE_CUT_MIN, Wordings, is_short
+from omegad.log.copies import ERASED, PHRASE_CUT_MIN, CopyFinder, is_short
 from omegad.log.erasure import Remnant, Signs
 from omegad.log.event import Position, RecordedEvent
+from omegad.log.projection import to_json
 from omegad.memory import clusters
 from omegad.memory.clusters import Member
 from omegad.memory.content import content_key
 from omegad.memory.events import MemoryEdited, MemoryEmbedded, MemoryErased, MemoryStored
 from omegad.operations.erase import Affected, Copy
+from omegad.operations.scrubbing import (
+    COMPOSED,
+    NAMES_MAX,
+    REPORTED,
+    SAID,
+    TAKEN_OUT,
+    TOLD_WITHIN,
+    ErasureTarget,
+    Scrubbed,
+    SummaryParts,
+    members_of,
+    scrub,
+)
 from omegad.operations.services import DaemonServices
-from omegad.operations.taking_out import COMPOSED, NAMES_MAX, REPORTED, SAID, TAKEN_OUT, TOLD_WITHIN, Again, Sought, Taken, members_of, taken_out
 from omegad.runtime.errors import Invalid, NotFound
 from omegad.runtime.times import rfc3339
 from omegad.session.events import MemorySurfaced
@@ -34,17 +49,22 @@ VIEWS_WAIT_S = 10.0
 ROUNDS_MAX = 8
 NAME_CHARACTERS_MAX = 256  # of a session, a project, a client
 """How long a line of texts, each made of the one before, is followed."""
-_HISTORY = "SELECT DISTINCT position FROM memory_history WHERE memory_id IN (SELECT value FROM json_each(?)) ORDER BY position"
+_HISTORY = (
+    "SELECT DISTINCT position FROM memory_history WHERE memory_id IN (SELECT value FROM json_each(?)) ORDER"
+    " BY position"
+)
 _ROWS = """
 SELECT json_object(
-    'memory_id', node_id, 'event_type', event_type, 'project', project, 'entity_id', entity_id, 'session_id', session_id, 'content', content,
-    'tags', json(tags), 'auto_tags', json(auto_tags), 'metadata', json(metadata), 'source', source, 'redacted', json(redacted)
+    'memory_id', node_id, 'event_type', event_type, 'project', project, 'entity_id', entity_id, 'session_id',
+      session_id, 'content', content,
+    'tags', json(tags), 'auto_tags', json(auto_tags), 'metadata', json(metadata), 'source', source,
+      'redacted', json(redacted)
 ) FROM memories WHERE node_id IN (SELECT value FROM json_each(?))
 """
 _ID = re.compile(r"(?:mem|th|task|msg)-[0-9a-f-]{8,64}")
 
 
-class Other(msgspec.Struct, frozen=True):
+class MemoryRow(msgspec.Struct, frozen=True):
     """A memory as it stands."""
 
     memory_id: str
@@ -60,11 +80,13 @@ class Other(msgspec.Struct, frozen=True):
     redacted: list[str]
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be erased as the log stands at `head`: the memories, what remains of each payload, and the edits of other memories."""
+class ErasurePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be erased as the log stands at `head`: the memories, what remains of each payload, and
+    the edits of other memories.
+    """
 
     head: Position
-    sought: Sought
+    sought: ErasureTarget
     remnants: tuple[Remnant, ...]
     affected: tuple[Affected, ...] = ()
     edits: tuple[tuple[str | None, MemoryEdited], ...] = ()
@@ -86,18 +108,33 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         """Whether names of memories go, by which they are found, or cannot be told from what goes."""
         pairs = [(one.before.event, one.after.event) for one in self.remnants if one.after is not None]
         return self.is_name or (
-            self.sought.is_phrase and any(getattr(old, "entity_id", None) != getattr(new, "entity_id", None) for old, new in pairs)
+            self.sought.is_phrase
+            and any(getattr(old, "entity_id", None) != getattr(new, "entity_id", None) for old, new in pairs)
         )
 
     def pieces(self, *, has_parts: bool = False) -> list[bytes]:
-        """Return runs of bytes by which a file that holds it is recognised; or one with what was made of it, which others may say, too."""
+        """Return runs of bytes by which a file that holds it is recognised; or one with what was made of
+        it, which others may say, too.
+        """
         return self.sought.wordings.pieces(has_runs=has_parts)
 
     @property
     def text_hashes(self) -> set[str]:
-        """Under which the cache may have vectors of what is erased: those that events name, and those of every wording, named or not."""
-        named = {digest for one in self.remnants if isinstance(one.before.event, MemoryEmbedded) for digest in one.before.event.text_hashes}
-        said = (passage for one in self.remnants for text in _contents(one.before.event) for passage in passages(text))
+        """Under which the cache may have vectors of what is erased: those that events name, and those of
+        every wording, named or not.
+        """
+        named = {
+            digest
+            for one in self.remnants
+            if isinstance(one.before.event, MemoryEmbedded)
+            for digest in one.before.event.text_hashes
+        }
+        said = (
+            passage
+            for one in self.remnants
+            for text in _contents(one.before.event)
+            for passage in passages(text)
+        )
         return named | set(map(text_hash, said))
 
     @property
@@ -107,12 +144,18 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def answer_signs(self) -> Signs:
-        """As `Sought.signs`, of the answers that were given."""
+        """As `ErasureTarget.signs`, of the answers that were given."""
         signs = self.sought.signs
-        return (*signs, *((name,) for name in sorted(self.summaries))) if signs and len(self.summaries) <= NAMES_MAX else ()
+        return (
+            (*signs, *((name,) for name in sorted(self.summaries)))
+            if signs and len(self.summaries) <= NAMES_MAX
+            else ()
+        )
 
     def clean_answer(self, value: object) -> object:
-        """Return an answer that was given without it: a text goes whole that has more of it than a copy, or a run would be left of another."""
+        """Return an answer that was given without it: a text goes whole that has more of it than a copy,
+        or a run would be left of another.
+        """
         match value:
             case str():
                 if value in self.again or _ID.fullmatch(value):
@@ -120,50 +163,85 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
                 clean = self.sought.wordings.clean(value)
                 return clean if self.sought.clean(clean) == clean else ERASED
             case dict():
-                return {self.sought.wordings.data(key): self.clean_answer(item) for key, item in value.items()}
+                return {
+                    self.sought.wordings.data(key): self.clean_answer(item) for key, item in value.items()
+                }
             case list():
                 return [self.clean_answer(item) for item in value]
             case _:
                 return value
 
-    def with_more(self, other: "Found") -> "Found":
+    def with_more(self, other: "ErasurePlan") -> "ErasurePlan":
         """Return all that was found before and then."""
         affected = tuple(dict.fromkeys((*self.affected, *other.affected)))
         return msgspec.structs.replace(other, remnants=(*self.remnants, *other.remnants), affected=affected)
 
     def _copy(self, one: Remnant) -> Copy:
         before = one.before
-        is_own = isinstance(before.event, (*SAID, MemoryEmbedded)) and before.event.memory_id in self.memory_ids
+        is_own = (
+            isinstance(before.event, (*SAID, MemoryEmbedded)) and before.event.memory_id in self.memory_ids
+        )
         told = (before.position, before.tag, before.session_id, rfc3339(before.occurred_at))
-        return Copy(position=told[0], tag=told[1], session_id=told[2], occurred_at=told[3], loses="text" if is_own or one.body is None else "copy")
+        return Copy(
+            position=told[0],
+            tag=told[1],
+            session_id=told[2],
+            occurred_at=told[3],
+            loses="text" if is_own or one.body is None else "copy",
+        )
 
 
-async def find(services: DaemonServices, memory_id: str) -> Found:
+async def find(services: DaemonServices, memory_id: str) -> ErasurePlan:
     """Find all that holds a memory. Raises `NotFound`, and what reading the views raises."""
     await services.log.settled()
     head = services.log.head
     history = await _events(services, await _history(services, [memory_id], head))
-    stored = next((one.event for one in history if isinstance(one.event, MemoryStored) and one.event.memory_id == memory_id), None)
+    stored = next(
+        (
+            one.event
+            for one in history
+            if isinstance(one.event, MemoryStored) and one.event.memory_id == memory_id
+        ),
+        None,
+    )
     if stored is None:
         raise NotFound(f"there is no memory {memory_id[:80]}")
-    if gone := [one.position for one in history if isinstance(one.event, MemoryErased) and one.event.memory_id == memory_id]:
+    if gone := [
+        one.position
+        for one in history
+        if isinstance(one.event, MemoryErased) and one.event.memory_id == memory_id
+    ]:
         raise NotFound(f"memory {memory_id} was erased at position {gone[0]}")
-    wordings = Wordings(_said(history, {memory_id}))
-    return await _find(services, Sought(wordings=wordings, memory_ids=frozenset({memory_id}), is_composed=stored.source in COMPOSED), head, after=0)
+    wordings = CopyFinder(_said(history, {memory_id}))
+    return await _find(
+        services,
+        ErasureTarget(
+            wordings=wordings, memory_ids=frozenset({memory_id}), is_composed=stored.source in COMPOSED
+        ),
+        head,
+        after=0,
+    )
 
 
-async def find_phrase(services: DaemonServices, text: str) -> Found:
-    """Find all that holds a phrase. Raises `Invalid` for one that stands for too much, and what reading the views raises."""
+async def find_phrase(services: DaemonServices, text: str) -> ErasurePlan:
+    """Find all that holds a phrase. Raises `Invalid` for one that stands for too much, and what reading
+    the views raises.
+    """
     if is_short(text):
-        raise Invalid("the text is too short, or a single common word: it would be taken out of what means something else")
+        raise Invalid(
+            "the text is too short, or a single common word: it would be taken out of what means something"
+            " else"
+        )
     if _ID.fullmatch(text.strip()):
-        raise Invalid("that is an id, which tells nothing", hint="`omegad memory erase ID` erases a memory by it")
+        raise Invalid(
+            "that is an id, which tells nothing", hint="`omegad memory erase ID` erases a memory by it"
+        )
     await services.log.settled()
-    sought = Sought(wordings=Wordings((text.strip(),), PHRASE_CUT_MIN), is_phrase=True)
+    sought = ErasureTarget(wordings=CopyFinder((text.strip(),), PHRASE_CUT_MIN), is_phrase=True)
     return await _find(services, sought, services.log.head, after=0)
 
 
-async def find_more(services: DaemonServices, found: Found) -> Found:
+async def find_more(services: DaemonServices, found: ErasurePlan) -> ErasurePlan:
     """Find what was appended while *found* was being erased."""
     await services.log.settled()
     head, came, after = services.log.head, list[RecordedEvent](), found.head
@@ -173,43 +251,74 @@ async def find_more(services: DaemonServices, found: Found) -> Found:
     sought = found.sought
     said = [text for text in _said(came, sought.memory_ids) if text.strip()]
     if said:
-        sought = msgspec.structs.replace(sought, wordings=Wordings((*sought.wordings.texts, *said)))
+        sought = msgspec.structs.replace(sought, wordings=CopyFinder((*sought.wordings.texts, *said)))
     holding = tuple(one.position for one in found.remnants)
     return await _find(services, sought, head, after=0 if said else found.head, holding=holding)
 
 
-async def _find(services: DaemonServices, sought: Sought, head: Position, *, after: Position, holding: Sequence[Position] = ()) -> Found:
+async def _find(
+    services: DaemonServices,
+    sought: ErasureTarget,
+    head: Position,
+    *,
+    after: Position,
+    holding: Sequence[Position] = (),
+) -> ErasurePlan:
     """Find what holds it after a position; the events at *holding* did, and are erased."""
     marks = ('"made_of":{', *(f'"source":"{source}"' for source in COMPOSED))
     signs = sought.signs and (*sought.signs, *((mark,) for mark in marks))
     positions = set(await services.log.erasable(signs, after))
     positions |= set(await services.log.tagged((tag_of(ThesisStated), tag_of(ThesisRevised)), after))
-    positions |= await _history_after(services, sought.memory_ids, head, after) | await _led_to(services, holding, after)
+    positions |= await _history_after(services, sought.memory_ids, head, after) | await _led_to(
+        services, holding, after
+    )
     own, holders = sought.memory_ids, set[str]()
     rounds = 0
     while True:
         rounds += 1
         events = await _events(services, positions)
-        taken = await anyio.to_thread.run_sync(partial(taken_out, events, services.log.codec, sought, set(holding)))
+        taken = await anyio.to_thread.run_sync(
+            partial(scrub, events, services.log.codec, sought, set(holding))
+        )
         rows = await _rows(services, taken.memory_ids, head)
         again = await _made_again(services, taken, sought, head)
         whole = {one.memory_id for one in rows if _says_only_that(taken, one, again)} - sought.memory_ids
         sought = msgspec.structs.replace(sought, memory_ids=sought.memory_ids | whole)
         holders |= taken.memory_ids
-        more = await _history_after(services, taken.memory_ids | sought.memory_ids, head, after) | await _led_to(services, taken.positions, after)
+        more = await _history_after(
+            services, taken.memory_ids | sought.memory_ids, head, after
+        ) | await _led_to(services, taken.positions, after)
         if (more <= positions and not whole) or rounds == ROUNDS_MAX:
             break
         positions |= more
-    made, taken = taken.compacted.keys(), await anyio.to_thread.run_sync(partial(taken_out, events, services.log.codec, sought, set(holding), again))
+    made, taken = (
+        taken.compacted.keys(),
+        await anyio.to_thread.run_sync(
+            partial(scrub, events, services.log.codec, sought, set(holding), again)
+        ),
+    )
     holders = (holders - made) | (taken.memory_ids & made) | (sought.memory_ids & made)
-    edits = {one.memory_id: edit for one in rows if one.memory_id not in sought.memory_ids and (edit := _edited(one, taken))}
-    return Found(
+    edits = {
+        one.memory_id: edit
+        for one in rows
+        if one.memory_id not in sought.memory_ids and (edit := _edited(one, taken))
+    }
+    return ErasurePlan(
         head=head,
-        is_name=any([await services.log.names_with(text) for text in sought.wordings.texts if len(text) <= NAME_CHARACTERS_MAX]),
+        is_name=any(
+            [
+                await services.log.names_with(text)
+                for text in sought.wordings.texts
+                if len(text) <= NAME_CHARACTERS_MAX
+            ]
+        ),
         sought=sought,
         remnants=tuple(taken.remnants),
         affected=tuple(
-            Affected(memory_id=other, outcome="erased" if other in sought.memory_ids else "edited" if other in edits else "history")
+            Affected(
+                memory_id=other,
+                outcome="erased" if other in sought.memory_ids else "edited" if other in edits else "history",
+            )
             for other in sorted(holders - own)
         ),
         edits=tuple((one.project, edits[one.memory_id]) for one in rows if one.memory_id in edits),
@@ -218,7 +327,9 @@ async def _find(services: DaemonServices, sought: Sought, head: Position, *, aft
     )
 
 
-async def _history_after(services: DaemonServices, memory_ids: Iterable[str], head: Position, after: Position) -> set[Position]:
+async def _history_after(
+    services: DaemonServices, memory_ids: Iterable[str], head: Position, after: Position
+) -> set[Position]:
     return {position for position in await _history(services, memory_ids, head) if position > after}
 
 
@@ -231,16 +342,28 @@ async def _led_to(services: DaemonServices, positions: Sequence[Position], after
     return told | {one for one in await services.log.caused(positions) if one > after}
 
 
-async def _made_again(services: DaemonServices, taken: Taken, sought: Sought, head: Position) -> dict[str, Again]:
-    """Return what the summaries are made again of, those members that are left of each; of one whose members are all gone that is nothing."""
+async def _made_again(
+    services: DaemonServices, taken: Scrubbed, sought: ErasureTarget, head: Position
+) -> dict[str, SummaryParts]:
+    """Return what the summaries are made again of, those members that are left of each; of one whose
+    members are all gone that is nothing.
+    """
     named = {one for stored in taken.compacted.values() for one in members_of(stored)}
-    rows = {one.memory_id: one for one in await _rows(services, named, head) if one.memory_id not in sought.memory_ids}
-    found: dict[str, Again] = {}
+    rows = {
+        one.memory_id: one
+        for one in await _rows(services, named, head)
+        if one.memory_id not in sought.memory_ids
+    }
+    found: dict[str, SummaryParts] = {}
     for memory_id, stored in taken.compacted.items():
         left = [one for name in members_of(stored) if (one := rows.get(name))]
         said = [(one, _clean(taken, one, found)) for one in left]
-        members = [Member(memory_id=one.memory_id, content=text, event_type=one.event_type) for one, text in said if not _is_empty(text)]
-        found[memory_id] = Again(
+        members = [
+            Member(memory_id=one.memory_id, content=text, event_type=one.event_type)
+            for one, text in said
+            if not _is_empty(text)
+        ]
+        found[memory_id] = SummaryParts(
             content=await anyio.to_thread.run_sync(clusters.summary, members) if members else "",
             kept=tuple(member.content for member in members),
             tags=frozenset(tag for one in left for tag in _tags(taken, one, found)),
@@ -258,7 +381,11 @@ def _made_of(one: Remnant, made: Container[str]) -> list[tuple[str, str]]:
 
 def _contents(event: object) -> list[str]:
     """Return what an event says that a memory says."""
-    return [text for text in (event.content, getattr(event, "wording", None)) if text] if isinstance(event, SAID) else []
+    return (
+        [text for text in (event.content, getattr(event, "wording", None)) if text]
+        if isinstance(event, SAID)
+        else []
+    )
 
 
 def _said(events: Iterable[RecordedEvent], own: Container[str]) -> list[str]:
@@ -266,14 +393,14 @@ def _said(events: Iterable[RecordedEvent], own: Container[str]) -> list[str]:
     return [text for event in said for text in _contents(event)]
 
 
-def _clean(taken: Taken, one: Other, again: dict[str, Again]) -> str:
+def _clean(taken: Scrubbed, one: MemoryRow, again: dict[str, SummaryParts]) -> str:
     """Return what a memory says without what is erased."""
     if one.memory_id in again:
         return taken.summary(one.memory_id, one.content, again[one.memory_id])
     return str(taken.clean(one.content, taken.least.get(one.memory_id, 0)))
 
 
-def _tags(taken: Taken, one: Other, again: dict[str, Again]) -> Sequence[str]:
+def _tags(taken: Scrubbed, one: MemoryRow, again: dict[str, SummaryParts]) -> Sequence[str]:
     tags = (*one.tags, *one.auto_tags)
     return taken.tags(tags, again[one.memory_id]) if one.memory_id in again else tags
 
@@ -282,13 +409,15 @@ def _is_empty(text: str) -> bool:
     return not text.replace(ERASED, "").strip()
 
 
-def _says_only_that(taken: Taken, one: Other, again: dict[str, Again]) -> bool:
+def _says_only_that(taken: Scrubbed, one: MemoryRow, again: dict[str, SummaryParts]) -> bool:
     clean = _clean(taken, one, again)
     return clean != one.content and _is_empty(clean)
 
 
-def _edited(one: Other, taken: Taken) -> MemoryEdited | None:
-    """Return the edit that takes copies out of what a memory says now and is known by; None where there are none."""
+def _edited(one: MemoryRow, taken: Scrubbed) -> MemoryEdited | None:
+    """Return the edit that takes copies out of what a memory says now and is known by; None where there
+    are none.
+    """
     least = taken.least.get(one.memory_id, 0)
 
     def clean(value: Any) -> Any:  # noqa: ANN401  as what it is in
@@ -314,21 +443,32 @@ def _edited(one: Other, taken: Taken) -> MemoryEdited | None:
         tags=tuple(tags),
         source=source,
     )
-    is_clean = (content, tags, auto_tags, metadata, source) == (one.content, one.tags, one.auto_tags, one.metadata, one.source)
+    is_clean = (content, tags, auto_tags, metadata, source) == (
+        one.content,
+        one.tags,
+        one.auto_tags,
+        one.metadata,
+        one.source,
+    )
     return None if is_clean else msgspec.structs.replace(edit, metadata=metadata)
 
 
 async def _history(services: DaemonServices, memory_ids: Iterable[str], head: Position) -> list[Position]:
-    given = msgspec.json.encode(sorted(memory_ids)).decode()
+    given = to_json(sorted(memory_ids))
     barrier = Barrier(names=VIEWS, min_position=head, wait_s=VIEWS_WAIT_S)
-    return await services.views.at(barrier, lambda connection, _: [row[0] for row in connection.execute(_HISTORY, (given,))])
+    return await services.views.at(
+        barrier, lambda connection, _: [row[0] for row in connection.execute(_HISTORY, (given,))]
+    )
 
 
-async def _rows(services: DaemonServices, memory_ids: Iterable[str], head: Position) -> list[Other]:
-    given = msgspec.json.encode(sorted(memory_ids)).decode()
+async def _rows(services: DaemonServices, memory_ids: Iterable[str], head: Position) -> list[MemoryRow]:
+    given = to_json(sorted(memory_ids))
 
-    def read(connection: Connection, _: object) -> list[Other]:
-        return [msgspec.convert(msgspec.json.decode(row[0]), Other) for row in connection.execute(_ROWS, (given,))]
+    def read(connection: Connection, _: object) -> list[MemoryRow]:
+        return [
+            msgspec.convert(msgspec.json.decode(row[0]), MemoryRow)
+            for row in connection.execute(_ROWS, (given,))
+        ]
 
     return await services.views.at(Barrier(names=VIEWS, min_position=head, wait_s=VIEWS_WAIT_S), read)
 
@@ -338,5 +478,9 @@ async def _events(services: DaemonServices, positions: Iterable[Position]) -> li
     left, found = sorted(positions), list[RecordedEvent]()
     while left and (part := await services.log.read_at(left[:EVENTS_AT_ONCE])):
         found += part
-        left = left[EVENTS_AT_ONCE:] if len(part) == len(left[:EVENTS_AT_ONCE]) else [one for one in left if one > part[-1].position]
+        left = (
+            left[EVENTS_AT_ONCE:]
+            if len(part) == len(left[:EVENTS_AT_ONCE])
+            else [one for one in left if one > part[-1].position]
+        )
     return found

@@ -22,15 +22,25 @@ TEXTS = ("content", "statement", "title", "text", "reason", "why")
 
 
 class DiffLog(Request, frozen=True, kw_only=True, tag="log.diff"):
-    """Show what was stored, edited, deleted, rated and so on between two moments, by memory, thesis, task and so on."""
+    """Show what was stored, edited, deleted, rated and so on between two moments, by memory, thesis, task
+    and so on.
+    """
 
-    since: Annotated[AsOf, Meta(description="after this moment: a position, a time, or the query_id of an answer")] = msgspec.field(name="from")
-    until: Annotated[AsOf, Meta(description="up to this moment; the end of the log when left out")] | None = msgspec.field(name="to", default=None)
-    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many memories, theses and so on at most")] = 200
+    since: Annotated[
+        AsOf, Meta(description="after this moment: a position, a time, or the query_id of an answer")
+    ] = msgspec.field(name="from")
+    until: Annotated[AsOf, Meta(description="up to this moment; the end of the log when left out")] | None = (
+        msgspec.field(name="to", default=None)
+    )
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many memories, theses and so on at most")] = (
+        200
+    )
 
 
 class Change(msgspec.Struct, kw_only=True):
-    """What became of one thing: what happened, in order and each kind once; the latest wording's beginning; and when it was last heard of."""
+    """What became of one thing: what happened, in order and each kind once; the latest wording's
+    beginning; and when it was last heard of.
+    """
 
     noun: str
     id: str
@@ -42,9 +52,11 @@ class Change(msgspec.Struct, kw_only=True):
 
 
 class Diff(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened after position `from` up to `to`: how many events of each tag, and what they are about, in the order of its first event.
+    """What happened after position `from` up to `to`: how many events of each tag, and what they are about,
+    in the order of its first event.
 
-    Where that is more than one answer holds, `to` is as far as it goes, and `next` is the `from` to go on with; else that is null.
+    Where that is more than one answer holds, `to` is as far as it goes, and `next` is the `from` to go on
+    with; else that is null.
     """
 
     since: Position = msgspec.field(name="from")
@@ -73,7 +85,9 @@ class Changes:
             if change is None:
                 if len(self.by_id) == self._limit:
                     return False
-                change = self.by_id[noun, subject] = Change(noun=noun, id=subject, first=recorded.position, last=0, at="")
+                change = self.by_id[noun, subject] = Change(
+                    noun=noun, id=subject, first=recorded.position, last=0, at=""
+                )
             if what not in change.what:
                 change.what.append(what)
             change.text = _text(recorded.event) or change.text
@@ -83,7 +97,9 @@ class Changes:
 
 
 def _subject(event: object, noun: str) -> str | None:
-    """Return the id or the name of what an event is about, None where it is about nothing that lasts, or was erased."""
+    """Return the id or the name of what an event is about, None where it is about nothing that lasts, or
+    was erased.
+    """
     if isinstance(event, Erased | Unknown):
         return None
     found = getattr(event, NAMED.get(noun, f"{noun}_id"), None)
@@ -101,7 +117,7 @@ METHODS = (
         answer=Diff,
         verb=Verb(
             "diff",
-            by="looking_back.diff",
+            by="history.diff",
             given=(),
             examples=("omegad diff --from 2026-01-31", "omegad diff --from 1200 --to 1300"),
         ),

@@ -1,8 +1,9 @@
-"""A memory, or a phrase, is removed for good: what holds it is found, taken out of the log in one append, and then out of every other file.
+"""A memory, or a phrase, is removed for good: what holds it is found, taken out of the log in one append, and
+then out of every other file.
 
-The append is the act; from then on nothing shows what was erased. A cursor that moves with it says that bytes may be left in some file, until
-they are not. What follows the act has its time, and goes on in the background after that; a start that finds it so makes everything that is made of
-the log anew.
+The append is the act; from then on nothing shows what was erased. A cursor that moves with it says that bytes
+may be left in some file, until they are not. What follows the act has its time, and goes on in the background
+after that; a start that finds it so makes everything that is made of the log anew.
 """
 
 import time
@@ -23,16 +24,16 @@ from omegad.log.erasure import CURSOR, DONE, UNDER_WAY, CameSince, Erasure
 from omegad.log.event import NewEvent, Position
 from omegad.memory.events import MemoryErased
 from omegad.memory.state import Memories
-from omegad.operations.copies import Found, find, find_more, find_phrase
+from omegad.operations.copies import ErasurePlan, find, find_more, find_phrase
 from omegad.operations.erase import COPIES_TOLD, Erased, EraseMemory
-from omegad.operations.keeping import Keeping
-from omegad.operations.left import left_in
+from omegad.operations.remaining_files import files_that_hold
 from omegad.operations.services import DaemonServices
+from omegad.operations.vector_sweep import VectorSweep
 from omegad.requests.command import Acknowledged
 from omegad.rpc.peer import Call
 from omegad.runtime.errors import Invalid, OmegadError, Refused, Unavailable
 from omegad.storage.wiping import wipe
-from omegad.views.erasing import Standstill
+from omegad.views.erasing import PausedViews
 
 PAYLOADS_AT_ONCE = 5_000  # that one event names
 TRIES = 5
@@ -48,15 +49,22 @@ _log = structlog.get_logger(__name__)
 class Erasing:
     """Erases memories, one at a time."""
 
-    def __init__(self, services: DaemonServices, home: Path, cache: VectorCache, keeping: Keeping, standstill: Standstill) -> None:
+    def __init__(
+        self,
+        services: DaemonServices,
+        home: Path,
+        cache: VectorCache,
+        vector_sweep: VectorSweep,
+        paused_views: PausedViews,
+    ) -> None:
         """Take everything from outside."""
-        self._keeping = keeping
+        self._vector_sweep = vector_sweep
         self._services = services
         self._home = home
         self._cache = cache
-        self._standstill = standstill
+        self._paused_views = paused_views
         self._lock = anyio.Lock()
-        self._unfinished: list[Found] = []
+        self._unfinished: list[ErasurePlan] = []
         self._unlike: dict[str, None] = {}
         """Views that have to be built again."""
         self._has_unfinished = anyio.Event()
@@ -64,7 +72,8 @@ class Erasing:
         self._is_ending = False
 
     async def run(self) -> None:
-        """Finish what an earlier run has begun, whose views were removed at the start and whose decision state is being made anew.
+        """Finish what an earlier run has begun, whose views were removed at the start and whose decision
+        state is being made anew.
 
         Then finish, for ever, what an erasure could not in its time.
         """
@@ -73,7 +82,7 @@ class Erasing:
                 async with self._lock:
                     await self._services.log.settled()
                     await self._wipe_log(())
-                    await self._keeping.sweep()
+                    await self._vector_sweep.sweep()
                     await self._done()
                 _log.info("erasing.finished")
                 break  # what is left since is of erasures of this run
@@ -94,8 +103,9 @@ class Erasing:
     async def erase(self, request: EraseMemory, call: Call) -> Erased:
         """Erase a memory, or say what that would erase.
 
-        Raises `NotFound`, and `Refused` while views are rebuilt or verified, or others are erased that came before. Where something keeps the
-        bytes from going out of some file, such as a full disk, or another process that goes on reading what was there before, the answer says so.
+        Raises `NotFound`, and `Refused` while views are rebuilt or verified, or others are erased that came
+        before. Where something keeps the bytes from going out of some file, such as a full disk, or another
+        process that goes on reading what was there before, the answer says so.
         """
         began, position, ends, unlike, unfinished = time.monotonic(), 0, 0.0, list[str](), ""
         async with self._turn():
@@ -111,7 +121,9 @@ class Erasing:
                 found, unlike, unfinished = await self._followed(request, found, call, ends)
         if not unfinished and (unfinished := await self._built(ends)):
             self._has_unfinished.set()
-        return msgspec.structs.replace(await self._told(request, found, began, position, unlike), unfinished=unfinished or None)
+        return msgspec.structs.replace(
+            await self._told(request, found, began, position, unlike), unfinished=unfinished or None
+        )
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
@@ -119,15 +131,22 @@ class Erasing:
         async with AsyncExitStack() as held:
             with anyio.move_on_after(TURN_S) as patience:
                 await held.enter_async_context(self._lock)
-                await held.enter_async_context(self._standstill)
+                await held.enter_async_context(self._paused_views)
             if patience.cancelled_caught:
-                raise Refused("others are being erased, which came before; nothing was erased of this", hint="ask again in a moment")
+                raise Refused(
+                    "others are being erased, which came before; nothing was erased of this",
+                    hint="ask again in a moment",
+                )
             yield
 
-    async def _followed(self, request: EraseMemory, found: Found, call: Call, ends: float) -> tuple[Found, list[str], str]:
-        """Do what follows the act, until it *ends* at the latest: take out what came meanwhile, too, and all of it out of every file.
+    async def _followed(
+        self, request: EraseMemory, found: ErasurePlan, call: Call, ends: float
+    ) -> tuple[ErasurePlan, list[str], str]:
+        """Do what follows the act, until it *ends* at the latest: take out what came meanwhile, too, and all
+        of it out of every file.
 
-        Return all that was found, the views that have to be built again, and why it is not done, "" where it is.
+        Return all that was found, the views that have to be built again, and why it is not done, "" where it
+        is.
         """
         trouble, unlike = "", list[str]()
         with self._until(ends) as scope:
@@ -149,15 +168,23 @@ class Erasing:
             self._unfinished.remove(found)
             return found, unlike, ""
         self._has_unfinished.set()
-        return found, unlike, trouble or self._services.views.driver.trouble or "the service was told to end, or the views are behind"
+        return (
+            found,
+            unlike,
+            trouble
+            or self._services.views.driver.trouble
+            or "the service was told to end, or the views are behind",
+        )
 
     async def _built(self, ends: float) -> str:
-        """Build views again that could not be brought to what the log says; return why that is not done, "" where it is."""
+        """Build views again that could not be brought to what the log says; return why that is not done,
+        "" where it is.
+        """
         names = ", ".join(self._unlike)
         try:
             with self._until(ends) as scope:
                 for name in tuple(self._unlike):
-                    await self._standstill.build_again((name,))
+                    await self._paused_views.build_again((name,))
                     self._unlike.pop(name, None)
                 await self._done()
         except OmegadError as error:
@@ -168,11 +195,11 @@ class Erasing:
         """Finish what an erasure could not, if that can be done by now."""
         try:
             if self._unfinished:
-                found = self._unfinished[0]
                 with self._until(anyio.current_time() + FINISH_S) as scope:
-                    async with self._lock, self._standstill:
-                        self._unlike |= dict.fromkeys(await self._clean(found))
-                        self._unfinished.remove(found)
+                    async with self._lock, self._paused_views:
+                        for found in self._unfinished[:1]:  # without the lock it may be one that is under way
+                            self._unlike |= dict.fromkeys(await self._clean(found))
+                            self._unfinished.remove(found)
                 if scope.cancelled_caught:
                     return
             if why := await self._built(anyio.current_time() + REBUILD_S):
@@ -192,7 +219,9 @@ class Erasing:
 
     @contextmanager
     def _until(self, ends: float) -> Iterator[anyio.CancelScope]:
-        """Go on in the block, whoever is cancelled, but until then at the latest, nor when the daemon ends."""
+        """Go on in the block, whoever is cancelled, but until then at the latest, nor when the daemon
+        ends.
+        """
         with anyio.CancelScope(shield=True, deadline=ends) as scope:
             self._going_on.add(scope)
             if self._is_ending:
@@ -202,7 +231,7 @@ class Erasing:
             finally:
                 self._going_on.discard(scope)
 
-    async def _found(self, request: EraseMemory) -> Found:
+    async def _found(self, request: EraseMemory) -> ErasurePlan:
         """Find what is to be erased. Raises `Invalid`, `NotFound`."""
         match request:
             case EraseMemory(memory_id=str(memory_id), text=None):
@@ -212,8 +241,12 @@ class Erasing:
             case _:
                 raise Invalid("name a memory by its id, or give a text: one of the two")
 
-    async def _act(self, request: EraseMemory, found: Found, call: Call) -> tuple[Found, Position]:
-        """Take what was found out of the log in one append, in which there is nothing that came since; return what that was, and its position."""
+    async def _act(
+        self, request: EraseMemory, found: ErasurePlan, call: Call
+    ) -> tuple[ErasurePlan, Position]:
+        """Take what was found out of the log in one append, in which there is nothing that came since;
+        return what that was, and its position.
+        """
         for _ in range(TRIES):
             try:
                 return found, await self._append(request, found, call, seen=found.head)
@@ -221,16 +254,28 @@ class Erasing:
                 found = await self._found(request)
         return found, await self._append(request, found, call)  # what came since is taken out after
 
-    async def _append(self, request: EraseMemory, found: Found, call: Call, seen: Position | None = None) -> Position:
-        """Take what was found out of the log: the act. Return its position. Raises `CameSince` where something came since *seen*."""
-        await self._cache.forget(found.text_hashes, is_last=False)  # before, since nobody could tell them after
-        proposal = Proposal(decide=partial(_decide, request, found, seen), client=call.peer.name or None, cursor=Cursor(CURSOR, UNDER_WAY))
+    async def _append(
+        self, request: EraseMemory, found: ErasurePlan, call: Call, seen: Position | None = None
+    ) -> Position:
+        """Take what was found out of the log: the act. Return its position. Raises `CameSince` where
+        something came since *seen*.
+        """
+        await self._cache.forget(
+            found.text_hashes, is_last=False
+        )  # before, since nobody could tell them after
+        proposal = Proposal(
+            decide=partial(_decide, request, found, seen),
+            client=call.peer.name or None,
+            cursor=Cursor(CURSOR, UNDER_WAY),
+        )
         position = (await self._services.log.append(proposal)).position
         call.peer.written = max(call.peer.written, position)
         return position
 
-    async def _clean(self, found: Found) -> list[str]:
-        """Take what was erased out of the views, caches and files that are made of the log; return the views that have to be built again."""
+    async def _clean(self, found: ErasurePlan) -> list[str]:
+        """Take what was erased out of the views, caches and files that are made of the log; return the
+        views that have to be built again.
+        """
         services, pieces = self._services, found.pieces(has_parts=True)
         checkpoints = services.views.driver.checkpoints
         failed = [name for name, checkpoint in checkpoints.items() if checkpoint.failed_position is not None]
@@ -238,14 +283,18 @@ class Erasing:
         pairs = [(one.before, one.after) for one in found.remnants]
         unlike, failures = list[str](), list[OmegadError]()
 
-        async def to_its_end(work: Awaitable[list[str] | None]) -> None:  # or one that fails would leave the others behind that still write
+        async def to_its_end(
+            work: Awaitable[list[str] | None],
+        ) -> None:  # or one that fails would leave the others behind that still write
             try:
                 unlike.extend(await work or ())
             except OmegadError as error:
                 failures.append(error)
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(to_its_end, self._standstill.take_out(pairs, pieces, has_names=found.has_names))
+            tasks.start_soon(
+                to_its_end, self._paused_views.take_out(pairs, pieces, has_names=found.has_names)
+            )
             tasks.start_soon(to_its_end, self._wipe_log(pieces))
             tasks.start_soon(to_its_end, self._cache.forget(found.text_hashes))
         if failures:
@@ -261,9 +310,23 @@ class Erasing:
         await log.settled()
         await log.on_writer(partial(wipe, path=log.path, pieces=pieces))
 
-    async def _told(self, request: EraseMemory, found: Found, began: float, position: Position = 0, rebuilt: Sequence[str] = ()) -> Erased:
+    async def _told(
+        self,
+        request: EraseMemory,
+        found: ErasurePlan,
+        began: float,
+        position: Position = 0,
+        rebuilt: Sequence[str] = (),
+    ) -> Erased:
         folders = self._services.skills.folders
-        look = partial(left_in, self._home, folders, found.pieces(), found.pieces(has_parts=True), is_done=not request.dry_run)
+        look = partial(
+            files_that_hold,
+            self._home,
+            folders,
+            found.pieces(),
+            found.pieces(has_parts=True),
+            is_done=not request.dry_run,
+        )
         left = await anyio.to_thread.run_sync(look)
         names = [] if request.text is None else await self._services.log.names_with(request.text.strip())
         wordings = found.sought.wordings
@@ -283,18 +346,25 @@ class Erasing:
         )
 
 
-def _decide(request: EraseMemory, found: Found, seen: Position | None, state: DecisionState, now_us: int) -> Decision:
+def _decide(
+    request: EraseMemory, found: ErasurePlan, seen: Position | None, state: DecisionState, now_us: int
+) -> Decision:
     """Decide that what was found is erased."""
     del now_us
     sought = found.sought
     reason = None if request.reason is None else sought.wordings.clean(request.reason)
     known = [memory for memory_id in found.memory_ids if (memory := state[Memories].get(memory_id))]
-    events = [NewEvent(event=MemoryErased(memory_id=one.memory_id, reason=reason), project=one.project) for one in known]
+    events = [
+        NewEvent(event=MemoryErased(memory_id=one.memory_id, reason=reason), project=one.project)
+        for one in known
+    ]
     events += [NewEvent(event=edit, project=project) for project, edit in found.edits]
     why = f"memory {request.memory_id} was erased" if request.text is None else "a text was erased"
     why = why if reason is None or known else f"{why}: {reason}"
     for start in range(0, len(found.remnants), PAYLOADS_AT_ONCE):
-        events.append(NewEvent(event=erasure.erased_event(found.remnants[start : start + PAYLOADS_AT_ONCE], why)))
+        events.append(
+            NewEvent(event=erasure.erased_event(found.remnants[start : start + PAYLOADS_AT_ONCE], why))
+        )
     return Decision(
         events=tuple(events),
         answer=Acknowledged(),

@@ -15,7 +15,8 @@ SIDE_FILES = ("-wal", "-shm", "-journal")
 
 @contextmanager
 def unfinished(target: Path) -> Iterator[Path]:
-    """Make an empty file beside *target*, for this user alone, and yield its path; what is left of it after the block is removed.
+    """Make an empty file beside *target*, for this user alone, and yield its path; what is left of it after
+    the block is removed.
 
     So is what was left by processes that were killed in the middle.
     """
@@ -30,7 +31,9 @@ def unfinished(target: Path) -> Iterator[Path]:
 
 
 def remove_left(target: Path) -> None:
-    """Remove the unfinished copies of *target* whose processes are gone; each may be as large as the whole."""
+    """Remove the unfinished copies of *target* whose processes are gone; each may be as large as the
+    whole.
+    """
     name = re.compile(rf"\.{re.escape(target.name)}\.([1-9][0-9]*)\.part({'|'.join(SIDE_FILES)})?")
     for part in own_files.named(target.parent.resolve(), name):
         if (found := name.fullmatch(part.name)) and not _runs(int(found[1])):
@@ -48,7 +51,9 @@ def _runs(pid: int) -> bool:
 
 
 Check = Callable[[Path], None]
-"""Raises `Refused` for a file that may not be renamed, and in the end removed, to make room for a newer one."""
+"""Raises `Refused` for a file that may not be renamed, and in the end removed, to make room for a newer
+one.
+"""
 
 
 def nothing_there(path: Path) -> None:
@@ -64,9 +69,11 @@ def check_names(target: Path, keep: int, check: Check) -> None:
 
 
 def finish(part: Path, target: Path, keep: int = 1, check: Check = nothing_there) -> None:
-    """Give *part* its name. A file that has it becomes `NAME.1`, that one `NAME.2`, and so on, so that *keep* of them are left.
+    """Give *part* its name. A file that has it becomes `NAME.1`, that one `NAME.2`, and so on, so that *keep*
+    of them are left.
 
-    Whatever interrupts it, every file but the oldest is still there. Raises what *check* does of one of them, and changes nothing.
+    Whatever interrupts it, every file but the oldest is still there. Raises what *check* does of one of them,
+    and changes nothing.
     """
     check_names(target, keep, check)
     sync(part)

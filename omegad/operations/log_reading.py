@@ -22,9 +22,14 @@ class ReadLog(Request, frozen=True, kw_only=True, tag="log.read"):
 
 
 class FollowLog(Request, frozen=True, kw_only=True, tag="log.follow"):
-    """Be sent every event after a position (by default, those to come) as `log.event` notifications, until the request is cancelled."""
+    """Be sent every event after a position (by default, those to come) as `log.event` notifications, until
+    the request is cancelled.
+    """
 
-    after: Annotated[int, Meta(ge=0, description="begin after this position; with those to come when left out")] | None = None
+    after: (
+        Annotated[int, Meta(ge=0, description="begin after this position; with those to come when left out")]
+        | None
+    ) = None
 
 
 class VerifyLog(Request, frozen=True, kw_only=True, tag="log.verify"):

@@ -1,4 +1,5 @@
-"""Queries as of an earlier moment: the moment found, the views of then read, and what has changed since told beside the answer.
+"""Queries as of an earlier moment: the moment found, the views of then read, and what has changed since told
+beside the answer.
 
 Nothing is recorded of it: looking back is no use of a memory.
 """
@@ -39,7 +40,7 @@ _YEAR = re.compile(r"[0-9]{4}-")
 Earlier = MemoryQueried | MemorySurfaced
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class PastMoment(msgspec.Struct, frozen=True, kw_only=True):
     """The moment that is asked for, and the answer that it was named by, if it was."""
 
     position: Position
@@ -50,36 +51,50 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 class _Unrecorded(DaemonServices):
     """Services that leave no trace of what was asked."""
 
-    def record(self, event: msgspec.Struct, context: RequestContext, *, session_id: str | None, project: str | None) -> None:
+    def record(
+        self, event: msgspec.Struct, context: RequestContext, *, session_id: str | None, project: str | None
+    ) -> None:
         """Let it go."""
 
 
-class LookingBack:
+class PastReader:
     """Answers queries as of earlier moments."""
 
     def __init__(self, services: DaemonServices) -> None:
         """Take what the service has."""
-        self._services = _Unrecorded(**{field.name: getattr(services, field.name) for field in fields(services)})
+        self._services = _Unrecorded(
+            **{field.name: getattr(services, field.name) for field in fields(services)}
+        )
         self._indexes: WeakKeyDictionary[PastFile, VectorIndex] = WeakKeyDictionary()
 
-    async def query(self, method: QueryMethod, params: msgspec.Struct, context: RequestContext, as_of: str | int) -> msgspec.Raw:
+    async def query(
+        self, method: QueryMethod, params: msgspec.Struct, context: RequestContext, as_of: str | int
+    ) -> msgspec.Raw:
         """Return the JSON of the answer, with `as_of` beside its fields, a `Then`.
 
-        Raises `Invalid` for a moment that is not in the log, `NotFound` for an answer that is not, `Stale` where the views of then take long
-        to make, `ViewFailed` where one cannot be made, and what reading raises.
+        Raises `Invalid` for a moment that is not in the log, `NotFound` for an answer that is not, `Stale`
+        where the views of then take long to make, `ViewFailed` where one cannot be made, and what reading
+        raises.
         """
         wanted = await self.resolved(as_of)
         prepared = await method.prepare(self._services, params, context) if method.prepare else None
         barrier = Barrier(names=method.views or self._services.views.names)
         async with self._services.past.at(wanted.position) as past:
             if failed := past.failure(barrier.names):
-                raise ViewFailed(f"the view {failed.name!r} failed at position {failed.failed_position}: {failed.error}")
+                raise ViewFailed(
+                    f"the view {failed.name!r} failed at position {failed.failed_position}: {failed.error}"
+                )
             index = self._index(past)
 
             def read(connection: Connection) -> tuple[Any, dict[str, int]]:
                 versions = taken(connection, past.path, barrier).versions
-                moment = Moment(position=wanted.position, stale_by=0, now_us=wanted.now_us, versions=versions, index=index)
-                return method.read(connection, params, *((prepared,) if method.prepare else ()), moment), versions
+                moment = Moment(
+                    position=wanted.position, stale_by=0, now_us=wanted.now_us, versions=versions, index=index
+                )
+                return (
+                    method.read(connection, params, *((prepared,) if method.prepare else ()), moment),
+                    versions,
+                )
 
             found, versions = await past.readers.read(read, method.turn)
             answer = await method.finish(self._services, params, found, context) if method.finish else found
@@ -87,13 +102,17 @@ class LookingBack:
         return msgspec.Raw(msgspec.json.encode(answer)[:-1] + b',"as_of":' + msgspec.json.encode(then) + b"}")
 
     async def diff(self, request: DiffLog, call: Call) -> Diff:
-        """Put together what happened between two moments; raises as `resolved` does, and `Invalid` where the second is before the first."""
+        """Put together what happened between two moments; raises as `resolved` does, and `Invalid` where
+        the second is before the first.
+        """
         del call
         log = self._services.log
         since = (await self.resolved(request.since)).position
         until = log.head if request.until is None else (await self.resolved(request.until)).position
         if until < since:
-            raise Invalid(f"log.diff: position {until} is before {since}", hint="let from be the earlier moment")
+            raise Invalid(
+                f"log.diff: position {until} is before {since}", hint="let from be the earlier moment"
+            )
         changes, after, last = Changes(request.limit), since, min(until, since + EVENTS_MAX)
         while after < last:
             for recorded in await log.read(after, min(SLICE_EVENTS, last - after), Turn.LONG):
@@ -102,21 +121,27 @@ class LookingBack:
                     break
                 after = recorded.position
         next_from = after if after < until else None
-        return Diff(since=since, until=after, tags=dict(sorted(changes.tags.items())), changes=list(changes.by_id.values()), next=next_from)
+        return Diff(
+            since=since,
+            until=after,
+            tags=dict(sorted(changes.tags.items())),
+            changes=list(changes.by_id.values()),
+            next=next_from,
+        )
 
-    async def resolved(self, as_of: str | int) -> Wanted:
+    async def resolved(self, as_of: str | int) -> PastMoment:
         """Find the moment that is named by a position, a time, or the id of an earlier answer."""
         log = self._services.log
         if isinstance(as_of, int) or (as_of.isascii() and as_of.isdigit() and len(as_of) <= POSITION_DIGITS):
             position = int(as_of)
             if position > log.head:
                 raise Invalid(f"as_of: position {position} is beyond the end of the log, {log.head}")
-            return Wanted(position=position, now_us=await self._time_of(position))
+            return PastMoment(position=position, now_us=await self._time_of(position))
         if _YEAR.match(as_of):
             at_us, now_us = parse_time(as_of, "as_of"), self._services.clock.now_us()
             if at_us > max(now_us, log.recorded_at):
                 raise Invalid(f"as_of: {as_of} is yet to come")
-            return Wanted(position=await log.position_at(at_us, now_us), now_us=at_us)
+            return PastMoment(position=await log.position_at(at_us, now_us), now_us=at_us)
         return await self._of_answer(as_of)
 
     async def _time_of(self, position: Position) -> int:
@@ -124,7 +149,7 @@ class LookingBack:
         events = await self._services.log.read_at([max(1, position)])
         return events[0].recorded_at if events else self._services.clock.now_us()
 
-    async def _of_answer(self, query_id: str) -> Wanted:
+    async def _of_answer(self, query_id: str) -> PastMoment:
         services = self._services
         with suppress(OmegadError):  # a log that cannot be written is read all the same
             await services.log.settled()
@@ -132,17 +157,22 @@ class LookingBack:
         at = await services.views.at(barrier, lambda connection, _: asof.recorded_at(connection, query_id))
         earlier = (await services.log.read_at([at]))[0].event
         if not isinstance(earlier, Earlier):
-            raise Invalid(f"as_of: what was recorded of the query {query_id} is erased", hint="name a position or a time")
-        return Wanted(position=earlier.read_position, now_us=earlier.at, earlier=earlier)
+            raise Invalid(
+                f"as_of: what was recorded of the query {query_id} is erased",
+                hint="name a position or a time",
+            )
+        return PastMoment(position=earlier.read_position, now_us=earlier.at, earlier=earlier)
 
     def _index(self, of: PastFile) -> VectorIndex | None:
         """Return the vectors of a file of views, None without a model."""
         embedder_id, index = self._services.embedder_id, self._indexes.get(of)
         if embedder_id is not None and (index is None or index.embedder_id != embedder_id):
-            index = self._indexes[of] = VectorIndex(embedder_id, is_whole=False)  # there are several, and they are asked seldom
+            index = self._indexes[of] = VectorIndex(
+                embedder_id, is_whole=False
+            )  # there are several, and they are asked seldom
         return index if embedder_id is not None else None
 
-    async def _then(self, wanted: Wanted, versions: dict[str, int]) -> Then:
+    async def _then(self, wanted: PastMoment, versions: dict[str, int]) -> Then:
         earlier = wanted.earlier
         return Then(
             position=wanted.position,
@@ -154,9 +184,13 @@ class LookingBack:
         )
 
 
-def _changed(earlier: Earlier, versions: dict[str, int], embedder_id: str | None) -> dict[str, tuple[object, object]]:
+def _changed(
+    earlier: Earlier, versions: dict[str, int], embedder_id: str | None
+) -> dict[str, tuple[object, object]]:
     """Return what *earlier* was made with otherwise, as (then, now), by name."""
-    compared: dict[str, tuple[object, object]] = {name: (earlier.versions[name], now) for name, now in versions.items() if name in earlier.versions}
+    compared: dict[str, tuple[object, object]] = {
+        name: (earlier.versions[name], now) for name, now in versions.items() if name in earlier.versions
+    }
     if isinstance(earlier, MemoryQueried):
         compared["ranking"] = (earlier.ranking_version, RANKING_VERSION)
         if earlier.mode not in BY_WORDS:

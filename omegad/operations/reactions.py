@@ -1,12 +1,18 @@
 """What reactions failed on: listed, and tried again."""
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, Protocol
 
 import msgspec
 from msgspec import Meta
 
+from omegad.log.dead_letters import DeadLetter
+from omegad.operations.system import Handler
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
+from omegad.rpc.peer import Call
+from omegad.runtime.errors import Invalid, NotFound
+from omegad.runtime.times import rfc3339
 
 LISTED_MAX = 1_000
 
@@ -18,10 +24,18 @@ class ListSetAside(Request, frozen=True, kw_only=True, tag="reaction.list"):
 class RetrySetAside(Request, frozen=True, kw_only=True, tag="reaction.retry"):
     """Try again what reactions failed on: all of it, what one of them did, or one event of it."""
 
-    reaction: Annotated[str, Meta(min_length=1, max_length=256, description="only what this reaction failed on")] | None = None
-    position: Annotated[int, Meta(ge=0, description="only that event, or slot, of the reaction")] | None = None
+    reaction: (
+        Annotated[str, Meta(min_length=1, max_length=256, description="only what this reaction failed on")]
+        | None
+    ) = None
+    position: Annotated[int, Meta(ge=0, description="only that event, or slot, of the reaction")] | None = (
+        None
+    )
     forget: Annotated[bool, Meta(description="try nothing, and let go of it")] = False
-    request_id: Annotated[str, Meta(min_length=1, max_length=256, description="the same id gives the first answer")] | None = None
+    request_id: (
+        Annotated[str, Meta(min_length=1, max_length=256, description="the same id gives the first answer")]
+        | None
+    ) = None
 
 
 class OneSetAside(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +62,88 @@ class Retried(msgspec.Struct, frozen=True, kw_only=True):
     done: int
     forgotten: int
     failed: list[OneSetAside]
+
+
+class Reactions(Protocol):
+    """What is asked of who runs the reactions."""
+
+    @property
+    def head(self) -> int:
+        """Where the log ends."""
+        ...
+
+    async def set_aside(self) -> list[DeadLetter]:
+        """Return all that was passed over because a reaction fails on it, by reaction and position."""
+        ...
+
+    async def retry(self, one: DeadLetter, /) -> DeadLetter | None:
+        """Try once more what was set aside; return None when it is done, else what it is set aside as now."""
+        ...
+
+    async def forget(self, one: DeadLetter, /) -> None:
+        """Let go of what was set aside."""
+        ...
+
+
+class ReactionHandlers:
+    """Answers the methods about what is set aside."""
+
+    def __init__(self, runner: Reactions) -> None:
+        """Take what runs the reactions."""
+        self._runner = runner
+
+    def handlers(self) -> dict[type[msgspec.Struct], Handler]:
+        """Return what answers each of the methods."""
+        return {ListSetAside: self._list, RetrySetAside: self._retry}
+
+    async def _list(self, request: ListSetAside, call: Call) -> AllSetAside:
+        del request, call
+        found = await self._runner.set_aside()
+        return AllSetAside(set_aside=_told(found[:LISTED_MAX]), total=len(found))
+
+    async def _retry(self, request: RetrySetAside, call: Call) -> Retried:
+        """Try what is meant again, one after the other. Raises `NotFound` where there is none, and storage
+        errors where it cannot be tried now.
+        """
+        if request.position is not None and request.reaction is None:
+            raise Invalid(
+                "whose position?", hint="name the reaction too; reaction.list shows what is set aside"
+            )
+        found = await self._runner.set_aside()
+        meant = [
+            one
+            for one in found
+            if request.reaction in {None, one.name} and request.position in {None, one.position}
+        ]
+        if not meant and request.reaction is not None:
+            raise NotFound("nothing of that is set aside", hint="reaction.list shows what is")
+        failed = []
+        for one in meant:
+            if request.forget:
+                await self._runner.forget(one)
+            elif left := await self._runner.retry(one):
+                failed.append(left)
+        call.peer.written = max(call.peer.written, self._runner.head)
+        done = len(meant) - len(failed)
+        return Retried(
+            done=0 if request.forget else done,
+            forgotten=done if request.forget else 0,
+            failed=_told(failed[:LISTED_MAX]),
+        )
+
+
+def _told(found: Iterable[DeadLetter]) -> list[OneSetAside]:
+    return [
+        OneSetAside(
+            reaction=one.name,
+            position=one.position,
+            is_slot=one.is_slot,
+            failed_at=rfc3339(one.failed_at),
+            tries=one.tries,
+            error=one.error,
+        )
+        for one in found
+    ]
 
 
 METHODS = (

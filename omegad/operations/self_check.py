@@ -1,4 +1,5 @@
-"""Once a week the log and the views are proved, and what was found is kept for the status, also by the daemons to come.
+"""Once a week the log and the views are proved, and what was found is kept for the status, also by the
+daemons to come.
 
 It is kept beside the log, which may be what is broken.
 """
@@ -26,7 +27,9 @@ class SelfCheck:
 
     NAME = "self_check"
 
-    def __init__(self, file: Path, prove: Prove, now_us: Callable[[], int], *, after_s: float = AFTER_S) -> None:
+    def __init__(
+        self, file: Path, prove: Prove, now_us: Callable[[], int], *, after_s: float = AFTER_S
+    ) -> None:
         """Keep what *prove* finds in *file*; begin *after_s* seconds from now at the earliest."""
         self._file = file
         self._prove = prove
@@ -40,7 +43,10 @@ class SelfCheck:
         """What the last check found, in words; None where all was well."""
         if self.last is None or not self.last.problems:
             return None
-        return f"the weekly check found {len(self.last.problems)} problems, first: {self.last.problems[0]}; run `omegad doctor --full`"
+        return (
+            f"the weekly check found {len(self.last.problems)} problems, first: {self.last.problems[0]}; run"
+            " `omegad doctor --full`"
+        )
 
     def concerns(self, events: Sequence[RecordedEvent]) -> bool:
         """Say no: only time passes."""
@@ -62,7 +68,9 @@ class SelfCheck:
         problems = await self._prove()
         if problems is not None:
             took_s = round(time.monotonic() - started, 3)
-            self.last = SelfCheckStatus(at_us=self._now_us(), took_s=took_s, problems=tuple(problems[:PROBLEMS_MAX]))
+            self.last = SelfCheckStatus(
+                at_us=self._now_us(), took_s=took_s, problems=tuple(problems[:PROBLEMS_MAX])
+            )
             self._file.write_bytes(msgspec.json.encode(self.last))
         return True
 

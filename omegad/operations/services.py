@@ -12,7 +12,7 @@ import structlog
 
 from omegad.agents.spool import Spool
 from omegad.embedding.jobs import Urgency
-from omegad.index.near import Neighbourhood
+from omegad.index.served import ServedIndex
 from omegad.log.decision import Decision, DecisionState, Proposal
 from omegad.log.event import Event, NewEvent, Position, RecordedEvent
 from omegad.log.event_log import EventLog
@@ -41,12 +41,14 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class DaemonServices:
-    """The log, the views, the embedder with its vectors, the known types, the rules of ingestion, the skills and the clock, as `method.Services`."""
+    """The log, the views, the embedder with its vectors, the known types, the rules of ingestion, the
+    skills and the clock, as `method.Services`.
+    """
 
     log: EventLog
     views: Views
     past: PastViews
-    near: Neighbourhood
+    near: ServedIndex
     spool: Spool
     rules: Rules
     skills: Skills
@@ -61,7 +63,9 @@ class DaemonServices:
     """What becomes of an edit of what another session holds."""
     reaching: Reaching
     compare_state: Callable[[Callable[[Position, Position], None]], Awaitable[Sequence[str]]]
-    """Says in what the decision state is not what the log says, telling how many events of how many it has gone through."""
+    """Says in what the decision state is not what the log says, telling how many events of how many it has
+    gone through.
+    """
     prove_log: Callable[[Callable[[Position, Position], None]], Awaitable[LogReport]]
     """Says whether the log is as it was written, telling how far it is."""
     computing: anyio.CapacityLimiter = field(default_factory=partial(anyio.CapacityLimiter, COMPUTING_MAX))
@@ -98,19 +102,27 @@ class DaemonServices:
         """Return the vectors of a content, None where the model cannot be used now."""
         return await self.near.embed(content, is_backlog=is_backlog)
 
-    async def embed_question(self, text: str, *, within_s: float | None = None, turn: Turn = Turn.USUAL) -> bytes | None:
+    async def embed_question(
+        self, text: str, *, within_s: float | None = None, turn: Turn = Turn.USUAL
+    ) -> bytes | None:
         """Return the vector of a question, None where the model cannot be used now or takes too long."""
         bound_s = self.query_timeout_s if within_s is None else within_s
         try:
             with anyio.fail_after(bound_s):
-                return await self.near.embedder.embed_query(text, Urgency.HOOK if turn is Turn.FIRST else Urgency.QUERY)
+                return await self.near.embedder.embed_query(
+                    text, Urgency.HOOK if turn is Turn.FIRST else Urgency.QUERY
+                )
         except (TimeoutError, ModelMissing, ModelFailed, Overloaded) as error:
             # Without a model every query would say so, for ever; the answer and the status do.
-            _tell_degraded(error, bound_s, _log.warning if self.embedder_id and within_s is None else _log.debug)
+            _tell_degraded(
+                error, bound_s, _log.warning if self.embedder_id and within_s is None else _log.debug
+            )
             return None
 
     def begin_question(self, text: str) -> Callable[[], bytes | None] | None:
-        """Begin to embed a question, and return what waits for its vector on another thread, as `embed_question`; None where it could take long."""
+        """Begin to embed a question, and return what waits for its vector on another thread, as
+        `embed_question`; None where it could take long.
+        """
         job = self.near.embedder.begin_query(text)
         if job is None:
             return None
@@ -143,9 +155,13 @@ class DaemonServices:
         wait_s: float = VIEWS_WAIT_S,
         turn: Turn = Turn.USUAL,
     ) -> T:
-        """Read the views for a decision, which is made without what they do not show in time. Raises `ReadTooLong`."""
+        """Read the views for a decision, which is made without what they do not show in time. Raises
+        `ReadTooLong`.
+        """
         barrier = Barrier(names=tuple(names), acknowledged=at_least, wait_s=wait_s, makes_do=True)
-        return await self.views.at(barrier, lambda connection, snapshot: work(connection, self.moment(snapshot)), turn)
+        return await self.views.at(
+            barrier, lambda connection, snapshot: work(connection, self.moment(snapshot)), turn
+        )
 
     async def events_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:
         """Return events of the log; fewer where they are large."""
@@ -158,11 +174,15 @@ class DaemonServices:
         return None
 
     async def spool_settled(self, within_s: float) -> bool:
-        """Wait until what hooks left in the spool is taken in, before what comes after it, for so long at most; say whether it is."""
+        """Wait until what hooks left in the spool is taken in, before what comes after it, for so long at
+        most; say whether it is.
+        """
         return await self.spool.settled(within_s)
 
     async def reach(self, work: Callable[[], T], near: str | None) -> T:
-        """Do what looks at files of a folder that an agent names. Raises `PathHangs` where they do not answer."""
+        """Do what looks at files of a folder that an agent names. Raises `PathHangs` where they do not
+        answer.
+        """
         return await self.reaching.reach(work, near)
 
     def disk(self, path: str) -> str:
@@ -186,12 +206,16 @@ class DaemonServices:
         """Return the ids of memories noted lately that are near a vector."""
         return self.near.recent.near(project, vector)
 
-    def record(self, event: msgspec.Struct, context: RequestContext, *, session_id: str | None, project: str | None) -> None:
+    def record(
+        self, event: msgspec.Struct, context: RequestContext, *, session_id: str | None, project: str | None
+    ) -> None:
         """Append an event that nobody waits for; a log that cannot take it is a warning."""
         assert isinstance(event, Event)
         new = NewEvent(event=event, session_id=session_id, project=project, cause=context.cause)
         try:
-            self.log.append_later(Proposal(decide=partial(_as_it_is, new), client=context.client, trace=context.trace))
+            self.log.append_later(
+                Proposal(decide=partial(_as_it_is, new), client=context.client, trace=context.trace)
+            )
         except OmegadError as error:
             _log.warning("query.not_logged", error=str(error))
 

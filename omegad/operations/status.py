@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.reactions.contract import ReactionStatus
+from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
 from omegad.requests.verb import WATCH, Verb
@@ -101,7 +102,9 @@ class SpoolStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SelfCheckStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """When log and views were proved last, in microseconds since 1970, how long that took, and what was wrong, in words."""
+    """When log and views were proved last, in microseconds since 1970, how long that took, and what was
+    wrong, in words.
+    """
 
     at_us: int
     took_s: float
@@ -109,7 +112,9 @@ class SelfCheckStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How the service is. `degraded` names, in words, whatever is not as it should be; `files` has the bytes of each part."""
+    """How the service is. `degraded` names, in words, whatever is not as it should be; `files` has the
+    bytes of each part.
+    """
 
     version: str
     pid: int
@@ -139,11 +144,13 @@ METHODS = (
         answer=ServiceStatus,
         verb=Verb(
             "status",
+            is_first=True,
             about="Show how the daemon is: log, views, model, and whatever is not as it should be",
             by="daemon.status",
             options=(WATCH,),
             examples=("omegad status --watch", "omegad status --no-spawn --json"),
         ),
+        tool=AgentTool("omega_stats status", by="upkeep.service"),
     ),
     ServiceMethod(params=Metrics, answer=Exposition, verb=Verb(says="{text}")),
     ServiceMethod(params=Shutdown, answer=Stopping, verb=None),

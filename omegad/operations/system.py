@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -13,9 +13,8 @@ import structlog
 
 from omegad import __version__
 from omegad.embedding.embedder import EmbedderStatus
-from omegad.log.event import Position
 from omegad.log.verifying import LogReport
-from omegad.operations.clock import ShowClock
+from omegad.operations.clock import ClockHandler, ShowClock
 from omegad.operations.log_reading import Ended, FollowLog, LogPage, ReadLog, VerifyLog
 from omegad.operations.metrics import exposition
 from omegad.operations.services import DaemonServices
@@ -30,16 +29,15 @@ from omegad.operations.status import (
     Status,
     ViewStatus,
 )
-from omegad.operations.telling_time import TellingTime
 from omegad.operations.views import ProgressToken, RebuildViews, VerifyViews, ViewsReport
 from omegad.reactions.contract import ReactionStatus
 from omegad.requests.log_events import told
 from omegad.requests.query import PAGE_BYTES_MAX
 from omegad.rpc.peer import Call
 from omegad.runtime.allocator import resident_bytes
+from omegad.runtime.concurrently import concurrently
 from omegad.runtime.config import Paths
 from omegad.runtime.errors import Invalid, OmegadError, Unavailable
-from omegad.runtime.together import together
 from omegad.storage.readers import Turn
 
 T = TypeVar("T")
@@ -84,22 +82,22 @@ class Progress:
         """Note how much is done; cheap to call often."""
         self._done, self._total = done, total
 
-    async def while_doing(self, work: Awaitable[object]) -> None:
-        """Send notifications until *work* is done, the last one when it is."""
+    async def while_doing(self, work: Awaitable[T]) -> T:
+        """Send notifications until *work* is done, the last one when it is; return what it comes to."""
         if self._token is None:
-            await work
-            return
-        failure: OmegadError | None = None
+            return await work
+        found, failure = list[T](), None
         async with anyio.create_task_group() as group:
             group.start_soon(self._tell_now_and_then)
             try:
-                await work
+                found.append(await work)
             except OmegadError as error:
                 failure = error  # raised below, since a task group would wrap it
             group.cancel_scope.cancel()
         if failure:
             raise failure
         await self._tell()
+        return found[0]
 
     async def _tell_now_and_then(self) -> None:
         told = -1
@@ -114,7 +112,9 @@ class Progress:
                 return  # the caller is gone, and its request is about to be cancelled
 
     async def _tell(self) -> None:
-        await self._call.notify("progress", {"progress_token": self._token, "progress": self._done, "total": self._total})
+        await self._call.notify(
+            "progress", {"progress_token": self._token, "progress": self._done, "total": self._total}
+        )
 
 
 class Backlog(Protocol):
@@ -139,12 +139,13 @@ class SystemDispatch:
         backlog: Backlog,
         beside: Callable[[], tuple[SelfCheckStatus | None, int | None]] = lambda: (None, None),
     ) -> None:
-        """Take *counts* (connections now, requests so far), how the *reactions* are, and the *backlog* of vectors from who knows them.
+        """Take *counts* (connections now, requests so far), how the *reactions* are, and the *backlog* of
+        vectors from who knows them.
 
         *beside* tells of the last self-check and of the gateway's process.
         """
         self._services = services
-        self._time = TellingTime(services)
+        self._time = ClockHandler(services)
         self._paths = paths
         self._counts = counts
         self._reactions = reactions
@@ -202,7 +203,13 @@ class SystemDispatch:
             degraded=self._troubles(embedding, states, reactions),
             spool=SpoolStatus(waiting=self._services.spool.waiting, lost=self._services.spool.lost),
             self_check=checked,
-            files=sizes({"log": self._paths.log, "views": self._services.views.file, "embeddings": self._paths.embeddings}),
+            files=sizes(
+                {
+                    "log": self._paths.log,
+                    "views": self._services.views.file,
+                    "embeddings": self._paths.embeddings,
+                }
+            ),
             gateway_pid=gateway_pid,
             disk_free_bytes=free_bytes(self._paths.home),
             rss_bytes=resident_bytes(),
@@ -211,12 +218,16 @@ class SystemDispatch:
         )
 
     async def read_log(self, query: ReadLog, call: Call) -> LogPage:
-        """Answer with a page of the log, read in slices; shorter than asked for where it would pass `PAGE_BYTES_MAX`."""
+        """Answer with a page of the log, read in slices; shorter than asked for where it would pass
+        `PAGE_BYTES_MAX`.
+        """
         del call
         events: list[msgspec.Raw] = []
         after, size = query.after, 0
         while len(events) < query.limit and size < PAGE_BYTES_MAX:
-            recorded = await self._services.log.read(after, min(SLICE_EVENTS, query.limit - len(events)), Turn.LONG)
+            recorded = await self._services.log.read(
+                after, min(SLICE_EVENTS, query.limit - len(events)), Turn.LONG
+            )
             if not recorded:
                 break
             for one in recorded:
@@ -249,16 +260,12 @@ class SystemDispatch:
 
     async def verify_log(self, query: VerifyLog, call: Call) -> LogReport:
         """Prove the chain, telling how far it has come."""
-        progress, found = Progress(call, query.progress_token), []
-
-        async def work() -> None:
-            found.append(await self._services.prove_log(progress.update))
-
-        await progress.while_doing(work())
-        return found[0]
+        progress = Progress(call, query.progress_token)
+        return await progress.while_doing(self._services.prove_log(progress.update))
 
     async def rebuild_views(self, query: RebuildViews, call: Call) -> ViewsReport:
-        """Build views again and swap; with all of them, compare the decision state with the log, and make it anew where that says otherwise.
+        """Build views again and swap; with all of them, compare the decision state with the log, and make it
+        anew where that says otherwise.
 
         Whoever decides waits for the latter alone. Raises `ViewFailed` where one could not be built.
         """
@@ -266,13 +273,14 @@ class SystemDispatch:
         problems: list[str] = []
 
         async def build() -> None:
-            built = await self._on_views(self._services.views.rebuild, query.name, Progress(call, query.progress_token))
-            views.update(built)
+            progress = Progress(call, query.progress_token)
+            names = (query.name,) if query.name else ()
+            views.update(await progress.while_doing(self._services.views.rebuild(names, progress.update)))
 
         async def compare() -> None:
             problems.extend(await self._services.compare_state(_nobody))
 
-        await together(build, *([compare] if query.name is None else []))
+        await concurrently(build, *([compare] if query.name is None else []))
         if problems:
             _log.warning("log.refolded", problems=problems)
             await self._services.log.refold()
@@ -280,7 +288,8 @@ class SystemDispatch:
 
     async def verify_views(self, query: VerifyViews, call: Call) -> ViewsReport:
         """Compare views with a replay."""
-        views = await self._on_views(self._services.views.verify, query.name, Progress(call, query.progress_token))
+        progress, names = Progress(call, query.progress_token), (query.name,) if query.name else ()
+        views = await progress.while_doing(self._services.views.verify(names, progress.update))
         return ViewsReport(ok=all(report.equal for report in views.values()), views=dict(views))
 
     async def problems(self) -> list[str] | None:
@@ -291,23 +300,11 @@ class SystemDispatch:
         except OmegadError as error:
             _log.info("self_check.put_off", error=str(error))
             return None
-        unequal = {name: view.problem or "does not equal the log" for name, view in views.items() if not view.equal}
+        unequal = {
+            name: view.problem or "does not equal the log" for name, view in views.items() if not view.equal
+        }
         broken = [] if log.first_bad is None else [f"the log does not verify at position {log.first_bad}"]
         return [*broken, *log.problems, *(f"the view {name}: {problem}" for name, problem in unequal.items())]
-
-    async def _on_views(
-        self,
-        method: Callable[[Collection[str], Callable[[Position, Position], None]], Awaitable[dict[str, T]]],
-        name: str | None,
-        progress: Progress,
-    ) -> dict[str, T]:
-        found: dict[str, T] = {}
-
-        async def work() -> None:
-            found.update(await method((name,) if name else (), progress.update))
-
-        await progress.while_doing(work())
-        return found
 
     def _view_states(self) -> dict[str, ViewStatus]:
         head, views = self._services.log.head, self._services.views
@@ -318,18 +315,28 @@ class SystemDispatch:
             error = None
             if checkpoint.failed_position is not None:
                 state, error = "failed", f"at position {checkpoint.failed_position}: {checkpoint.error}"
-            states[name] = ViewStatus(position=checkpoint.position, lag=lag, state=state, version=checkpoint.version, error=error)
+            states[name] = ViewStatus(
+                position=checkpoint.position, lag=lag, state=state, version=checkpoint.version, error=error
+            )
         return states
 
-    def _troubles(self, embedding: EmbedderStatus, states: dict[str, ViewStatus], reactions: dict[str, ReactionStatus]) -> list[str]:
+    def _troubles(
+        self, embedding: EmbedderStatus, states: dict[str, ViewStatus], reactions: dict[str, ReactionStatus]
+    ) -> list[str]:
         found = []
         if embedding.state == "absent" and self._services.near.embedder.is_wanted:
-            found.append("no embedding model is installed: search works on full text alone; run `omegad model install`")
+            found.append(
+                "no embedding model is installed: search works on full text alone; run `omegad model install`"
+            )
         if embedding.state == "failed":
             found.append(f"the embedding model fails: {embedding.failure}")
         if self._backlog.size and self._services.near.embedder.is_wanted:
             found.append(f"{self._backlog.size} memories wait for their vectors")
-        found += [f"the view {name} failed {view.error}; run `omegad rebuild {name}`" for name, view in states.items() if view.state == "failed"]
+        found += [
+            f"the view {name} failed {view.error}; run `omegad rebuild {name}`"
+            for name, view in states.items()
+            if view.state == "failed"
+        ]
         if trouble := self._services.views.driver.trouble:
             found.append(f"the views cannot be written: {trouble}")
         log = self._services.log
@@ -338,6 +345,13 @@ class SystemDispatch:
         if trouble := log.trouble or log.in_place.trouble():
             found.append(f"the log cannot be written: {trouble}")
         if log.state_position < log.head:
-            found.append(f"what changes something waits: the decision state is at position {log.state_position:,} of {log.head:,}")
-        found += [f"the reaction {name}: {reaction.trouble}" for name, reaction in reactions.items() if reaction.trouble]
+            found.append(
+                f"what changes something waits: the decision state is at position {log.state_position:,} of"
+                f" {log.head:,}"
+            )
+        found += [
+            f"the reaction {name}: {reaction.trouble}"
+            for name, reaction in reactions.items()
+            if reaction.trouble
+        ]
         return found

@@ -1,4 +1,4 @@
-"""Record what the files of the identity say."""
+"""The files that say who an agent is, and for whom it works: recorded, and as they were recorded last."""
 
 from hashlib import sha256
 from typing import Annotated
@@ -9,12 +9,64 @@ from msgspec import Meta
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.memory.content import clean
-from omegad.person import identity_reading as identity
-from omegad.person.identity_events import IdentityChanged
-from omegad.person.identity_reading import IdentityFile
+from omegad.person.events import IdentityChanged
 from omegad.requests.command import Acknowledged, Command
-from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.requests.method import CommandMethod, Moment, QueryMethod, RequestContext, Services
+from omegad.requests.query import Query, ViewAnswer
+from omegad.requests.verb import Verb
 from omegad.runtime.errors import Invalid, Refused
+from omegad.storage.driver import Connection
+
+FILES_MAX = 16
+_FILES = (
+    "SELECT file, content, sha256, revision, position, changed_at FROM identity_files ORDER BY file LIMIT"
+    f" {FILES_MAX}"
+)
+_COMMENT, _COMMENT_ENDS = "<!--", "-->"
+
+
+class GetIdentity(Query, frozen=True, kw_only=True, tag="identity.get"):
+    """Show what the identity says, file by file."""
+
+
+class IdentityFile(msgspec.Struct, frozen=True):
+    """A file of the identity: its text with its SHA-256, the commit it is of, the event that told of it,
+    and when.
+    """
+
+    file: str
+    content: str
+    sha256: str
+    revision: str | None
+    position: int
+    changed_at: str
+
+    @property
+    def said(self) -> str:
+        """What it says beside its comments."""
+        text, start = self.content, 0
+        kept = list[str]()
+        while (begins := text.find(_COMMENT, start)) >= 0 and (ends := text.find(_COMMENT_ENDS, begins)) >= 0:
+            kept.append(text[start:begins])
+            start = ends + len(_COMMENT_ENDS)
+        return "".join((*kept, text[start:])).strip()
+
+
+class Identity(ViewAnswer, frozen=True):
+    """The identity's files by name."""
+
+    files: Annotated[list[IdentityFile], Meta(max_length=FILES_MAX)]
+
+
+def files(connection: Connection) -> list[IdentityFile]:
+    """Return the files as they were recorded last."""
+    return [IdentityFile(*row) for row in connection.execute(_FILES)]
+
+
+def get(connection: Connection, _query: GetIdentity, moment: Moment) -> Identity:
+    """Read the identity."""
+    return Identity(files=files(connection), **moment.shown)
+
 
 BYTES_MAX = 16 * 1024
 
@@ -22,9 +74,13 @@ BYTES_MAX = 16 * 1024
 class RecordIdentity(Command, frozen=True, kw_only=True, tag="identity.record"):
     """Record what a file of the identity says; without content, that it is no more."""
 
-    file: Annotated[str, Meta(pattern=r"^[A-Z][A-Z0-9_-]{0,31}\.md\Z", description="its name, like IDENTITY.md")]
+    file: Annotated[
+        str, Meta(pattern=r"^[A-Z][A-Z0-9_-]{0,31}\.md\Z", description="its name, like IDENTITY.md")
+    ]
     content: Annotated[str | None, Meta(description="all that it says")] = None
-    revision: Annotated[str, Meta(pattern=r"^[0-9a-f]{7,64}\Z", description="the commit that it is of")] | None = None
+    revision: (
+        Annotated[str, Meta(pattern=r"^[0-9a-f]{7,64}\Z", description="the commit that it is of")] | None
+    ) = None
 
 
 class PreparedIdentity(msgspec.Struct, frozen=True):
@@ -38,32 +94,43 @@ async def prepare(services: Services, command: RecordIdentity, context: RequestC
     """Check and clean what a file says; raises `Invalid`."""
     size = len((command.content or "").encode())
     if size > BYTES_MAX:
-        raise Invalid(f"{command.file} has {size} bytes; the limit is {BYTES_MAX}", hint="every session begins with it: keep to what matters always")
+        raise Invalid(
+            f"{command.file} has {size} bytes; the limit is {BYTES_MAX}",
+            hint="every session begins with it: keep to what matters always",
+        )
     content = clean(command.content).text if command.content and command.content.strip() else command.content
     at_least = max(context.written, context.acknowledged)
-    known = await services.look(lambda connection, _: identity.files(connection), at_least=at_least, names=("identity",))
+    known = await services.look(
+        lambda connection, _: files(connection), at_least=at_least, names=("identity",)
+    )
     return PreparedIdentity(content, known)
 
 
-def record(command: RecordIdentity, prepared: PreparedIdentity, state: DecisionState, now_us: int) -> Decision:
-    """Decide a change; what a file says already is none. Raises `Refused` for more files than there may be."""
-    del state, now_us
+def record(
+    command: RecordIdentity, prepared: PreparedIdentity, _state: DecisionState, _now_us: int
+) -> Decision:
+    """Decide a change; what a file says already is none. Raises `Refused` for more files than there may
+    be.
+    """
     before = next((one for one in prepared.files if one.file == command.file), None)
     if prepared.content == (None if before is None else before.content):
         return Decision(answer=Acknowledged(position=0 if before is None else before.position))
-    if before is None and len(prepared.files) >= identity.FILES_MAX:
-        raise Refused(f"the identity has {identity.FILES_MAX} files already", hint="put it into one of them")
+    if before is None and len(prepared.files) >= FILES_MAX:
+        raise Refused(f"the identity has {FILES_MAX} files already", hint="put it into one of them")
     digest = None if prepared.content is None else sha256(prepared.content.encode()).hexdigest()
-    event = IdentityChanged(file=command.file, content=prepared.content, sha256=digest, revision=command.revision)
+    event = IdentityChanged(
+        file=command.file, content=prepared.content, sha256=digest, revision=command.revision
+    )
     return Decision(events=(NewEvent(event=event),), answer=Acknowledged())
 
 
 METHODS = (
-    CommandMethod(
-        params=RecordIdentity,
-        answer=Acknowledged,
-        prepare=prepare,
-        decide=record,
-        verb=None,
+    QueryMethod(
+        params=GetIdentity,
+        answer=Identity,
+        views=("identity",),
+        read=get,
+        verb=Verb("identity show", by="identity.show"),
     ),
+    CommandMethod(params=RecordIdentity, answer=Acknowledged, prepare=prepare, decide=record, verb=None),
 )

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
-from omegad.person.skill_events import FailureReason, SkillImproved, SkillImproveFailed
+from omegad.person.events import FailureReason, SkillImproved, SkillImproveFailed
 from omegad.person.skill_files import improve
 from omegad.person.skill_markers import LESSON_CHARACTERS
 from omegad.person.skill_telling import confirmation
@@ -19,11 +19,17 @@ from omegad.text.redaction import redact
 
 
 class ImproveSkill(Command, frozen=True, kw_only=True, tag="skill.improve"):
-    """Append a lesson to `## Lessons Learned` of a skill's SKILL.md, once. `SKILL_IMPROVE: skill | lesson` in what an agent says does the same."""
+    """Append a lesson to `## Lessons Learned` of a skill's SKILL.md, once. `SKILL_IMPROVE: skill | lesson`
+    in what an agent says does the same.
+    """
 
     skill: Annotated[Name, Meta(description="the skill: a folder with a SKILL.md in the folder of skills")]
-    lesson: Annotated[str, Meta(min_length=1, max_length=LESSON_CHARACTERS, description="what was learned, in one line")]
-    session_id: Annotated[Name | None, Meta(description="which session learned it, and is told what came of it")] = None
+    lesson: Annotated[
+        str, Meta(min_length=1, max_length=LESSON_CHARACTERS, description="what was learned, in one line")
+    ]
+    session_id: Annotated[
+        Name | None, Meta(description="which session learned it, and is told what came of it")
+    ] = None
     project: Annotated[Name | None, Meta(description="which project it was learned in")] = None
 
 
@@ -44,21 +50,33 @@ class Noted(msgspec.Struct, frozen=True, kw_only=True):
     confirmation: str
 
 
-async def prepare(services: Services, command: ImproveSkill, context: RequestContext) -> Noted:
-    """Write the file, which comes to the same however often it is done: an outcome that was not recorded is found again."""
-    del context
+async def prepare(services: Services, command: ImproveSkill, _context: RequestContext) -> Noted:
+    """Write the file, which comes to the same however often it is done: an outcome that was not recorded
+    is found again.
+    """
     lesson = " ".join(redact(command.lesson)[0].split())
-    reason = await services.reach(partial(improve, services.skills.folders, command.skill, lesson), str(services.skills.folders[0]))
-    return Noted(lesson=lesson, reason=reason, confirmation=confirmation(services.skills.language, command.skill, lesson, reason))
+    reason = await services.reach(
+        partial(improve, services.skills.folders, command.skill, lesson), str(services.skills.folders[0])
+    )
+    return Noted(
+        lesson=lesson,
+        reason=reason,
+        confirmation=confirmation(services.skills.language, command.skill, lesson, reason),
+    )
 
 
-def record(command: ImproveSkill, noted: Noted, state: DecisionState, now_us: int) -> Decision:
+def record(command: ImproveSkill, noted: Noted, _state: DecisionState, _now_us: int) -> Decision:
     """Record what became of a lesson."""
-    del state, now_us
     known = {"skill": command.skill, "lesson": noted.lesson, "confirmation": noted.confirmation}
-    event = SkillImproved(**known) if noted.reason is None else SkillImproveFailed(**known, reason=noted.reason)
-    answer = SkillOutcome(outcome="failed" if noted.reason else "improved", reason=noted.reason, confirmation=noted.confirmation)
-    return Decision(events=(NewEvent(event=event, session_id=command.session_id, project=command.project),), answer=answer)
+    event = (
+        SkillImproved(**known) if noted.reason is None else SkillImproveFailed(**known, reason=noted.reason)
+    )
+    answer = SkillOutcome(
+        outcome="failed" if noted.reason else "improved", reason=noted.reason, confirmation=noted.confirmation
+    )
+    return Decision(
+        events=(NewEvent(event=event, session_id=command.session_id, project=command.project),), answer=answer
+    )
 
 
 METHODS = (

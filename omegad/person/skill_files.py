@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from omegad.person.skill_events import FailureReason
+from omegad.person.events import FailureReason
 
 FILE = "SKILL.md"
 FILE_BYTES_MAX = 1024 * 1024
@@ -25,7 +25,8 @@ _writing = threading.Lock()
 
 
 def improve(folders: Sequence[Path], skill: str, lesson: str) -> FailureReason | None:
-    """Append a lesson, one line, to the file of a skill in the first folder that has it; return why that cannot be, None when it is there.
+    """Append a lesson, one line, to the file of a skill in the first folder that has it; return why that
+    cannot be, None when it is there.
 
     A lesson that the section has already is left at that, so this may be done again.
     """
@@ -63,7 +64,9 @@ def _append(path: Path, lesson: str) -> FailureReason | None:
 
 
 def _read(path: Path) -> tuple[str, os.stat_result]:
-    """Return a file's text, and what tells whether it is still the same. Raises `OSError`, and `ValueError` for what is no text of this size."""
+    """Return a file's text, and what tells whether it is still the same. Raises `OSError`, and
+    `ValueError` for what is no text of this size.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         known = os.fstat(descriptor)
@@ -73,7 +76,9 @@ def _read(path: Path) -> tuple[str, os.stat_result]:
 
 
 def _replace(path: Path, data: bytes, known: os.stat_result) -> bool:
-    """Put *data* in a file's place with its mode; say whether the file was still the one that is *known*. Raises `OSError`."""
+    """Put *data* in a file's place with its mode; say whether the file was still the one that is *known*.
+    Raises `OSError`.
+    """
     unfinished = path.with_name(UNFINISHED)
     try:
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
@@ -83,7 +88,11 @@ def _replace(path: Path, data: bytes, known: os.stat_result) -> bool:
             file.flush()
             os.fsync(descriptor)
         present = path.stat()
-        if (present.st_ino, present.st_mtime_ns, present.st_size) != (known.st_ino, known.st_mtime_ns, known.st_size):
+        if (present.st_ino, present.st_mtime_ns, present.st_size) != (
+            known.st_ino,
+            known.st_mtime_ns,
+            known.st_size,
+        ):
             return False
         unfinished.replace(path)
     finally:
@@ -98,7 +107,9 @@ def _replace(path: Path, data: bytes, known: os.stat_result) -> bool:
 
 
 def with_lesson(text: str, lesson: str) -> str:
-    """Return a skill's text with a lesson at the end of its section, which is made where there is none; the same text where it is there."""
+    """Return a skill's text with a lesson at the end of its section, which is made where there is none;
+    the same text where it is there.
+    """
     newline = "\r\n" if "\r\n" in text else "\n"
     lines, item = text.split("\n"), f"- {lesson}"
     outside = {place for place, line in _outside_code(lines)}
@@ -106,7 +117,14 @@ def with_lesson(text: str, lesson: str) -> str:
     if start is None:
         gap = newline if not text or text.endswith("\n") else 2 * newline
         return f"{text}{gap if text else ''}{SECTION}{newline}{newline}{item}{newline}"
-    end = next((place for place in range(start + 1, len(lines)) if place in outside and _HEADING.match(lines[place])), len(lines))
+    end = next(
+        (
+            place
+            for place in range(start + 1, len(lines))
+            if place in outside and _HEADING.match(lines[place])
+        ),
+        len(lines),
+    )
     if any(line.rstrip() == item.rstrip() for line in lines[start:end]):
         return text
     last = next(place for place in range(end - 1, start - 1, -1) if lines[place].strip())
@@ -121,5 +139,9 @@ def with_lesson(text: str, lesson: str) -> str:
 def _outside_code(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Yield the lines outside of code blocks with their places; all of them where a block is never closed."""
     fences = [place for place, line in enumerate(lines) if _FENCE.match(line)]
-    inside = {place for first, last in zip(fences[::2], fences[1::2], strict=False) for place in range(first, last + 1)}
+    inside = {
+        place
+        for first, last in zip(fences[::2], fences[1::2], strict=False)
+        for place in range(first, last + 1)
+    }
     return ((place, line) for place, line in enumerate(lines) if len(fences) % 2 or place not in inside)

@@ -32,7 +32,8 @@ def markers(message: Excerpt) -> list[Marker]:
         return []
     head, tail = message.head.splitlines(), message.tail.splitlines()
     found = list(_found(head[:-1] if tail else head, is_code=False))
-    # A message ends outside of its code blocks, so its end begins within one where it has an odd number of fences.
+    # A message ends outside of its code blocks, so its end begins within one where it has an odd number of
+    # fences.
     found += _found(tail[1:], is_code=sum(_FENCE.match(line) is not None for line in tail[1:]) % 2 == 1)
     return list(dict.fromkeys(found))[:MARKERS_MAX]
 

@@ -5,13 +5,15 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
-from omegad.person.skill_events import FailureReason
+from omegad.person.events import FailureReason
 
 LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 
 
 def language_of(setting: str, environ: Mapping[str, str]) -> str:
-    """Return the language to use: the one that is set, that of the locale where it is "auto", English where there are no words for that."""
+    """Return the language to use: the one that is set, that of the locale where it is "auto", English
+    where there are no words for that.
+    """
     locale = next((environ[name] for name in LOCALE if environ.get(name)), "")
     wanted = locale[:2].lower() if setting == "auto" else setting
     return wanted if wanted in _sentences() else "en"
@@ -27,4 +29,6 @@ def confirmation(language: str, skill: str, lesson: str, reason: FailureReason |
 
 @cache
 def _sentences() -> dict[str, dict[str, str]]:
-    return tomllib.loads(resources.files("omegad.person").joinpath("skill_sentences.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(
+        resources.files("omegad.person").joinpath("skill_sentences.toml").read_text(encoding="utf-8")
+    )

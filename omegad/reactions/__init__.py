@@ -1,1 +1,3 @@
-"""What follows from what happened, or from the time: what a reaction is, and what carries reactions out. A rebuild never does."""
+"""What follows from what happened, or from the time: what a reaction is, and what carries reactions out. A
+rebuild never does.
+"""

@@ -1,4 +1,6 @@
-"""Carries out the reactions: each goes at its own pace, and what one fails on keeps neither itself nor others from going on."""
+"""Carries out the reactions: each goes at its own pace, and what one fails on keeps neither itself nor
+others from going on.
+"""
 
 import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
@@ -9,8 +11,8 @@ import anyio
 import msgspec
 import structlog
 
-from omegad.log import aside
-from omegad.log.aside import SetAside
+from omegad.log import dead_letters
+from omegad.log.dead_letters import DeadLetter
 from omegad.log.decision import Cursor, RequestKey
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.event_log import EventLog
@@ -18,7 +20,16 @@ from omegad.reactions.contract import Reaction, ReactionStatus, Reader, Schedule
 from omegad.requests.command import Command
 from omegad.requests.method import RequestContext
 from omegad.runtime.clock import STEP_US, Clock
-from omegad.runtime.errors import Conflict, NotFound, OmegadError, Overloaded, ReadTooLong, Refused, ShuttingDown, Unavailable
+from omegad.runtime.errors import (
+    Conflict,
+    NotFound,
+    OmegadError,
+    Overloaded,
+    ReadTooLong,
+    Refused,
+    ShuttingDown,
+    Unavailable,
+)
 from omegad.storage.driver import Connection
 from omegad.text.redaction import redact
 
@@ -29,13 +40,17 @@ BATCH = 500
 TRIES = 3  # at what is the reaction's own mistake
 SAVE_EVERY = 1_000  # events that led to nothing: to look at them once more does no harm
 SECOND_US = 1_000_000
-FAR_US = 86_400 * SECOND_US  # ahead of the clock, where no slot was that did not come of a clock that was wrong
+FAR_US = (
+    86_400 * SECOND_US
+)  # ahead of the clock, where no slot was that did not come of a clock that was wrong
 
 _log = structlog.get_logger(__name__)
 
 
 class Pace(NamedTuple):
-    """How long to wait, in seconds: after a failure, doubling up to a bound, and between two looks at the clock or for what is lacking."""
+    """How long to wait, in seconds: after a failure, doubling up to a bound, and between two looks at the
+    clock or for what is lacking.
+    """
 
     retry_s: float = 1.0
     retry_max_s: float = 60.0
@@ -75,10 +90,12 @@ async def _once(work: Callable[[], Awaitable[T]]) -> T:
 
 
 Execute = Callable[[Command, RequestContext, Cursor | None], Awaitable[object]]
-"""Carries out a command, and moves a cursor in the transaction of its append; raises what the decision raises."""
+"""Carries out a command, and moves a cursor in the transaction of its append; raises what the decision
+raises.
+"""
 
 
-class Standing:
+class ReactionProgress:
     """Where a reaction stands: the position, or slot, up to which all is done."""
 
     def __init__(self, position: int) -> None:
@@ -87,20 +104,22 @@ class Standing:
         self.saved = 0
         self.waiting: str | None = None
         """What it is waiting out, in words."""
-        self.aside: dict[int, str] = {}
-        """What was passed over because the reaction fails on it: the position or slot, and the kind of error; the log's file has more of it."""
+        self.dead_letters: dict[int, str] = {}
+        """What was passed over because the reaction fails on it: the position or slot, and the kind of
+        error; the log's file has more of it.
+        """
 
     @property
     def trouble(self) -> str | None:
         """What is not as it should be, in words."""
-        return "; ".join(filter(None, (self.waiting, _told(self.aside)))) or None
-
-
-def _told(aside: dict[int, str]) -> str | None:
-    if not aside:
-        return None
-    first = min(aside)
-    return f"set aside {len(aside)}, the first at {first} ({aside[first]}); `omegad reaction list` shows them, `omegad reaction retry` tries again"
+        if not self.dead_letters:
+            return self.waiting
+        first = min(self.dead_letters)
+        passed_over = (
+            f"set aside {len(self.dead_letters)}, the first at {first} ({self.dead_letters[first]});"
+            " `omegad reaction list` shows them, `omegad reaction retry` tries again"
+        )
+        return f"{self.waiting}; {passed_over}" if self.waiting else passed_over
 
 
 class Runner:
@@ -123,7 +142,11 @@ class Runner:
         self._execute = execute
         self._reactions = reactions
         self.pace = pace or Pace()
-        self.standings = {reaction.NAME: Standing(0 if isinstance(reaction, Schedule) else log.head) for reaction in reactions}
+        self._begin = log.head
+        self.progress = {
+            reaction.NAME: ReactionProgress(log.head if isinstance(reaction, Sweep) else 0)
+            for reaction in reactions
+        }
 
     @property
     def head(self) -> Position:
@@ -132,9 +155,9 @@ class Runner:
 
     async def run(self) -> None:
         """Work for ever."""
-        for one in await self._trying(Standing(0), self.set_aside):
-            if one.name in self.standings:
-                self.standings[one.name].aside.setdefault(one.position, _kind(one.error))
+        for one in await self._trying(ReactionProgress(0), self.set_aside):
+            if one.name in self.progress:
+                self.progress[one.name].dead_letters.setdefault(one.position, _kind(one.error))
         async with anyio.create_task_group() as tasks:
             for reaction in self._reactions:
                 match reaction:
@@ -150,17 +173,24 @@ class Runner:
         return {reaction.NAME: self._status(reaction) for reaction in self._reactions}
 
     def _status(self, reaction: Reaction | Schedule | Sweep) -> ReactionStatus:
-        standing = self.standings[reaction.NAME]
-        lag = 0 if isinstance(reaction, Schedule) else self._log.head - standing.position
+        progress = self.progress[reaction.NAME]
+        lag = 0 if isinstance(reaction, Schedule) else self._log.head - progress.position
         lacking = reaction.trouble if isinstance(reaction, Sweep) else None
-        return ReactionStatus(position=standing.position, lag=lag, trouble=standing.trouble or lacking, set_aside=len(standing.aside))
+        return ReactionStatus(
+            position=progress.position,
+            lag=lag,
+            trouble=progress.trouble or lacking,
+            set_aside=len(progress.dead_letters),
+        )
 
-    async def set_aside(self) -> list[SetAside]:
+    async def set_aside(self) -> list[DeadLetter]:
         """Return all that was passed over because a reaction fails on it, by reaction and position."""
-        return await self._log.on_writer(aside.every)
+        return await self._log.on_writer(dead_letters.every)
 
-    async def retry(self, one: SetAside) -> SetAside | None:
-        """Try once more what was set aside; return None when it is done, else what it is set aside as now. Raises what it is not to blame for."""
+    async def retry(self, one: DeadLetter) -> DeadLetter | None:
+        """Try once more what was set aside; return None when it is done, else what it is set aside as now.
+        Raises what it is not to blame for.
+        """
         try:
             await self._act_again(one)
         except (Unavailable, Overloaded, ShuttingDown) as error:
@@ -172,13 +202,13 @@ class Runner:
         await self.forget(one)
         return None
 
-    async def forget(self, one: SetAside) -> None:
+    async def forget(self, one: DeadLetter) -> None:
         """Let go of what was set aside."""
-        await self._log.on_writer(partial(aside.remove, name=one.name, position=one.position))
-        if one.name in self.standings:
-            self.standings[one.name].aside.pop(one.position, None)
+        await self._log.on_writer(partial(dead_letters.remove, name=one.name, position=one.position))
+        if one.name in self.progress:
+            self.progress[one.name].dead_letters.pop(one.position, None)
 
-    async def _act_again(self, one: SetAside) -> None:
+    async def _act_again(self, one: DeadLetter) -> None:
         reaction = next((reaction for reaction in self._reactions if one.name == reaction.NAME), None)
         work = _Work(one.position, self._log.head, None)
         match reaction:
@@ -187,19 +217,29 @@ class Runner:
             case Reaction() if not one.is_slot:
                 for recorded in await self._log.read_at([one.position]):
                     if isinstance(recorded.event, reaction.EVENTS):  # and was not erased meanwhile
-                        await self._act(reaction, work._replace(recorded=recorded), partial(reaction.react, recorded), _once)
+                        await self._act(
+                            reaction,
+                            work._replace(recorded=recorded),
+                            partial(reaction.react, recorded),
+                            _once,
+                        )
             case _:
-                raise NotFound(f"there is no reaction {one.name!r}", hint="reaction.retry with forget lets go of what it failed on")
+                raise NotFound(
+                    f"there is no reaction {one.name!r}",
+                    hint="reaction.retry with forget lets go of what it failed on",
+                )
 
-    async def _keep(self, one: SetAside, error: Exception, tries: int) -> SetAside:
+    async def _keep(self, one: DeadLetter, error: Exception, tries: int) -> DeadLetter:
         """Keep what a reaction failed on, as often as that was, in the log's file."""
         said = redact(f"{type(error).__name__}: {error}")[0]
-        failed = msgspec.structs.replace(one, failed_at=self._clock.now_us(), tries=tries, error=said[: aside.ERROR_CHARACTERS])
-        await self._log.on_writer(partial(aside.add, one=failed))
-        if one.name in self.standings:
-            known = self.standings[one.name].aside
+        failed = msgspec.structs.replace(
+            one, failed_at=self._clock.now_us(), tries=tries, error=said[: dead_letters.ERROR_CHARACTERS]
+        )
+        await self._log.on_writer(partial(dead_letters.add, one=failed))
+        if one.name in self.progress:
+            known = self.progress[one.name].dead_letters
             known[one.position] = _kind(said)
-            while len(known) > aside.KEPT_MAX:
+            while len(known) > dead_letters.KEPT_MAX:
                 del known[min(known)]
         return msgspec.structs.replace(failed, tries=one.tries + tries)
 
@@ -208,33 +248,44 @@ class Runner:
         await self._deliver(schedule, _Work(slot, self._log.head, None), partial(schedule.due, slot))
 
     async def _follow(self, reaction: Reaction) -> None:
-        standing = self.standings[reaction.NAME]
+        progress = self.progress[reaction.NAME]
         if not await self._resume(reaction):
-            await self._trying(standing, partial(self._save, reaction))
+            progress.position = self._begin
+            await self._trying(progress, partial(self._save, reaction))
         while True:
-            await self._log.wait_beyond(standing.position)
-            for recorded in await self._trying(standing, partial(self._log.read, standing.position, BATCH)):
+            await self._log.wait_beyond(progress.position)
+            for recorded in await self._trying(progress, partial(self._log.read, progress.position, BATCH)):
                 if isinstance(recorded.event, reaction.EVENTS):
-                    await self._deliver(reaction, _Work(recorded.position, recorded.position, recorded), partial(reaction.react, recorded))
-                standing.position = recorded.position
-            if standing.position - standing.saved >= (SAVE_EVERY if reaction.EVENTS else 1):
-                await self._trying(standing, partial(self._save, reaction))
+                    await self._deliver(
+                        reaction,
+                        _Work(recorded.position, recorded.position, recorded),
+                        partial(reaction.react, recorded),
+                    )
+                progress.position = recorded.position
+            if progress.position - progress.saved >= (SAVE_EVERY if reaction.EVENTS else 1):
+                await self._trying(progress, partial(self._save, reaction))
 
     async def _keep_time(self, schedule: Schedule) -> None:
-        """Give each slot its turn, once; while the clock is behind the log, the next one when its length has gone by, by what is measured."""
-        standing, length_us = self.standings[schedule.NAME], schedule.EVERY * SECOND_US
+        """Give each slot its turn, once; while the clock is behind the log, the next one when its length
+        has gone by, by what is measured.
+        """
+        progress, length_us = self.progress[schedule.NAME], schedule.EVERY * SECOND_US
         await self._resume(schedule)
         is_due_at = -math.inf  # a start cannot tell how long ago the last one was
         while True:
             slot, elapsed_us = divmod(self._clock.now_us(), length_us)
-            is_behind = slot < standing.position
-            if (standing.position - slot) * length_us > FAR_US and slot < standing.position - 1 and self._is_as_the_log_says():
-                standing.position, is_behind = slot - 1, False  # the clock was mended
+            is_behind = slot < progress.position
+            if (
+                (progress.position - slot) * length_us > FAR_US
+                and slot < progress.position - 1
+                and self._is_as_the_log_says()
+            ):
+                progress.position, is_behind = slot - 1, False  # the clock was mended
             if is_behind and anyio.current_time() >= is_due_at:
-                slot = standing.position + 1
-            if slot > standing.position:
+                slot = progress.position + 1
+            if slot > progress.position:
                 await self.run_slot(schedule, slot)
-            if slot >= standing.position:
+            if slot >= progress.position:
                 is_due_at = anyio.current_time() + schedule.EVERY
             await anyio.sleep(min((length_us - elapsed_us) / SECOND_US, self.pace.clock_s))
 
@@ -242,52 +293,68 @@ class Runner:
         return self._log.recorded_at <= self._clock.now_us() + STEP_US
 
     async def _sweep(self, sweep: Sweep) -> None:
-        standing, is_wanted = self.standings[sweep.NAME], True
+        progress, is_wanted = self.progress[sweep.NAME], True
         while True:
             try:
                 if is_wanted or sweep.is_due():
                     is_wanted = not await sweep.sweep()
-                    standing.waiting = None
-                is_wanted = await self._is_concerned(sweep, standing) or is_wanted
-            except Exception as error:  # noqa: BLE001  whatever it is, the service goes on, and so may the sweep
+                    progress.waiting = None
+                is_wanted = await self._is_concerned(sweep, progress) or is_wanted
+            # Whatever it is, the service goes on, and so may the sweep
+            except Exception as error:  # noqa: BLE001
                 _log.warning("reaction.waits", reaction=sweep.NAME, error=repr(error))
-                standing.waiting, is_wanted = str(error) if isinstance(error, OmegadError) else repr(error), True
+                progress.waiting, is_wanted = (
+                    str(error) if isinstance(error, OmegadError) else repr(error),
+                    True,
+                )
                 await anyio.sleep(self.pace.sweep_s)
 
-    async def _is_concerned(self, sweep: Sweep, standing: Standing) -> bool:
-        """Wait for events after which there is something to do; say whether there were any before it was time for another look."""
+    async def _is_concerned(self, sweep: Sweep, progress: ReactionProgress) -> bool:
+        """Wait for events after which there is something to do; say whether there were any before it was
+        time for another look.
+        """
         with anyio.move_on_after(self.pace.sweep_s):
             while True:
-                await self._log.wait_beyond(standing.position)
-                events = await self._log.read(standing.position, BATCH)
-                standing.position = events[-1].position
+                await self._log.wait_beyond(progress.position)
+                events = await self._log.read(progress.position, BATCH)
+                progress.position = events[-1].position
                 if sweep.concerns(events):
                     return True
         return False
 
     async def _resume(self, reaction: Reaction | Schedule) -> bool:
         """Go on where an earlier run ended; say whether there was one."""
-        standing = self.standings[reaction.NAME]
-        cursor = (await self._trying(standing, self._log.cursors)).get(reaction.NAME)
+        progress = self.progress[reaction.NAME]
+        cursor = (await self._trying(progress, self._log.cursors)).get(reaction.NAME)
         if cursor is not None:
-            standing.position = standing.saved = cursor.position
+            progress.position = progress.saved = cursor.position
         return cursor is not None
 
     async def _save(self, reaction: Reaction | Schedule) -> None:
-        standing = self.standings[reaction.NAME]
-        await self._log.advance(Cursor(reaction.NAME, standing.position, reaction.VERSION))
-        standing.saved = standing.position
+        progress = self.progress[reaction.NAME]
+        await self._log.advance(Cursor(reaction.NAME, progress.position, reaction.VERSION))
+        progress.saved = progress.position
 
     async def _deliver(self, reaction: Reaction | Schedule, work: _Work, find: Find) -> None:
-        """Find what follows from an event or a slot, and have it carried out; set it aside where that cannot be."""
-        standing = self.standings[reaction.NAME]
+        """Find what follows from an event or a slot, and have it carried out; set it aside where that
+        cannot be.
+        """
+        progress = self.progress[reaction.NAME]
         try:
-            await self._act(reaction, work, find, partial(self._trying, standing), Cursor(reaction.NAME, work.position, reaction.VERSION))
+            await self._act(
+                reaction,
+                work,
+                find,
+                partial(self._trying, progress),
+                Cursor(reaction.NAME, work.position, reaction.VERSION),
+            )
         except Exception as error:  # noqa: BLE001  whatever it is, the next event is another matter
-            _log.error("reaction.set_aside", reaction=reaction.NAME, position=work.position, error=repr(error))
-            one = SetAside(reaction.NAME, work.position, work.recorded is None, 0, 0, "")
-            await self._trying(standing, partial(self._keep, one, error, TRIES))
-        standing.position = max(standing.position, work.position)
+            _log.error(
+                "reaction.set_aside", reaction=reaction.NAME, position=work.position, error=repr(error)
+            )
+            one = DeadLetter(reaction.NAME, work.position, work.recorded is None, 0, 0, "")
+            await self._trying(progress, partial(self._keep, one, error, TRIES))
+        progress.position = max(progress.position, work.position)
 
     async def _act(
         self,
@@ -303,7 +370,11 @@ class Runner:
         if effect is not None and work.recorded is not None:
             await trying(partial(effect, work.recorded))
         for place, command in enumerate(commands):
-            key = RequestKey(client=f"reaction:{reaction.NAME}", request_id=f"{reaction.VERSION}/{work.position}/{place}", params_digest=b"")
+            key = RequestKey(
+                client=f"reaction:{reaction.NAME}",
+                request_id=f"{reaction.VERSION}/{work.position}/{place}",
+                params_digest=b"",
+            )
             cause = None if work.recorded is None else work.position
             context = RequestContext(client=key.client, delivery=key, cause=cause, written=work.shown)
             is_last = place == len(commands) - 1
@@ -322,10 +393,12 @@ class Runner:
             _log.info("reaction.refused", reaction=context.client, cause=context.cause, reason=str(error))
             return
         if cursor:
-            self.standings[cursor.name].saved = cursor.position
+            self.progress[cursor.name].saved = cursor.position
 
-    async def _trying(self, standing: Standing, work: Callable[[], Awaitable[T]]) -> T:
-        """Do *work* until it is done: what it is not to blame for is waited out, any other failure raised after a few tries."""
+    async def _trying(self, progress: ReactionProgress, work: Callable[[], Awaitable[T]]) -> T:
+        """Do *work* until it is done: what it is not to blame for is waited out, any other failure raised
+        after a few tries.
+        """
         failures, wait_s = 0, self.pace.retry_s
         while True:
             try:
@@ -333,17 +406,17 @@ class Runner:
             except (Unavailable, Overloaded, ShuttingDown) as error:
                 failures += isinstance(error, ReadTooLong)  # which it is to blame for
                 if failures == TRIES:
-                    standing.waiting = None
+                    progress.waiting = None
                     raise
-                standing.waiting = str(error)
+                progress.waiting = str(error)
             except Exception as error:
                 failures += 1
                 if failures == TRIES:
-                    standing.waiting = None
+                    progress.waiting = None
                     raise
-                standing.waiting = f"tries again after {error!r}"
+                progress.waiting = f"tries again after {error!r}"
             else:
-                standing.waiting = None
+                progress.waiting = None
                 return result
             await anyio.sleep(wait_s)
             wait_s = min(2 * wait_s, self.pace.retry_max_s)

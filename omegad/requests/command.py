@@ -16,12 +16,16 @@ Ack = Literal["related", "durable"]
 class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", forbid_unknown_fields=True):
     """Base of every command; its tag is the method's name.
 
-    `request_id` makes it safe to send again: the same request of the same client gives the first answer. `ack` says how much to wait
-    for: `durable` is answered as soon as the event is on the disk.
+    `request_id` makes it safe to send again: the same request of the same client gives the first answer.
+    `ack` says how much to wait for: `durable` is answered as soon as the event is on the disk.
     """
 
-    request_id: Annotated[Name | None, Meta(description="makes it safe to send again: the same id gives the first answer")] = None
-    ack: Annotated[Ack, Meta(description="how much to wait for: durable is answered as soon as it is on the disk")] = "related"
+    request_id: Annotated[
+        Name | None, Meta(description="makes it safe to send again: the same id gives the first answer")
+    ] = None
+    ack: Annotated[
+        Ack, Meta(description="how much to wait for: durable is answered as soon as it is on the disk")
+    ] = "related"
 
 
 class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):

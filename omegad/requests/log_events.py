@@ -22,7 +22,9 @@ class LogEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def told(recorded: RecordedEvent) -> LogEvent:
-    """Return an event as it is told to clients: an erased payload as null, an unknown one as the JSON that it is."""
+    """Return an event as it is told to clients: an erased payload as null, an unknown one as the JSON that
+    it is.
+    """
     match recorded.event:
         case Erased():
             data: object = None

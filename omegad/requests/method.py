@@ -1,8 +1,9 @@
-"""What a method is: what it takes, what it answers, and what becomes of it. Each is declared beside the Struct of its parameters.
+"""What a method is: what it takes, what it answers, and what becomes of it. Each is declared beside the
+Struct of its parameters.
 
-A *command* is prepared (what deciding needs of the world is gathered) and decided (pure, in the transaction of its append). A *query* is
-prepared, if it needs more than the views, and read from one moment of them. A *service* method is about the running service itself, which
-answers it.
+A *command* is prepared (what deciding needs of the world is gathered) and decided (pure, in the transaction
+of its append). A *query* is prepared, if it needs more than the views, and read from one moment of them. A
+*service* method is about the running service itself, which answers it.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,16 +16,23 @@ import msgspec
 from omegad.log.decision import Decision, RequestKey
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.mending import Ahead
+from omegad.requests.agent_tool import AgentTool
+from omegad.requests.command import Command
+from omegad.requests.query import Query
 from omegad.requests.verb import OF_ITS_NAME, Verb
 from omegad.runtime.clock import Clock
-from omegad.runtime.errors import Refused, Stale
+from omegad.runtime.errors import Refused
 from omegad.runtime.steadiness import Steadiness
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 from omegad.text.ingestion.noise import NoiseRules
 from omegad.text.ingestion.tagging import TagRules
+from omegad.views.barrier import Extent
 
 T = TypeVar("T")
+
+IN_EVERY = frozenset({*Command.__struct_fields__, *Query.__struct_fields__})
+"""Parameters that every command, or every query, takes."""
 
 EVERY_VIEW = ()
 """For a query whose asker says what is read."""
@@ -33,11 +41,13 @@ VIEWS_WAIT_S = 5.0  # for the views to show what a decision asks about, before i
 
 
 class RequestContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks, from where, and what the answer has to show. Made once, at the edge, and free of any transport.
+    """Who asks, from where, and what the answer has to show. Made once, at the edge, and free of any
+    transport.
 
-    `written` is the asker's own latest write, which an answer shows always; `acknowledged` the latest of anyone's, which it shows within a
-    stated bound. `delivery` makes the same request the same, however often it comes. `is_again` says that it was prepared before and could not be
-    decided on that, so that `written` is now what all had written then; `is_last_try` that a decision has to be made of what is there, though it
+    `written` is the asker's own latest write, which an answer shows always; `acknowledged` the latest of
+    anyone's, which it shows within a stated bound. `delivery` makes the same request the same, however often
+    it comes. `is_again` says that it was prepared before and could not be decided on that, so that `written`
+    is now what all had written then; `is_last_try` that a decision has to be made of what is there, though it
     changes all the time.
     """
 
@@ -51,22 +61,14 @@ class RequestContext(msgspec.Struct, frozen=True, kw_only=True):
     is_last_try: bool = False
 
 
-class Moment(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer is of: the position that the views show, how many acknowledged events are beyond it, and the time in microseconds since 1970.
+class Moment(Extent, frozen=True, kw_only=True):
+    """What an answer is of: what the views show, and the time in microseconds since 1970.
 
-    `versions` are those of the projections, by name; `index` holds the vectors that are searched, None without a model.
+    `index` holds the vectors that are searched, None without a model.
     """
 
-    position: Position
-    stale_by: int
     now_us: int
-    versions: dict[str, int] = msgspec.field(default_factory=dict)
     index: Any = None  # queries know its type, which would be a circle here
-
-    def require_current(self, missing: str = "nothing is found") -> None:
-        """Call before saying that something is *missing*. Raises `Stale` where what was acknowledged is not shown yet, and may be just that."""
-        if self.stale_by:
-            raise Stale(f"the views do not show position {self.position + self.stale_by} yet, and in what they do {missing}")
 
 
 class Embedded(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +95,9 @@ class Rules:
 
 @dataclass(frozen=True, kw_only=True)
 class Skills:
-    """The folders that hold skills, the first one first, and the language in which people are told of their improvement."""
+    """The folders that hold skills, the first one first, and the language in which people are told of
+    their improvement.
+    """
 
     folders: tuple[Path, ...]
     language: str
@@ -153,12 +157,18 @@ class Services(Protocol):
         """Return the vectors of a content, None where the model cannot be used now."""
         ...
 
-    async def embed_question(self, text: str, *, within_s: float | None = None, turn: Turn = Turn.USUAL) -> bytes | None:
-        """Return the vector of a question, None where the model cannot be used now or takes too long: `query_timeout_s`, or *within_s*."""
+    async def embed_question(
+        self, text: str, *, within_s: float | None = None, turn: Turn = Turn.USUAL
+    ) -> bytes | None:
+        """Return the vector of a question, None where the model cannot be used now or takes too long:
+        `query_timeout_s`, or *within_s*.
+        """
         ...
 
     def begin_question(self, text: str) -> Callable[[], bytes | None] | None:
-        """Begin to embed a question, and return what waits for its vector on another thread, as `embed_question`; None where it could take long."""
+        """Begin to embed a question, and return what waits for its vector on another thread, as
+        `embed_question`; None where it could take long.
+        """
         ...
 
     async def look(
@@ -170,7 +180,9 @@ class Services(Protocol):
         wait_s: float = VIEWS_WAIT_S,
         turn: Turn = Turn.USUAL,
     ) -> T:
-        """Read the views for a decision, which is made without what they do not show in time. Raises `ReadTooLong`."""
+        """Read the views for a decision, which is made without what they do not show in time. Raises
+        `ReadTooLong`.
+        """
         ...
 
     async def in_time(self, work: Awaitable[T], within_s: float) -> T | None:
@@ -178,7 +190,9 @@ class Services(Protocol):
         ...
 
     async def spool_settled(self, within_s: float) -> bool:
-        """Wait until what hooks left in the spool is taken in, before what comes after it, for so long at most; say whether it is."""
+        """Wait until what hooks left in the spool is taken in, before what comes after it, for so long at
+        most; say whether it is.
+        """
         ...
 
     async def events_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:
@@ -190,7 +204,9 @@ class Services(Protocol):
         ...
 
     async def reach(self, work: Callable[[], T], near: str | None) -> T:
-        """Do what looks at files of a folder that an agent names. Raises `PathHangs` where they do not answer."""
+        """Do what looks at files of a folder that an agent names. Raises `PathHangs` where they do not
+        answer.
+        """
         ...
 
     def disk(self, path: str) -> str:
@@ -202,24 +218,36 @@ class Services(Protocol):
         ...
 
     def recent(self, project: str | None, vector: bytes) -> Sequence[str]:
-        """Return the ids of memories noted lately that are near a vector; whether they were stored is for the decision state to say."""
+        """Return the ids of memories noted lately that are near a vector; whether they were stored is for
+        the decision state to say.
+        """
         ...
 
-    def record(self, event: msgspec.Struct, context: RequestContext, *, session_id: str | None, project: str | None) -> None:
+    def record(
+        self, event: msgspec.Struct, context: RequestContext, *, session_id: str | None, project: str | None
+    ) -> None:
         """Append an event that nobody waits for."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """A row of the table of methods. The tag of *params* is its name, the first sentence of their docstring its summary."""
+    """A row of the table of methods. The tag of *params* is its name, the first sentence of their
+    docstring its summary.
+    """
 
     params: type[msgspec.Struct]
     answer: type[msgspec.Struct]
     is_paged: bool = False
     """Whether its answers are cut to pages of `PAGE_BYTES_MAX`, which few others come near."""
     verb: Verb | None = OF_ITS_NAME
-    """How people ask it on the command line; None where another verb asks it in its own way, or nobody does."""
+    """How people ask it on the command line; None where another verb asks it in its own way, or nobody
+    does.
+    """
+    tool: AgentTool | None = None
+    """How agents get it as a tool, or as an action of one; None where they do not, or by what asks several
+    methods.
+    """
 
     @property
     def name(self) -> str:
@@ -238,7 +266,9 @@ Prepare = Callable[[Services, Any, RequestContext], Awaitable[Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class CommandMethod(Method):
-    """Changes something. `decide` takes (params, state, now_us), with what `prepare` returned after the params where there is one."""
+    """Changes something. `decide` takes (params, state, now_us), with what `prepare` returned after the
+    params where there is one.
+    """
 
     decide: Callable[..., Decision]
     prepare: Prepare | None = None
@@ -250,7 +280,8 @@ class CommandMethod(Method):
 class QueryMethod(Method):
     """Reads the views named, or `EVERY_VIEW`.
 
-    `read` takes (connection, params, moment), with what `prepare` returned after the params where there is one.
+    `read` takes (connection, params, moment), with what `prepare` returned after the params where there is
+    one.
 
     `finish` makes the answer of what was read, where that takes more than the views.
     """

@@ -11,9 +11,17 @@ POSITION_MAX = 2**62
 
 AsOf = Annotated[
     Annotated[str, Meta(min_length=1, max_length=256)] | Annotated[int, Meta(ge=0, le=POSITION_MAX)],
-    Meta(description="answer as things stood then: a position, a time like 2026-01-31T09:30:00Z, or the query_id of an answer"),
+    Meta(
+        description=(
+            "answer as things stood then: a position, a time like 2026-01-31T09:30:00Z, or the query_id of an"
+            " answer"
+        )
+    ),
 ]
 """A moment of the past."""
+
+One = Annotated[str, Meta(max_length=256)]
+"""A name that a query asks for."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", forbid_unknown_fields=True):
@@ -23,5 +31,18 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", for
 class Query(Request, frozen=True, kw_only=True):
     """Base of what is read from the views."""
 
-    min_position: Annotated[int, Meta(ge=0, description="answer only from views that show the log up to here")] | None = None
+    min_position: (
+        Annotated[int, Meta(ge=0, description="answer only from views that show the log up to here")] | None
+    ) = None
     as_of: AsOf | None = None
+
+
+class ViewAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of what is answered from the views: the position that they showed, and how many acknowledged
+    events they did not show yet.
+
+    A subclass is not `kw_only` itself, so that these come after its own fields on the wire.
+    """
+
+    position: int
+    stale_by: int

@@ -1,4 +1,6 @@
-"""How a request is run: a command is prepared, decided and appended, a query prepared and read; whatever its method is."""
+"""How a request is run: a command is prepared, decided and appended, a query prepared and read; whatever
+its method is.
+"""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -10,7 +12,15 @@ import msgspec
 
 from omegad.log.decision import Cursor, Decision, Outcome, Proposal, RequestKey
 from omegad.log.event_log import EventLog
-from omegad.requests.method import CommandMethod, Method, Moment, Outdated, QueryMethod, RequestContext, Services
+from omegad.requests.method import (
+    CommandMethod,
+    Method,
+    Moment,
+    Outdated,
+    QueryMethod,
+    RequestContext,
+    Services,
+)
 from omegad.runtime.errors import OmegadError, Overloaded, ShuttingDown, Unavailable
 from omegad.storage.driver import Connection
 from omegad.views.barrier import Barrier, Snapshot
@@ -44,7 +54,9 @@ class Running(Services, Protocol):
 class AsOf(Protocol):
     """Answers queries as of an earlier moment."""
 
-    async def query(self, method: QueryMethod, params: msgspec.Struct, context: RequestContext, as_of: str) -> msgspec.Struct | msgspec.Raw:
+    async def query(
+        self, method: QueryMethod, params: msgspec.Struct, context: RequestContext, as_of: str
+    ) -> msgspec.Struct | msgspec.Raw:
         """Answer from the views of then."""
         ...
 
@@ -53,9 +65,17 @@ class RequestRunner:
     """Takes requests to their answers by the table of methods."""
 
     def __init__(
-        self, services: Running, methods: Mapping[str, Method], back: AsOf, check: Callable[[msgspec.Struct], None], *, fresh_wait_s: float
+        self,
+        services: Running,
+        methods: Mapping[str, Method],
+        back: AsOf,
+        check: Callable[[msgspec.Struct], None],
+        *,
+        fresh_wait_s: float,
     ) -> None:
-        """A query waits *fresh_wait_s* for what other clients wrote; *check* raises `Invalid` for parameters that name what there is not."""
+        """A query waits *fresh_wait_s* for what other clients wrote; *check* raises `Invalid` for
+        parameters that name what there is not.
+        """
         self._services = services
         self._methods = methods
         self._fresh_wait_s = fresh_wait_s
@@ -71,10 +91,12 @@ class RequestRunner:
 
     @asynccontextmanager
     async def first_time(self, request: RequestKey) -> AsyncIterator[Outcome | None]:
-        """Yield the answer that a request was given before; None where it has none, and may be worked on until the end of the block.
+        """Yield the answer that a request was given before; None where it has none, and may be worked on
+        until the end of the block.
 
-        The same request waits meanwhile. So what was answered is neither prepared nor checked again, whatever has changed since, and
-        nothing is prepared twice at once. Raises `Conflict` where it had other parameters.
+        The same request waits meanwhile. So what was answered is neither prepared nor checked again, whatever
+        has changed since, and nothing is prepared twice at once. Raises `Conflict` where it had other
+        parameters.
         """
         name = (request.client, request.request_id)
         while other := self._under_way.get(name):
@@ -87,11 +109,19 @@ class RequestRunner:
             done.set()
 
     async def remember(self, request: RequestKey, answer: msgspec.Struct, position: int) -> None:
-        """Return when an answer is on the disk that the same request is to be given; what it tells of stands at *position*."""
+        """Return when an answer is on the disk that the same request is to be given; what it tells of
+        stands at *position*.
+        """
         decision = Decision(answer=answer, position=position)
         await self._services.log.append(Proposal(decide=lambda _state, _now_us: decision, request=request))
 
-    async def command(self, method: CommandMethod, params: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None) -> Outcome:
+    async def command(
+        self,
+        method: CommandMethod,
+        params: msgspec.Struct,
+        context: RequestContext,
+        cursor: Cursor | None = None,
+    ) -> Outcome:
         """Carry out a command, once for each `context.delivery`; raises what its decision raises."""
         if context.delivery is None:
             return await self._carry_out(method, params, context, cursor)
@@ -102,15 +132,21 @@ class RequestRunner:
                 await self._services.log.advance(cursor)
             return answered
 
-    async def _carry_out(self, method: CommandMethod, params: msgspec.Struct, context: RequestContext, cursor: Cursor | None) -> Outcome:
-        """Prepare, decide and append. What changes while it is prepared is prepared again, three times at most."""
+    async def _carry_out(
+        self, method: CommandMethod, params: msgspec.Struct, context: RequestContext, cursor: Cursor | None
+    ) -> Outcome:
+        """Prepare, decide and append. What changes while it is prepared is prepared again, three times at
+        most.
+        """
         context = msgspec.structs.replace(context, acknowledged=max(context.acknowledged, self.acknowledged))
         if not method.is_internal:  # what is stored already has whatever type it has
             self._check(params)
         for tries_left in reversed(range(TRIES)):
             attempt = context if tries_left else msgspec.structs.replace(context, is_last_try=True)
             try:
-                outcome = await self._services.log.append(await self._proposed(method, params, attempt, cursor))
+                outcome = await self._services.log.append(
+                    await self._proposed(method, params, attempt, cursor)
+                )
             except Outdated:
                 if not tries_left:
                     raise
@@ -125,30 +161,54 @@ class RequestRunner:
         if session_id:
             self._services.heard(session_id)
 
-    async def _proposed(self, method: CommandMethod, params: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None) -> Proposal:
+    async def _proposed(
+        self,
+        method: CommandMethod,
+        params: msgspec.Struct,
+        context: RequestContext,
+        cursor: Cursor | None = None,
+    ) -> Proposal:
         """Prepare a command, and return what is to be decided."""
         prepared = await method.prepare(self._services, params, context) if method.prepare else None
         decide = partial(method.decide, params, *((prepared,) if method.prepare else ()))
-        return Proposal(decide=decide, client=context.client, trace=context.trace, request=context.delivery, cause=context.cause, cursor=cursor)
+        return Proposal(
+            decide=decide,
+            client=context.client,
+            trace=context.trace,
+            request=context.delivery,
+            cause=context.cause,
+            cursor=cursor,
+        )
 
-    async def execute(self, command: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None) -> Outcome:
+    async def execute(
+        self, command: msgspec.Struct, context: RequestContext, cursor: Cursor | None = None
+    ) -> Outcome:
         """Carry out a command by its Struct, as reactions do."""
         method = self._methods[str(command.__struct_config__.tag)]
         assert isinstance(method, CommandMethod)
         return await self.command(method, command, context, cursor)
 
-    async def execute_together(self, commands: Sequence[msgspec.Struct], context: RequestContext) -> list[Outcome | Exception]:
-        """Carry out commands in their order, with one wait for the disk; return what each came to, or what it raised.
+    async def execute_all(
+        self, commands: Sequence[msgspec.Struct], context: RequestContext
+    ) -> list[Outcome | Exception]:
+        """Carry out commands in their order, with one wait for the disk; return what each came to, or what it
+        raised.
 
         Where one cannot be carried out now, neither are those after it.
         """
         prepared = list[Proposal | Exception]()
         for command in commands:
-            is_over = bool(prepared) and isinstance(prepared[-1], (OSError, Overloaded, ShuttingDown, Unavailable))
+            is_over = bool(prepared) and isinstance(
+                prepared[-1], (OSError, Overloaded, ShuttingDown, Unavailable)
+            )
             prepared.append(prepared[-1] if is_over else await self._attempted(command, context))
-        appended = iter(await self._services.log.append_together([one for one in prepared if isinstance(one, Proposal)]))
+        appended = iter(
+            await self._services.log.append_all([one for one in prepared if isinstance(one, Proposal)])
+        )
         came_to = [next(appended) if isinstance(one, Proposal) else one for one in prepared]
-        self.acknowledged = max([self.acknowledged, *(one.position for one in came_to if isinstance(one, Outcome))])
+        self.acknowledged = max(
+            [self.acknowledged, *(one.position for one in came_to if isinstance(one, Outcome))]
+        )
         return came_to
 
     async def _attempted(self, command: msgspec.Struct, context: RequestContext) -> Proposal | Exception:
@@ -159,15 +219,22 @@ class RequestRunner:
         except Exception as error:  # noqa: BLE001  whoever asked is told, and those after it go on
             return error
 
-    async def query(self, method: QueryMethod, params: msgspec.Struct, context: RequestContext) -> msgspec.Struct | msgspec.Raw:
-        """Answer a query from one moment of the views. Raises what reading raises, and `Stale` where they lag behind what is asked for."""
+    async def query(
+        self, method: QueryMethod, params: msgspec.Struct, context: RequestContext
+    ) -> msgspec.Struct | msgspec.Raw:
+        """Answer a query from one moment of the views. Raises what reading raises, and `Stale` where they
+        lag behind what is asked for.
+        """
         self._check(params)
         if (as_of := getattr(params, "as_of", None)) is not None:
             return await self._back.query(method, params, context, as_of)
         acknowledged = max(context.acknowledged, self.acknowledged)
         prepared = await method.prepare(self._services, params, context) if method.prepare else None
         if method.shows_queries:
-            with anyio.move_on_after(self._fresh_wait_s), suppress(OmegadError):  # a log that cannot be written is read all the same
+            with (
+                anyio.move_on_after(self._fresh_wait_s),
+                suppress(OmegadError),
+            ):  # a log that cannot be written is read all the same
                 await self._services.log.settled()
             acknowledged = max(acknowledged, self._services.head)
         barrier = Barrier(
@@ -179,7 +246,9 @@ class RequestRunner:
         )
 
         def read(connection: Connection, snapshot: Snapshot) -> Any:  # noqa: ANN401  as the method has it
-            return method.read(connection, params, *((prepared,) if method.prepare else ()), self._services.moment(snapshot))
+            return method.read(
+                connection, params, *((prepared,) if method.prepare else ()), self._services.moment(snapshot)
+            )
 
         found = await self._services.views.at(barrier, read, method.turn)
         return await method.finish(self._services, params, found, context) if method.finish else found

@@ -1,4 +1,6 @@
-"""What a verb of the command line is. Imports next to nothing, because every start of the command line pays for it."""
+"""What a verb of the command line is. Imports next to nothing, because every start of the command line
+pays for it.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
@@ -18,6 +20,19 @@ class Option(NamedTuple):
     into: str = ""
 
 
+class Table(NamedTuple):
+    """A list of an answer, as people see it."""
+
+    of: str
+    """The field that is the list."""
+    columns: tuple[tuple[str, str], ...]
+    """The heading of each column, and its cells with fields in braces; after a colon how one is written:
+    `moment`, as Python formats it, or the word that stands for yes.
+    """
+    none: str
+    """What is said where there is nothing."""
+
+
 class Verb(NamedTuple):
     """A verb: its words, how the answer is shown, and what goes beyond the method that it asks."""
 
@@ -26,7 +41,11 @@ class Verb(NamedTuple):
     by: str = "sentences.say"
     """The function of `omegad/edge/cli/` that does it, as `module.function`."""
     says: str = ""
-    """The sentence that tells the answer, with its fields and what was given in braces; field by field where nothing is said."""
+    """The sentence that tells the answer, with its fields and what was given in braces; field by field
+    where nothing is said.
+    """
+    table: Table | None = None
+    """The list that tells the answer, where that is one."""
     given: tuple[str, ...] | None = None
     """The parameters that stand for themselves; those that are required, where nothing is said."""
     options: tuple[Option, ...] = ()
@@ -35,6 +54,8 @@ class Verb(NamedTuple):
     """What it does, where the method's summary does not say it for people."""
     also: str = ""
     """Other words for it."""
+    is_first: bool = False
+    """Whether the help lists it before the others, as what is used every day."""
     method: str = ""
     """The method that it asks, which a declaration does not say again."""
 
@@ -51,9 +72,14 @@ WATCH = Option("watch", "go on showing it, every second, until interrupted", "fl
 def of(told: Mapping[str, Any]) -> Verb:
     """Return the verb that *told* is of."""
     options = tuple(Option(**option) for option in told.get("options", ()))
-    return Verb(**{**told, "options": options})
+    table = Table(*told["table"]) if "table" in told else None
+    return Verb(**{**told, "options": options, "table": table})
 
 
 def _told(declared: Option | Verb) -> dict[str, Any]:
     defaults = declared._field_defaults
-    return {name: value for name, value in declared._asdict().items() if name not in defaults or value != defaults[name]}
+    return {
+        name: value
+        for name, value in declared._asdict().items()
+        if name not in defaults or value != defaults[name]
+    }

@@ -1,6 +1,8 @@
-"""Takes connections as they come, a few a turn of the event loop, so that however many come the others are served meanwhile.
+"""Takes connections as they come, a few a turn of the event loop, so that however many come the others are
+served meanwhile.
 
-The event loop's own servers do otherwise where descriptors run out: asyncio's tries as often as connections may wait, and prints each time.
+The event loop's own servers do otherwise where descriptors run out: asyncio's tries as often as connections
+may wait, and prints each time.
 """
 
 import asyncio
@@ -19,7 +21,9 @@ _log = structlog.get_logger(__name__)
 
 
 async def accept(listener: socket.socket, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
-    """Give each connection to *listener* a *protocol*, until cancelled; where there are no descriptors for one, try again soon."""
+    """Give each connection to *listener* a *protocol*, until cancelled; where there are no descriptors for
+    one, try again soon.
+    """
     loop = asyncio.get_running_loop()
     listener.setblocking(False)  # noqa: FBT003  the system call's signature
     while True:

@@ -1,4 +1,5 @@
-"""The sockets that a service manager listens on for this process: systemd hands them over by number, launchd by name.
+"""The sockets that a service manager listens on for this process: systemd hands them over by number, launchd
+by name.
 
 See sd_listen_fds(3), and launch_activate_socket(3) of macOS.
 """
@@ -18,7 +19,8 @@ LAUNCHD_NAME = "Listener"
 def passed(environ: MutableMapping[str, str] = os.environ) -> list[int]:
     """Return the descriptors that are for this process, none where nobody listens for it; ask once.
 
-    The variables that tell of them are taken away, and the descriptors are closed in children. Raises `OSError` where one is not open.
+    The variables that tell of them are taken away, and the descriptors are closed in children. Raises
+    `OSError` where one is not open.
     """
     process, count, _ = (environ.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"))
     found = []
@@ -31,10 +33,17 @@ def passed(environ: MutableMapping[str, str] = os.environ) -> list[int]:
     return found
 
 
-def of_launchd(library: Any) -> list[int]:  # noqa: ANN401  the C library, whose functions ctypes finds by name
-    """Return the descriptors that launchd has for this process: none where it did not start it, or its agent names no socket."""
+def of_launchd(
+    library: Any,  # noqa: ANN401
+) -> list[int]:
+    """Return the descriptors that launchd has for this process: none where it did not start it, or its
+    agent names no socket.
+    """
     descriptors, count = ctypes.POINTER(ctypes.c_int)(), ctypes.c_size_t()
-    if library.launch_activate_socket(LAUNCHD_NAME.encode(), ctypes.byref(descriptors), ctypes.byref(count)) != 0:
+    if (
+        library.launch_activate_socket(LAUNCHD_NAME.encode(), ctypes.byref(descriptors), ctypes.byref(count))
+        != 0
+    ):
         return []
     found = descriptors[: count.value]
     library.free(ctypes.cast(descriptors, ctypes.c_void_p))

@@ -5,8 +5,27 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from omegad.rpc.protocol import UNREADABLE, Incoming, InternalError, InvalidRequest, MethodNotFound, ParseFailed, WireError
-from omegad.runtime.errors import Conflict, Invalid, NoDaemon, NotFound, OmegadError, Overloaded, Refused, ShuttingDown, Stale, Unavailable
+from omegad.rpc.protocol import (
+    UNREADABLE,
+    Incoming,
+    InternalError,
+    InvalidRequest,
+    MethodNotFound,
+    ParseFailed,
+    WireError,
+)
+from omegad.runtime.errors import (
+    Conflict,
+    Invalid,
+    NoDaemon,
+    NotFound,
+    OmegadError,
+    Overloaded,
+    Refused,
+    ShuttingDown,
+    Stale,
+    Unavailable,
+)
 
 ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
 UNREAD_NOTIFICATIONS_MAX: Final = 10_000
@@ -56,7 +75,9 @@ class Inbox:
             return Notification(message.method, _decode(message.params))
         if self._overran:
             self._overran = False
-            raise Overloaded("notifications were lost", hint=f"take them before {LOST_NOTIFICATIONS_FROM} are waiting")
+            raise Overloaded(
+                "notifications were lost", hint=f"take them before {LOST_NOTIFICATIONS_FROM} are waiting"
+            )
         return None
 
 
@@ -70,7 +91,9 @@ def result_of(message: Incoming) -> JSON:
 def rebuild(wire: WireError) -> OmegadError:
     """Return the catalogue's exception for *wire*, with the kind and tag it came with."""
     error = _BY_CODE.get(wire.code, OmegadError)(wire.message, hint=wire.data.get("hint", ""))
-    vars(error).update(code=wire.code, kind=wire.data.get("kind", error.kind), tag=wire.data.get("tag", error.tag))
+    vars(error).update(
+        code=wire.code, kind=wire.data.get("kind", error.kind), tag=wire.data.get("tag", error.tag)
+    )
     return error
 
 

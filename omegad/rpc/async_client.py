@@ -1,4 +1,5 @@
-"""The client of the socket for asyncio: any number of concurrent calls on one connection, and notifications beside them.
+"""The client of the socket for asyncio: any number of concurrent calls on one connection, and notifications
+beside them.
 
 What the daemon refuses is raised as the catalogue's own exceptions; a connection that fails is `NoDaemon`.
 """
@@ -20,7 +21,9 @@ CLOSING_S: Final = 1.0
 
 
 class AsyncClient:
-    """One connection, for any number of concurrent calls: `async with AsyncClient(path) as client: await client.call("system.ping")`."""
+    """One connection, for any number of concurrent calls: `async with AsyncClient(path) as client: await
+    client.call("system.ping")`.
+    """
 
     def __init__(self, path: Path, *, name: str = "", timeout_s: float = 10.0) -> None:
         """Connect to *path* on entering, within *timeout_s*; say hello as *name* if there is one."""
@@ -42,7 +45,9 @@ class AsyncClient:
                 raise
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await self.close()
 
     @property
@@ -66,12 +71,16 @@ class AsyncClient:
         await self._wire.room.wait()
 
     async def notifications(self) -> AsyncIterator[Notification]:
-        """Yield notifications as they come, until the client is closed; raise `NoDaemon` when the daemon goes first."""
+        """Yield notifications as they come, until the client is closed; raise `NoDaemon` when the daemon
+        goes first.
+        """
         while (notification := await self._wire.next_notification()) is not None:
             yield notification
 
     async def close(self) -> None:
-        """Close the connection once the daemon has read what was sent, or will not; calls that are waiting raise `NoDaemon`."""
+        """Close the connection once the daemon has read what was sent, or will not; calls that are waiting
+        raise `NoDaemon`.
+        """
         self._wire.close()
         try:
             await asyncio.wait_for(self._wire.closed.wait(), CLOSING_S)
@@ -133,7 +142,9 @@ class _ClientWire(asyncio.Protocol):
         self.room.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._failure = self._failure or NoDaemon(f"the connection was lost: {exc}" if exc else "the connection was closed")
+        self._failure = self._failure or NoDaemon(
+            f"the connection was lost: {exc}" if exc else "the connection was closed"
+        )
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(self._failure)

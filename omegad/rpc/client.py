@@ -1,4 +1,5 @@
-"""The client of the socket for programs without asyncio, which would be a tenth of what a verb of the command line takes.
+"""The client of the socket for programs without asyncio, which would be a tenth of what a verb of the command
+line takes.
 
 What the daemon refuses is raised as the catalogue's own exceptions; a connection that fails is `NoDaemon`.
 """
@@ -26,7 +27,9 @@ class Client:
     """One connection, for one call at a time: `with Client(path) as client: client.call("system.ping")`."""
 
     def __init__(self, path: Path, *, name: str = "", timeout_s: float | None = 30.0) -> None:
-        """Connect to *path* on entering, or with the first call; no call takes longer than *timeout_s*. Say hello as *name* if there is one."""
+        """Connect to *path* on entering, or with the first call; no call takes longer than *timeout_s*.
+        Say hello as *name* if there is one.
+        """
         self._path = path
         self._name = name
         self._timeout_s = timeout_s
@@ -41,7 +44,9 @@ class Client:
         self._connected()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def call(self, method: str, /, **params: object) -> JSON:
@@ -62,7 +67,9 @@ class Client:
         self._send(encode_request(None, method, params), self._deadline())
 
     def notifications(self) -> Iterator[Notification]:
-        """Yield notifications, waiting for each as long as it takes; raise `NoDaemon` when the daemon goes."""
+        """Yield notifications, waiting for each as long as it takes; raise `NoDaemon` when the daemon
+        goes.
+        """
         while True:
             if (notification := self._inbox.get()) is not None:
                 yield notification
@@ -79,9 +86,12 @@ class Client:
             self._socket = endpoint.connect(self._path, self._timeout_s)
             if self._name:
                 try:
-                    self.server_version = self.call("system.hello", protocol=PROTOCOL, client=self._name).get("version")
+                    self.server_version = self.call("system.hello", protocol=PROTOCOL, client=self._name).get(
+                        "version"
+                    )
                 except BaseException:
                     self.close()
+                    self._socket = None  # so that who enters again connects again
                     raise
         return self._socket
 
@@ -119,7 +129,10 @@ class Client:
                 self._lines.feed(data)
             return parse_incoming(line)
         except TimeoutError:
-            raise Unavailable(f"no answer within {self._timeout_s} s", hint="it may still be done; ask again with the same request_id") from None
+            raise Unavailable(
+                f"no answer within {self._timeout_s} s",
+                hint="it may still be done; ask again with the same request_id",
+            ) from None
         except OSError as error:
             raise NoDaemon(f"the connection was lost: {error}") from error
         except (*UNREADABLE, LineTooLong) as error:

@@ -29,7 +29,9 @@ DARWIN_LOCAL_PEERPID = 2
 
 
 def private_directory(path: Path, variable: str = "OMEGAD_SOCKET") -> None:
-    """Make *path*, which *variable* names, if need be, for this user alone; raise `Unavailable` when others could get into it."""
+    """Make *path*, which *variable* names, if need be, for this user alone; raise `Unavailable` when
+    others could get into it.
+    """
     elsewhere = f"set {variable} to another place"
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -46,21 +48,27 @@ def private_directory(path: Path, variable: str = "OMEGAD_SOCKET") -> None:
 
 @contextmanager
 def lock(path: Path) -> Iterator[None]:
-    """Hold *path*, with this process's id in it, for the length of the block; raise `AlreadyRunning` when another does.
+    """Hold *path*, with this process's id in it, for the length of the block; raise `AlreadyRunning` when
+    another does.
 
     The file stays: removing it could let two processes lock two files of the same name.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise Unavailable(f"{path} cannot be opened: {error.strerror}", hint="the home must be writable; OMEGAD_HOME names another") from error
+        raise Unavailable(
+            f"{path} cannot be opened: {error.strerror}",
+            hint="the home must be writable; OMEGAD_HOME names another",
+        ) from error
     try:
         tries = LOCK_TRIES
         while not _take(descriptor, fcntl.LOCK_EX):
             if tries := tries - 1:
                 time.sleep(LOCK_RETRY_S)  # for who only looks whether it is held
                 continue
-            raise AlreadyRunning(f"another omegad serves this home (process {_named(descriptor) or 'unknown'})")
+            raise AlreadyRunning(
+                f"another omegad serves this home (process {_named(descriptor) or 'unknown'})"
+            )
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"{os.getpid()}\n".encode())
         yield
@@ -70,9 +78,11 @@ def lock(path: Path) -> Iterator[None]:
 
 
 def holder(path: Path) -> int | None:
-    """Return the process that holds the lock at *path*, 0 where it has not said which it is, None where none does.
+    """Return the process that holds the lock at *path*, 0 where it has not said which it is, None where none
+    does.
 
-    What the file says counts only while the lock is held: a number that a power cut left in it may be anybody's by then.
+    What the file says counts only while the lock is held: a number that a power cut left in it may be
+    anybody's by then.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
@@ -101,8 +111,9 @@ def _named(descriptor: int) -> int:
 def listening(path: Path, passed: Sequence[int] = ()) -> Iterator[socket.socket]:
     """Listen at *path* for this user alone, for the length of the block. The caller holds the home's lock.
 
-    A socket that nobody listens on is replaced; anything else there is left alone, and refused. Where a service manager has *passed*
-    descriptors, one of them has to listen there, and its socket stays when the block ends: the manager still listens on it.
+    A socket that nobody listens on is replaced; anything else there is left alone, and refused. Where a
+    service manager has *passed* descriptors, one of them has to listen there, and its socket stays when the
+    block ends: the manager still listens on it.
     """
     private_directory(path.parent)
     if passed:
@@ -114,7 +125,9 @@ def listening(path: Path, passed: Sequence[int] = ()) -> Iterator[socket.socket]
         try:
             ours = _listen_at(path, listener)
         except OSError as error:
-            raise Unavailable(f"{path} cannot be made a socket: {error}", hint="set OMEGAD_SOCKET to another place") from error
+            raise Unavailable(
+                f"{path} cannot be made a socket: {error}", hint="set OMEGAD_SOCKET to another place"
+            ) from error
         try:
             yield listener
         finally:
@@ -140,21 +153,31 @@ def _listen_at(path: Path, listener: socket.socket) -> os.stat_result:
 
 
 def inherited(path: Path, passed: Sequence[int]) -> socket.socket:
-    """Return the socket among descriptors that listens at *path*, and close the others; raise `Unavailable` where none does."""
+    """Return the socket among descriptors that listens at *path*, and close the others; raise
+    `Unavailable` where none does.
+    """
     listener, elsewhere = None, []
     for descriptor in passed:
         with suppress(OSError):  # no socket
             candidate = socket.socket(fileno=descriptor)
             name = candidate.getsockname() if candidate.family == socket.AF_UNIX else ""
             is_listening = candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-            if listener is None and is_listening and isinstance(name, str) and name and os.path.realpath(name) == os.path.realpath(path):
+            if (
+                listener is None
+                and is_listening
+                and isinstance(name, str)
+                and name
+                and os.path.realpath(name) == os.path.realpath(path)
+            ):
                 listener = candidate
             else:
                 elsewhere.append(str(name or descriptor))
                 candidate.close()
     if listener is None:
         found = f" but at {', '.join(elsewhere)}" if elsewhere else ""
-        raise Unavailable(f"the service manager does not listen at {path}{found}", hint="run `omegad service install` again")
+        raise Unavailable(
+            f"the service manager does not listen at {path}{found}", hint="run `omegad service install` again"
+        )
     if path.lstat().st_mode & 0o077:
         listener.close()
         raise Unavailable(f"{path} is open to other users", hint="run `omegad service install` again")
@@ -167,11 +190,16 @@ def _refuse_unless_stale(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(found.st_mode):
-        raise Unavailable(f"{path} is there and is not a socket", hint="move it away, or set OMEGAD_SOCKET to another place")
+        raise Unavailable(
+            f"{path} is there and is not a socket", hint="move it away, or set OMEGAD_SOCKET to another place"
+        )
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(0)
         if probe.connect_ex(str(path)) != errno.ECONNREFUSED:
-            raise AlreadyRunning(f"something listens on {path}", hint="two homes cannot share a socket: set OMEGAD_SOCKET for one of them")
+            raise AlreadyRunning(
+                f"something listens on {path}",
+                hint="two homes cannot share a socket: set OMEGAD_SOCKET for one of them",
+            )
 
 
 def _unlink_if(path: Path, ours: os.stat_result) -> None:
@@ -186,7 +214,8 @@ def _unlink_if(path: Path, ours: os.stat_result) -> None:
 def connect(path: Path, timeout_s: float | None = None) -> socket.socket:
     """Connect to the daemon at *path*.
 
-    Raises `NoDaemon` when nothing answers there, and `Unavailable`, before anything is sent, when another user's process does.
+    Raises `NoDaemon` when nothing answers there, and `Unavailable`, before anything is sent, when another
+    user's process does.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -198,7 +227,9 @@ def connect(path: Path, timeout_s: float | None = None) -> socket.socket:
         raise NoDaemon(f"no omegad answers on {path}: {error.strerror or error}") from error
     if owner != os.geteuid():
         connection.close()
-        raise Unavailable(f"{path} is served by another user", hint="set OMEGAD_SOCKET to a socket of your own")
+        raise Unavailable(
+            f"{path} is served by another user", hint="set OMEGAD_SOCKET to a socket of your own"
+        )
     return connection
 
 

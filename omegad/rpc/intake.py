@@ -1,7 +1,9 @@
-"""What has come from all connections and is not answered yet: one budget, so that many long lines take no more memory than a few.
+"""What has come from all connections and is not answered yet: one budget, so that many long lines take no
+more memory than a few.
 
-Each connection may have a little, whatever the others have. Who would have more, while there is no room, waits; but the one that has waited longest
-goes on alone, so that lines come to their end, and who sends nothing more of one while others wait is disconnected.
+Each connection may have a little, whatever the others have. Who would have more, while there is no room,
+waits; but the one that has waited longest goes on alone, so that lines come to their end, and who sends
+nothing more of one while others wait is disconnected.
 """
 
 import asyncio

@@ -38,7 +38,18 @@ class Asked(Protocol):
 class Job:
     """A request on its way to its answer."""
 
-    __slots__ = ("_reply", "_session", "expected_bytes", "id", "is_in_batch", "lane", "request", "request_bytes", "scope", "why_cancelled")
+    __slots__ = (
+        "_reply",
+        "_session",
+        "expected_bytes",
+        "id",
+        "is_in_batch",
+        "lane",
+        "request",
+        "request_bytes",
+        "scope",
+        "why_cancelled",
+    )
 
     def __init__(self, session: Asked, request: Request, reply: Reply, *, is_in_batch: bool) -> None:
         self.request = request
@@ -71,7 +82,13 @@ class Job:
         if not answer:
             answer = encode_error(self.id, self.why_cancelled or ShuttingDown())
         elif answer_bytes > SMALL_BYTES and self._session.is_in_excess():
-            answer = encode_error(self.id, Overloaded("too many answers of this connection are unread", hint="read answers before asking for more"))
+            answer = encode_error(
+                self.id,
+                Overloaded(
+                    "too many answers of this connection are unread",
+                    hint="read answers before asking for more",
+                ),
+            )
         self.reply(answer)
         self._session.finished(self, answer_bytes)
 

@@ -33,7 +33,9 @@ class Call:
         self.params = params
         self.peer = peer
         self.notify = notify
-        """Sends the caller a notification (method, params); waits while the caller reads slowly; raises `Unavailable` when it is gone."""
+        """Sends the caller a notification (method, params); waits while the caller reads slowly; raises
+        `Unavailable` when it is gone.
+        """
 
 
 Handler: TypeAlias = Callable[[Call], Awaitable[object]]

@@ -19,8 +19,8 @@ _BLANK_LINES: Final = re.compile(rb"[ \t\r\n]*\n")
 
 Id: TypeAlias = int | str | None
 
-# What msgspec raises for bytes that are not what was asked for. Its `ValidationError` is a `DecodeError`, which like
-# `UnicodeDecodeError` is a `ValueError`; arrays nested too deeply are a `RecursionError`.
+# What msgspec raises for bytes that are not what was asked for. Its `ValidationError` is a `DecodeError`,
+# which like `UnicodeDecodeError` is a `ValueError`; arrays nested too deeply are a `RecursionError`.
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -42,7 +42,7 @@ class MethodNotFound(OmegadError):
     """There is no such method."""
 
     code, kind = -32601, "not_found"
-    hint = "docs/methods.md lists the methods; a newer client may know more of them than this daemon"
+    hint = "`omegad methods` lists them; a newer client may know more of them than this daemon"
 
 
 class InternalError(OmegadError):
@@ -52,7 +52,9 @@ class InternalError(OmegadError):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """Something a client asks for. Without an id it is a notification: it is not answered, whatever happens."""
+    """Something a client asks for. Without an id it is a notification: it is not answered, whatever
+    happens.
+    """
 
     jsonrpc: Literal["2.0"]
     method: str
@@ -117,7 +119,10 @@ class _Refusal(msgspec.Struct):
 
 # A list would be built whole before its length is looked at: 16 MiB of "[1,1,…" would take half a gigabyte.
 _Entries = msgspec.defstruct(
-    "_Entries", [(f"entry_{i}", Raw, NO_PARAMS) for i in range(BATCH_LENGTH_MAX)], array_like=True, forbid_unknown_fields=True
+    "_Entries",
+    [(f"entry_{i}", Raw, NO_PARAMS) for i in range(BATCH_LENGTH_MAX)],
+    array_like=True,
+    forbid_unknown_fields=True,
 )
 
 _request = msgspec.json.Decoder(Request)
@@ -157,7 +162,8 @@ class Lines:
     def next(self) -> bytes | None:
         """Return the next whole line without its newline, or None until more is fed.
 
-        Raises `LineTooLong` once for a line that is too long, as soon as that is known; the rest of it is skipped.
+        Raises `LineTooLong` once for a line that is too long, as soon as that is known; the rest of it is
+        skipped.
         """
         end = self._buffer.find(b"\n", self._searched)
         if self._skipping:
@@ -176,7 +182,9 @@ class Lines:
         return line
 
     def skip_blank(self) -> None:
-        """Drop the blank lines that come next, all at once: one by one, a stream of newlines would keep everyone waiting."""
+        """Drop the blank lines that come next, all at once: one by one, a stream of newlines would keep
+        everyone waiting.
+        """
         if blank := _BLANK_LINES.match(self._buffer):
             self._take(blank.end())
 
@@ -216,9 +224,15 @@ class Receiver:
 
 
 def parse(line: bytes) -> Message:
-    """Read one line that is not blank. Where text was cut inside a character, the half that is left of it is read as U+FFFD."""
+    """Read one line that is not blank. Where text was cut inside a character, the half that is left of it
+    is read as U+FFFD.
+    """
     message = _parse(line)
-    if isinstance(message, Fault) and isinstance(message.error, ParseFailed) and (better := mended(line)) is not line:
+    if (
+        isinstance(message, Fault)
+        and isinstance(message.error, ParseFailed)
+        and (better := mended(line)) is not line
+    ):
         return _parse(better)
     return message
 
@@ -251,7 +265,9 @@ def _parse_request(text: bytes | Raw) -> Request | Fault:
         return request
     if params[0] in b"n":
         return msgspec.structs.replace(request, params=NO_PARAMS)
-    return Fault(None if request.id is UNSET else request.id, InvalidRequest("params must be an object or an array"))
+    return Fault(
+        None if request.id is UNSET else request.id, InvalidRequest("params must be an object or an array")
+    )
 
 
 def _diagnose(text: bytes | Raw, error: Exception) -> Fault:
@@ -268,8 +284,13 @@ def _diagnose(text: bytes | Raw, error: Exception) -> Fault:
 
 
 def _unreadable(text: bytes | Raw, error: Exception) -> Fault:
-    if isinstance(error, RecursionError):  # which is JSON all the same, as far as anybody knows, and may say whose it is
-        return Fault(_read_id(id_in(bytes(text))), ParseFailed("JSON is nested too deeply", hint="send it flatter, or as a text"))
+    if isinstance(
+        error, RecursionError
+    ):  # which is JSON all the same, as far as anybody knows, and may say whose it is
+        return Fault(
+            _read_id(id_in(bytes(text))),
+            ParseFailed("JSON is nested too deeply", hint="send it flatter, or as a text"),
+        )
     return Fault(None, ParseFailed(str(error)))
 
 
@@ -286,7 +307,9 @@ def parse_cancel(params: Raw) -> Id:
     try:
         return _cancel.decode(params).id
     except UNREADABLE as error:
-        raise Invalid(str(error), hint='rpc.cancel takes {"id": …}, the id of the request to cancel') from error
+        raise Invalid(
+            str(error), hint='rpc.cancel takes {"id": …}, the id of the request to cancel'
+        ) from error
 
 
 def parse_incoming(line: bytes) -> Incoming:

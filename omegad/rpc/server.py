@@ -30,7 +30,9 @@ __all__ = ["Call", "Handler", "Lane", "Limits", "Peer", "Server"]
 LAST_WORDS_S = 1.0  # for cancelled requests to end, and again for clients to read their last answers
 LINGERING_MAX = 32  # refused connections that are given time to read why; they cost file descriptors too
 KEEPING: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
-"""The socket's name is for `endpoint` to take away, or for a service manager, which goes on listening there."""
+"""The socket's name is for `endpoint` to take away, or for a service manager, which goes on listening
+there.
+"""
 LOGGED_METHOD_LENGTH = 64
 
 log = structlog.get_logger()
@@ -51,8 +53,9 @@ class Server:
     ) -> None:
         """Answer calls with *handler*.
 
-        *long_answers* says of methods how many bytes their answers may take; of others each connection learns that from what they answer.
-        *lanes* bound how many requests to some methods one client has served at once; *brief* methods take no long parameters.
+        *long_answers* says of methods how many bytes their answers may take; of others each connection learns
+        that from what they answer. *lanes* bound how many requests to some methods one client has served at
+        once; *brief* methods take no long parameters.
         *uid_of* tells the user at the other end of a connection; only our own is served.
         """
         self.limits = limits
@@ -90,14 +93,19 @@ class Server:
         """Requests and notifications being served."""
         return self._running
 
-    async def serve(self, sock: socket.socket, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+    async def serve(
+        self, sock: socket.socket, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
         """Serve *sock*, which is bound, and close it in the end."""
         loop = asyncio.get_running_loop()
         sock.settimeout(0)
-        # asyncio's own task group, and a scope of the running backend made directly: together a third of a small request's cost less.
+        # asyncio's own task group, and a scope of the running backend made directly: together a third of a
+        # small request's cost less.
         self._scope_type = type(anyio.CancelScope())
         async with asyncio.TaskGroup() as self._tasks:
-            self._listener = await loop.create_unix_server(self._connection, sock=sock, backlog=endpoint.BACKLOG, **KEEPING)
+            self._listener = await loop.create_unix_server(
+                self._connection, sock=sock, backlog=endpoint.BACKLOG, **KEEPING
+            )
             try:
                 task_status.started()
                 await self._stopped.wait()
@@ -110,7 +118,8 @@ class Server:
                     task.cancel()
 
     async def stop(self, timeout_s: float) -> None:
-        """Accept nothing new, let running requests end for *timeout_s*, cancel the rest, send every answer, and end `serve`.
+        """Accept nothing new, let running requests end for *timeout_s*, cancel the rest, send every answer,
+        and end `serve`.
 
         A handler cannot wait for this: it would wait for itself.
         """
@@ -157,11 +166,17 @@ class Server:
         except OSError:
             is_ours = False
         if not is_ours:
-            return Refused("only the user whose home this is may connect", hint="run omegad as yourself; OMEGAD_HOME and OMEGAD_SOCKET say where")
+            return Refused(
+                "only the user whose home this is may connect",
+                hint="run omegad as yourself; OMEGAD_HOME and OMEGAD_SOCKET say where",
+            )
         if self.stopping.is_set():
             return ShuttingDown()
         if len(self._sessions) >= self.limits.connections_max:
-            return Overloaded(f"{self.limits.connections_max} clients are connected already", hint="close some; connections_max sets how many may be")
+            return Overloaded(
+                f"{self.limits.connections_max} clients are connected already",
+                hint="close some; connections_max sets how many may be",
+            )
         return None
 
     @property

@@ -1,6 +1,7 @@
 """One connection's requests: which are being served, which wait for room, and how each gets its one answer.
 
-Invariant: what a connection's answers take is bounded, whether they are being made, collected for a batch, or not read yet.
+Invariant: what a connection's answers take is bounded, whether they are being made, collected for a batch, or
+not read yet.
 """
 
 import asyncio
@@ -16,7 +17,17 @@ from msgspec import UNSET, UnsetType
 from omegad.rpc.intake import SMALL_BYTES, Intake
 from omegad.rpc.jobs import Job, Reply, Together
 from omegad.rpc.peer import Peer
-from omegad.rpc.protocol import Batch, Fault, Id, InvalidRequest, Message, Request, encode_error, encode_result, parse_cancel
+from omegad.rpc.protocol import (
+    Batch,
+    Fault,
+    Id,
+    InvalidRequest,
+    Message,
+    Request,
+    encode_error,
+    encode_result,
+    parse_cancel,
+)
 from omegad.rpc.turns import Client, Turns
 from omegad.rpc.wire import Limits, Wire
 from omegad.runtime.errors import Invalid, OmegadError, Overloaded, Refused, ShuttingDown
@@ -187,7 +198,9 @@ class Session:
             self._cancel(entry, reply)
         else:
             if memoryview(entry.params).nbytes > SMALL_BYTES:
-                entry = msgspec.structs.replace(entry, params=entry.params.copy())  # without the line that they were in
+                entry = msgspec.structs.replace(
+                    entry, params=entry.params.copy()
+                )  # without the line that they were in
             job = Job(self, entry, reply, is_in_batch=is_in_batch)
             if refusal := self._objection(entry):
                 self._refuse(job, refusal)
@@ -202,9 +215,14 @@ class Session:
         if self._host.stopping.is_set():
             return ShuttingDown()
         if request.id in self._by_id:
-            return InvalidRequest("a request with this id is being served already", hint="give each request an id of its own")
+            return InvalidRequest(
+                "a request with this id is being served already", hint="give each request an id of its own"
+            )
         if request.method in self._host.brief and memoryview(request.params).nbytes > SMALL_BYTES:
-            return Invalid(f"{request.method}: its params take more than {SMALL_BYTES} bytes", hint="leave out what it does not take")
+            return Invalid(
+                f"{request.method}: its params take more than {SMALL_BYTES} bytes",
+                hint="leave out what it does not take",
+            )
         return None
 
     def _refuse(self, job: Job, error: OmegadError) -> None:
@@ -221,9 +239,13 @@ class Session:
                 return  # until one that is served has ended
             if not refusal and not self._has_room(job):
                 if self._retries < RETRIES_MAX:
-                    self._retry = self._retry or asyncio.get_running_loop().call_later(RETRY_S, self._try_again)
+                    self._retry = self._retry or asyncio.get_running_loop().call_later(
+                        RETRY_S, self._try_again
+                    )
                     return
-                refusal = Overloaded("clients leave too many answers unread", hint="ask again soon, or for less at once")
+                refusal = Overloaded(
+                    "clients leave too many answers unread", hint="ask again soon, or for less at once"
+                )
             if job.is_in_batch and not refusal and not self.has_turn():
                 return  # a batch is many requests, which have as many turns
             self._waiting.popleft()
@@ -243,11 +265,16 @@ class Session:
         """Refuse what cannot wait for room, because the room is taken by answers that wait for its own."""
         bytes_max = self._limits.answer_bytes_max
         if job.is_in_batch and self.collected_bytes and self.collected_bytes + job.expected_bytes > bytes_max:
-            return Overloaded(f"the answers to the batch take more than {bytes_max} bytes", hint="ask for less in one batch")
+            return Overloaded(
+                f"the answers to the batch take more than {bytes_max} bytes", hint="ask for less in one batch"
+            )
         return None
 
     def _has_place(self, job: Job) -> bool:
-        if len(self._running) >= self._limits.requests_in_flight_max or self._running_bytes > self._limits.line_bytes_max:
+        if (
+            len(self._running) >= self._limits.requests_in_flight_max
+            or self._running_bytes > self._limits.line_bytes_max
+        ):
             return False
         lane = self._host.turns.lanes.get(job.request.method)
         if lane and self.client.running[lane.name] >= lane.of_client:
@@ -261,7 +288,9 @@ class Session:
             return True
         if held and held + job.expected_bytes > self._limits.answer_bytes_max:
             return False  # which is for its own client to mend
-        in_all = self._limits.answer_bytes_in_all_max // (2 if held else 1)  # those that read are not to wait for those that do not
+        in_all = self._limits.answer_bytes_in_all_max // (
+            2 if held else 1
+        )  # those that read are not to wait for those that do not
         has_room = self._host.held_bytes + job.expected_bytes <= in_all
         self._retries += not has_room
         return has_room

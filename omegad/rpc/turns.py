@@ -1,7 +1,9 @@
-"""Who is served next, where more is asked than can be done at once: clients in turns, and in its turn each connection of a client.
+"""Who is served next, where more is asked than can be done at once: clients in turns, and in its turn each
+connection of a client.
 
-A client is a process, however many connections it has. One that was served in the last turn goes behind those that were not: whoever asks one
-thing, as a hook does, need not wait for whoever asks without end. While there is time for everybody nobody waits, and nothing is kept of it.
+A client is a process, however many connections it has. One that was served in the last turn goes behind those
+that were not: whoever asks one thing, as a hook does, need not wait for whoever asks without end. While there
+is time for everybody nobody waits, and nothing is kept of it.
 """
 
 import asyncio
@@ -21,7 +23,9 @@ LONG_S, SHORT_S = 0.004, 0.001  # what a turn's requests took; the next turn is 
 
 
 class Lane(msgspec.Struct, frozen=True):
-    """What methods share: how many requests of one connection, and of one client, are served at once. The rest wait."""
+    """What methods share: how many requests of one connection, and of one client, are served at once. The
+    rest wait.
+    """
 
     name: str
     of_connection: int
@@ -119,7 +123,9 @@ class Turns:
             asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
-        """Let those who wait take messages, a fresh client and a busy one by turns; busy ones give way to a hook."""
+        """Let those who wait take messages, a fresh client and a busy one by turns; busy ones give way to
+        a hook.
+        """
         self._is_due = False
         if HOOKS.is_held and not self._fresh:
             self._is_in_a_row = False
@@ -128,7 +134,13 @@ class Turns:
         began = time.monotonic()
         if self._is_in_a_row:
             took = began - self._ended_s
-            self._size = max(1, self._size // 2) if took > LONG_S else min(TURN_MESSAGES, self._size * 2) if took < SHORT_S else self._size
+            self._size = (
+                max(1, self._size // 2)
+                if took > LONG_S
+                else min(TURN_MESSAGES, self._size * 2)
+                if took < SHORT_S
+                else self._size
+            )
         self._number += 1
         self._left = self._size
         is_for_fresh = True

@@ -32,16 +32,22 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     line_bytes_max: Positive = 16 * 1024 * 1024
     connections_max: Positive = 512
     requests_in_flight_max: Positive = 64
-    """Requests of one connection being served; when one more has come, no more are read until one is answered."""
+    """Requests of one connection being served; when one more has come, no more are read until one is
+    answered.
+    """
     unread_bytes_max: Positive = 1024 * 1024
     """Answers that a client may leave unread before no more requests are read from it."""
     unread_s: Annotated[float, Meta(gt=0)] = 30.0
     """A client that then reads nothing at all for so long is disconnected."""
     answer_bytes_max: Positive = 4 * 1024 * 1024
-    """What one connection's answers may take, those that are being made or collected for a batch among them, before no more are begun."""
+    """What one connection's answers may take, those that are being made or collected for a batch among
+    them, before no more are begun.
+    """
     answer_bytes_in_all_max: Positive = 64 * 1024 * 1024
     incoming_bytes_in_all_max: Positive = 64 * 1024 * 1024
-    """What has come from all connections and is not answered yet, before those wait that have sent more than a little."""
+    """What has come from all connections and is not answered yet, before those wait that have sent more
+    than a little.
+    """
     line_s: Annotated[float, Meta(gt=0)] = 30.0
     """A client that does not end a long line within so long, while others wait for room, is disconnected."""
 
@@ -146,7 +152,8 @@ class Wire(asyncio.Protocol):
         self.pump()
         return True
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  it makes no difference what went wrong
+    # It makes no difference what went wrong
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Let go of everything."""
         for timer in (self._slow_reader, self._probe):
             if timer:
@@ -234,7 +241,9 @@ class Wire(asyncio.Protocol):
         self._outgoing_bytes = 0
 
     async def notify(self, method: str, params: object) -> None:
-        """Send a notification; wait first while the client leaves much unread. Raises `Unavailable` when it is gone."""
+        """Send a notification; wait first while the client leaves much unread. Raises `Unavailable` when
+        it is gone.
+        """
         while self._read:
             await self._read.wait()
         if self._transport.is_closing():
@@ -269,7 +278,9 @@ class Wire(asyncio.Protocol):
             self.pump()
 
     def _watch(self) -> None:
-        self._slow_reader = self._loop.call_later(self._limits.unread_s, self._check_reader, self._read_bytes())
+        self._slow_reader = self._loop.call_later(
+            self._limits.unread_s, self._check_reader, self._read_bytes()
+        )
 
     def _check_reader(self, read_before: int) -> None:
         if self._read_bytes() > read_before:
@@ -282,7 +293,9 @@ class Wire(asyncio.Protocol):
         return self._written_bytes - self._transport.get_write_buffer_size()
 
     def _is_anyone_there(self) -> bool:
-        """Tell a client that only stopped writing from one that is gone: writing nothing fails only for the latter."""
+        """Tell a client that only stopped writing from one that is gone: writing nothing fails only for
+        the latter.
+        """
         connection: socket.socket = self._transport.get_extra_info("socket")
         try:
             with connection.dup() as probe:

@@ -1,4 +1,6 @@
-"""Memory in a process that lives for weeks: how the C library's allocator behaves, where it is glibc, and how much there is."""
+"""Memory in a process that lives for weeks: how the C library's allocator behaves, where it is glibc, and
+how much there is.
+"""
 
 import ctypes
 import gc
@@ -7,9 +9,16 @@ import resource
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from time import process_time
+
+import anyio
+from anyio import to_thread
 
 ARENAS_MAX = 2  # glibc makes eight for each core, and each keeps what its threads once needed
 TRIM_THRESHOLD_BYTES = 128 * 1024
+LOOK_EVERY_S = 5.0
+WORKED_S, IDLE_SHARE = 1.0, 0.02  # of processors, between which and now there may be something to return
+GROWN_BYTES = 2 * 1024 * 1024  # after which it pays to look for what can be returned
 STATM = Path("/proc/self/statm")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -19,7 +28,9 @@ _M_ARENA_MAX = -8
 
 
 def keep_small() -> None:
-    """Bound the arenas, and have freed memory at the end of the heap returned; to be called before threads are started."""
+    """Bound the arenas, and have freed memory at the end of the heap returned; to be called before threads
+    are started.
+    """
     mallopt = _function("mallopt")
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, ARENAS_MAX)
@@ -29,9 +40,24 @@ def keep_small() -> None:
 def give_back() -> None:
     """Return freed memory to the system now."""
     gc.collect()
-    malloc_trim = _function("malloc_trim")
-    if malloc_trim is not None:
-        malloc_trim(0)
+    _trim()
+
+
+async def keep_giving_back() -> None:
+    """Return freed memory to the system when the process has grown, and when it has done its work, for ever.
+
+    The library does so itself only at the end of the heap, and much is freed between what stays.
+    """
+    least, worked_s, worked_until_s = resident_bytes(), 0.0, process_time()
+    while True:
+        await anyio.sleep(LOOK_EVERY_S)
+        least = min(least, resident_bytes())
+        just_worked_s, worked_until_s = process_time() - worked_until_s, process_time()
+        worked_s += just_worked_s
+        is_done = worked_s > WORKED_S and just_worked_s < IDLE_SHARE * LOOK_EVERY_S
+        if is_done or resident_bytes() >= least + GROWN_BYTES:
+            await to_thread.run_sync(_trim)
+            least, worked_s, worked_until_s = resident_bytes(), 0.0, process_time()
 
 
 def resident_bytes() -> int:
@@ -39,6 +65,12 @@ def resident_bytes() -> int:
     with suppress(FileNotFoundError), STATM.open("rb") as statm:
         return int(statm.read().split()[1]) * PAGE_BYTES
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # macOS: bytes, and the peak
+
+
+def _trim() -> None:
+    malloc_trim = _function("malloc_trim")
+    if malloc_trim is not None:
+        malloc_trim(0)
 
 
 def _function(name: str) -> Callable[..., int] | None:

@@ -47,13 +47,21 @@ class SystemClock:
 def uuid7(clock: Clock) -> str:
     """Return a time-ordered identifier as RFC 9562 section 5.7 lays it out."""
     random = clock.random_bits(74)
-    value = (clock.now_us() // 1000) << 80 | 0x7 << 76 | (random >> 62) << 64 | 0b10 << 62 | (random & (1 << 62) - 1)
+    value = (
+        (clock.now_us() // 1000) << 80
+        | 0x7 << 76
+        | (random >> 62) << 64
+        | 0b10 << 62
+        | (random & (1 << 62) - 1)
+    )
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def uuid7_after(time_us: int) -> str:
-    """Return what sorts after every identifier that was made by a moment, and before those made a millisecond later."""
+    """Return what sorts after every identifier that was made by a moment, and before those made a
+    millisecond later.
+    """
     text = f"{time_us // 1000 + 1:012x}"
     return f"{text[:8]}-{text[8:]}"
 
@@ -66,6 +74,7 @@ def uuid7_us(identifier: str) -> int:
 def next_hlc(last: int, now_us: int) -> int:
     """Return the hybrid logical time after *last*: 48 bits of milliseconds, 16 of counter.
 
-    Kulkarni et al., "Logical Physical Clocks" (2014): it follows the wall clock, and never runs backwards when that does.
+    Kulkarni et al., "Logical Physical Clocks" (2014): it follows the wall clock, and never runs backwards
+    when that does.
     """
     return max(last + 1, (now_us // 1000) << HLC_COUNTER_BITS)

@@ -9,7 +9,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -28,17 +28,23 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """How a daemon behaves. Every field is a key of config.toml; `model` is also OMEGAD_MODEL, and so on."""
 
     model: Literal["auto", "all-MiniLM-L6-v2", "bge-small-en-v1.5", "none"] = "auto"
-    """Which embedding model to use: `auto` takes the best one that is installed, `none` searches full text alone."""
+    """Which embedding model to use: `auto` takes the best one that is installed, `none` searches full text
+    alone.
+    """
     model_idle_unload_s: Seconds = 900.0
     """Unload the model from memory after so many seconds without use."""
     connections_max: Positive = 512
     requests_in_flight_max: Positive = 64
-    """Requests of one connection that may be waiting for their answers; more are not read until some are answered."""
+    """Requests of one connection that may be waiting for their answers; more are not read until some are
+    answered.
+    """
     line_bytes_max: Annotated[int, Meta(ge=1024)] = 16 * 1024 * 1024
     readers: Annotated[int, Meta(ge=1, le=16)] = 2
     """Connections that answer queries, each on a thread of its own."""
     fresh_wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 250
-    """How long a query waits for the views to show what other clients have stored, before it says how stale it is."""
+    """How long a query waits for the views to show what other clients have stored, before it says how
+    stale it is.
+    """
     query_timeout_s: Seconds = 2.0
     """After so long a query falls back from meaning to keywords."""
     read_timeout_s: Seconds = 5.0
@@ -48,15 +54,19 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     shutdown_s: Seconds = 5.0
     """How long a stopping daemon gives running requests to end."""
     gateway_idle_s: Seconds = 3600.0
-    """The gateway of MCP ends when no session has been connected for so long; the next one starts it again."""
+    """Of no effect, and taken where it is set: sessions need no gateway that could be idle."""
     gateway_port: Annotated[int, Meta(ge=0, le=65_535)] = 0
-    """The gateway of MCP serves HTTP, too, at this port of 127.0.0.1; 0 is none."""
+    """`omegad gateway` serves MCP over HTTP at this port of 127.0.0.1; 0 is none."""
     push_guard: Literal["deny", "ask", "warn", "off"] = "deny"
     """What becomes of a push that lacks what its remote has. Hooks read it themselves, at each push."""
     auto_capture: bool = True
     """Remember decisions, lessons and lasting preferences that are said in agents' sessions, on probation."""
+    lint_days: Annotated[int, Meta(ge=0, le=366)] = 1
+    """Every so many days what should be looked at is stored as a report; 0 is never."""
     skills: str = ""
-    """Folders that hold skills, separated as in PATH; of two that have a skill the first counts. `skills` in the home where nothing is said."""
+    """Folders that hold skills, separated as in PATH; of two that have a skill the first counts. `skills`
+    in the home where nothing is said.
+    """
     language: Literal["auto", "en", "de", "es", "fr", "pt", "zh"] = "auto"
     """In which language people are told what became of a skill; `auto` asks the locale."""
     claims: Literal["deny", "ask", "warn", "off"] = "deny"
@@ -107,16 +117,6 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
         return self.home / "omegad.lock"
 
     @property
-    def gateway(self) -> Path:
-        """The socket of the MCP gateway, beside the daemon's."""
-        return self.socket.with_suffix(".mcp")
-
-    @property
-    def gateway_link(self) -> Path:
-        """Leads to the socket of the MCP gateway, for those that know the home alone."""
-        return self.home / "gateway.socket"
-
-    @property
     def gateway_lock(self) -> Path:
         """Held by the MCP gateway of the home."""
         return self.home / "gateway.lock"
@@ -128,7 +128,7 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gateway_log(self) -> Path:
-        """What a gateway that a session started prints."""
+        """What a gateway prints, where that is sent there."""
         return self.home / "gateway.log"
 
     @property
@@ -153,7 +153,8 @@ class Paths(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_paths(environ: Mapping[str, str] = os.environ) -> Paths:
-    """Say where the home, its socket and the models are, from the environment alone; raises `BadConfiguration` where that cannot be.
+    """Say where the home, its socket and the models are, from the environment alone; raises
+    `BadConfiguration` where that cannot be.
 
     A home that is a link is the one it leads to, so that all its names have the same socket.
     """
@@ -165,19 +166,25 @@ def find_paths(environ: Mapping[str, str] = os.environ) -> Paths:
         try:
             str(path).encode()
         except UnicodeEncodeError:
-            raise BadConfiguration(f"{str(path)!a} is not UTF-8", hint=f"set {variable} to a place whose name is") from None
+            raise BadConfiguration(
+                f"{str(path)!a} is not UTF-8", hint=f"set {variable} to a place whose name is"
+            ) from None
     return Paths(home=home, socket=socket, models=cache / "omegad" / "models")
 
 
 def _resolved(path: Path) -> Path:
-    return Path(os.path.realpath(path))  # which takes a link to itself as it is, to be refused where it is used
+    return Path(
+        os.path.realpath(path)
+    )  # which takes a link to itself as it is, to be refused where it is used
 
 
 def _socket(home: Path, environ: Mapping[str, str], *, is_default: bool) -> Path:
     if explicit := environ.get("OMEGAD_SOCKET"):
         path = Path(explicit).expanduser().absolute()
         if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
-            raise BadConfiguration(f"OMEGAD_SOCKET is longer than {SOCKET_PATH_BYTES_MAX} bytes", hint="choose a shorter path")
+            raise BadConfiguration(
+                f"OMEGAD_SOCKET is longer than {SOCKET_PATH_BYTES_MAX} bytes", hint="choose a shorter path"
+            )
         return path
     runtime = Path(environ.get("XDG_RUNTIME_DIR", ""))
     candidates = [runtime / "omegad" / "omegad.sock"] if is_default and runtime.is_absolute() else []
@@ -185,15 +192,18 @@ def _socket(home: Path, environ: Mapping[str, str], *, is_default: bool) -> Path
         if len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
             return path
     digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
-    return Path(f"/tmp/omegad-{os.getuid()}") / f"{digest}.sock"  # noqa: S108  the directory's owner and mode are checked before use
+    # The directory's owner and mode are checked before use
+    return Path(f"/tmp/omegad-{os.getuid()}") / f"{digest}.sock"  # noqa: S108
 
 
 def load(paths: Paths, environ: Mapping[str, str] = os.environ) -> Config:
-    """Read config.toml and the OMEGAD_* variables, which win; variables that name no setting are left to `unknown_variables`.
+    """Read config.toml and the OMEGAD_* variables, which win; variables that name no setting are left to
+    `unknown_variables`.
 
-    Raises `BadConfiguration` for a file that is not TOML, an unknown name in it (with the nearest known one) or a bad value.
+    Raises `BadConfiguration` for a file that is not TOML, an unknown name in it (with the nearest known one)
+    or a bad value.
     """
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     if paths.config.exists():
         try:
             values = tomllib.loads(paths.config.read_text(encoding="utf-8"))
@@ -202,7 +212,10 @@ def load(paths: Paths, environ: Mapping[str, str] = os.environ) -> Config:
     for name in values:
         if name not in KNOWN:
             near = difflib.get_close_matches(name, KNOWN, 1)
-            raise BadConfiguration(f"unknown setting {name!r}", hint=f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(KNOWN)}")
+            raise BadConfiguration(
+                f"unknown setting {name!r}",
+                hint=f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(KNOWN)}",
+            )
     values |= {name: environ[variable] for variable, name in _variables(environ) if name in KNOWN}
     try:
         return msgspec.convert(values, Config, strict=False)
@@ -212,11 +225,15 @@ def load(paths: Paths, environ: Mapping[str, str] = os.environ) -> Config:
 
 def skill_folders(settings: Config, paths: Paths) -> tuple[Path, ...]:
     """Return the folders that hold skills, the first one first."""
-    return tuple(Path(folder).expanduser().absolute() for folder in settings.skills.split(os.pathsep) if folder) or (paths.skills,)
+    return tuple(
+        Path(folder).expanduser().absolute() for folder in settings.skills.split(os.pathsep) if folder
+    ) or (paths.skills,)
 
 
 def unknown_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Return a warning for each OMEGAD_* variable that names no setting: whoever set it may have meant another program, or misspelt one."""
+    """Return a warning for each OMEGAD_* variable that names no setting: whoever set it may have meant
+    another program, or misspelt one.
+    """
     warnings = []
     for variable, name in _variables(environ):
         if name not in KNOWN:
@@ -227,4 +244,8 @@ def unknown_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def _variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    return [(variable, variable.removeprefix(PREFIX).lower()) for variable in environ if variable.startswith(PREFIX) and variable not in PLACES]
+    return [
+        (variable, variable.removeprefix(PREFIX).lower())
+        for variable in environ
+        if variable.startswith(PREFIX) and variable not in PLACES
+    ]

@@ -1,7 +1,8 @@
 """What is derived from the code, and read where importing the code would be too dear. It is not kept in git.
 
-A wheel has it; a source tree makes it, in another process, when it is missing or not of the sources as they are. Of the standard library
-alone, and little of that: the command line and the pipe of MCP pay for it at every start.
+A wheel has it; a source tree makes it, in another process, when it is missing or not of the sources as they
+are. Of the standard library alone, and little of that: the command line and the pipe of MCP pay for it at
+every start.
 """
 
 from __future__ import annotations
@@ -18,19 +19,27 @@ ROOT = os.path.dirname(PACKAGE)
 METHODS = os.path.join(PACKAGE, "edge", "cli", "methods.json")
 """What there is to say of every method, for the command line."""
 GREETING = os.path.join(PACKAGE, "edge", "mcp", "greeting.json")
-"""What the gateway of MCP would answer to `initialize` and `tools/list`."""
-SAME_NS = 1_000_000  # two times of files closer than this are the same: not every file system keeps them exactly
+"""What the pipe of MCP answers to `initialize` and `tools/list`."""
+SAME_NS = (
+    1_000_000  # two times of files closer than this are the same: not every file system keeps them exactly
+)
 
 
 def read(path: str) -> bytes:
-    """Return what a derived file says, as of the sources. Raises `OSError` where it is missing and cannot be derived."""
+    """Return what a derived file says, as of the sources. Raises `OSError` where it is missing and cannot
+    be derived.
+    """
     try:
         with open(path, "rb") as file:
             kept = file.read()
             made = os.fstat(file.fileno()).st_mtime_ns
     except FileNotFoundError:
         return derive(path)
-    if not is_source_tree() or abs(newest() - made) < SAME_NS or not os.access(os.path.dirname(path), os.W_OK):
+    if (
+        not is_source_tree()
+        or abs(newest() - made) < SAME_NS
+        or not os.access(os.path.dirname(path), os.W_OK)
+    ):
         return kept
     try:
         return derive(path)
@@ -57,11 +66,15 @@ def newest() -> int:
 
 
 def derive(path: str) -> bytes:
-    """Have every derived file written, where that is allowed, and return what this one says. Raises `OSError` where the code does not run."""
+    """Have every derived file written, where that is allowed, and return what this one says. Raises
+    `OSError` where the code does not run.
+    """
     import subprocess  # noqa: PLC0415  seldom needed, and dear
 
     command = [sys.executable, "-P", "-m", "omegad.catalog.describing", path, str(newest())]
-    done = subprocess.run(command, env=importing(os.environ), stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603  our own module
+    done = subprocess.run(  # noqa: S603
+        command, env=importing(os.environ), stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
         raise OSError(f"{os.path.basename(path)} cannot be derived of the code: {said}")

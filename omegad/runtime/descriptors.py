@@ -4,9 +4,11 @@ import resource
 
 
 def room(wanted: int, reserved: int) -> int:
-    """Return how many of *wanted* descriptors there may be beside the *reserved* ones: all, where the system lets this process have them.
+    """Return how many of *wanted* descriptors there may be beside the *reserved* ones: all, where the system
+    lets this process have them.
 
-    The limit that a shell or a service manager sets is raised as far as it has to be and may be; macOS begins with 256.
+    The limit that a shell or a service manager sets is raised as far as it has to be and may be; macOS begins
+    with 256.
     """
     limit, highest = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + reserved

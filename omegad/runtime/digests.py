@@ -1,7 +1,8 @@
-"""Digests of what was said, made with a key of the home: without the key nobody finds by guessing what one is of.
+"""Digests of what was said, made with a key of the home: without the key nobody finds by guessing what one is
+of.
 
-The key is a file of its own beside the log, in no backup and no export. Where it is lost, or the log was taken to another home, digests made with
-it compare with nothing.
+The key is a file of its own beside the log, in no backup and no export. Where it is lost, or the log was
+taken to another home, digests made with it compare with nothing.
 """
 
 import os
@@ -32,25 +33,34 @@ class DigestKey:
         return self._id + blake2b(data, key=self._key, digest_size=DIGEST_BYTES).digest()
 
     def named(self, name: str) -> str:
-        """Return a name that ends with a hyphen and a digest that was made without a key, with one of that digest in its place, hexadecimal."""
+        """Return a name that ends with a hyphen and a digest that was made without a key, with one of that
+        digest in its place, hexadecimal.
+        """
         before, _, digest = name.rpartition("-")
         return f"{before}-{self.of(digest.encode()).hex()}"
 
 
 def differ(one: bytes, other: bytes) -> bool:
-    """Say whether two digests are of different data; False where they were made with different keys, or by none, and cannot be compared."""
+    """Say whether two digests are of different data; False where they were made with different keys, or by
+    none, and cannot be compared.
+    """
     is_comparable = len(one) == len(other) == ID_BYTES + DIGEST_BYTES and one[:ID_BYTES] == other[:ID_BYTES]
     return is_comparable and one != other
 
 
 def opened(path: Path) -> DigestKey:
-    """Read the key at *path*; make one where there is none, or what there is cannot be one. Raises `StorageFailed`."""
+    """Read the key at *path*; make one where there is none, or what there is cannot be one. Raises
+    `StorageFailed`.
+    """
     try:
         key = _read(path)
         if key is None or len(key) != KEY_BYTES:
             key = _made(path)
     except OSError as error:
-        raise StorageFailed(f"{path}: {error.strerror or error}", hint=f"make {path} a file of yours alone, or remove it: another is made") from error
+        raise StorageFailed(
+            f"{path}: {error.strerror or error}",
+            hint=f"make {path} a file of yours alone, or remove it: another is made",
+        ) from error
     return DigestKey(key)
 
 

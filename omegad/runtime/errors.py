@@ -1,15 +1,18 @@
 """The catalogue of what can go wrong: each error's wire code, kind, tag and what to do about it.
 
-The tag says whose failure it is: of the files, the processes and what they run on (RUNTIME_ENV), of what was to be remembered or changed
-(MEMORY), or of finding it (RETRIEVAL). People and agents see it behind the message, programs in the error's data.
+The tag says whose failure it is: of the files, the processes and what they run on (RUNTIME_ENV), of what was
+to be remembered or changed (MEMORY), or of finding it (RETRIEVAL). People and agents see it behind the
+message, programs in the error's data.
 
-Boundary: imports nothing of omegad; anything may import it.
-Foreign exceptions (SQLite's, msgspec's, the operating system's) are translated into these once, where they enter.
+Boundary: imports nothing of omegad; anything may import it. Foreign exceptions (SQLite's, msgspec's, the
+operating system's) are translated into these once, where they enter.
 """
 
 from typing import ClassVar, Literal
 
-Kind = Literal["not_found", "conflict", "refused", "invalid", "stale", "overloaded", "unavailable", "shutting_down"]
+Kind = Literal[
+    "not_found", "conflict", "refused", "invalid", "stale", "overloaded", "unavailable", "shutting_down"
+]
 FailureTag = Literal["RUNTIME_ENV", "MEMORY", "RETRIEVAL"]
 
 
@@ -53,7 +56,7 @@ class Invalid(OmegadError):
     """The parameters are not valid."""
 
     code, kind, tag = -32602, "invalid", "MEMORY"
-    hint = "compare the parameters with the method's row in docs/methods.md"
+    hint = "`omegad methods` lists what each method takes"
 
 
 class Stale(OmegadError):
@@ -79,14 +82,20 @@ class Unavailable(OmegadError):
 class PathHangs(Unavailable):
     """The disk or network that a path lies on does not answer."""
 
-    hint = "see whether it is mounted and its server is there; it is tried again when it answers, and `omegad status` names the folder"
+    hint = (
+        "see whether it is mounted and its server is there; it is tried again when it answers, and `omegad"
+        " status` names the folder"
+    )
 
 
 class ReadTooLong(Unavailable):
     """It took longer to read than it may."""
 
     code, kind, tag = -32004, "overloaded", "RETRIEVAL"
-    hint = "ask for less: a shorter question, a filter, a smaller page; `read_timeout_s` and `report_timeout_s` in config.toml bound it"
+    hint = (
+        "ask for less: a shorter question, a filter, a smaller page; `read_timeout_s` and `report_timeout_s`"
+        " in config.toml bound it"
+    )
 
 
 class ShuttingDown(OmegadError):
@@ -157,15 +166,18 @@ class LogLost(Unavailable):
     """The log is shorter than, or other than, what the views have seen."""
 
     hint = (
-        "put log.db and log.db-wal back from a backup; or keep what the views hold with `omegad salvage > salvaged.jsonl`, go on with the log "
-        "as it is with `omegad salvage --accept-log`, and store it again with `omegad salvage --restore salvaged.jsonl`"
+        "put log.db and log.db-wal back from a backup; or keep what the views hold with `omegad salvage >"
+        " salvaged.jsonl`, go on with the log as it is with `omegad salvage --accept-log`, and store it again"
+        " with `omegad salvage --restore salvaged.jsonl`"
     )
 
 
 class LogReplaced(StorageFailed):
     """The log was moved, replaced or removed while it was in use, so nothing is written."""
 
-    hint = "put log.db and log.db-wal back where they were, or stop omegad and start it on the log that is there"
+    hint = (
+        "put log.db and log.db-wal back where they were, or stop omegad and start it on the log that is there"
+    )
 
 
 class AlreadyRunning(OmegadError):

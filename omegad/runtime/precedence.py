@@ -1,7 +1,9 @@
-"""What comes first in this process: while a hook is being answered nothing else that computes is begun, or goes on where it can wait.
+"""What comes first in this process: while a hook is being answered nothing else that computes is begun, or
+goes on where it can wait.
 
-An agent waits for its hook, and threads share one interpreter and few processors. It is for moments: after each the others have as long for
-themselves, so that whoever sends hooks without end takes half of the time and no more.
+An agent waits for its hook, and threads share one interpreter and few processors. It is for moments: after
+each the others have as long for themselves, so that whoever sends hooks without end takes half of the time
+and no more.
 """
 
 import asyncio

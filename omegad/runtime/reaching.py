@@ -1,7 +1,9 @@
-"""Access to the files that agents name, which may lie on a disk that does not answer: on a few threads of its own, and for a time.
+"""Access to the files that agents name, which may lie on a disk that does not answer: on a few threads of its
+own, and for a time.
 
-What hangs is let go: its thread stays with it, which keeps nobody waiting and no process from its end, and whoever names that folder until it
-answers again is refused at once. Of another disk than that of the home all folders are one: it answers, or it does not.
+What hangs is let go: its thread stays with it, which keeps nobody waiting and no process from its end, and
+whoever names that folder until it answers again is refused at once. Of another disk than that of the home all
+folders are one: it answers, or it does not.
 """
 
 import asyncio
@@ -65,10 +67,16 @@ class Reaching:
         """Which folders do not answer, in words; None where all do."""
         names = sorted(self._hanging)
         more = f" and {len(names) - 3} more" if names[3:] else ""
-        return f"{', '.join(names[:3])}{more}: what lies there does not answer, and is left out" if names else None
+        return (
+            f"{', '.join(names[:3])}{more}: what lies there does not answer, and is left out"
+            if names
+            else None
+        )
 
     async def reach(self, work: Callable[[], T], near: str | None) -> T:
-        """Do *work*, which looks at files of a folder. Raises `PathHangs` where the folder does not answer in time, or has not before."""
+        """Do *work*, which looks at files of a folder. Raises `PathHangs` where the folder does not answer
+        in time, or has not before.
+        """
         folder = self.disk(near or "/") or str(PurePath(near or "/"))
         with anyio.move_on_after(self._patience_s):
             while self._is_taken(folder):
@@ -82,7 +90,9 @@ class Reaching:
         raise _hangs(folder)
 
     def disk(self, path: str) -> str:
-        """Return where the disk is mounted that a path lies on, by its name alone; nothing for the disks that the home's path leads through."""
+        """Return where the disk is mounted that a path lies on, by its name alone; nothing for the disks
+        that the home's path leads through.
+        """
         if time.monotonic() >= self._mounts_until:
             self._mounts = sorted(_mounted(), key=len, reverse=True)
             self._mounts_until = time.monotonic() + MOUNTS_S
@@ -90,7 +100,10 @@ class Reaching:
         return "" if _is_in(self._home, found) else found
 
     def _is_taken(self, folder: str) -> bool:
-        if any(PurePath(folder).is_relative_to(one) for one in self._hanging) or self._hanging.total() >= THREADS_MAX:
+        if (
+            any(PurePath(folder).is_relative_to(one) for one in self._hanging)
+            or self._hanging.total() >= THREADS_MAX
+        ):
             raise _hangs(folder)
         return self._busy[folder] >= AT_ONCE or (not self._idle and self._count >= THREADS_MAX)
 
@@ -153,7 +166,9 @@ def _mounted() -> list[str]:
         lines = MOUNTS.read_bytes().splitlines()
     except OSError:  # no such file on macOS, where each folder stands for itself
         return []
-    points = (re.sub(rb"\\([0-7]{3})", lambda octal: bytes([int(octal[1], 8)]), line.split()[4]) for line in lines)
+    points = (
+        re.sub(rb"\\([0-7]{3})", lambda octal: bytes([int(octal[1], 8)]), line.split()[4]) for line in lines
+    )
     return [point.decode("utf-8", "surrogateescape") for point in points]
 
 

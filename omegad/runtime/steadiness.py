@@ -1,6 +1,8 @@
-"""Whether the clock goes as time goes by: compared with what counts the time since the machine began, asleep or awake.
+"""Whether the clock goes as time goes by: compared with what counts the time since the machine began, asleep
+or awake.
 
-A laptop that slept is no jump. What jumped is told, and nothing is done of it: only a person knows which of the two times is right.
+A laptop that slept is no jump. What jumped is told, and nothing is done of it: only a person knows which of
+the two times is right.
 """
 
 import time
@@ -38,17 +40,25 @@ def in_words(span_us: int) -> str:
 
 
 class Steadiness:
-    """Notices jumps of the clock, and a start that is long after all that the log knows, or before omegad was installed."""
+    """Notices jumps of the clock, and a start that is long after all that the log knows, or before omegad
+    was installed.
+    """
 
-    def __init__(self, clock: Clock, latest_us: int, installed_us: int, elapsed_ns: Callable[[], int] = since_boot_ns) -> None:
-        """Take the clock, when the latest event was recorded (0 for none), when omegad was installed, and what counts the time that goes by."""
+    def __init__(
+        self, clock: Clock, latest_us: int, installed_us: int, elapsed_ns: Callable[[], int] = since_boot_ns
+    ) -> None:
+        """Take the clock, when the latest event was recorded (0 for none), when omegad was installed, and
+        what counts the time that goes by.
+        """
         self._clock = clock
         self._elapsed_ns = elapsed_ns
         self._offset_us = self._now_offset_us()
         self._odd = _odd(clock.now_us(), latest_us, installed_us)
         self._jumped_at_us = 0
         self.jumped_us = 0
-        """By how much the clock is ahead of where it would be had it gone steadily since the start, or since somebody said that it is right."""
+        """By how much the clock is ahead of where it would be had it gone steadily since the start, or
+        since somebody said that it is right.
+        """
 
     async def run(self) -> None:
         """Look now and then, for ever."""

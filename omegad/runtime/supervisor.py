@@ -13,7 +13,8 @@ _log = structlog.get_logger(__name__)
 
 
 def notify(state: str, environ: Mapping[str, str] = os.environ) -> None:
-    """Send *state* (`READY=1`, `WATCHDOG=1`, `STOPPING=1`) to the socket in NOTIFY_SOCKET; do nothing where there is none.
+    """Send *state* (`READY=1`, `WATCHDOG=1`, `STOPPING=1`) to the socket in NOTIFY_SOCKET; do nothing where
+    there is none.
 
     Never raises: who does not hear, or is being started anew, must not end what serves. It is logged.
     See sd_notify(3). A leading `@` stands for the abstract namespace's NUL.
@@ -30,14 +31,21 @@ def notify(state: str, environ: Mapping[str, str] = os.environ) -> None:
         _log.warning("supervisor.not_told", state=state.partition("\n")[0], socket=address, error=str(error))
 
 
-async def keep_alive(answers: Callable[[], Awaitable[object]], environ: Mapping[str, str] = os.environ) -> None:
-    """Say for ever that this process works, twice in each interval of a manager that watches it; return where none does.
+async def keep_alive(
+    answers: Callable[[], Awaitable[object]], environ: Mapping[str, str] = os.environ
+) -> None:
+    """Say for ever that this process works, twice in each interval of a manager that watches it; return where
+    none does.
 
-    It works while its event loop runs and *answers* returns. See sd_watchdog_enabled(3): WATCHDOG_USEC is the interval in microseconds,
-    WATCHDOG_PID whom it is for.
+    It works while its event loop runs and *answers* returns. See sd_watchdog_enabled(3): WATCHDOG_USEC is the
+    interval in microseconds, WATCHDOG_PID whom it is for.
     """
     interval_us = environ.get("WATCHDOG_USEC", "")
-    if not interval_us.isdecimal() or int(interval_us) == 0 or environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
+    if (
+        not interval_us.isdecimal()
+        or int(interval_us) == 0
+        or environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid())
+    ):
         return
     while True:
         await answers()

@@ -1,7 +1,8 @@
-"""Log records: fixed dotted names, values as keys, JSON for machines and colour for a terminal. Never the text of a memory.
+"""Log records: fixed dotted names, values as keys, JSON for machines and colour for a terminal. Never the
+text of a memory.
 
-Bounded, whoever causes them: of records of one kind the first is written at once, and how many more came once a minute; a log file of omegad's
-is put aside when it is long, and the one put aside before is dropped.
+Bounded, whoever causes them: of records of one kind the first is written at once, and how many more came once
+a minute; a log file of omegad's is put aside when it is long, and the one put aside before is dropped.
 """
 
 import atexit
@@ -27,7 +28,9 @@ EventDict = MutableMapping[str, Any]
 
 
 class _Output:
-    """Standard error. What cannot be written is dropped: a full disk under the log records must not end the service."""
+    """Standard error. What cannot be written is dropped: a full disk under the log records must not end
+    the service.
+    """
 
     def __init__(self, stream: TextIO, file: Path | None) -> None:
         """Take the *stream*, and the *file* that it may lead to, which is then kept short."""
@@ -52,7 +55,9 @@ class _Output:
             self._stream.flush()
 
     def _put_aside(self, file: Path) -> None:
-        """Go on in a new file where this one is long, also where another process has put it aside. Raises `OSError` where that cannot be."""
+        """Go on in a new file where this one is long, also where another process has put it aside. Raises
+        `OSError` where that cannot be.
+        """
         descriptor = self._stream.fileno()
         here = os.fstat(descriptor)
         if here.st_size <= FILE_BYTES_MAX:
@@ -72,12 +77,14 @@ class _Output:
 
 
 class _Gathered:
-    """A processor of records: lets the first of a kind pass, and counts the others. A kind is a name and the texts that come with it."""
+    """A processor of records: lets the first of a kind pass, and counts the others. A kind is a name and
+    the texts that come with it.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kinds: dict[tuple[str, ...], int] = {}
-        self._last: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = {}
+        self._last: dict[tuple[str, ...], tuple[str, EventDict]] = {}
         self._timer: threading.Timer | None = None
         atexit.register(self.tell, is_last=True)
 
@@ -88,7 +95,11 @@ class _Gathered:
             return record
         event = str(record.get("event"))
         failure = sys.exc_info()[0] if record.get("exc_info") else None
-        kind = (event, getattr(failure, "__name__", ""), *(value for value in record.values() if isinstance(value, str)))
+        kind = (
+            event,
+            getattr(failure, "__name__", ""),
+            *(value for value in record.values() if isinstance(value, str)),
+        )
         with self._lock:
             if kind not in self._kinds and len(self._kinds) >= KINDS_MAX:
                 kind = (event,)
@@ -107,7 +118,9 @@ class _Gathered:
         return timer
 
     def tell(self, *, is_last: bool = False) -> None:
-        """Write how many more there were of each kind, and forget the kinds of which there were none; again in a minute unless this *is_last*."""
+        """Write how many more there were of each kind, and forget the kinds of which there were none;
+        again in a minute unless this *is_last*.
+        """
         with self._lock:
             told = [(*self._last.pop(kind), count) for kind, count in self._kinds.items() if count]
             self._kinds = {kind: 0 for kind, count in self._kinds.items() if count}
@@ -123,7 +136,9 @@ class _Library(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Pass on a *record*."""
         said = record.getMessage()[:LIBRARY_CHARACTERS_MAX]
-        structlog.get_logger().log(record.levelno, "library.said", library=record.name, message=said, exc_info=record.exc_info)
+        structlog.get_logger().log(
+            record.levelno, "library.said", library=record.name, message=said, exc_info=record.exc_info
+        )
 
 
 _GATHERED = _Gathered()
@@ -133,7 +148,9 @@ def configure(level: str, file: Path | None = None) -> None:
     """Send log records of *level* and above to standard error, which may be a log *file* of the home."""
     if not isinstance(sys.stderr, _Output):
         sys.stderr = cast("TextIO", _Output(sys.stderr, file))
-    renderer: structlog.typing.Processor = structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
+    renderer: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
+    )
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

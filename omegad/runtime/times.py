@@ -23,7 +23,9 @@ def rfc3339(time_us: int) -> str:
 
 @lru_cache(maxsize=64)
 def _minute(minute: int) -> str:
-    """Write a minute, counted from 1970; moments that are written one after the other share most of theirs."""
+    """Write a minute, counted from 1970; moments that are written one after the other share most of
+    theirs.
+    """
     return (EPOCH + timedelta(minutes=minute)).isoformat()[:16]
 
 
@@ -36,12 +38,16 @@ def day(time_us: int) -> str:
 def parse_time(text: str, name: str) -> int:
     """Read an RFC 3339 time, or a bare date (its first moment, UTC), as microseconds since 1970.
 
-    Raises `Invalid`, naming the parameter, for anything else, a time without its zone, and the first and last years of the calendar.
+    Raises `Invalid`, naming the parameter, for anything else, a time without its zone, and the first and last
+    years of the calendar.
     """
     try:
         moment = msgspec.convert(text + "T00:00:00Z" if len(text) == len("2026-01-31") else text, datetime)
     except msgspec.ValidationError:
         moment = None
     if moment is None or moment.tzinfo is None or not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        raise Invalid(f"{name} is not a time: {text[:40]!r}", hint="write it like 2026-01-31T09:30:00Z, or as a date 2026-01-31")
+        raise Invalid(
+            f"{name} is not a time: {text[:40]!r}",
+            hint="write it like 2026-01-31T09:30:00Z, or as a date 2026-01-31",
+        )
     return (moment - EPOCH) // MICROSECOND

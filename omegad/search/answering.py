@@ -1,4 +1,6 @@
-"""A search as it is asked and answered: the question embedded, one moment of the views searched, and what was shown recorded."""
+"""A search as it is asked and answered: the question embedded, one moment of the views searched, and what
+was shown recorded.
+"""
 
 import time
 from collections.abc import Callable
@@ -20,7 +22,7 @@ BY_WORDS = frozenset({"keyword", "phrase"})
 """Modes that need no model."""
 
 
-class Asked(NamedTuple):
+class PreparedQuestion(NamedTuple):
     """The question's vector, or what waits for it, None without one; the known types; and when it came."""
 
     vector: bytes | Callable[[], bytes | None] | None
@@ -28,7 +30,7 @@ class Asked(NamedTuple):
     started: float
 
 
-class Found(NamedTuple):
+class SearchReading(NamedTuple):
     """What a search found, and of which moment."""
 
     matches: Matches
@@ -37,17 +39,25 @@ class Found(NamedTuple):
     started: float
 
 
-async def prepare(services: Services, query: QueryMemory, context: RequestContext) -> Asked:
+async def prepare(services: Services, query: QueryMemory, context: RequestContext) -> PreparedQuestion:
     """Embed the question, or begin to where that is quick, unless it is about words alone."""
     del context
     started = time.perf_counter()
     if query.mode in BY_WORDS:
-        return Asked(None, services[MemoryTypes], started)
-    return Asked(services.begin_question(query.text) or await services.embed_question(query.text), services[MemoryTypes], started)
+        return PreparedQuestion(None, services[MemoryTypes], started)
+    return PreparedQuestion(
+        services.begin_question(query.text) or await services.embed_question(query.text),
+        services[MemoryTypes],
+        started,
+    )
 
 
-def read(connection: Connection, query: QueryMemory, asked: Asked, moment: Moment) -> Found:
-    """Search one moment of the views; by words alone where no vector is at hand yet, since the backlog is computing them."""
+def read(
+    connection: Connection, query: QueryMemory, asked: PreparedQuestion, moment: Moment
+) -> SearchReading:
+    """Search one moment of the views; by words alone where no vector is at hand yet, since the backlog is
+    computing them.
+    """
     index, matches = moment.index if asked.vector else None, None
     if asked.vector is not None:
         with suppress(NotEmbedded):
@@ -57,10 +67,12 @@ def read(connection: Connection, query: QueryMemory, asked: Asked, moment: Momen
         matches = search(connection, query, Sources(None, None, asked.types), moment.now_us)
     if not matches.results:
         moment.require_current()
-    return Found(matches, moment, is_degraded and query.mode not in BY_WORDS, asked.started)
+    return SearchReading(matches, moment, is_degraded and query.mode not in BY_WORDS, asked.started)
 
 
-async def finish(services: Services, query: QueryMemory, found: Found, context: RequestContext) -> Answer:
+async def finish(
+    services: Services, query: QueryMemory, found: SearchReading, context: RequestContext
+) -> Answer:
     """Make the answer, and record it without waiting for the disk."""
     matches, moment = found.matches, found.moment
     answer = Answer(
@@ -70,8 +82,7 @@ async def finish(services: Services, query: QueryMemory, found: Found, context: 
         degraded="keyword" if found.is_degraded else None,
         unembedded=matches.unembedded,
         query_id=uuid7(services.clock) if query.as_of is None else "",
-        position=moment.position,
-        stale_by=moment.stale_by,
+        **moment.shown,
         took_ms=round((time.perf_counter() - found.started) * 1e3, 3),
     )
     event = MemoryQueried(
@@ -105,6 +116,7 @@ METHODS = (
         verb=Verb(
             "query",
             by="memories.query",
+            is_first=True,
             examples=(
                 'omegad query "how do we deploy?"',
                 'omegad query "connection reset by peer" --mode phrase --type error_pattern',

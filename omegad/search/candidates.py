@@ -1,4 +1,5 @@
-"""Put together the memories that may answer, with both scores of each: from the words, from the vectors, and from beside those.
+"""Put together the memories that may answer, with both scores of each: from the words, from the vectors, and
+from beside those.
 
 A memory that has no vector yet is found by its words alone, and is as good a candidate as one that has.
 """
@@ -19,30 +20,39 @@ from omegad.text.periods import Period
 
 CANDIDATES = 80  # of each index, or as many as are asked for
 WIDENED = 30  # of each index, whose neighbours in their sessions are looked at
-OF_PERIOD_MAX = 2_000  # memories of the time that is named, the latest, of which the best matches become candidates as well
+# Memories of the time that is named, the latest, of which the best matches become candidates as well
+OF_PERIOD_MAX = 2_000
 UNSEEN = 0.8  # what the words of a memory without a vector let expect of its cosine, as a share of the best
 LINKS_MAX = 200  # the heaviest edges
 
 OF_PERIOD = """
-SELECT m.id FROM memories AS m WHERE coalesce(m.referenced_us, m.created_us) >= ? AND coalesce(m.referenced_us, m.created_us) < ? AND {condition}
+SELECT m.id FROM memories AS m WHERE coalesce(m.referenced_us, m.created_us) >= ?
+  AND coalesce(m.referenced_us, m.created_us) < ? AND {condition}
 ORDER BY coalesce(m.referenced_us, m.created_us) DESC, m.id DESC LIMIT +?
 """
-_BESIDE = "SELECT id, session_id, previous_id, next_id FROM session_memories WHERE id IN (SELECT value FROM json_each(?))"
+_BESIDE = (
+    "SELECT id, session_id, previous_id, next_id FROM session_memories WHERE id IN (SELECT value FROM"
+    " json_each(?))"
+)
 _LINKED = """
-SELECT m.id, n.id, e.weight FROM memories AS m CROSS JOIN edges AS e ON e.source_id = m.node_id CROSS JOIN memories AS n ON n.node_id = e.target_id
+SELECT m.id, n.id, e.weight FROM memories AS m CROSS JOIN edges AS e ON e.source_id = m.node_id CROSS
+  JOIN memories AS n ON n.node_id = e.target_id
 WHERE m.id IN (SELECT value FROM json_each(?1)) AND e.edge_type != 'superseded_by'
 UNION ALL
-SELECT m.id, n.id, e.weight FROM memories AS m CROSS JOIN edges AS e ON e.target_id = m.node_id CROSS JOIN memories AS n ON n.node_id = e.source_id
-WHERE m.id IN (SELECT value FROM json_each(?1)) AND e.edge_type != 'superseded_by' ORDER BY 3 DESC, 1, 2 LIMIT +?2
+SELECT m.id, n.id, e.weight FROM memories AS m CROSS JOIN edges AS e ON e.target_id = m.node_id CROSS
+  JOIN memories AS n ON n.node_id = e.source_id
+WHERE m.id IN (SELECT value FROM json_each(?1)) AND e.edge_type != 'superseded_by' ORDER BY 3 DESC, 1, 2
+  LIMIT +?2
 """
 
 
-class Sought(msgspec.Struct, frozen=True, kw_only=True):
+class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is looked for, and among what.
 
-    `vector` is the question's, None as long as it is not there, and `index` holds those of the memories, both None without a model; `words`
-    is what full text is asked, None where that is nothing, and `vocabulary` what the memories know of it. `wanted` results are asked for, by
-    their words in a row alone where it is a phrase.
+    `vector` is the question's, None as long as it is not there, and `index` holds those of the memories, both
+    None without a model; `words` is what full text is asked, None where that is nothing, and `vocabulary`
+    what the memories know of it. `wanted` results are asked for, by their words in a row alone where it is a
+    phrase.
     """
 
     scope: Scope
@@ -58,9 +68,10 @@ class Sought(msgspec.Struct, frozen=True, kw_only=True):
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     """The memories that may answer: arrays of one length, in ascending order of `ids`.
 
-    `cosine` is that of the nearest passage; of what is not embedded what its words let expect, and 0 without vectors. `bm25` is 0 where
-    no term is in it; `rare` is the share of the question's rare words that it holds. `near_bm25` is the sum of the scores of
-    the memories right before and after it in its session. `session` numbers the sessions; what is in none has a number of its own.
+    `cosine` is that of the nearest passage; of what is not embedded what its words let expect, and 0 without
+    vectors. `bm25` is 0 where no term is in it; `rare` is the share of the question's rare words that it
+    holds. `near_bm25` is the sum of the scores of the memories right before and after it in its session.
+    `session` numbers the sessions; what is in none has a number of its own.
     """
 
     ids: npt.NDArray[np.int64]
@@ -81,50 +92,70 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
         place = self.place(row)
         if place is None:
             return {"cosine": 0.0, "bm25": 0.0}
-        return {"cosine": float(self.cosine[place] * self.is_embedded[place]), "bm25": float(self.bm25[place])}
+        return {
+            "cosine": float(self.cosine[place] * self.is_embedded[place]),
+            "bm25": float(self.bm25[place]),
+        }
 
 
 class Named(NamedTuple):
-    """What needs no vector to be found: the memories of the time that is named, and the best by their words."""
+    """What needs no vector to be found: the memories of the time that is named, and the best by their
+    words.
+    """
 
     of_period: list[int]
     best: Best
 
 
-def by_words(connection: Connection, sought: Sought) -> Named:
+def by_words(connection: Connection, sought: SearchRequest) -> Named:
     """Find the best by their words of all that the filters leave, and of those of the time that is named."""
     of_period = _of_period(connection, sought.period, sought.scope.filtered)
     if sought.words is None:
         return Named(of_period, Best([], {}))
     count = max(CANDIDATES, sought.wanted)
     best = words.best(connection, sought.words, sought.vocabulary.counts, count, sought.scope.filtered)
-    return Named(of_period, best.joined(words.best_of_rows(connection, sought.words, of_period, count)) if of_period else best)
+    return Named(
+        of_period,
+        best.joined(words.best_of_rows(connection, sought.words, of_period, count)) if of_period else best,
+    )
 
 
-def gathered(connection: Connection, sought: Sought, named: Named) -> Candidates:
-    """Collect what either index finds, what stands beside that in its session, and both scores of all of it."""
+def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Candidates:
+    """Collect what either index finds, what stands beside that in its session, and both scores of all of
+    it.
+    """
     count, (of_period, best) = max(CANDIDATES, sought.wanted), named
     cosine: dict[int, float] = {}
     if sought.vector is not None and sought.index is not None:
         cosine = _by_meaning(connection, sought.vector, sought, of_period=of_period, count=count)
     session, pairs = _beside(connection, [*list(cosine)[:WIDENED], *best.rows[:WIDENED]], sought.scope)
-    rows = sorted(best.rows) if sought.is_phrase else sorted({*cosine, *best.rows, *(row for pair in pairs for row in pair)})
+    rows = (
+        sorted(best.rows)
+        if sought.is_phrase
+        else sorted({*cosine, *best.rows, *(row for pair in pairs for row in pair)})
+    )
     bm25 = best.scores
     if sought.words and not best.is_complete:
         bm25 = bm25 | words.of_rows(connection, sought.words, [row for row in rows if row not in bm25])
     if sought.vector is not None and sought.index is not None:
-        cosine |= sought.index.cosines_of(connection, sought.vector, [row for row in rows if row not in cosine])
+        cosine |= sought.index.cosines_of(
+            connection, sought.vector, [row for row in rows if row not in cosine]
+        )
     return _candidates(rows, cosine, bm25, sought.vocabulary.rare_coverage(rows), (session, pairs))
 
 
 def linked(connection: Connection, rows: Sequence[int], scope: Scope) -> list[tuple[int, int, float]]:
-    """Return (row, other row, weight) for the edges of *rows*, either way, to memories in *scope*; heaviest first."""
+    """Return (row, other row, weight) for the edges of *rows*, either way, to memories in *scope*;
+    heaviest first.
+    """
     found: list[tuple[int, int, float]] = connection.execute(_LINKED, (str(list(rows)), LINKS_MAX)).fetchall()
     allowed = scope.among({other for _, other, _ in found})
     return [link for link in found if link[1] in allowed]
 
 
-def _by_meaning(connection: Connection, vector: bytes, sought: Sought, *, of_period: list[int], count: int) -> dict[int, float]:
+def _by_meaning(
+    connection: Connection, vector: bytes, sought: SearchRequest, *, of_period: list[int], count: int
+) -> dict[int, float]:
     """Return the cosines of the nearest, nearest first, after those of the time that is named."""
     assert sought.index is not None
     cosine = dict(sought.index.nearest(connection, vector, sought.scope.selection, count))
@@ -134,14 +165,23 @@ def _by_meaning(connection: Connection, vector: bytes, sought: Sought, *, of_per
     return dict(sought.index.nearest(connection, vector, then, count)) | cosine
 
 
-def _beside(connection: Connection, rows: Sequence[int], scope: Scope) -> tuple[dict[int, str], set[tuple[int, int]]]:
-    """Return the session of each row, and the pairs that stand beside each other there, both ways round; of those in scope."""
-    found: list[tuple[int, str, int | None, int | None]] = connection.execute(_BESIDE, (str(list(rows)),)).fetchall()
+def _beside(
+    connection: Connection, rows: Sequence[int], scope: Scope
+) -> tuple[dict[int, str], set[tuple[int, int]]]:
+    """Return the session of each row, and the pairs that stand beside each other there, both ways round;
+    of those in scope.
+    """
+    found: list[tuple[int, str, int | None, int | None]] = connection.execute(
+        _BESIDE, (str(list(rows)),)
+    ).fetchall()
     beside = [(row, other) for row, _, *others in found for other in others if other is not None]
     allowed = scope.among({other for _, other in beside}.difference(rows)).union(rows)
     kept = [(row, other) for row, other in beside if other in allowed]
     session = {row: name for row, name, *_ in found}
-    return {other: session[row] for row, other in kept} | session, {*kept, *((other, row) for row, other in kept)}
+    return {other: session[row] for row, other in kept} | session, {
+        *kept,
+        *((other, row) for row, other in kept),
+    }
 
 
 def _candidates(
@@ -155,7 +195,9 @@ def _candidates(
     cosines, embedded = np.zeros(len(rows)), np.zeros(len(rows), np.bool_)
     places = ids.searchsorted(list(cosine))
     cosines[places], embedded[places] = list(cosine.values()), True
-    cosines = np.where(embedded, cosines, UNSEEN * cosines.max(initial=0.0) * scores / (scores.max(initial=0.0) or 1.0))
+    cosines = np.where(
+        embedded, cosines, UNSEEN * cosines.max(initial=0.0) * scores / (scores.max(initial=0.0) or 1.0)
+    )
     session, found = beside
     near_bm25 = dict.fromkeys(rows, 0.0)
     for row, other in found:
@@ -178,4 +220,7 @@ def _of_period(connection: Connection, named: Period | None, among: Filtered) ->
     if named is None:
         return []
     sql = OF_PERIOD.format(condition=among.condition)
-    return [row[0] for row in connection.execute(sql, (named.start_us, named.end_us, *among.values, OF_PERIOD_MAX))]
+    return [
+        row[0]
+        for row in connection.execute(sql, (named.start_us, named.end_us, *among.values, OF_PERIOD_MAX))
+    ]

@@ -17,7 +17,8 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True):
 class MemoryQueried(Event, frozen=True, kw_only=True, tag="memory.queried@1"):
     """A query was answered from the views as they stood at `read_position`, under the ranking named.
 
-    `at` is the moment that the query took for now, in microseconds since 1970; `versions` are those of the projections that were read.
+    `at` is the moment that the query took for now, in microseconds since 1970; `versions` are those of the
+    projections that were read.
     """
 
     query_id: MadeId

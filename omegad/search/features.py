@@ -1,7 +1,9 @@
-"""What each candidate shows of being the answer: a row of numbers, most of them between 0 and 1, which the model weighs.
+"""What each candidate shows of being the answer: a row of numbers, most of them between 0 and 1, which the
+model weighs.
 
-What is scaled is scaled by the best of the candidates, because BM25 has no scale of its own, and a cosine's depends on the model. So a
-feature says which candidate is the best, and not whether it is any good: that is for `confidence`.
+What is scaled is scaled by the best of the candidates, because BM25 has no scale of its own, and a cosine's
+depends on the model. So a feature says which candidate is the best, and not whether it is any good: that is
+for `confidence`.
 """
 
 import math
@@ -16,6 +18,7 @@ import numpy.typing as npt
 
 from omegad.index.terms import bare_version, stemmed, words_in_a_row
 from omegad.memory.types import MemoryType, MemoryTypes
+from omegad.runtime.kept import Kept, bytes_of
 from omegad.search.candidates import Candidates
 from omegad.search.question import Question
 from omegad.storage.driver import Connection
@@ -24,44 +27,53 @@ from omegad.storage.readers import check
 Array = npt.NDArray[np.float64]
 
 MATCHING = ("meaning", "words", "rare_words", "near_words", "session_meaning", "session_words")
-"""The cosine of the nearest passage, BM25, and the share of the rare words; BM25 of the memories right before and after it in its session;
-how much more than its own the best cosine and BM25 in its session are."""
+"""The cosine of the nearest passage, BM25, and the share of the rare words; BM25 of the memories right
+before and after it in its session; how much more than its own the best cosine and BM25 in its session are.
+"""
 
 SHOWN = ("identifiers", "coverage", "beginning", "in_a_row", "period", "author", "brief", "long")
-"""How many of the question's file names, paths, versions, codes and compound names it holds; which of its words, by their rarity among the
-candidates, it holds, and holds in its first line; which of its neighbouring words stand beside each other there; whether it is of the time
-that is named, and of whom the question names; how far a turn of a conversation falls short of `FULL` characters; by how many e-folds it
-exceeds a passage."""
+"""How many of the question's file names, paths, versions, codes and compound names it holds; which of its
+words, by their rarity among the candidates, it holds, and holds in its first line; which of its
+neighbouring words stand beside each other there; whether it is of the time that is named, and of whom the
+question names; how far a turn of a conversation falls short of `FULL` characters; by how many e-folds it
+exceeds a passage.
+"""
 
 PRIOR = ("type", "priority", "rating", "strength", "probation")
-"""The type's weight as a power of 2; the priority beside 3; the ratings, of which a bad one counts twice; ACT-R activation by use and age,
--1 to 1, of types that fade; whether it was captured unasked."""
+"""The type's weight as a power of 2; the priority beside 3; the ratings, of which a bad one counts twice;
+ACT-R activation by use and age, -1 to 1, of types that fade; whether it was captured unasked.
+"""
 
 FEATURES = (*MATCHING, *SHOWN, *PRIOR)
 IDENTIFIERS = SHOWN.index("identifiers")
 
 READ_CHARACTERS = 4_000  # of a content, when words are looked for in it
 FIRST_LINE_CHARACTERS = 300
-TEXTS_KEPT, KEPT_CHARACTERS = 1_024, 8_192  # texts, and how long at most, whose words in a row are at hand for the next question
-WORDS_KEPT, TEXT_COSTS = 1_000_000, 64  # words that are at hand for the next question, 8 MB beside their texts; a text takes as much as so many
+WORDS_BYTES, IN_A_ROW_BYTES = 8_000_000, 2_000_000  # of texts and their words, for the next question
+ENTRY_BYTES = 500  # of a text and what is made of it, beside what they say
 ACTIVATIONS_KEPT = 4_096  # of so many uses and days: memories of one day are as present
 FULL = 200  # characters, beyond which a memory does not say more by being longer
 PASSAGE = 1_200  # characters, beyond which it is longer than what one vector stands for
-LENGTHS = (90.0, 1_100.0)  # characters: what candidates of short texts, and of long ones, have in the (geometric) mean
+LENGTHS = (
+    90.0,
+    1_100.0,
+)  # characters: what candidates of short texts, and of long ones, have in the (geometric) mean
 PART_OF_NAME = 0.6  # what an identifier counts that is held as a part of another, or split in another way
 RATING_MAX = 4  # either way, beyond which another rating changes nothing
 DAY_US = 86_400 * 1_000_000
 
 _ROWS = f"""
-SELECT id, event_type, priority, rating, repeated, on_probation, created_us, coalesce(referenced_us, said_us), characters, author,
+SELECT id, event_type, priority, rating, repeated, on_probation, created_us, coalesce(referenced_us, said_us),
+  characters, author,
        session_id, substr(content, 1, {READ_CHARACTERS})
 FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id
 """
 _OF_NAMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """What a memory shows: the features `SHOWN` and `PRIOR`, when it was said, in microseconds since 1970, and in which session.
+class MemoryFeatures(msgspec.Struct, frozen=True, kw_only=True):
+    """What a memory shows: the features `SHOWN` and `PRIOR`, when it was said, in microseconds since 1970,
+    and in which session.
 
     `is_spoken` says that it is a turn of a conversation rather than a statement of how things are.
     """
@@ -82,8 +94,11 @@ def matching(known: Candidates) -> Array:
     return np.stack([*own, known.rare, _scaled(known.near_bm25), *beyond], axis=1)
 
 
-def shown(connection: Connection, rows: Sequence[int], question: Question, types: MemoryTypes, now_us: int) -> tuple[dict[int, Shown], float]:
-    """Return what some memory rows show, and how long their texts are: from 0 for short ones to 1 for long ones.
+def shown(
+    connection: Connection, rows: Sequence[int], question: Question, types: MemoryTypes, now_us: int
+) -> tuple[dict[int, MemoryFeatures], float]:
+    """Return what some memory rows show, and how long their texts are: from 0 for short ones to 1 for long
+    ones.
 
     A row that is not there yet is left out.
     """
@@ -95,20 +110,31 @@ def shown(connection: Connection, rows: Sequence[int], question: Question, types
     told = [[*_told(row, question), weights[row[1]], *_prior(row, kinds[row[1]], now_us)] for row in found]
     features = np.column_stack([_held(question, [row[-1] for row in found]), told])
     known = {
-        row[0]: Shown(features=features[place], said_us=row[7], session_id=row[10], is_spoken=row[9] is not None) for place, row in enumerate(found)
+        row[0]: MemoryFeatures(
+            features=features[place], said_us=row[7], session_id=row[10], is_spoken=row[9] is not None
+        )
+        for place, row in enumerate(found)
     }
     low, high = (math.log1p(length) for length in LENGTHS)
-    return known, min(1.0, max(0.0, (float(np.mean([math.log1p(row[8]) for row in found])) - low) / (high - low)))
+    return known, min(
+        1.0, max(0.0, (float(np.mean([math.log1p(row[8]) for row in found])) - low) / (high - low))
+    )
 
 
 def _held(question: Question, texts: Sequence[str]) -> Array:
-    """Return what each text holds of the question: identifiers, words, words in the first line, neighbouring words."""
+    """Return what each text holds of the question: identifiers, words, words in the first line,
+    neighbouring words.
+    """
     asked = {word: place for place, word in enumerate(dict.fromkeys(question.words))}
     pairs = {asked[word] * len(asked) + asked[following] for word, following in pairwise(question.words)}
     known = [_WORDS[text] for text in texts]
     lengths = np.array([len(each.ids) for each in known])
     text, ids = np.repeat(np.arange(len(texts)), lengths), np.concatenate([each.ids for each in known])
-    begins_at, holds, begins = lengths.cumsum() - lengths, np.zeros((len(texts), len(asked))), np.zeros((len(texts), len(asked)))
+    begins_at, holds, begins = (
+        lengths.cumsum() - lengths,
+        np.zeros((len(texts), len(asked))),
+        np.zeros((len(texts), len(asked))),
+    )
     in_a_row = np.zeros(len(texts))
     if asked and len(ids):
         wanted = np.array([hash(word) for word in asked])
@@ -119,7 +145,11 @@ def _held(question: Question, texts: Sequence[str]) -> Array:
         is_first = places - begins_at[text] < np.array([each.in_first_line for each in known])[text]
         holds[text, found] = begins[text[is_first], found[is_first]] = 1.0
         beside = ((np.diff(places) == 1) & (np.diff(text) == 0)).nonzero()[0]
-        held = {*zip(text[beside].tolist(), (found[beside] * len(asked) + found[beside + 1]).tolist(), strict=True)}
+        held = {
+            *zip(
+                text[beside].tolist(), (found[beside] * len(asked) + found[beside + 1]).tolist(), strict=True
+            )
+        }
         for place, pair in held:
             in_a_row[place] += pair in pairs
     counts = holds.sum(axis=0)
@@ -127,7 +157,9 @@ def _held(question: Question, texts: Sequence[str]) -> Array:
     whole = float(rarity.sum()) or 1.0
     named = _named(question)
     identified = [_identifiers(named, text) for text in texts] if named else np.zeros(len(texts))
-    return np.column_stack([identified, holds @ rarity / whole, begins @ rarity / whole, in_a_row / (len(pairs) or 1)])
+    return np.column_stack(
+        [identified, holds @ rarity / whole, begins @ rarity / whole, in_a_row / (len(pairs) or 1)]
+    )
 
 
 class _Words(NamedTuple):
@@ -137,31 +169,18 @@ class _Words(NamedTuple):
     in_first_line: int
 
 
-class _WordsOfTexts(dict[str, _Words]):
-    """The words of each text met so far, at hand for the next question."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def __missing__(self, text: str) -> _Words:
-        check()
-        first = text[:FIRST_LINE_CHARACTERS].split("\n", 1)[0]
-        begun = stemmed(first)
-        ids = np.array([hash(word) for word in (*begun, *stemmed(text[len(first) :]))], np.int64)
-        self._count += len(ids) + TEXT_COSTS
-        if self._count > WORDS_KEPT:
-            self.clear()
-            self._count = len(ids) + TEXT_COSTS
-        found = self[text] = _Words(ids, len(begun))
-        return found
+def _words(text: str) -> _Words:
+    check()
+    first = text[:FIRST_LINE_CHARACTERS].split("\n", 1)[0]
+    begun = stemmed(first)
+    ids = np.array([hash(word) for word in (*begun, *stemmed(text[len(first) :]))], np.int64)
+    return _Words(ids, len(begun))
 
 
-_WORDS = _WordsOfTexts()
-_kept_in_a_row = lru_cache(maxsize=TEXTS_KEPT)(words_in_a_row)
-
-
-def _words_in_a_row(text: str) -> str:
-    return _kept_in_a_row(text) if len(text) <= KEPT_CHARACTERS else words_in_a_row(text)
+_WORDS = Kept(_words, WORDS_BYTES, lambda text, words: bytes_of(text) + words.ids.nbytes + ENTRY_BYTES)
+_IN_A_ROW = Kept(
+    words_in_a_row, IN_A_ROW_BYTES, lambda text, row: bytes_of(text) + bytes_of(row) + ENTRY_BYTES
+)
 
 
 def _told(row: tuple[Any, ...], question: Question) -> list[float]:
@@ -191,8 +210,8 @@ def _prior(row: tuple[Any, ...], kind: MemoryType, now_us: int) -> list[float]:
 def activation(uses: int, days: int) -> float:
     """Return how present a memory is after so many uses and days, -1 to 1.
 
-    Base-level learning of ACT-R (Anderson & Lebiere 1998) in its usual approximation, ln(n / (1 - d)) - d ln(t), with the decay
-    d = 0.5, squashed by tanh.
+    Base-level learning of ACT-R (Anderson & Lebiere 1998) in its usual approximation, ln(n / (1 - d)) - d
+    ln(t), with the decay d = 0.5, squashed by tanh.
     """
     return math.tanh((math.log(uses / 0.5) - 0.5 * math.log1p(days)) / 3)
 
@@ -203,18 +222,22 @@ def _named(question: Question) -> Mapping[str, str]:
 
 
 def _identifiers(named: Mapping[str, str], text: str) -> float:
-    """Return the share of the identifiers that a text holds; one that is part of a longer name counts for less."""
+    """Return the share of the identifiers that a text holds; one that is part of a longer name counts for
+    less.
+    """
     if not named:
         return 0.0
     check()
     lowered = text.lower()
     parts = [words for name, words in named.items() if not _stands_alone(name, lowered)]
-    in_a_row = _words_in_a_row(text) if parts else ""
+    in_a_row = _IN_A_ROW[text] if parts else ""
     return (len(named) - len(parts) + PART_OF_NAME * sum(words in in_a_row for words in parts)) / len(named)
 
 
 def _stands_alone(name: str, text: str) -> bool:
-    """Say whether a text holds a name that is not a part of a longer one; the v before a version is no part of its name."""
+    """Say whether a text holds a name that is not a part of a longer one; the v before a version is no
+    part of its name.
+    """
     is_version = bare_version(name) is not None
     place = text.find(name)
     while place >= 0:

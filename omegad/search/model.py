@@ -1,4 +1,6 @@
-"""The weights of the ranking and of its confidence, fitted by `python -m tests.retrieval.fit`, and what they make of features. Pure."""
+"""The weights of the ranking and of its confidence, fitted by `python -m tests.retrieval.fit`, and what
+they make of features. Pure.
+"""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +15,8 @@ Array = npt.NDArray[np.float64]
 
 
 class Newness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How far a newer memory is lifted: above older ones that are at most `reach` ahead of it, where they are the same matter.
+    """How far a newer memory is lifted: above older ones that are at most `reach` ahead of it, where they are
+    the same matter.
 
     `same` are the cosines from which two memories are not at all, and entirely, of the same matter.
     """
@@ -25,8 +28,8 @@ class Newness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Weight(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What a unit of a feature adds to the log-odds of being the answer.
 
-    It is interpolated between candidates that are short texts and such that are long. Less than `least`, and more than `most`, the fit did
-    not see, and does not count.
+    It is interpolated between candidates that are short texts and such that are long. Less than `least`, and
+    more than `most`, the fit did not see, and does not count.
     """
 
     short: float
@@ -35,12 +38,13 @@ class Weight(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
     most: float
 
 
-class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RankingModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A linear model of each thing, and in `provenance` what they were fitted to.
 
-    `ranking` weighs each feature; `lengths` are the least and the most of how long the candidates' texts were in the fit. `confidence`, and
-    `confidence_by_words` where there are no vectors, have for each sign what a unit of it adds to the log-odds that the best results answer;
-    `floor` is the confidence below which nothing is answered.
+    `ranking` weighs each feature; `lengths` are the least and the most of how long the candidates' texts were
+    in the fit. `confidence`, and `confidence_by_words` where there are no vectors, have for each sign what a
+    unit of it adds to the log-odds that the best results answer; `floor` is the confidence below which
+    nothing is answered.
     """
 
     provenance: str
@@ -52,19 +56,26 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     floor: float
 
     def contributions(self, features: Array, names: tuple[str, ...], length: float) -> Array:
-        """Return what each feature adds to each score; *features* has the shape (candidates, names), *length* goes from 0 for short texts to 1."""
+        """Return what each feature adds to each score; *features* has the shape (candidates, names),
+        *length* goes from 0 for short texts to 1.
+        """
         weights = [self.ranking[name] for name in names]
         share = min(self.lengths[1], max(self.lengths[0], length))
-        least, most = np.array([weight.least for weight in weights]), np.array([weight.most for weight in weights])
+        least, most = (
+            np.array([weight.least for weight in weights]),
+            np.array([weight.most for weight in weights]),
+        )
         by = np.array([weight.short + share * (weight.long - weight.short) for weight in weights])
         found: Array = np.minimum(np.maximum(features, least), most) * by
         return found
 
 
 @cache
-def fitted() -> Model:
+def fitted() -> RankingModel:
     """Return the model in force, which `model.json` holds."""
-    return msgspec.json.decode(resources.files("omegad.search").joinpath("model.json").read_bytes(), type=Model)
+    return msgspec.json.decode(
+        resources.files("omegad.search").joinpath("model.json").read_bytes(), type=RankingModel
+    )
 
 
 def probability(weights: Mapping[str, float], signs: Mapping[str, float]) -> float:

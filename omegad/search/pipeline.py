@@ -1,47 +1,64 @@
 """The pipeline of a search: what is asked, step by step what is done about it, and what is answered."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
 from omegad.index import words
+from omegad.index.filters import Filters
 from omegad.index.scope import Scope
 from omegad.index.vector_index import VectorIndex
 from omegad.index.words import Vocabulary
 from omegad.memory.reading import COLUMNS, fields
 from omegad.memory.types import MemoryTypes
-from omegad.requests.filters import Filters, One
+from omegad.requests.query import One
 from omegad.search import confidence, features, ranking
-from omegad.search.candidates import Candidates, Sought, by_words, gathered, linked
-from omegad.search.features import FEATURES, IDENTIFIERS, MATCHING, PRIOR, SHOWN, Shown
-from omegad.search.model import Model, fitted
+from omegad.search.candidates import Candidates, SearchRequest, by_words, gathered, linked
+from omegad.search.features import FEATURES, IDENTIFIERS, MATCHING, PRIOR, SHOWN, MemoryFeatures
+from omegad.search.model import RankingModel, fitted
 from omegad.search.question import Question, understood
 from omegad.search.ranking import Ranked, Statements
 from omegad.storage.driver import Connection
 from omegad.storage.readers import check
 
-SHORTLIST = 40  # of the best matches, or as many as are asked for, that are looked at closely; all of them where the question names a time
-BY_ITSELF = 10  # of the best by words, and by meaning, whatever stands beside them, that are looked at as well
+# Of the best matches, or as many as are asked for, that are looked at closely; all of them where the question
+# names a time
+SHORTLIST = 40
+BY_ITSELF = (
+    10  # of the best by words, and by meaning, whatever stands beside them, that are looked at as well
+)
 COMPARED = 12  # of the best, each with each, for which is the newest of the same matter
 LINKED = 5  # of the best results, whose edges are followed where that is asked for
 
 Mode = Literal["hybrid", "semantic", "keyword", "phrase"]
 
 
-class Sources(msgspec.Struct, frozen=True):
-    """What is searched beside the words: the vectors of the question and of the memories, None without a model.
+CONFLICT_CHARACTERS = 160
+"""How much is shown of a memory that another one is in conflict with."""
 
-    The question's may be what waits for it, and returns None where it does not come. `types` are the known types, `model` has the weights of
-    all that is found.
+_CONFLICT = """
+SELECT coalesce(e.metadata ->> '$.reason', 'contradicts'), substr(m.content, 1, ?1)
+FROM memories AS m
+LEFT JOIN edges AS e ON e.source_id = m.node_id AND e.target_id = ?3 AND e.edge_type = 'contradicts'
+WHERE m.node_id = ?2 AND m.status = 'active'
+"""
+
+
+class Sources(msgspec.Struct, frozen=True):
+    """What is searched beside the words: the vectors of the question and of the memories, None without a
+    model.
+
+    The question's may be what waits for it, and returns None where it does not come. `types` are the known
+    types, `model` has the weights of all that is found.
     """
 
     vector: bytes | Callable[[], bytes | None] | None
     index: VectorIndex | None
     types: MemoryTypes
-    model: Model = msgspec.field(default_factory=fitted)
+    model: RankingModel = msgspec.field(default_factory=fitted)
 
 
 class NotEmbedded(Exception):
@@ -49,22 +66,29 @@ class NotEmbedded(Exception):
 
 
 class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
-    """Find memories by meaning and by words. Modes are both (`hybrid`), meaning, any of the words, and the words in a row (`phrase`).
+    """Find memories by meaning and by words. Modes are both (`hybrid`), meaning, any of the words, and the
+    words in a row (`phrase`).
 
-    `widen` also answers with what the edges of the best lead to; it must pass the filters as everything does. `asked_in` is the session
-    that asks, for receipts and what use proves; `session_id` is a filter like the others.
+    `widen` also answers with what the edges of the best lead to; it must pass the filters as everything does.
+    `asked_in` is the session that asks, for receipts and what use proves; `session_id` is a filter like the
+    others.
     """
 
     text: Annotated[str, Meta(min_length=1, max_length=8_192, description="what to look for")]
     limit: Annotated[int, Meta(ge=1, le=100, description="how many at most")] = 10
-    mode: Annotated[Mode, Meta(description="by meaning and words, by meaning, by any of the words, or by the words in a row")] = "hybrid"
+    mode: Annotated[
+        Mode,
+        Meta(description="by meaning and words, by meaning, by any of the words, or by the words in a row"),
+    ] = "hybrid"
     asked_in: Annotated[One | None, Meta(description="the session that asks, for receipts")] = None
     explain: Annotated[bool, Meta(description="say what each score is made of")] = False
     widen: Annotated[bool, Meta(description="also answer with what the edges of the best lead to")] = False
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a result has its score: what each stage contributed (the sum is the score), and what the first of them were made from."""
+    """Why a result has its score: what each stage contributed (the sum is the score), and what the first
+    of them were made from.
+    """
 
     stages: dict[str, float]
     cosine: float
@@ -85,16 +109,20 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     session_id: str | None
     referenced_date: str | None
     contradicted_by: str | None = None
+    conflict: str | None = None
+    """By which rule `contradicted_by` denies it, and how that begins, unless that is found no more."""
+
     explanation: Explanation | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What was found.
 
-    `confidence` is the probability that the first result answers, and its score; below a floor there are no results, and it says how
-    likely the best one was. `unembedded` counts the candidates that had no vector yet, and were compared by their words alone. `position` is
-    that of the views that answered, `stale_by` how many acknowledged events they did not show yet. `query_id` is empty where the answer is as
-    of an earlier moment, since nothing is recorded of it.
+    `confidence` is the probability that the first result answers, and its score; below a floor there are no
+    results, and it says how likely the best one was. `unembedded` counts the candidates that had no vector
+    yet, and were compared by their words alone. `position` is that of the views that answered, `stale_by` how
+    many acknowledged events they did not show yet. `query_id` is empty where the answer is as of an earlier
+    moment, since nothing is recorded of it.
     """
 
     results: list[Result]
@@ -109,7 +137,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Matches(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of a search, how likely the best of them answers, and how many candidates had no vector to be compared by."""
+    """The results of a search, how likely the best of them answers, and how many candidates had no vector
+    to be compared by.
+    """
 
     results: list[Result]
     confidence: float
@@ -117,19 +147,23 @@ class Matches(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Observed(NamedTuple):
-    """What a search looked at before it chose; `features` are of the shape (rows, `FEATURES`), `length` says how long the texts are."""
+    """What a search looked at before it chose; `features` are of the shape (rows, `FEATURES`), `length`
+    says how long the texts are.
+    """
 
     question: Question
-    sought: Sought
+    sought: SearchRequest
     candidates: Candidates
     rows: list[int]
     features: features.Array
-    shown: dict[int, Shown]
+    shown: dict[int, MemoryFeatures]
     length: float
 
 
 def search(connection: Connection, query: QueryMemory, sources: Sources, now_us: int) -> Matches:
-    """Return the best memories for *query*; without vectors by words alone. All reads are of one moment of the views. Raises `NotEmbedded`."""
+    """Return the best memories for *query*; without vectors by words alone. All reads are of one moment of
+    the views. Raises `NotEmbedded`.
+    """
     seen = observed(connection, query, sources, now_us)
     unembedded = 0 if sources.vector is None else int(np.count_nonzero(~seen.candidates.is_embedded))
     best = ranking.raised(ordered(connection, seen, sources.model))
@@ -140,7 +174,11 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
     sure = confidence.confidence(signs(connection, best, seen), sources.model)
     # Who asks for words alone is told of whatever has one of them.
     is_answer = query.mode in {"keyword", "phrase"} or sure >= sources.model.floor
-    results = _results(connection, best[: query.limit], sure, seen.candidates if query.explain else None) if is_answer else []
+    results = (
+        _results(connection, best[: query.limit], sure, seen.candidates if query.explain else None)
+        if is_answer
+        else []
+    )
     return Matches(results=results, confidence=round(sure, 6), unembedded=unembedded)
 
 
@@ -169,7 +207,7 @@ def observed(connection: Connection, query: QueryMemory, sources: Sources, now_u
     return Observed(question, sought, found, rows, np.hstack([matching[places], closely]), shown, length)
 
 
-def ordered(connection: Connection, seen: Observed, model: Model) -> list[Ranked]:
+def ordered(connection: Connection, seen: Observed, model: RankingModel) -> list[Ranked]:
     """Return the shortlist best first."""
     best = ranking.ranked(seen.rows, model.contributions(seen.features, FEATURES, seen.length), FEATURES)
     if seen.question.is_past or not best:
@@ -180,10 +218,14 @@ def ordered(connection: Connection, seen: Observed, model: Model) -> list[Ranked
 def signs(connection: Connection, best: Sequence[Ranked], seen: Observed) -> dict[str, float]:
     """Return what tells whether any of the best results is an answer."""
     rows = [one.id for one in best[: confidence.JUDGED]]
-    return confidence.signs(connection, {row: seen.shown.get(row) for row in rows}, seen.sought, seen.question, seen.candidates)
+    return confidence.signs(
+        connection, {row: seen.shown.get(row) for row in rows}, seen.sought, seen.question, seen.candidates
+    )
 
 
-def _sought(connection: Connection, query: QueryMemory, question: Question, sources: Sources, now_us: int) -> Sought:
+def _sought(
+    connection: Connection, query: QueryMemory, question: Question, sources: Sources, now_us: int
+) -> SearchRequest:
     """Return what is looked for; in full text nothing where meaning alone is wanted and can be had."""
     index = sources.index if sources.vector is not None else None
     scope, named = Scope(connection, query, now_us, index), question.period
@@ -193,7 +235,7 @@ def _sought(connection: Connection, query: QueryMemory, question: Question, sour
     if wanted:
         wanted = words.completed(connection, wanted, question.proper)
         vocabulary = words.vocabulary(connection, wanted, scope, named)
-    return Sought(
+    return SearchRequest(
         scope=scope,
         vector=None,
         index=index,
@@ -217,9 +259,13 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     rows = [one.id for one in best]
     known = [seen.shown[row] for row in rows]
     index, vector = seen.sought.index, seen.sought.vector
-    vectors = np.zeros((len(rows), 1)) if index is None or vector is None else index.vectors_of(connection, rows)
+    vectors = (
+        np.zeros((len(rows), 1)) if index is None or vector is None else index.vectors_of(connection, rows)
+    )
     stated = np.array([not one.is_spoken for one in known], np.bool_)
-    session = [one.session_id if one.session_id is not None else row for row, one in zip(rows, known, strict=True)]
+    session = [
+        one.session_id if one.session_id is not None else row for row, one in zip(rows, known, strict=True)
+    ]
     apart = np.array([[one != other for other in session] for one in session], np.bool_)
     named = np.array([one.features[IDENTIFIERS] for one in known])
     order = sorted(range(len(rows)), key=lambda place: (known[place].said_us, rows[place]))
@@ -229,18 +275,33 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     return Statements(said=said, cosine=vectors @ vectors.T, may_follow=may_follow)
 
 
-def _results(connection: Connection, best: Sequence[Ranked], sure: float, explained: Candidates | None) -> list[Result]:
-    """Read what is answered of the best; the first has the confidence for its score, the others in proportion."""
+def _results(
+    connection: Connection, best: Sequence[Ranked], sure: float, explained: Candidates | None
+) -> list[Result]:
+    """Read what is answered of the best; the first has the confidence for its score, the others in
+    proportion.
+    """
     ids = str([one.id for one in best])
-    found = connection.execute(f"SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))", (ids,))
-    memories = {row[0]: fields(row) for row in found}
-    return [_result(memories[one.id], one, sure / best[0].score, explained) for one in best]
+    found = connection.execute(
+        f"SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))", (ids,)
+    )
+    memories, scale = {row[0]: fields(row) for row in found}, sure / best[0].score
+    results = []
+    for one in best:
+        memory, explanation = memories[one.id], None
+        if explained is not None:
+            told = ranking.with_stage(one, "floor", max(0.0, -one.score))
+            explanation = Explanation(
+                stages={name: value * scale for name, value in told.stages.items() if value},
+                **explained.scores(one.id),
+            )
+        shown = {name: memory[name] for name in Result.__struct_fields__ if name in memory}
+        if by := shown["contradicted_by"]:
+            shown["conflict"] = _conflict(connection, shown["memory_id"], by)
+        results.append(Result(**shown, score=max(0.0, one.score * scale), explanation=explanation))
+    return results
 
 
-def _result(memory: dict[str, Any], ranked: Ranked, scale: float, explained: Candidates | None) -> Result:
-    names = ("memory_id", "content", "event_type", "created_at", "tags", "project", "status", "session_id", "referenced_date", "contradicted_by")
-    explanation, score = None, ranked.score * scale
-    if explained is not None:
-        told = ranking.with_stage(ranked, "floor", max(0.0, -ranked.score))
-        explanation = Explanation(stages={name: value * scale for name, value in told.stages.items() if value}, **explained.scores(ranked.id))
-    return Result(**{name: memory[name] for name in names}, score=max(0.0, score), explanation=explanation)
+def _conflict(connection: Connection, memory_id: str, by: str) -> str | None:
+    row = connection.execute(_CONFLICT, (CONFLICT_CHARACTERS, by, memory_id)).fetchone()
+    return row and f"{row[0]}: {' '.join(row[1].split())}"

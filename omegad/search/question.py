@@ -1,4 +1,5 @@
-"""What a question tells about its answer beside its words: whom it names, what it names exactly, which time it means. Pure.
+"""What a question tells about its answer beside its words: whom it names, what it names exactly, which time
+it means. Pure.
 
 English, by rule; a question in another language has none of these and loses nothing by it.
 """
@@ -18,17 +19,21 @@ YEAR_DIGITS = 4
 _NAME = re.compile(r"\b[A-Z]\w+")
 _PART = re.compile(r"\S+")
 _PLAIN = re.compile(  # what has signs or digits within it, and names nothing
-    r"\d+(?:st|nd|rd|th)|\d{4}-\d{2}(?:-\d{2})?(?:T[\d:.Z+-]+)?|\d{1,2}:\d{2}(?::\d{2})?|\d{1,2}/\d{1,2}(?:/\d{2,4})?"
-    r"|\d+(?:[.,]\d+)?(?:%|[ap]m|x|s|ms|h|min)|\.*(?:e\.g|i\.e|a\.m|p\.m|etc)\.?|[a-z][a-z'-]*/[a-z][a-z'-]*|\.+\w?",
+    r"\d+(?:st|nd|rd|th)|\d{4}-\d{2}(?:-\d{2})?(?:T[\d:.Z+-]+)?|\d{1,2}:\d{2}(?::\d{2})?"
+    r"|\d{1,2}/\d{1,2}(?:/\d{2,4})?"
+    r"|\d+(?:[.,]\d+)?(?:%|[ap]m|x|s|ms|h|min)|\.*(?:e\.g|i\.e|a\.m|p\.m|etc)\.?"
+    r"|[a-z][a-z'-]*/[a-z][a-z'-]*|\.+\w?",
     re.IGNORECASE | re.ASCII,
 )
 _ENGLISH = re.compile(
-    r"\b(?:the|are|what|which|who|how|why|when|where|does|did|of|to|and|for|with|our|it|this|that|has|have|by|from|about|can|should|my|your|i)\b",
+    r"\b(?:the|are|what|which|who|how|why|when|where|does|did|of|to|and|for|with|our|it|this|that|has|have"
+    r"|by|from|about|can|should|my|your|i)\b",
     re.IGNORECASE | re.ASCII,
 )
 _EDGE = ".,;:!?\"'`()[]{}<>*"
 _PAST = re.compile(
-    r"\b(?:original(?:ly)?|initial(?:ly)?|at first|previous(?:ly)?|former(?:ly)?|before|earlier|used to|back (?:in|then|when)|older?|history"
+    r"\b(?:original(?:ly)?|initial(?:ly)?|at first|previous(?:ly)?|former(?:ly)?|before|earlier|used to|back"
+    r" (?:in|then|when)|older?|history"
     r"|as of|at the time|ever|happened|why|reasons?|rationale)\b|^\W*when (?:did|was|were)\b",
     re.IGNORECASE | re.ASCII,
 )
@@ -37,10 +42,10 @@ _PAST = re.compile(
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What a question says of its answer.
 
-    `words` are its telling words, as stems in their order; `names` its capitalised words, in lower case; `identifiers` its file names,
-    paths, versions, codes and compound names, as written, a version without its v; `proper` these and, in English, the names beside the
-    first word, in lower case. `is_past` says that it asks how things were, or
-    why they are so; `period` is the time it names.
+    `words` are its telling words, as stems in their order; `names` its capitalised words, in lower case;
+    `identifiers` its file names, paths, versions, codes and compound names, as written, a version without its
+    v; `proper` these and, in English, the names beside the first word, in lower case. `is_past` says that it
+    asks how things were, or why they are so; `period` is the time it names.
     """
 
     words: tuple[str, ...]
@@ -56,11 +61,19 @@ def understood(text: str, now_us: int) -> Question:
     named = period(text, now_us)
     exact = tuple(name for name in identifiers(text) if named is None or not named.is_named_by(name))
     first = next(_PART.finditer(text), None)
-    later = (match.group() for match in _NAME.finditer(text, first.end() if first else 0)) if _ENGLISH.search(text) else ()
+    later = (
+        (match.group() for match in _NAME.finditer(text, first.end() if first else 0))
+        if _ENGLISH.search(text)
+        else ()
+    )
     return Question(
         words=tuple(stemmed(text)),
         names=frozenset(match.group().lower() for match in _NAME.finditer(text)),
-        proper=frozenset(name.lower() for name in (*exact, *later) if name in exact or not (name.isupper() and len(name) <= ACRONYM_LETTERS_MAX)),
+        proper=frozenset(
+            name.lower()
+            for name in (*exact, *later)
+            if name in exact or not (name.isupper() and len(name) <= ACRONYM_LETTERS_MAX)
+        ),
         identifiers=tuple(bare_version(name) or name for name in exact),
         is_past=_PAST.search(text) is not None or (named is not None and named.end_us <= now_us),
         period=named,
@@ -68,8 +81,13 @@ def understood(text: str, now_us: int) -> Question:
 
 
 def identifiers(text: str) -> tuple[str, ...]:
-    """Return the parts of *text* that name a thing exactly: they hold a digit, an inner capital, or a sign within the word."""
-    stripped = (match.group().lstrip(_EDGE.replace(".", "")).rstrip(_EDGE).removesuffix("'s") for match in _PART.finditer(text))
+    """Return the parts of *text* that name a thing exactly: they hold a digit, an inner capital, or a sign
+    within the word.
+    """
+    stripped = (
+        match.group().lstrip(_EDGE.replace(".", "")).rstrip(_EDGE).removesuffix("'s")
+        for match in _PART.finditer(text)
+    )
     found = dict.fromkeys(without_place(part) for part in stripped if part and _is_identifier(part))
     return tuple(found)[:IDENTIFIERS_MAX]
 
@@ -84,4 +102,6 @@ def _is_identifier(part: str) -> bool:
         return len(part) >= CODE_DIGITS and not (len(part) == YEAR_DIGITS and part[:2] in {"19", "20"})
     if any(sign.isdigit() for sign in part):
         return True
-    return any(sign.isupper() for sign in part[1:]) and (any(sign.islower() for sign in part) or len(part) > ACRONYM_LETTERS_MAX)
+    return any(sign.isupper() for sign in part[1:]) and (
+        any(sign.islower() for sign in part) or len(part) > ACRONYM_LETTERS_MAX
+    )

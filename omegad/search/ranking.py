@@ -1,6 +1,7 @@
 """From what each candidate shows to its place. Pure: no SQL, no clock.
 
-A score is the sum of what explains it: the weight of each feature times the feature, and what lifts a memory beyond that.
+A score is the sum of what explains it: the weight of each feature times the feature, and what lifts a memory
+beyond that.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +21,9 @@ BEST_MIN = 1.0  # what the best has at least, so that the others can be told in 
 
 
 class Ranked(msgspec.Struct, frozen=True, kw_only=True):
-    """A candidate with its score, which is the sum of the contributions of the stages that had something to say."""
+    """A candidate with its score, which is the sum of the contributions of the stages that had something
+    to say.
+    """
 
     id: int
     score: float
@@ -37,10 +40,11 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Statements(msgspec.Struct, frozen=True, kw_only=True):
-    """The first candidates as they are to each other, in their order: when each was said, as a rank, and the cosine of each with each.
+    """The first candidates as they are to each other, in their order: when each was said, as a rank, and the
+    cosine of each with each.
 
-    `may_follow[i, j]` says that i may tell what has become of j: neither is a turn of a conversation, they are not of one session, and i
-    holds as much of what the question names exactly.
+    `may_follow[i, j]` says that i may tell what has become of j: neither is a turn of a conversation, they
+    are not of one session, and i holds as much of what the question names exactly.
     """
 
     said: Array
@@ -49,27 +53,38 @@ class Statements(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ranked(ids: Sequence[int], contributions: Array, names: Sequence[str]) -> list[Ranked]:
-    """Return candidates best first, equals in order of their ids; *contributions* has the shape (candidates, names)."""
+    """Return candidates best first, equals in order of their ids; *contributions* has the shape
+    (candidates, names).
+    """
     return ordered(
         Ranked(id=row, score=score, names=names, weighed=parts)
-        for row, score, parts in zip(ids, contributions.sum(axis=1).tolist(), contributions.tolist(), strict=True)
+        for row, score, parts in zip(
+            ids, contributions.sum(axis=1).tolist(), contributions.tolist(), strict=True
+        )
     )
 
 
 def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -> list[Ranked]:
     """Let the newest of the first candidates that speak of the same matter stand above the older ones.
 
-    A newer one is lifted to just above the best of those that it may follow and that are ahead of it by at most `reach`, times how much the
-    two are the same matter. Nothing is lowered, so that what is wrongly taken for outdated stays one place below.
+    A newer one is lifted to just above the best of those that it may follow and that are ahead of it by at
+    most `reach`, times how much the two are the same matter. Nothing is lowered, so that what is wrongly
+    taken for outdated stays one place below.
     """
     first = found[: len(statements.said)]
     low, high = newness.same
-    reach = newness.reach * np.clip((statements.cosine - low) / (high - low), 0.0, 1.0) * statements.may_follow
+    reach = (
+        newness.reach * np.clip((statements.cosine - low) / (high - low), 0.0, 1.0) * statements.may_follow
+    )
     reach[statements.said[:, None] <= statements.said[None, :]] = 0.0
     lifted = [one.score for one in first]
     # A dozen at most, for which loops cost less than arrays.
     for newer in np.argsort(statements.said, kind="stable").tolist():
-        reached = [score for score, far in zip(lifted, reach[newer].tolist(), strict=True) if far > 0 and score - first[newer].score <= far]
+        reached = [
+            score
+            for score, far in zip(lifted, reach[newer].tolist(), strict=True)
+            if far > 0 and score - first[newer].score <= far
+        ]
         if reached and max(reached) > lifted[newer]:
             lifted[newer] = max(reached) + EPSILON
     stood = (with_stage(one, "newer", score - one.score) for one, score in zip(first, lifted, strict=True))
@@ -77,7 +92,8 @@ def renewed(found: Sequence[Ranked], statements: Statements, newness: Newness) -
 
 
 def widened(found: Sequence[Ranked], links: Iterable[tuple[int, int, float]]) -> list[Ranked]:
-    """Add what edges lead to from what was found: (from, to, weight of the edge, 0 to 1), each for a share of the score it comes from.
+    """Add what edges lead to from what was found: (from, to, weight of the edge, 0 to 1), each for a share of
+    the score it comes from.
 
     What was found by itself keeps its own score where that is better.
     """
@@ -92,7 +108,9 @@ def widened(found: Sequence[Ranked], links: Iterable[tuple[int, int, float]]) ->
 
 
 def raised(found: Sequence[Ranked]) -> list[Ranked]:
-    """Return the same candidates, all raised by as much as the best one lacks of `BEST_MIN`: weights below 0 may leave it less than nothing."""
+    """Return the same candidates, all raised by as much as the best one lacks of `BEST_MIN`: weights below
+    0 may leave it less than nothing.
+    """
     lacking = max(0.0, BEST_MIN - found[0].score) if found else 0.0
     return [with_stage(one, "floor", lacking) for one in found]
 

@@ -7,8 +7,8 @@ from msgspec import Meta
 
 from omegad.memory.reading import Cursor, require
 from omegad.requests.method import Moment, QueryMethod
-from omegad.requests.query import Query
-from omegad.requests.verb import Verb
+from omegad.requests.query import Query, ViewAnswer
+from omegad.requests.verb import Table, Verb
 from omegad.runtime.errors import Invalid, NotFound
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
@@ -16,11 +16,13 @@ from omegad.storage.readers import Turn
 RANKS = 1_024  # the ids of one query's rows lie within its position times this, and the next one's
 LAST_ROW = 2**62
 
-# The newest query first, in it the best rank first. The inner statement reads no more of an index than the page and one query beyond it.
+# The newest query first, in it the best rank first. The inner statement reads no more of an index than the
+# page and one query beyond it.
 RECEIPTS = f"""
 SELECT * FROM (
     SELECT r.id, r.query_id, r.session_id, r.memory_id, r.rank, r.score, r.at, r.how FROM retrievals AS r
-    WHERE {{condition}} AND r.id < (? / {RANKS} + 1) * {RANKS} AND NOT r.id BETWEEN ? / {RANKS} * {RANKS} AND ?
+    WHERE {{condition}} AND r.id < (? / {RANKS} + 1) * {RANKS} AND NOT r.id BETWEEN ? / {RANKS} * {RANKS}
+      AND ?
     ORDER BY r.id DESC LIMIT ? + {RANKS}
 )
 ORDER BY id / {RANKS} DESC, id LIMIT ?
@@ -28,7 +30,9 @@ ORDER BY id / {RANKS} DESC, id LIMIT ?
 
 
 class ListReceipts(Query, frozen=True, kw_only=True, tag="receipts.list"):
-    """Show which memories were found by which queries, newest first: for a session, of a memory, of a query, or of all that are named."""
+    """Show which memories were found by which queries, newest first: for a session, of a memory, of a
+    query, or of all that are named.
+    """
 
     session_id: Annotated[str | None, Meta(description="for this session")] = None
     memory_id: Annotated[str | None, Meta(description="of this memory")] = None
@@ -53,17 +57,17 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     how: str
 
 
-class ReceiptPage(msgspec.Struct, frozen=True, kw_only=True):
+class ReceiptPage(ViewAnswer, frozen=True):
     """Some receipts, and where the next page begins (None after the last)."""
 
     receipts: list[Receipt]
     next_cursor: str | None
-    position: int
-    stale_by: int
 
 
 def list_receipts(connection: Connection, query: ListReceipts, moment: Moment) -> ReceiptPage:
-    """Read one page of receipts; raises `NotFound` for a memory or query that there is not, `Invalid` where none of the three is named."""
+    """Read one page of receipts; raises `NotFound` for a memory or query that there is not, `Invalid`
+    where none of the three is named.
+    """
     parts, values = _condition(query)
     _check(connection, query)
     told = LAST_ROW if query.cursor is None else int(query.cursor)
@@ -72,10 +76,18 @@ def list_receipts(connection: Connection, query: ListReceipts, moment: Moment) -
     page = rows[: query.limit]
     next_cursor = str(page[-1][0]) if len(rows) > query.limit else None
     receipts = [
-        Receipt(query_id=query_id, session_id=session_id, memory_id=memory_id, rank=rank, score=score, at=at, how=how)
+        Receipt(
+            query_id=query_id,
+            session_id=session_id,
+            memory_id=memory_id,
+            rank=rank,
+            score=score,
+            at=at,
+            how=how,
+        )
         for _, query_id, session_id, memory_id, rank, score, at, how in page
     ]
-    return ReceiptPage(receipts=receipts, next_cursor=next_cursor, position=moment.position, stale_by=moment.stale_by)
+    return ReceiptPage(receipts=receipts, next_cursor=next_cursor, **moment.shown)
 
 
 def _condition(query: ListReceipts) -> tuple[list[str], list[object]]:
@@ -96,8 +108,15 @@ def _condition(query: ListReceipts) -> tuple[list[str], list[object]]:
 def _check(connection: Connection, query: ListReceipts) -> None:
     if query.memory_id is not None:
         require(connection, query.memory_id)
-    if query.query_id is not None and not connection.execute("SELECT 1 FROM retrieval_queries WHERE query_id = ?", (query.query_id,)).fetchone():
-        raise NotFound(f"there is no query {query.query_id[:80]}", hint="pass the query_id of an answer of memory.query")
+    if (
+        query.query_id is not None
+        and not connection.execute(
+            "SELECT 1 FROM retrieval_queries WHERE query_id = ?", (query.query_id,)
+        ).fetchone()
+    ):
+        raise NotFound(
+            f"there is no query {query.query_id[:80]}", hint="pass the query_id of an answer of memory.query"
+        )
 
 
 METHODS = (
@@ -110,7 +129,19 @@ METHODS = (
         turn=Turn.LONG,
         verb=Verb(
             "memory receipts",
-            by="looking_back.receipts",
+            table=Table(
+                "receipts",
+                (
+                    ("WHEN", "{at:moment}"),
+                    ("HOW", "{how}"),
+                    ("QUERY", "{query_id}"),
+                    ("RANK", "{rank}"),
+                    ("SCORE", "{score:.3f}"),
+                    ("SESSION", "{session_id}"),
+                    ("MEMORY", "{memory_id}"),
+                ),
+                none="no receipts",
+            ),
             examples=(
                 "omegad memory receipts --memory-id mem-0123456789abcdef",
                 "omegad memory receipts --session-id s-1 --limit 20",

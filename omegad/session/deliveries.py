@@ -6,7 +6,7 @@ from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
 from omegad.requests.command import Command
 from omegad.requests.method import CommandMethod
-from omegad.session.delivery_events import DeliveriesExpired
+from omegad.session.events import DeliveriesExpired
 from omegad.session.hook_state import Hooks
 from omegad.session.tool_state import ToolCalls
 
@@ -28,9 +28,8 @@ class DeliveriesLetGo(msgspec.Struct, frozen=True, kw_only=True):
     position: Position = 0
 
 
-def expire(command: ExpireDeliveries, state: DecisionState, now_us: int) -> Decision:
+def expire(command: ExpireDeliveries, state: DecisionState, _now_us: int) -> Decision:
     """Decide how much of it goes now; where nothing is left of it, nothing happens."""
-    del now_us
     first = min(state[Hooks].kept_from(), state[ToolCalls].kept_from(), command.before)
     before = min(first + POSITIONS_AT_ONCE, command.before)
     events = (NewEvent(event=DeliveriesExpired(before=before)),) if first < before else ()

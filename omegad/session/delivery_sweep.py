@@ -1,4 +1,6 @@
-"""What tells hooks and tool calls that come again is kept for a while, as answers to requests are, and then let go of, bit by bit."""
+"""What tells hooks and tool calls that come again is kept for a while, as answers to requests are, and
+then let go of, bit by bit.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -20,15 +22,16 @@ class DeliveriesExpiry:
     NAME = "deliveries"
     trouble: str | None = None
 
-    def __init__(self, log: EventLog, execute: Callable[[ExpireDeliveries, RequestContext], Awaitable[Outcome]]) -> None:
+    def __init__(
+        self, log: EventLog, execute: Callable[[ExpireDeliveries, RequestContext], Awaitable[Outcome]]
+    ) -> None:
         """Take everything from outside."""
         self._log = log
         self._execute = execute
         self._next: Position = 0
 
-    def concerns(self, events: Sequence[RecordedEvent]) -> bool:
+    def concerns(self, _events: Sequence[RecordedEvent]) -> bool:
         """Say no: it goes by how many there are."""
-        del events
         return False
 
     def is_due(self) -> bool:
@@ -39,7 +42,11 @@ class DeliveriesExpiry:
         """Let go of all whose time is over."""
         before, self._next = await self._log.kept_from(), self._log.head + EVERY
         while before > 1:
-            answer = (await self._execute(ExpireDeliveries(before=before), RequestContext(client=f"reaction:{self.NAME}"))).answer
+            answer = (
+                await self._execute(
+                    ExpireDeliveries(before=before), RequestContext(client=f"reaction:{self.NAME}")
+                )
+            ).answer
             if not isinstance(answer, DeliveriesLetGo) or answer.is_done:
                 break
             await anyio.sleep(PAUSE_S)

@@ -1,14 +1,15 @@
-"""Which of agents' tools change files, and where each says which: under which keys of its input it has paths, or that it is given a patch.
+"""Which of agents' tools change files, and where each says which: under which keys of its input it has paths,
+or that it is given a patch.
 
-Names and keys are compared without case, spaces and punctuation, so that `apply_patch` is `applyPatch`, and a name may have that of a server of MCP
-before it. The names are those that each host's own source or documentation gives its tools; a tool that nobody knows changes what it names where
-its name says so. What only reads is never among them.
+Names and keys are compared without case, spaces and punctuation, so that `apply_patch` is `applyPatch`, and a
+name may have that of a server of MCP before it. The names are those that each host's own source or
+documentation gives its tools; a tool that nobody knows changes what it names where its name says so. What
+only reads is never among them.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from posixpath import join
-from typing import Any
 
 import msgspec
 
@@ -38,7 +39,8 @@ _PATCH = ("patch", "patchtext", "input", "command", "diff")
 _FOLDER = ("workdir", "workingdirectory", "cwd")
 
 TOOLS: dict[str, tuple[str, ...]] = {
-    # Claude Code (code.claude.com/docs/en/tools-reference); OpenCode (packages/opencode/src/tool) and Copilot CLI have some of the same names
+    # Claude Code (code.claude.com/docs/en/tools-reference); OpenCode (packages/opencode/src/tool) and Copilot
+    # CLI have some of the same names
     "edit": _FILE,
     "write": _FILE,
     "multiedit": _FILE,
@@ -49,7 +51,8 @@ TOOLS: dict[str, tuple[str, ...]] = {
     "strreplace": _FILE,
     "create": _FILE,
     "insert": _FILE,
-    # the reference server of MCP for file systems (modelcontextprotocol/servers, src/filesystem); Gemini CLI (definitions/base-declarations.ts)
+    # the reference server of MCP for file systems (modelcontextprotocol/servers, src/filesystem), and
+    # Gemini CLI's definitions/base-declarations.ts
     "writefile": _FILE,
     "editfile": _FILE,
     "movefile": _MOVED,
@@ -57,7 +60,8 @@ TOOLS: dict[str, tuple[str, ...]] = {
     # Codex, in openai/codex: codex-rs/apply-patch
     "applypatch": _PATCH,
     "patch": _PATCH,
-    # VS Code (microsoft/vscode-copilot-chat, tools/common/toolNames.ts), whose contributed names have `copilot_` before them
+    # VS Code (microsoft/vscode-copilot-chat, tools/common/toolNames.ts), whose contributed names have
+    # `copilot_` before them
     "createfile": _FILE,
     "editfiles": _FILE,
     "editnotebook": _FILE,
@@ -93,12 +97,47 @@ TOOLS: dict[str, tuple[str, ...]] = {
 
 _MOVES = frozenset(("move", "rename", "relocate"))
 _PATCHES = frozenset(("apply", "patch"))
-_PUTS = frozenset(("edit", "write", "overwrite", "rewrite", "create", "insert", "append", "prepend", "save", "add", "touch", "apply", "patch"))
-_ALTERS = frozenset(("replace", "update", "modify", "change", "delete", "remove", "truncate", "refactor", "format", "fix"))
+_PUTS = frozenset(
+    (
+        "edit",
+        "write",
+        "overwrite",
+        "rewrite",
+        "create",
+        "insert",
+        "append",
+        "prepend",
+        "save",
+        "add",
+        "touch",
+        "apply",
+        "patch",
+    )
+)
+_ALTERS = frozenset(
+    ("replace", "update", "modify", "change", "delete", "remove", "truncate", "refactor", "format", "fix")
+)
 _TAKES = _MOVES | {"delete", "remove"}
 """What may be done to a folder, and is done to all that lies in it."""
 _WRITES = _MOVES | _PUTS | _ALTERS
-_READS = frozenset(("read", "view", "get", "list", "search", "find", "grep", "show", "diff", "check", "preview", "describe", "fetch", "query"))
+_READS = frozenset(
+    (
+        "read",
+        "view",
+        "get",
+        "list",
+        "search",
+        "find",
+        "grep",
+        "show",
+        "diff",
+        "check",
+        "preview",
+        "describe",
+        "fetch",
+        "query",
+    )
+)
 _FOLDERS = frozenset(("directory", "directories", "dir", "folder", "folders"))
 _LOOKS = frozenset(("view", "read", "list"))
 """What a tool of many commands is told where it is to change nothing."""
@@ -106,7 +145,9 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SERVER = re.compile(r"^(?:mcp__.+?__|mcp:|copilot_)", re.IGNORECASE)
 _URI = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 # Spaces before a marker are taken for none, as Codex does.
-_PATCHED = re.compile(r"^[ \t]*\*\*\* (?:(?:Update|Add|Delete) File|Move to):[ \t]*(\S[^\r\n]{0,4095})", re.MULTILINE)
+_PATCHED = re.compile(
+    r"^[ \t]*\*\*\* (?:(?:Update|Add|Delete) File|Move to):[ \t]*(\S[^\r\n]{0,4095})", re.MULTILINE
+)
 _DIFFERS = re.compile(r"^(?:---|\+\+\+) (?:[ab]/)?([^\t\r\n]{1,4096})", re.MULTILINE)
 _BEGINS = "*** Begin Patch"
 _APPLIES = re.compile(r"\bapply_?patch\b")
@@ -121,7 +162,11 @@ def changed(tool_name: str, tool_input: object) -> tuple[str, ...]:
     keys = _keys(tool_name)
     if keys is None or given.get("command") in _LOOKS or given.get("dryrun") is True:
         return ()
-    found = _patched(tool_input if isinstance(tool_input, str) and not given else _text(given)) if keys is _PATCH else ()
+    found = (
+        _patched(tool_input if isinstance(tool_input, str) and not given else _text(given))
+        if keys is _PATCH
+        else ()
+    )
     return tuple(dict.fromkeys(found or _paths(given, _FILE if keys is _PATCH else keys)))[:FILES_MAX]
 
 
@@ -148,28 +193,33 @@ def _keys(tool_name: str) -> tuple[str, ...] | None:
     return (*_FILE, *_MOVED) if _MOVES.intersection(words) else _FILE
 
 
-def _fields(tool_input: object) -> dict[str, Any]:
-    """Return the input of a tool by its keys without case and punctuation; some hosts give it as JSON in a text."""
+def _fields(tool_input: object) -> dict[str, object]:
+    """Return the input of a tool by its keys without case and punctuation; some hosts give it as JSON in a
+    text.
+    """
     if isinstance(tool_input, str) and tool_input.lstrip()[:1] == "{":
         try:
             tool_input = msgspec.json.decode(tool_input)
         except (msgspec.DecodeError, RecursionError):
             return {}
-    return {_plain(str(key)): value for key, value in tool_input.items()} if isinstance(tool_input, Mapping) else {}
+    return (
+        {_plain(str(key)): value for key, value in tool_input.items()}
+        if isinstance(tool_input, Mapping)
+        else {}
+    )
 
 
 def _plain(key: str) -> str:
     return "".join(filter(str.isalnum, key)).lower()
 
 
-def _is_shell(given: Mapping[str, Any]) -> bool:
+def _is_shell(given: Mapping[str, object]) -> bool:
     """Say whether a command applies a patch, which Codex does by itself wherever it meets one."""
-    command = given.get("command", given.get("cmd"))
-    text = _joined(command)
+    text = _joined(given.get("command", given.get("cmd")))
     return _BEGINS in text and _APPLIES.search(text[: text.index(_BEGINS)]) is not None
 
 
-def _text(given: Mapping[str, Any]) -> str:
+def _text(given: Mapping[str, object]) -> str:
     return next((text for key in (*_PATCH, "cmd") if (text := _joined(given.get(key)))), "")
 
 
@@ -185,11 +235,16 @@ def _patched(patch: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.strip() for one in found))[:FILES_MAX]
 
 
-def _paths(given: Mapping[str, Any], keys: tuple[str, ...], depth: int = 0) -> Iterator[str]:
+def _paths(given: Mapping[str, object], keys: tuple[str, ...], depth: int = 0) -> Iterator[str]:
     """Yield what stands under these keys, also in lists and in the fields of each of a list."""
     for key, value in given.items():
         for one in value if isinstance(value, list | tuple) else (value,):
             if isinstance(one, Mapping) and depth < DEPTH_MAX and isinstance(value, list | tuple):
                 yield from _paths({_plain(str(name)): inner for name, inner in one.items()}, keys, depth + 1)
-            elif isinstance(one, str) and one and key in keys and (not _URI.match(one) or one[: len(SCHEME)].lower() == SCHEME):
+            elif (
+                isinstance(one, str)
+                and one
+                and key in keys
+                and (not _URI.match(one) or one[: len(SCHEME)].lower() == SCHEME)
+            ):
                 yield one

@@ -1,8 +1,9 @@
-"""What happens in an agent's session, as its host tells it."""
+"""What happens in an agent's session, as its host tells it, and to what is kept of that."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from omegad.log.event import Event, Excerpt, FreeText, GivenName, MadeDigest, MadeId, Position
 from omegad.search.events import Returned
@@ -11,9 +12,11 @@ How = Literal["briefing", "review", "reminder", "prompt", "edit", "error"]
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """How a hook came in: the id that its client gave it, and a digest of what it says, hex; both tell it when it comes again.
+    """How a hook came in: the id that its client gave it, and a digest of what it says, hex; both tell it
+    when it comes again.
 
-    The digest is made with a key of the home; one of 32 characters was made without. It is all zeros where what it was of is erased.
+    The digest is made with a key of the home; one of 32 characters was made without. It is all zeros where
+    what it was of is erased.
     """
 
     delivery_id: GivenName
@@ -47,7 +50,8 @@ class TurnEnded(Event, frozen=True, kw_only=True, tag="turn.ended@1"):
 
 
 class SessionEnded(Event, frozen=True, kw_only=True, tag="session.ended@1"):
-    """A session was over, at least for now. `after` is the position of the end before this one, 0 for the first.
+    """A session was over, at least for now. `after` is the position of the end before this one, 0 for the
+    first.
 
     `delivery` is None where no host said so.
     """
@@ -59,7 +63,9 @@ class SessionEnded(Event, frozen=True, kw_only=True, tag="session.ended@1"):
 
 
 class SubagentEnded(Event, frozen=True, kw_only=True, tag="subagent.ended@1"):
-    """An agent that worked for the session's own had said all; `message` is the last of it, which the session itself never said."""
+    """An agent that worked for the session's own had said all; `message` is the last of it, which the
+    session itself never said.
+    """
 
     host: GivenName
     agent_id: GivenName | None
@@ -81,11 +87,13 @@ class SessionCompacted(Event, frozen=True, kw_only=True, tag="session.compacted@
 
 
 class MemorySurfaced(Event, frozen=True, kw_only=True, tag="memory.surfaced@1"):
-    """Memories were put before an agent: when its session began, for a prompt, before an edit, after an error.
+    """Memories were put before an agent: when its session began, for a prompt, before an edit, after an
+    error.
 
-    `review` are those of a briefing that somebody should look at again, `reminder` those whose time had come, each told unasked but once.
-    `subject` is what they were for: a prompt's beginning, a file, an error. Scores are those of the search; a briefing has none, which is 0.
-    The moment is described as in `memory.queried`.
+    `review` are those of a briefing that somebody should look at again, `reminder` those whose time had come,
+    each told unasked but once. `subject` is what they were for: a prompt's beginning, a file, an error.
+    Scores are those of the search; a briefing has none, which is 0. The moment is described as in
+    `memory.queried`.
     """
 
     query_id: MadeId
@@ -96,3 +104,69 @@ class MemorySurfaced(Event, frozen=True, kw_only=True, tag="memory.surfaced@1"):
     at: int
     embedder_id: GivenName | None
     versions: dict[GivenName, int] = msgspec.field(default_factory=dict)
+
+
+ToolStatus = Literal["ok", "error", "denied"]
+
+
+class ToolCalled(Event, frozen=True, kw_only=True, tag="tool.called@1"):
+    """An agent called a tool. `call_index` counts a session's calls from 1.
+
+    `delivery` is that of the hook which told of it, where the host gave the call no id.
+    """
+
+    tool_name: GivenName
+    status: ToolStatus
+    call_index: int
+    tool_use_id: GivenName | None = None
+    duration_ms: float | None = None
+    tool_input: Excerpt | None = None
+    result: Excerpt | None = None
+    delivery: Delivery | None = None
+
+
+Verdict = Literal["allowed", "warned", "asked", "denied"]
+Found = Literal["new", "same", "ahead", "stale", "unknown", "unasked"]
+ObjectId = Annotated[FreeText, Meta(max_length=64)]
+
+
+class CheckedRef(msgspec.Struct, frozen=True, kw_only=True):
+    """A branch of a remote, what was to be pushed to it, and what was found: `ahead` of what is there, or
+    `stale`, lacking commits that are there.
+
+    `unknown` is a branch whose commit the clone does not have, `unasked` one whose remote did not answer.
+    `lacks` counts the commits that are lacking; `commits` are the latest of them in a line each.
+    """
+
+    ref: Annotated[FreeText, Meta(max_length=1_024)]
+    local_sha: ObjectId
+    remote_sha: ObjectId | None
+    found: Found
+    is_forced: bool = False
+    lacks: Annotated[int, Meta(ge=0)] = 0
+    commits: Annotated[tuple[FreeText, ...], Meta(max_length=16)] = ()
+
+
+class GitPushChecked(Event, frozen=True, kw_only=True, tag="git.push_checked@1"):
+    """A push was looked at before it ran: of an agent's command, or by git's own hook (`how`). `reason` is
+    why it was not just allowed.
+    """
+
+    how: Literal["command", "hook"]
+    host: GivenName
+    remote: FreeText
+    verdict: Verdict
+    reason: FreeText | None
+    refs: tuple[CheckedRef, ...]
+    delivery: Delivery | None
+
+
+class DeliveriesExpired(Event, frozen=True, kw_only=True, tag="deliveries.expired@1"):
+    """What came in before a position is not known again any more: a hook or a tool call that is told once
+    more counts as new.
+
+    Memories are shown again for files that they were shown for before it, and what has waited since then to
+    be told to a session is let go of.
+    """
+
+    before: Position

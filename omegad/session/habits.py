@@ -1,4 +1,6 @@
-"""What a project's sessions did at which occasion, read off the audit of their tool calls as of a position."""
+"""What a project's sessions did at which occasion, read off the audit of their tool calls as of a
+position.
+"""
 
 import re
 from collections.abc import Iterable
@@ -10,26 +12,63 @@ import msgspec
 from omegad.storage.driver import Connection
 
 HABIT_BY = "auto_habit"
+ABOUT = "habit:"
+"""What the name of what a habit is about begins with."""
 VIEWS = ("memories", "audit", "conversations")
 
 SESSIONS_MAX = 30
 """So many of a project's sessions are looked at, those that began last."""
 COMMAND_CHARACTERS_MAX = 120
 EDITS = frozenset(
-    {"edit", "write", "multiedit", "notebookedit", "apply_patch", "replace", "write_file", "edit_file", "create_file", "create", "str_replace"}
+    {
+        "edit",
+        "write",
+        "multiedit",
+        "notebookedit",
+        "apply_patch",
+        "replace",
+        "write_file",
+        "edit_file",
+        "create_file",
+        "create",
+        "str_replace",
+    }
 )
 SHELLS = frozenset({"bash", "shell", "exec_command", "run_shell_command", "local_shell"})
-COMMON = frozenset({"cat", "cd", "echo", "find", "git", "grep", "head", "ls", "mkdir", "pwd", "rg", "sed", "sleep", "tail", "wc", "which"})
+COMMON = frozenset(
+    {
+        "cat",
+        "cd",
+        "echo",
+        "find",
+        "git",
+        "grep",
+        "head",
+        "ls",
+        "mkdir",
+        "pwd",
+        "rg",
+        "sed",
+        "sleep",
+        "tail",
+        "wc",
+        "which",
+    }
+)
 """Programs that say nothing of a person's habits."""
 
 _SESSIONS = """
-SELECT session_id FROM agent_sessions WHERE project = ? AND started_position <= ? ORDER BY started_position DESC LIMIT ?
+SELECT session_id FROM agent_sessions WHERE project = ? AND started_position <= ?
+  ORDER BY started_position DESC LIMIT ?
 """
 _CALLS = """
 SELECT lower(tool_name), coalesce(input_summary, '') FROM coord_audit
-WHERE session_id = ? AND id <= ? AND status != 'denied' AND lower(tool_name) IN (SELECT value FROM json_each(?)) ORDER BY call_index
+WHERE session_id = ? AND id <= ? AND status != 'denied'
+  AND lower(tool_name) IN (SELECT value FROM json_each(?)) ORDER BY call_index
 """
-_KNOWN = "SELECT entity_id FROM memories WHERE project = ? AND id <= ? AND source = ? AND entity_id IS NOT NULL"
+_KNOWN = (
+    "SELECT entity_id FROM memories WHERE project = ? AND id <= ? AND source = ? AND entity_id IS NOT NULL"
+)
 
 _COMMAND = re.compile(r'"(?:command|cmd)":("(?:[^"\\]|\\.){1,400}"|\[(?:"(?:[^"\\]|\\.){0,400}",?){1,8}\])')
 _BEFORE = re.compile(r"cd [^&;|]{1,200}&& ?")
@@ -45,7 +84,8 @@ class Habit(NamedTuple):
     @property
     def entity_id(self) -> str:
         """What the memory of this habit is about, and it alone."""
-        return f"habit:{blake2b(f'{self.occasion}: {self.command}'.encode(), digest_size=8).hexdigest()}"
+        digest = blake2b(f"{self.occasion}: {self.command}".encode(), digest_size=8)
+        return f"{ABOUT}{digest.hexdigest()}"
 
 
 def sessions(connection: Connection, project: str, position: int) -> list[set[Habit]]:
@@ -56,7 +96,9 @@ def sessions(connection: Connection, project: str, position: int) -> list[set[Ha
 
 
 def done(calls: Iterable[tuple[str, str]]) -> set[Habit]:
-    """Return what a session did, given its edits and shell commands: each tool's name in lower case, and its input."""
+    """Return what a session did, given its edits and shell commands: each tool's name in lower case, and
+    its input.
+    """
     found, was_edited, before = set[Habit](), False, None
     for tool, given in calls:
         if tool in EDITS:
@@ -74,12 +116,16 @@ def done(calls: Iterable[tuple[str, str]]) -> set[Habit]:
 
 
 def known(connection: Connection, project: str, position: int, source: str) -> set[str]:
-    """Return what the habits of a project are about that were stored up to a position, whatever became of them."""
+    """Return what the habits of a project are about that were stored up to a position, whatever became of
+    them.
+    """
     return {entity_id for (entity_id,) in connection.execute(_KNOWN, (project, position, source))}
 
 
 def _command(given: str) -> str | None:
-    """Return the command that a shell was given, without what only says where it is run and how much of it is shown; None for a longer one."""
+    """Return the command that a shell was given, without what only says where it is run and how much of it
+    is shown; None for a longer one.
+    """
     found = _COMMAND.search(given)
     if found is None:
         return None

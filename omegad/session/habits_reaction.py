@@ -1,6 +1,8 @@
-"""Habits: what is done at the same occasion in several sessions of a project becomes a preference on probation, which its person confirms or denies.
+"""Habits: what is done at the same occasion in several sessions of a project becomes a preference on
+probation, which its person confirms or denies.
 
-Two kinds are looked for: the command that is run next after files were edited, and the one that is run last before a commit.
+Two kinds are looked for: the command that is run next after files were edited, and the one that is run last
+before a commit.
 """
 
 from collections import Counter
@@ -26,9 +28,13 @@ def react(recorded: RecordedEvent, reader: Reader) -> Iterator[StoreMemory]:
     project, position = recorded.project, recorded.position
     if project is None:
         return
-    seen = Counter(habit for session in habits.sessions(reader.connection, project, position) for habit in session)
+    seen = Counter(
+        habit for session in habits.sessions(reader.connection, project, position) for habit in session
+    )
     known = habits.known(reader.connection, project, position, habits.HABIT_BY)
-    often = [habit for habit, count in seen.most_common() if count >= SESSIONS_MIN and habit.entity_id not in known]
+    often = [
+        habit for habit, count in seen.most_common() if count >= SESSIONS_MIN and habit.entity_id not in known
+    ]
     for habit in often[:FOUND_MAX]:
         yield StoreMemory(
             content=f"Habit: {habit.occasion}, `{habit.command}` is run",

@@ -1,21 +1,42 @@
-"""What decisions know of agents' hooks: which came in, which sessions are open, and for which files memories were shown."""
+"""What decisions know of agents' hooks: which came in, which sessions are open, and for which files
+memories were shown.
+"""
 
 from collections.abc import Iterator
 
 import msgspec
 
+from omegad.log.decision import Tables
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.projection import Statement
-from omegad.session.delivery_events import DeliveriesExpired
-from omegad.session.events import Delivery, MemorySurfaced, PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
-from omegad.session.git_events import GitPushChecked
-from omegad.session.tool_events import ToolCalled
-from omegad.storage.driver import Connection
+from omegad.session.events import (
+    DeliveriesExpired,
+    Delivery,
+    GitPushChecked,
+    MemorySurfaced,
+    PromptSubmitted,
+    SessionCompacted,
+    SessionEnded,
+    SessionStarted,
+    SubagentEnded,
+    ToolCalled,
+    TurnEnded,
+)
 
 NAME = "hooks"
 VERSION = 5
 EVENTS = (
-    *(SessionStarted, PromptSubmitted, TurnEnded, SubagentEnded, SessionCompacted, SessionEnded, MemorySurfaced, ToolCalled, GitPushChecked),
+    *(
+        SessionStarted,
+        PromptSubmitted,
+        TurnEnded,
+        SubagentEnded,
+        SessionCompacted,
+        SessionEnded,
+        MemorySurfaced,
+        ToolCalled,
+        GitPushChecked,
+    ),
     DeliveriesExpired,
 )
 AGAIN_US = 2_000_000
@@ -63,23 +84,33 @@ CANONICAL = (
 
 _DELIVERED = "INSERT OR IGNORE INTO state_deliveries VALUES (?, ?)"
 _FORGET = "DELETE FROM state_payloads WHERE session_id = ? AND occurred_at < ?"
-_PAYLOAD = "INSERT INTO state_payloads VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET occurred_at = max(occurred_at, excluded.occurred_at)"
+_PAYLOAD = (
+    "INSERT INTO state_payloads VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET occurred_at = max(occurred_at,"
+    " excluded.occurred_at)"
+)
 _OPEN = """
-INSERT INTO state_agent_sessions VALUES (?, ?, ?, 1, 0) ON CONFLICT DO UPDATE SET is_open = 1, project = coalesce(excluded.project, project)
+INSERT INTO state_agent_sessions VALUES (?, ?, ?, 1, 0) ON CONFLICT DO UPDATE
+  SET is_open = 1, project = coalesce(excluded.project, project)
 """
 _REOPEN = "UPDATE state_agent_sessions SET is_open = 1 WHERE session_id = ?"
 _END = """
-INSERT INTO state_agent_sessions VALUES (?, ?, ?, 0, ?) ON CONFLICT DO UPDATE SET is_open = 0, ended_at = excluded.ended_at
+INSERT INTO state_agent_sessions VALUES (?, ?, ?, 0, ?) ON CONFLICT DO UPDATE
+  SET is_open = 0, ended_at = excluded.ended_at
 """
 _FILE = "INSERT OR IGNORE INTO state_surfaced_files VALUES (?, ?, ?)"
-_EXPIRED = ("DELETE FROM state_deliveries WHERE position < ?", "DELETE FROM state_surfaced_files WHERE position < ?")
+_EXPIRED = (
+    "DELETE FROM state_deliveries WHERE position < ?",
+    "DELETE FROM state_surfaced_files WHERE position < ?",
+)
 _PAYLOADS_EXPIRED = "DELETE FROM state_payloads WHERE occurred_at < ?"
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     session_id = recorded.session_id or ""
     match recorded.event:
-        case SessionStarted() | PromptSubmitted() | TurnEnded() | SubagentEnded() | SessionCompacted() as told:
+        case (
+            SessionStarted() | PromptSubmitted() | TurnEnded() | SubagentEnded() | SessionCompacted() as told
+        ):
             yield from _delivered(recorded, told.delivery)
             yield Statement(_OPEN, (session_id, told.host, recorded.project))
         case SessionEnded(host=host, delivery=delivery):
@@ -118,18 +149,15 @@ class AgentSessionState(msgspec.Struct, frozen=True):
     ended_at: Position
 
 
-class Hooks:
+class Hooks(Tables):
     """Reads the tables."""
-
-    def __init__(self, connection: Connection) -> None:
-        """Read through *connection*, whatever transaction is open there."""
-        self._connection = connection
 
     def has_come(self, session_id: str, delivery: Delivery, occurred_at: int) -> bool:
         """Say whether a hook came in before: under the same id, or saying the same a moment ago."""
         sql = """
         SELECT 1 FROM state_deliveries WHERE delivery_id = ?
-        UNION ALL SELECT 1 FROM state_payloads WHERE session_id = ? AND digest = ? AND abs(occurred_at - ?) <= ?
+        UNION ALL SELECT 1 FROM state_payloads WHERE session_id = ? AND digest = ?
+        AND abs(occurred_at - ?) <= ?
         """
         values = (delivery.delivery_id, session_id, delivery.digest, occurred_at, AGAIN_US)
         return self._connection.execute(sql, values).fetchone() is not None
@@ -140,13 +168,26 @@ class Hooks:
         row = self._connection.execute(sql, (session_id,)).fetchone()
         return AgentSessionState(row[0], row[1], bool(row[2]), row[3]) if row else None
 
+    def beginning(self, prefix: str) -> list[str]:
+        """Return sessions whose id begins with a prefix, two at most."""
+        sql = (
+            "SELECT session_id FROM state_agent_sessions WHERE session_id BETWEEN ?1 AND ?1 || char(0x10FFFF)"
+            " LIMIT 2"
+        )
+        return [session_id for (session_id,) in self._connection.execute(sql, (prefix,))]
+
     def has_surfaced(self, session_id: str, file: str) -> bool:
         """Say whether memories were shown before an edit of a file in this session."""
         sql = "SELECT 1 FROM state_surfaced_files WHERE session_id = ? AND file = ?"
         return self._connection.execute(sql, (session_id, file)).fetchone() is not None
 
     def kept_from(self) -> Position:
-        """Return the position of the oldest by which a hook, or a file, is known again; beyond any log where there is none."""
-        sql = "SELECT min((SELECT coalesce(min(position), ?1) FROM state_deliveries), (SELECT coalesce(min(position), ?1) FROM state_surfaced_files))"
+        """Return the position of the oldest by which a hook, or a file, is known again; beyond any log
+        where there is none.
+        """
+        sql = (
+            "SELECT min((SELECT coalesce(min(position), ?1) FROM state_deliveries), (SELECT"
+            " coalesce(min(position), ?1) FROM state_surfaced_files))"
+        )
         found: Position = self._connection.execute(sql, (END,)).fetchone()[0]
         return found

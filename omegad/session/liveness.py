@@ -1,8 +1,9 @@
 """When each session was heard of last, and what that means for what it holds.
 
-Hooks tell of a session at every tool, before it and after it; the log keeps the half of that. What this process has heard is added to what the
-log knows, so that a tool that runs for long is not taken for silence. After a start, and when the machine's clock has gone on while the machine
-did not, nobody is taken for gone until there was time to be heard.
+Hooks tell of a session at every tool, before it and after it; the log keeps the half of that. What this
+process has heard is added to what the log knows, so that a tool that runs for long is not taken for silence.
+After a start, and when the machine's clock has gone on while the machine did not, nobody is taken for gone
+until there was time to be heard.
 """
 
 import time
@@ -24,7 +25,9 @@ Standing = Literal["live", "quiet", "gone"]
 
 
 class Signs(msgspec.Struct, frozen=True):
-    """What this process has heard of sessions up to a moment, and since when its clock has been steady; microseconds since 1970."""
+    """What this process has heard of sessions up to a moment, and since when its clock has been steady;
+    microseconds since 1970.
+    """
 
     seen: Mapping[str, int]
     steady_us: int
@@ -35,7 +38,9 @@ class Signs(msgspec.Struct, frozen=True):
         return max(seen_us if seen_us <= now_us else min(self.steady_us, now_us) for seen_us in found)
 
     def standing(self, session_id: str, recorded_us: int, now_us: int) -> Standing:
-        """Say whether a session is at work, has been quiet for a while, or is gone, so that what it holds is held no longer."""
+        """Say whether a session is at work, has been quiet for a while, or is gone, so that what it holds
+        is held no longer.
+        """
         seen_us = self.seen_us(session_id, recorded_us, now_us)
         if now_us - seen_us < LIVE_US:
             return "live"
@@ -87,7 +92,13 @@ class Liveness:
         """Return what has been heard; a tool that runs is heard of all the time."""
         now_us = self._now_us()
         heard = {session_id: min(now_us, max(ends.values())) for session_id, ends in self._running.items()}
-        return Signs({session_id: max(seen_us, heard.get(session_id, 0)) for session_id, seen_us in self._seen.items()}, self._steady_us)
+        return Signs(
+            {
+                session_id: max(seen_us, heard.get(session_id, 0))
+                for session_id, seen_us in self._seen.items()
+            },
+            self._steady_us,
+        )
 
     def _now_us(self) -> int:
         now_us = self._clock.now_us()

@@ -1,4 +1,4 @@
-"""Which project a folder belongs to, where in which repository a file is, and when it changed."""
+"""Where in which repository a file is, and when it changed."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -8,37 +8,22 @@ from posixpath import normpath
 from typing import NamedTuple
 from urllib.parse import unquote
 
-GITDIR = "gitdir: "
-LEVELS_MAX = 64
+from omegad.runtime.repository import GITDIR, LEVELS_MAX, first_line
+
 FILE_URI = "file:"
-LINE_MAX = 4_096
 PATH_CHARACTERS = 4_096
 PATTERN = frozenset("*?[")
 FOUND_MAX = 1_024  # of a pattern
 
 
 class Place(NamedTuple):
-    """Where a file is: the common folder of its repository, its work tree, and its path there; both are "" outside git, and the path whole."""
+    """Where a file is: the common folder of its repository, its work tree, and its path there; both are ""
+    outside git, and the path whole.
+    """
 
     repository: str
     worktree: str
     path: str
-
-
-def project_of(folder: str | None) -> str | None:
-    """Return the name of the repository that holds *folder*, whichever of its work trees that is, or the folder's own without one."""
-    if not folder or "\0" in folder:
-        return None
-    path = Path(folder)
-    for root in (path, *path.parents)[:LEVELS_MAX]:
-        try:
-            if (root / ".git").is_dir():
-                return root.name or None
-            if (root / ".git").is_file():
-                return _main(root).name or None
-        except OSError:
-            break
-    return path.name or None
 
 
 def name_of(folder: str | None) -> str | None:
@@ -46,8 +31,12 @@ def name_of(folder: str | None) -> str | None:
     return Path(folder or "").name or None
 
 
-def by_disk(paths: Iterable[str], folder: str | None, disk: Callable[[str], str]) -> list[tuple[str, list[str]]]:
-    """Return paths by the disks that they lie on, since one may not answer, each with the folder of the first; no disk is asked for that."""
+def by_disk(
+    paths: Iterable[str], folder: str | None, disk: Callable[[str], str]
+) -> list[tuple[str, list[str]]]:
+    """Return paths by the disks that they lie on, since one may not answer, each with the folder of the
+    first; no disk is asked for that.
+    """
     found: dict[str, tuple[str, list[str]]] = {}
     for path in paths:
         near = str(Path(normpath(Path(folder or "/", _plain(path)))).parent)
@@ -56,7 +45,8 @@ def by_disk(paths: Iterable[str], folder: str | None, disk: Callable[[str], str]
 
 
 def places_of(paths: Iterable[str], folder: str | None) -> list[Place | None]:
-    """Return where files are, links followed, whether or not they exist; None for what cannot be a file's path. Relative ones are *folder*'s.
+    """Return where files are, links followed, whether or not they exist; None for what cannot be a file's
+    path. Relative ones are *folder*'s.
 
     A path may begin with the person's folder (`~/`), or be a URI (`file://`).
     """
@@ -77,7 +67,9 @@ def _matching(pattern: str) -> list[str]:
 
 
 def same_as(path: str, others: Iterable[str]) -> list[str]:
-    """Return those of other whole paths that are the same file under another name: a hard link, a name in other case, a folder mounted twice."""
+    """Return those of other whole paths that are the same file under another name: a hard link, a name in
+    other case, a folder mounted twice.
+    """
     found = list[str]()
     with suppress(OSError, ValueError):
         own = Path(path).lstat()
@@ -96,7 +88,9 @@ def repository_of(folder: str) -> str:
 
 
 def changed_us(path: str, *, has_been: bool) -> int:
-    """Return when a file changed last, in microseconds since 1970; where it is gone but *has_been*, when the nearest folder did; else 0."""
+    """Return when a file changed last, in microseconds since 1970; where it is gone but *has_been*, when
+    the nearest folder did; else 0.
+    """
     for one in (Path(path), *Path(path).parents) if has_been else (Path(path),):
         try:
             return one.lstat().st_ctime_ns // 1_000
@@ -117,7 +111,9 @@ def _plain(path: str) -> str:
 
 
 class Found(NamedTuple):
-    """Where a folder is: the common folder of git and the work tree, both "" outside git, and its path there."""
+    """Where a folder is: the common folder of git and the work tree, both "" outside git, and its path
+    there.
+    """
 
     repository: str
     worktree: str
@@ -150,21 +146,11 @@ def _found(folder: Path) -> Found:
 
 
 def _common(git: Path) -> Path:
-    """Return the common folder of git, given the file that stands for it in a work tree; see gitrepository-layout(5)."""
-    own = git.parent / _line(git).removeprefix(GITDIR)
+    """Return the common folder of git, given the file that stands for it in a work tree; see
+    gitrepository-layout(5).
+    """
+    own = git.parent / first_line(str(git)).removeprefix(GITDIR)
     try:
-        return (own / _line(own / "commondir")).resolve()
+        return (own / first_line(str(own / "commondir"))).resolve()
     except FileNotFoundError:
         return own.resolve()  # a submodule's
-
-
-def _main(root: Path) -> Path:
-    """Return the folder of the repository's main work tree, given another one's."""
-    line = _line(root / ".git")
-    parts = (root / line.removeprefix(GITDIR)).resolve().parts
-    return Path(*parts[: parts.index(".git")]) if line.startswith(GITDIR) and ".git" in parts and "worktrees" in parts else root
-
-
-def _line(path: Path) -> str:
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return file.readline(LINE_MAX).strip()

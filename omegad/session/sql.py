@@ -1,4 +1,6 @@
-"""SQL of people and agents on the views, read-only: so that an agent can check what it did before it claims so."""
+"""SQL of people and agents on the views, read-only: so that an agent can check what it did before it
+claims so.
+"""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,8 +8,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import EVERY_VIEW, Moment, QueryMethod, RequestContext, Services
-from omegad.requests.query import Query
+from omegad.requests.query import Query, ViewAnswer
 from omegad.requests.verb import Verb
 from omegad.storage.driver import Connection
 from omegad.storage.selecting import Limits, select
@@ -22,49 +25,62 @@ OWN = frozenset({"checkpoints", "deferred"})
 class SelectRows(Query, frozen=True, kw_only=True, tag="audit.sql"):
     """Run one SELECT on the tables of `views.db`: `audit_log`, `conversations`, `memories` and the others.
 
-    It can neither write nor look elsewhere, takes at most 1 second, and answers with at most 256 KiB; of functions it has those that make no
-    text longer.
+    It can neither write nor look elsewhere, takes at most 1 second, and answers with at most 256 KiB; of
+    functions it has those that make no text longer.
     """
 
     sql: Annotated[str, Meta(min_length=1, max_length=8_192, description="one SELECT")]
     limit: Annotated[int, Meta(ge=1, le=1_000, description="how many rows at most")] = 100
 
 
-class Rows(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows by column; `truncated` says that there are more than `limit`, or than 256 KiB. Blobs are SQL literals of their beginning."""
+class Rows(ViewAnswer, frozen=True):
+    """Rows by column; `truncated` says that there are more than `limit`, or than 256 KiB. Blobs are SQL
+    literals of their beginning.
+    """
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
     truncated: bool
-    position: int
-    stale_by: int = 0
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Which file to ask, which tables of it (whether each is a view of several), and what its projections show."""
+    """Which file to ask, which tables of it (whether each is a view of several), and what its projections
+    show.
+    """
 
     file: Path
     tables: dict[str, bool]
     moment: Moment
 
 
-def find(connection: Connection, query: SelectRows, moment: Moment) -> Place:
+def find(connection: Connection, _query: SelectRows, moment: Moment) -> Place:
     """Return where the views are, and their tables that are no index's own."""
-    del query
     file = next(path for _, name, path in connection.execute("PRAGMA database_list") if name == "main")
     listed = connection.execute("PRAGMA main.table_list").fetchall()
-    indexes = tuple(f"{name}_" for _, name, kind, *_ in listed if kind == "virtual")  # whose parts are not all told apart from tables
-    told = {name: kind == "view" for _, name, kind, *_ in listed if kind in {"table", "view"} and not name.startswith(("sqlite_", *indexes))}
-    return Place(file=Path(file), tables={name: told[name] for name in sorted(told.keys() - OWN)}, moment=moment)
+    indexes = tuple(
+        f"{name}_" for _, name, kind, *_ in listed if kind == "virtual"
+    )  # whose parts are not all told apart from tables
+    told = {
+        name: kind == "view"
+        for _, name, kind, *_ in listed
+        if kind in {"table", "view"} and not name.startswith(("sqlite_", *indexes))
+    }
+    return Place(
+        file=Path(file), tables={name: told[name] for name in sorted(told.keys() - OWN)}, moment=moment
+    )
 
 
-async def answer(services: Services, query: SelectRows, place: Place, context: RequestContext) -> Rows:
+async def answer(_services: Services, query: SelectRows, place: Place, _context: RequestContext) -> Rows:
     """Run the SELECT in a process of its own, for which nobody waits."""
-    del services, context
     limits = Limits(rows=query.limit, bytes=BYTES_MAX, seconds=SECONDS_MAX, memory_bytes=MEMORY_BYTES_MAX)
     found = await select(place.file, query.sql, place.tables, limits)
     moment = place.moment
-    return Rows(columns=found.columns, rows=found.rows, truncated=found.has_more, position=moment.position, stale_by=moment.stale_by)
+    return Rows(
+        columns=found.columns,
+        rows=found.rows,
+        truncated=found.has_more,
+        **moment.shown,
+    )
 
 
 METHODS = (
@@ -77,11 +93,15 @@ METHODS = (
         shows_queries=True,
         verb=Verb(
             "sql",
-            by="looking_back.sql",
+            by="history.sql",
             examples=(
                 'omegad sql "SELECT kind, status, count(*) FROM audit_log GROUP BY 1, 2"',
-                "omegad sql \"SELECT created_at, name, summary FROM audit_log WHERE status = 'error' ORDER BY id DESC\" --limit 5",
+                (
+                    "omegad sql \"SELECT created_at, name, summary FROM audit_log WHERE status = 'error'"
+                    ' ORDER BY id DESC" --limit 5'
+                ),
             ),
         ),
+        tool=AgentTool("omega_stats sql", by="upkeep.selected"),
     ),
 )

@@ -1,4 +1,6 @@
-"""What became of one session: its tool calls, what it stored, what it was shown and then used; as of a position, so that it stays the same."""
+"""What became of one session: its tool calls, what it stored, what it was shown and then used; as of a
+position, so that it stays the same.
+"""
 
 from collections.abc import Iterable
 
@@ -15,23 +17,30 @@ TO_JUDGE = ("review", "reminder")
 """Ways of being shown in which a memory is named to be judged, which is no use of it."""
 
 _CALLS = """
-SELECT id, call_index, tool_name, status, coalesce(result_summary, input_summary, ''), file, given, returned FROM coord_audit
+SELECT id, call_index, tool_name, status, coalesce(result_summary, input_summary, ''), file, given, returned
+  FROM coord_audit
 WHERE session_id = ? AND id <= ? ORDER BY call_index
 """
 _STORED = """
-SELECT id, node_id, event_type, source, content, status FROM memories WHERE session_id = ? AND id <= ? ORDER BY id
+SELECT id, node_id, event_type, source, content, status FROM memories WHERE session_id = ? AND id <= ?
+  ORDER BY id
 """
 _SHOWN = """
 SELECT memory_id, min(id / 1024) FROM retrievals
 WHERE session_id = ? AND id / 1024 <= ? AND how NOT IN (SELECT value FROM json_each(?)) GROUP BY memory_id
 """
-_CONTENTS = "SELECT content FROM memories WHERE node_id IN (SELECT value FROM json_each(?)) AND content IS NOT NULL ORDER BY id"
+_CONTENTS = (
+    "SELECT content FROM memories WHERE node_id IN (SELECT value FROM json_each(?)) AND content IS NOT NULL"
+    " ORDER BY id"
+)
 _SAID = "SELECT id, role, content FROM conversations WHERE session_id = ? AND id <= ? ORDER BY id"
 _IDLE = "SELECT session_id FROM agent_sessions WHERE ended_at IS NULL AND last_us < ? ORDER BY session_id"
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A tool call: where it stands in the log and in its session, how it ended, the beginning of its result, the file and memories it names."""
+    """A tool call: where it stands in the log and in its session, how it ended, the beginning of its
+    result, the file and memories it names.
+    """
 
     position: int
     call_index: int
@@ -70,7 +79,10 @@ class Said(msgspec.Struct, frozen=True):
 def calls(connection: Connection, session_id: str, position: int) -> list[Call]:
     """Return the tool calls of a session, first to last."""
     rows = connection.execute(_CALLS, (session_id, position)).fetchall()
-    return [Call(*row[:6], *(tuple(msgspec.json.decode(named, type=list[str])) for named in row[6:])) for row in rows]
+    return [
+        Call(*row[:6], *(tuple(msgspec.json.decode(named, type=list[str])) for named in row[6:]))
+        for row in rows
+    ]
 
 
 def stored(connection: Connection, session_id: str, position: int) -> list[Stored]:
@@ -84,11 +96,15 @@ def said(connection: Connection, session_id: str, position: int) -> list[Said]:
 
 
 def shown(connection: Connection, session_id: str, position: int) -> list[str]:
-    """Return the memories that a session was shown up to a position, unasked, by a query or in the result of a tool."""
+    """Return the memories that a session was shown up to a position, unasked, by a query or in the result
+    of a tool.
+    """
     return sorted(_seen(connection, session_id, position, calls(connection, session_id, position)))
 
 
-def _seen(connection: Connection, session_id: str, position: int, made: Iterable[Call], but: tuple[str, ...] = ()) -> dict[str, int]:
+def _seen(
+    connection: Connection, session_id: str, position: int, made: Iterable[Call], but: tuple[str, ...] = ()
+) -> dict[str, int]:
     """Return the position at which each memory was shown first, in whatever way *but* these."""
     left_out = msgspec.json.encode(but).decode()
     seen: dict[str, int] = dict(connection.execute(_SHOWN, (session_id, position, left_out)).fetchall())
@@ -101,11 +117,15 @@ def _seen(connection: Connection, session_id: str, position: int, made: Iterable
 
 def contents(connection: Connection, memory_ids: Iterable[str]) -> list[str]:
     """Return what memories say, those of them that there are."""
-    return [content for (content,) in connection.execute(_CONTENTS, (msgspec.json.encode(list(memory_ids)).decode(),))]
+    return [
+        content
+        for (content,) in connection.execute(_CONTENTS, (msgspec.json.encode(list(memory_ids)).decode(),))
+    ]
 
 
 def used(connection: Connection, session_id: str, position: int, after: int) -> list[str]:
-    """Return the memories that a session was shown and then named, first between two positions: to a tool, in its result, or in what was said.
+    """Return the memories that a session was shown and then named, first between two positions: to a tool, in
+    its result, or in what was said.
 
     What one search shows after another is no use of it.
     """
@@ -114,7 +134,11 @@ def used(connection: Connection, session_id: str, position: int, after: int) -> 
     spoken = [one for one in said(connection, session_id, position) if one.role != "user"]
     found = list[str]()
     for memory_id, since in sorted(seen.items(), key=lambda item: (item[1], item[0])):
-        named = [call.position for call in made if memory_id in call.given or (memory_id in call.returned and not call.shows_memories)]
+        named = [
+            call.position
+            for call in made
+            if memory_id in call.given or (memory_id in call.returned and not call.shows_memories)
+        ]
         named += [one.position for one in spoken if memory_id in one.content]
         first = min((place for place in named if place > since), default=0)
         if first > after:

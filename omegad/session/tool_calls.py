@@ -10,19 +10,23 @@ from omegad.log.event import Excerpt, NewEvent, Position
 from omegad.log.sanitise import excerpt
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
-from omegad.session.tool_events import ToolCalled, ToolStatus
+from omegad.session.events import ToolCalled, ToolStatus
 from omegad.session.tool_state import ToolCalls
 
 
 class RecordToolCall(Command, frozen=True, kw_only=True, tag="tool.record"):
-    """Record that an agent called a tool. The same tool_use_id in the same session counts once, for 30 days at least."""
+    """Record that an agent called a tool. The same tool_use_id in the same session counts once, for 30
+    days at least.
+    """
 
     session_id: Annotated[Name, Meta(description="which session called it")]
     tool_name: Annotated[Name, Meta(description="which tool")]
     status: Annotated[ToolStatus, Meta(description="how it ended")] = "ok"
     tool_input: Annotated[Any, Meta(description="what it was given; any JSON")] = None
     result: Annotated[Any, Meta(description="what it gave back; any JSON")] = None
-    tool_use_id: Annotated[Name | None, Meta(description="the host's id of the call, which counts once, for 30 days at least")] = None
+    tool_use_id: Annotated[
+        Name | None, Meta(description="the host's id of the call, which counts once, for 30 days at least")
+    ] = None
     duration_ms: Annotated[float, Meta(ge=0, description="how long it took")] | None = None
     project: Annotated[Name | None, Meta(description="which project it was for")] = None
 
@@ -41,21 +45,23 @@ class Excerpts(msgspec.Struct, frozen=True):
     result: Excerpt | None
 
 
-async def prepare(services: Services, command: RecordToolCall, context: RequestContext) -> Excerpts:
+async def prepare(_services: Services, command: RecordToolCall, _context: RequestContext) -> Excerpts:
     """Cut a call's input and result before it is decided."""
-    del services, context
     return cut(command)
 
 
 def cut(command: RecordToolCall) -> Excerpts:
-    """Cut a call's input and result to what is kept, free of secrets. Anything but a string is cut as its JSON."""
+    """Cut a call's input and result to what is kept, free of secrets. Anything but a string is cut as its
+    JSON.
+    """
     return Excerpts(excerpt_of(command.tool_input), excerpt_of(command.result))
 
 
-def record(command: RecordToolCall, excerpts: Excerpts, state: DecisionState, now_us: int) -> Decision:
+def record(command: RecordToolCall, excerpts: Excerpts, state: DecisionState, _now_us: int) -> Decision:
     """Decide a call's number in its session; a tool use that is recorded already keeps its own."""
-    del now_us
-    if command.tool_use_id is not None and (known := state[ToolCalls].get(command.session_id, command.tool_use_id)):
+    if command.tool_use_id is not None and (
+        known := state[ToolCalls].get(command.session_id, command.tool_use_id)
+    ):
         return Decision(answer=ToolCallRecorded(position=known.position, call_index=known.call_index))
     call_index = state[ToolCalls].count(command.session_id) + 1
     event = ToolCalled(

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from omegad.log.decision import Tables
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.projection import Statement
-from omegad.session.delivery_events import DeliveriesExpired
-from omegad.session.tool_events import ToolCalled
-from omegad.storage.driver import Connection
+from omegad.session.events import DeliveriesExpired, ToolCalled
 
 NAME = "tool_calls"
 VERSION = 2
@@ -18,7 +17,7 @@ END: Position = 2**62
 SCHEMA = """
 CREATE TABLE state_tool_calls (
     session_id  TEXT NOT NULL,
-    tool_use_id TEXT NOT NULL, -- '' in a row of its own for the session's latest call, beside the others, so that an append writes fewer pages
+    tool_use_id TEXT NOT NULL, -- '' in a row of its own for the session's latest call
     position    INTEGER NOT NULL,
     call_index  INTEGER NOT NULL,
     PRIMARY KEY (session_id, tool_use_id)
@@ -32,7 +31,8 @@ REPLACES = ("tool_guards", "session_guards")
 _CALL = "INSERT INTO state_tool_calls VALUES (?, ?, ?, ?)"
 _LATEST = """
 INSERT INTO state_tool_calls VALUES (?, '', ?, ?)
-ON CONFLICT (session_id, tool_use_id) DO UPDATE SET (position, call_index) = (excluded.position, excluded.call_index)
+ON CONFLICT (session_id, tool_use_id) DO UPDATE
+  SET (position, call_index) = (excluded.position, excluded.call_index)
 """
 _EXPIRED = "DELETE FROM state_tool_calls WHERE position < ? AND tool_use_id != ''"
 
@@ -57,12 +57,8 @@ class ToolCallState(msgspec.Struct, frozen=True):
     call_index: int
 
 
-class ToolCalls:
+class ToolCalls(Tables):
     """Reads the tables."""
-
-    def __init__(self, connection: Connection) -> None:
-        """Read through *connection*, whatever transaction is open there."""
-        self._connection = connection
 
     def get(self, session_id: str, tool_use_id: str) -> ToolCallState | None:
         """Return where this tool use was recorded, if it was."""

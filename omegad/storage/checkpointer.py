@@ -56,7 +56,9 @@ class Checkpointer:
 
 
 def checkpoint_quietly(checkpointer: Checkpointer, connection: Connection) -> None:
-    """Checkpoint after a commit; a failure is logged and no more, since what was committed is on the disk, and the next may succeed."""
+    """Checkpoint after a commit; a failure is logged and no more, since what was committed is on the disk,
+    and the next may succeed.
+    """
     try:
         with translated():
             checkpointer.after_commit(connection)

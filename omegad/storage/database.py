@@ -1,12 +1,13 @@
 """Open one SQLite file: its pragmas, its extension, its errors, and a thread to use it on.
 
-A `Database` runs whole pieces of work on its own thread, one hop each, because awaiting every statement costs a hop per statement.
+A `Database` runs whole pieces of work on its own thread, one hop each, because awaiting every statement costs
+a hop per statement.
 """
 
 import asyncio
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -23,7 +24,8 @@ T = TypeVar("T")
 Work = Callable[[Connection], T]
 
 BUSY_TIMEOUT_MS = 5_000
-STATEMENTS_CACHED = 256
+STATEMENTS_CACHED = 128  # of each connection, 10 kB each
+READER_CACHE_KIB = 512  # of pages, which the system has at hand as well: a home has a dozen connections
 
 _RESULT_CODES: dict[int, type[errors.OmegadError]] = {
     5: errors.StorageBusy,  # SQLITE_BUSY
@@ -42,7 +44,9 @@ _UNCODED = {"disk I/O error": 10, "database or disk is full": 13}
 
 @contextmanager
 def translated(file: str = "") -> Iterator[None]:
-    """Turn SQLite's environmental failures into errors of the catalogue, which name the *file*; a mistake in our SQL stays what it is."""
+    """Turn SQLite's environmental failures into errors of the catalogue, which name the *file*; a mistake
+    in our SQL stays what it is.
+    """
     try:
         yield
     except sqlite.Error as error:
@@ -59,61 +63,75 @@ def failure_of_storage(error: Exception, file: str = "") -> errors.OmegadError |
 
 
 def storage_failure(code: int, message: str, file: str = "") -> errors.OmegadError | None:
-    """Return the error of the catalogue that SQLite's *code* and *message* stand for, None where the storage is not at fault."""
+    """Return the error of the catalogue that SQLite's *code* and *message* stand for, None where the
+    storage is not at fault.
+    """
     kind = _RESULT_CODES.get((code or _UNCODED.get(message, 0)) & 0xFF)
-    return None if kind is None else kind(f"{(kind.__doc__ or '').strip()} ({f'{file}: ' if file else ''}{message})")
+    return (
+        None
+        if kind is None
+        else kind(f"{(kind.__doc__ or '').strip()} ({f'{file}: ' if file else ''}{message})")
+    )
 
 
 def open_writer(path: Path, *, durable: bool) -> Connection:
     """Open *path* for its one writer; *durable* waits for the disk at every commit.
 
-    Checkpoints are left to the writer (`wal_autocheckpoint=0`), since one that races a commit is where SQLite has lost data.
+    Checkpoints are left to the writer (`wal_autocheckpoint=0`), since one that races a commit is where SQLite
+    has lost data.
     """
-    connection = _open(path)
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL" if durable else "PRAGMA synchronous=NORMAL")
-    connection.execute("PRAGMA journal_size_limit=67108864")
-    connection.execute("PRAGMA secure_delete=ON")
-    connection.execute("PRAGMA foreign_keys=ON")
+    pragmas = [
+        "journal_mode=WAL",
+        "synchronous=FULL" if durable else "synchronous=NORMAL",
+        "journal_size_limit=67108864",
+        "secure_delete=ON",
+        "foreign_keys=ON",
+    ]
     if sys.platform == "darwin" and durable:
-        connection.execute("PRAGMA fullfsync=ON")
-        connection.execute("PRAGMA checkpoint_fullfsync=ON")
-    return connection
+        pragmas += ["fullfsync=ON", "checkpoint_fullfsync=ON"]
+    return _open(path, *pragmas)
 
 
 def open_reader(path: Path) -> Connection:
     """Open *path* for reading alone."""
-    connection = _open(path)
-    connection.execute("PRAGMA query_only=ON")
+    connection = _open(path, "query_only=ON")
+    with suppress(sqlite.DatabaseError):  # what is no database is told where it is read
+        connection.execute(f"PRAGMA cache_size=-{READER_CACHE_KIB}")
     return connection
 
 
 def open_unfinished(path: Path) -> Connection:
     """Open *path* alone, to fill it: it has no files beside it, and is of no use where that is broken off."""
-    connection = _open(path)
-    connection.execute("PRAGMA locking_mode=EXCLUSIVE")
-    connection.execute("PRAGMA journal_mode=MEMORY")
-    connection.execute("PRAGMA secure_delete=ON")
-    connection.execute("PRAGMA foreign_keys=ON")
-    return connection
+    return _open(path, "locking_mode=EXCLUSIVE", "journal_mode=MEMORY", "secure_delete=ON", "foreign_keys=ON")
 
 
 def open_scratch() -> Connection:
-    """Open a private database of no name, which grows onto the disk where it is large and is gone when it is closed."""
-    connection = _open("")
-    connection.execute("PRAGMA journal_mode=MEMORY")
-    return connection
+    """Open a private database of no name, which grows onto the disk where it is large and is gone when it
+    is closed.
+    """
+    return _open("", "journal_mode=MEMORY")
 
 
-def _open(path: Path | str) -> Connection:
-    connection: Connection = sqlite.connect(str(path), isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS_CACHED)
-    connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
-    connection.execute("PRAGMA wal_autocheckpoint=0")
-    connection.execute("PRAGMA trusted_schema=OFF")
-    connection.execute("PRAGMA recursive_triggers=ON")  # or REPLACE would delete rows past the triggers that forbid it
-    connection.enable_load_extension(True)  # noqa: FBT003  the DB-API's signature
-    sqlite_vec.load(connection)
-    connection.enable_load_extension(False)  # noqa: FBT003
+def _open(path: Path | str, *pragmas: str) -> Connection:
+    """Return a connection that these are said to; no file stays open where one of them fails."""
+    connection: Connection = sqlite.connect(
+        str(path), isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS_CACHED
+    )
+    try:
+        connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+        connection.execute("PRAGMA wal_autocheckpoint=0")
+        connection.execute("PRAGMA trusted_schema=OFF")
+        connection.execute(
+            "PRAGMA recursive_triggers=ON"
+        )  # or REPLACE would delete rows past the triggers that forbid it
+        connection.enable_load_extension(True)  # noqa: FBT003  the DB-API's signature
+        sqlite_vec.load(connection)
+        connection.enable_load_extension(False)  # noqa: FBT003
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -121,7 +139,9 @@ class Database(aiosqlite.Connection):
     """A connection on a thread of its own, to which whole pieces of work are handed."""
 
     def __init__(self, connector: Callable[[], Connection], file: str = "") -> None:
-        """Take the function that opens the connection, which runs on the thread, and the name by which errors tell of the *file*."""
+        """Take the function that opens the connection, which runs on the thread, and the name by which
+        errors tell of the *file*.
+        """
         super().__init__(connector, iter_chunk_size=64)
         self._thread.daemon = True
         self._file = file
@@ -150,7 +170,9 @@ class Database(aiosqlite.Connection):
         return database
 
     async def run(self, work: Work[T]) -> T:
-        """Do *work* on the connection's thread. A caller that is cancelled stops waiting; the work goes on to its end."""
+        """Do *work* on the connection's thread. A caller that is cancelled stops waiting; the work goes on
+        to its end.
+        """
         if not self._running or self._connection is None:
             raise errors.Unavailable("the database is closed")
         with translated(self._file):
@@ -167,6 +189,8 @@ class Database(aiosqlite.Connection):
             done.set_result(None)
 
     def interrupt_now(self) -> None:
-        """Interrupt the statement that the connection's thread is at, from any other; without one nothing happens."""
+        """Interrupt the statement that the connection's thread is at, from any other; without one nothing
+        happens.
+        """
         if self._connection is not None:
             self._connection.interrupt()

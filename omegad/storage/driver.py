@@ -1,6 +1,7 @@
 """Which SQLite library to use, chosen once when it is imported.
 
-Two libraries must never open one database in one process: closing a file descriptor of the one drops the locks of the other.
+Two libraries must never open one database in one process: closing a file descriptor of the one drops the
+locks of the other.
 """
 
 import importlib
@@ -9,7 +10,11 @@ from types import ModuleType
 
 from omegad.runtime.errors import DriverMissing
 
-SAFE_VERSION = (3, 51, 3)  # older releases can lose commits when a checkpoint races a write to a WAL (sqlite.org/wal.html)
+SAFE_VERSION = (
+    3,
+    51,
+    3,
+)  # older releases can lose commits when a checkpoint races a write to a WAL (sqlite.org/wal.html)
 
 
 def _choose() -> ModuleType:
@@ -20,7 +25,10 @@ def _choose() -> ModuleType:
             continue
         if hasattr(module.Connection, "enable_load_extension") and module.sqlite_version_info >= SAFE_VERSION:
             return module
-    raise DriverMissing(f"the sqlite3 of this Python is {_standard.sqlite_version}, without extensions or too old, and pysqlite3 is not there")
+    raise DriverMissing(
+        f"the sqlite3 of this Python is {_standard.sqlite_version}, without extensions or too old, and"
+        " pysqlite3 is not there"
+    )
 
 
 sqlite = _choose()

@@ -17,7 +17,9 @@ def is_own(folder: Path) -> bool:
 def check(folder: Path) -> None:
     """Raise `StorageFailed` where a link has the name of a folder of the home."""
     if folder.is_symlink():
-        raise StorageFailed(f"{folder} is a link, and has to be a folder of the home itself", hint="move the link away")
+        raise StorageFailed(
+            f"{folder} is a link, and has to be a folder of the home itself", hint="move the link away"
+        )
 
 
 def make(folder: Path) -> None:
@@ -27,8 +29,12 @@ def make(folder: Path) -> None:
 
 
 def named(folder: Path, name: re.Pattern[str]) -> list[Path]:
-    """Return what in *folder* has a name that is *name* as a whole, in order; nothing where that is no folder, or one of somebody else."""
+    """Return what in *folder* has a name that is *name* as a whole, in order; nothing where that is no
+    folder, or one of somebody else.
+    """
     try:
-        return sorted(path for path in folder.iterdir() if name.fullmatch(path.name)) if is_own(folder) else []
+        return (
+            sorted(path for path in folder.iterdir() if name.fullmatch(path.name)) if is_own(folder) else []
+        )
     except (FileNotFoundError, PermissionError):  # it went meanwhile, or is closed to this user
         return []

@@ -1,8 +1,9 @@
 """A few read-only connections to one file, each on its own thread, and how long each read may take.
 
-A read that is over its time is interrupted, and its connection is free again. The interruption comes from the event loop: a progress handler would
-take the interpreter's lock every few thousand instructions, which costs a busy process more than the reading. SQLite looks for it at every
-jump of a program; what computes beside SQLite calls `check` between its steps.
+A read that is over its time is interrupted, and its connection is free again. The interruption comes from the
+event loop: a progress handler would take the interpreter's lock every few thousand instructions, which costs
+a busy process more than the reading. SQLite looks for it at every jump of a program; what computes beside
+SQLite calls `check` between its steps.
 """
 
 import asyncio
@@ -46,7 +47,9 @@ class Turn(Enum):
     """Whose turn it is when a reader is free."""
 
     FIRST = 0
-    """That of hooks, for which an agent waits: before all others, and with a reader that nobody else takes."""
+    """That of hooks, for which an agent waits: before all others, and with a reader that nobody else
+    takes.
+    """
     USUAL = 1
     LONG = 2
     """That of what goes through much: it has a reader of its own, and takes none of the others'."""
@@ -88,7 +91,9 @@ _mine = threading.local()
 
 
 def check() -> None:
-    """Give way to hooks, and raise `ReadTooLong` where the read that this thread is at has taken too long: for between the steps of a long one."""
+    """Give way to hooks, and raise `ReadTooLong` where the read that this thread is at has taken too long:
+    for between the steps of a long one.
+    """
     watch: _Watch | None = getattr(_mine, "watch", None)
     if watch is None:
         return
@@ -117,7 +122,10 @@ class Readers:
 
     def __init__(self, usual: list[Database], own: dict[Turn, Database], limits: Limits) -> None:
         """Use `opened`, which opens and closes them; *own* are those that one turn alone takes."""
-        self._lanes = {Turn.FIRST: [*usual, *([own[Turn.FIRST]] if Turn.FIRST in own else [])], Turn.USUAL: usual}
+        self._lanes = {
+            Turn.FIRST: [*usual, *([own[Turn.FIRST]] if Turn.FIRST in own else [])],
+            Turn.USUAL: usual,
+        }
         self._lanes[Turn.LONG] = [own[Turn.LONG]] if Turn.LONG in own else usual
         self._idle = {*usual, *own.values()}
         self._count = len(self._idle)
@@ -127,7 +135,9 @@ class Readers:
         self._came_back = anyio.Event()
 
     async def read(self, work: Work[T], turn: Turn = Turn.USUAL) -> T:
-        """Do *work*, all of whose reads see one moment; raises `ReadTooLong` where it is not done in time. Whoever is cancelled interrupts it."""
+        """Do *work*, all of whose reads see one moment; raises `ReadTooLong` where it is not done in time.
+        Whoever is cancelled interrupts it.
+        """
         database = await self._taken(turn)
         watch = _Watch(self._limits[turn], turn)
         _interrupt_after(watch.limit_s, database, watch)
@@ -136,7 +146,8 @@ class Readers:
         except anyio.get_cancelled_exc_class():
             watch.until = 0.0
             _interrupt(database, watch)
-            # The thread is at it still, and its place taken until it is not; whoever has no more time does not wait for that.
+            # The thread is at it still, and its place taken until it is not; whoever has no more time does
+            # not wait for that.
             database.afterwards(partial(self._done, database, watch))
             raise
         except BaseException as error:
@@ -181,7 +192,11 @@ class Readers:
                 self._waiting[turn].remove(waiter)
         if waiter.database:
             return waiter.database
-        raise ReadersClosed if self._is_closed else Overloaded(f"no reader was free within {WAIT_S:g} s", hint="ask again in a moment")
+        raise (
+            ReadersClosed
+            if self._is_closed
+            else Overloaded(f"no reader was free within {WAIT_S:g} s", hint="ask again in a moment")
+        )
 
     def _give_back(self, database: Database) -> None:
         for turn in Turn:
@@ -202,7 +217,9 @@ def _interrupt_after(seconds: float, database: Database, watch: _Watch) -> None:
 
 
 def _interrupt(database: Database, watch: _Watch) -> None:
-    """Interrupt what the thread of a connection is at, again and again until the timer is cancelled; what is over is not harmed."""
+    """Interrupt what the thread of a connection is at, again and again until the timer is cancelled; what
+    is over is not harmed.
+    """
     database.interrupt_now()
     _interrupt_after(AGAIN_S, database, watch)
 
@@ -226,7 +243,9 @@ def _in_snapshot(connection: Connection, work: Work[T], watch: _Watch) -> T:
 
 
 def _let_go(error: BaseException | None) -> None:
-    """Let go of the statements that the frames of an error have begun: one that is not over keeps the interruption, for those after it as well."""
+    """Let go of the statements that the frames of an error have begun: one that is not over keeps the
+    interruption, for those after it as well.
+    """
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__
@@ -242,8 +261,12 @@ def _roll_back(connection: Connection) -> None:
 
 
 @asynccontextmanager
-async def opened(path: Path, count: int, limits: Limits = LIMITS, own: Collection[Turn] = ()) -> AsyncIterator[Readers]:
-    """Open *count* readers of *path*, and one for each turn that is to have its own; close them at the end of the block."""
+async def opened(
+    path: Path, count: int, limits: Limits = LIMITS, own: Collection[Turn] = ()
+) -> AsyncIterator[Readers]:
+    """Open *count* readers of *path*, and one for each turn that is to have its own; close them at the end
+    of the block.
+    """
     databases = [await Database.reader(path) for _ in range(count + len(own))]
     try:
         yield Readers(databases[:count], dict(zip(own, databases[count:], strict=True)), limits)

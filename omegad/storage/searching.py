@@ -1,7 +1,9 @@
-"""Looks for bytes in files, in a process of its own: `python -I -S searching.py`, with JSON on standard input.
+"""Looks for bytes in files, in a process of its own: `python -I -S searching.py`, with JSON on standard
+input.
 
-A process that closes a file lets go of every lock that it has on it, those of SQLite's connections too (sqlite.org/howtocorrupt.html,
-"POSIX advisory locks"), after which another process may remove a write-ahead log that is in use. So the daemon opens no such file itself.
+A process that closes a file lets go of every lock that it has on it, those of SQLite's connections too
+(sqlite.org/howtocorrupt.html, "POSIX advisory locks"), after which another process may remove a write-ahead
+log that is in use. So the daemon opens no such file itself.
 """
 
 import json
@@ -27,7 +29,9 @@ def holding(paths: Iterable[Path], pieces: Sequence[bytes]) -> dict[Path, Held]:
     if not by_name or not pieces:
         return {}
     asked = json.dumps({"files": list(by_name), "pieces": [piece.hex() for piece in pieces]})
-    done = subprocess.run([sys.executable, "-I", "-S", __file__], input=asked.encode(), stdout=subprocess.PIPE, check=True)  # noqa: S603  this very file
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-I", "-S", __file__], input=asked.encode(), stdout=subprocess.PIPE, check=True
+    )
     return {by_name[name]: held for name, held in json.loads(done.stdout).items()}
 
 
@@ -37,7 +41,8 @@ def _held(path: Path, pieces: Sequence[bytes]) -> Held | None:
         if not path.is_file():
             return None
         with path.open("rb") as file:
-            # Read, not mapped: a database that is in use may become shorter at any moment, which ends whoever has mapped it.
+            # Read, not mapped: a database that is in use may become shorter at any moment, which ends whoever
+            # has mapped it.
             data = beginning = file.read(READ_BYTES)
             overlap = max(map(len, pieces)) - 1
             while data:
@@ -53,13 +58,19 @@ def _held(path: Path, pieces: Sequence[bytes]) -> Held | None:
 
 
 def main() -> None:
-    """Answer with the names that were found, as JSON; with nothing where whoever asked was gone before the question was whole."""
+    """Answer with the names that were found, as JSON; with nothing where whoever asked was gone before the
+    question was whole.
+    """
     try:
         asked = json.load(sys.stdin)
     except ValueError:
         return
     pieces = [bytes.fromhex(piece) for piece in asked["pieces"]]
-    found = {name: held for name in asked["files"] if (held := _held(Path(os.fsdecode(bytes.fromhex(name))), pieces))}
+    found = {
+        name: held
+        for name in asked["files"]
+        if (held := _held(Path(os.fsdecode(bytes.fromhex(name))), pieces))
+    }
     with suppress(BrokenPipeError):
         sys.stdout.write(json.dumps(found))
         sys.stdout.flush()

@@ -1,6 +1,8 @@
-"""Other people's SQL: one SELECT on a file of ours, in a process that can do nothing else, has bounds of its own and is killed at these.
+"""Other people's SQL: one SELECT on a file of ours, in a process that can do nothing else, has bounds of its
+own and is killed at these.
 
-SQLite cannot be interrupted while it puts subqueries into each other, which is bounded by counting what they name.
+SQLite cannot be interrupted while it puts subqueries into each other, which is bounded by counting what they
+name.
 """
 
 import math
@@ -10,12 +12,12 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import anyio
 import msgspec
-from anyio.abc import Process
 
+from omegad.runtime import child
 from omegad.runtime.errors import Invalid, OmegadError, Overloaded, StorageFailed
 from omegad.storage import selection
 from omegad.storage.database import BUSY_TIMEOUT_MS, storage_failure
@@ -25,7 +27,9 @@ from omegad.storage.readers import ReadersClosed
 AT_ONCE = 2
 START_S = 10.0  # for the process to start, on a machine that is busy
 EXPANDED_MAX = 200_000
-"""What names in nested SELECTs may come to where each is replaced by what it stands for: about 100 bytes each."""
+"""What names in nested SELECTs may come to where each is replaced by what it stands for: about 100 bytes
+each.
+"""
 SQL_VIEW_WEIGHT = 400  # of names that a view of several tables stands for
 NARROW = "narrow it with WHERE or LIMIT"
 
@@ -46,15 +50,17 @@ class Selection(NamedTuple):
     """The rows that were found, and whether there are more."""
 
     columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
+    rows: list[tuple[object, ...]]
     has_more: bool
 
 
 async def select(path: Path, sql: str, tables: Mapping[str, bool], limits: Limits) -> Selection:
-    """Run *sql*, one SELECT on *tables* of the file, of which it says whether they are views; blobs become SQL literals of their beginning.
+    """Run *sql*, one SELECT on *tables* of the file, of which it says whether they are views; blobs become
+    SQL literals of their beginning.
 
-    Raises `Invalid` for whatever else it is, for what is wrong in it, for what takes too much, and for a first row that is too large;
-    `Overloaded` while too many others run. The process ends with whoever is cancelled.
+    Raises `Invalid` for whatever else it is, for what is wrong in it, for what takes too much, and for a
+    first row that is too large; `Overloaded` while too many others run. The process ends with whoever is
+    cancelled.
     """
     _check_nesting(sql, tables)
     if not _places.acquire(blocking=False):
@@ -72,7 +78,7 @@ class _Answer(msgspec.Struct, frozen=True):
     """What the process says: rows, or why there are none."""
 
     columns: tuple[str, ...] = ()
-    rows: list[tuple[Any, ...]] | None = None
+    rows: list[tuple[object, ...]] | None = None
     has_more: bool = False
     taken: str = ""
     refused: tuple[str, str] | None = None
@@ -96,39 +102,31 @@ def _asked(path: Path, sql: str, tables: Mapping[str, bool], limits: Limits) -> 
 
 
 async def _answer(asked: bytes, limits: Limits) -> _Answer:
-    try:
-        process = await anyio.open_process(_COMMAND, stderr=None, start_new_session=True)
-    except OSError as error:
-        raise StorageFailed(f"no process can be started beside this one: {error.strerror}") from error
     said = b""
     try:
         with anyio.move_on_after(limits.seconds + START_S):
-            said = await _said(process, asked)
-    finally:
-        with anyio.CancelScope(shield=True):
-            if process.returncode is None:
-                process.kill()
-            await process.aclose()
+            async with child.started(_COMMAND, limits.bytes, asked) as running:
+                said = await running.output.read()
+    except OSError as error:
+        raise StorageFailed(f"no process can be started beside this one: {error.strerror}") from error
     # What was ended by the system, or here, has said nothing.
-    return msgspec.json.decode(said, type=_Answer) if said else _Answer(taken=f"longer than {limits.seconds:g} s")
-
-
-async def _said(process: Process, asked: bytes) -> bytes:
-    assert process.stdin
-    assert process.stdout
-    try:
-        await process.stdin.send(asked)
-    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-        return b""
-    return b"".join([part async for part in process.stdout])
+    return (
+        msgspec.json.decode(said, type=_Answer)
+        if said
+        else _Answer(taken=f"longer than {limits.seconds:g} s")
+    )
 
 
 def _check_nesting(sql: str, tables: Mapping[str, bool]) -> None:
     """Refuse SELECTs within each other whose names could stand for too much; raises `Invalid`."""
     parts = (re.findall(r"\w+", part) for part in re.split(r"\bselect\b", sql, flags=re.IGNORECASE)[1:])
-    expanded = math.prod(sum(SQL_VIEW_WEIGHT if tables.get(word.lower()) else 1 for word in words) or 1 for words in parts)
+    expanded = math.prod(
+        sum(SQL_VIEW_WEIGHT if tables.get(word.lower()) else 1 for word in words) or 1 for words in parts
+    )
     if expanded > EXPANDED_MAX:
-        raise Invalid("too much nested in each other", hint="ask with fewer or shorter SELECTs, one after the other")
+        raise Invalid(
+            "too much nested in each other", hint="ask with fewer or shorter SELECTs, one after the other"
+        )
 
 
 def _error(answer: _Answer, tables: Mapping[str, bool]) -> OmegadError:

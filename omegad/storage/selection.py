@@ -1,8 +1,10 @@
-"""One SELECT of other people's on a file of ours, in a process of its own: `python -I -S selection.py`, with JSON on standard input.
+"""One SELECT of other people's on a file of ours, in a process of its own: `python -I -S selection.py`, with
+JSON on standard input.
 
-What a SELECT may read is a list of tables, what it may call a list of functions. None of these makes a text longer than what it is given, and
-`||` is refused, so that no value grows beyond what is stored. What takes long, or much memory, is interrupted; what SQLite cannot interrupt,
-such as a function at work on a long text, ends with the process, which ends with whoever asked. It imports next to nothing, to start quickly.
+What a SELECT may read is a list of tables, what it may call a list of functions. None of these makes a text
+longer than what it is given, and `||` is refused, so that no value grows beyond what is stored. What takes
+long, or much memory, is interrupted; what SQLite cannot interrupt, such as a function at work on a long text,
+ends with the process, which ends with whoever asked. It imports next to nothing, to start quickly.
 """
 
 import importlib
@@ -29,9 +31,10 @@ SELECT, READ, FUNCTION, RECURSIVE = 21, 20, 31, 33  # sqlite3.h; the driver name
 
 TABLE_FUNCTIONS = frozenset({"json_each", "json_tree"})
 _FUNCTIONS = """
-abs avg coalesce count cume_dist current_date current_time current_timestamp date datetime dense_rank first_value glob if ifnull iif instr
-json_array_length json_type json_valid julianday lag last_value lead length like likelihood likely lower ltrim max min nth_value ntile nullif
-octet_length percent_rank rank round row_number rtrim sign strftime substr substring sum time timediff total trim typeof unicode unixepoch
+abs avg coalesce count cume_dist current_date current_time current_timestamp date datetime dense_rank
+first_value glob if ifnull iif instr json_array_length json_type json_valid julianday lag last_value lead
+length like likelihood likely lower ltrim max min nth_value ntile nullif octet_length percent_rank rank
+round row_number rtrim sign strftime substr substring sum time timediff total trim typeof unicode unixepoch
 unlikely upper -> ->>
 """
 FUNCTIONS = frozenset(_FUNCTIONS.split())
@@ -71,8 +74,13 @@ def too_much_memory(memory_bytes: int) -> str:
 
 
 def _memory() -> tuple[int, int]:
-    """Return how much address space the process has, 0 where the system does not say, and how much memory it occupies."""
-    with suppress(OSError), open("/proc/self/statm", "rb") as statm:  # noqa: PTH123  pathlib takes as long as the rest to import
+    """Return how much address space the process has, 0 where the system does not say, and how much memory
+    it occupies.
+    """
+    with (
+        suppress(OSError),
+        open("/proc/self/statm", "rb") as statm,  # noqa: PTH123
+    ):
         size, resident, *_ = statm.read().split()
         return int(size) * PAGE_BYTES, int(resident) * PAGE_BYTES
     return 0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # macOS: bytes, and the peak
@@ -88,8 +96,10 @@ def _bound(seconds: float, memory_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def answered(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Run what is *asked*, and return the columns, the rows and whether there are more; or why not, as `selecting` reads it."""
+def answered(asked: Mapping[str, Any]) -> dict[str, object]:
+    """Run what is *asked*, and return the columns, the rows and whether there are more; or why not, as
+    `selecting` reads it.
+    """
     sys.path.extend(asked["paths"])
     sqlite = importlib.import_module(asked["driver"])
     watch = _Watch(asked["seconds"], asked["memory_bytes"])
@@ -98,7 +108,12 @@ def answered(asked: Mapping[str, Any]) -> dict[str, Any]:
     except sqlite.OperationalError:
         return {"gone": True}  # the file was replaced a moment ago
     try:
-        for pragma in ("query_only=ON", "trusted_schema=OFF", "temp_store=FILE", f"busy_timeout={asked['busy_timeout_ms']}"):
+        for pragma in (
+            "query_only=ON",
+            "trusted_schema=OFF",
+            "temp_store=FILE",
+            f"busy_timeout={asked['busy_timeout_ms']}",
+        ):
             connection.execute(f"PRAGMA {pragma}")
         connection.text_factory = lambda data: data.decode(errors="replace")
         _bound(asked["seconds"], asked["memory_bytes"])
@@ -113,7 +128,11 @@ def answered(asked: Mapping[str, Any]) -> dict[str, Any]:
     except (sqlite.Error, sqlite.Warning, ValueError) as error:
         if watch.taken:
             return {"taken": watch.taken}
-        return {"error": str(error), "code": getattr(error, "sqlite_errorcode", None) or 0, "is_sqlite": isinstance(error, sqlite.Error)}
+        return {
+            "error": str(error),
+            "code": getattr(error, "sqlite_errorcode", None) or 0,
+            "is_sqlite": isinstance(error, sqlite.Error),
+        }
 
 
 def _authorizer(tables: Mapping[str, bool], ok: int, deny: int) -> Callable[..., int]:
@@ -142,7 +161,7 @@ def _check(program: Iterator[Sequence[Any]]) -> None:
             raise RefusedSelect(f"more than {COLUMNS_MAX} columns", "select fewer columns")
 
 
-def _read(found: Any, rows_max: int, bytes_max: int) -> dict[str, Any]:  # noqa: ANN401  a cursor
+def _read(found: Any, rows_max: int, bytes_max: int) -> dict[str, object]:  # noqa: ANN401  a cursor
     columns = [column[0] for column in found.description]
     rows, size = list[list[object]](), 0
     for row in found:
@@ -150,7 +169,10 @@ def _read(found: Any, rows_max: int, bytes_max: int) -> dict[str, Any]:  # noqa:
         size += len(json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode())
         if len(rows) == rows_max or size > bytes_max:
             if not rows:
-                raise RefusedSelect(f"one row has more than {bytes_max:,} bytes", "select fewer columns, or the beginning of a text with substr()")
+                raise RefusedSelect(
+                    f"one row has more than {bytes_max:,} bytes",
+                    "select fewer columns, or the beginning of a text with substr()",
+                )
             return {"columns": columns, "rows": rows, "has_more": True}
         rows.append(shown)
     return {"columns": columns, "rows": rows, "has_more": False}

@@ -47,7 +47,9 @@ def savepoint(connection: Connection) -> Iterator[Connection]:
 
 
 def run_script(connection: Connection, script: str) -> None:
-    """Run several statements inside the transaction that is open; the driver's own `executescript` would commit it."""
+    """Run several statements inside the transaction that is open; the driver's own `executescript` would
+    commit it.
+    """
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line

@@ -1,4 +1,6 @@
-"""Bytes that were deleted, taken out of the files that held them: pages, what is free in them, and the write-ahead log."""
+"""Bytes that were deleted, taken out of the files that held them: pages, what is free in them, and the
+write-ahead log.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,10 +17,11 @@ BUSY_MS = 200
 
 
 def wipe(connection: Connection, path: Path, pieces: Sequence[bytes]) -> None:
-    """Leave no bytes of what was deleted in the database at *path*, of which *connection* is the writer, nor in its write-ahead log.
+    """Leave no bytes of what was deleted in the database at *path*, of which *connection* is the writer, nor
+    in its write-ahead log.
 
-    *pieces* are looked for in a large file to see whether it has to be written anew; without any it has. Raises `StorageBusy` where somebody
-    goes on reading what was there before, and storage errors.
+    *pieces* are looked for in a large file to see whether it has to be written anew; without any it has.
+    Raises `StorageBusy` where somebody goes on reading what was there before, and storage errors.
     """
     _truncate(connection)
     if not pieces or path.stat().st_size <= ALWAYS_BYTES or holding([path], pieces):
@@ -32,4 +35,7 @@ def _truncate(connection: Connection) -> None:
     is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     connection.execute(f"PRAGMA busy_timeout={timeout_ms}")
     if is_busy:
-        raise StorageBusy("somebody reads what was there before the erasure", hint="a backup or check that is under way: erase again when it is over")
+        raise StorageBusy(
+            "somebody reads what was there before the erasure",
+            hint="a backup or check that is under way: erase again when it is over",
+        )

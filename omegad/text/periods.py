@@ -1,8 +1,10 @@
-"""Which span of time a question names: "on 8 May 2023", "in March", "last week", "between June and August", "Q3 2025". Pure.
+"""Which span of time a question names: "on 8 May 2023", "in March", "last week", "between June and August",
+"Q3 2025". Pure.
 
-English. Days begin and end in UTC; a season is three calendar months of the northern year. Where a year is left out, the latest one that has
-begun is meant. Two things are read generously: a week begins on a Monday or on a Sunday, so that it holds the days of both readings; and what
-is told as so long "ago" may be a quarter of that time off, and at least a day. What may be another word ("may", "dec") or a number is no time.
+English. Days begin and end in UTC; a season is three calendar months of the northern year. Where a year is
+left out, the latest one that has begun is meant. Two things are read generously: a week begins on a Monday or
+on a Sunday, so that it holds the days of both readings; and what is told as so long "ago" may be a quarter of
+that time off, and at least a day. What may be another word ("may", "dec") or a number is no time.
 """
 
 import re
@@ -19,10 +21,46 @@ from omegad.runtime.times import EPOCH, MICROSECOND
 
 _TRIED_MAX = 64  # of what may be a time, of each kind; who has said as much has asked about none of it
 
-_MONTHS = {name: place for place, name in enumerate(("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1)}
-_THREE_MONTHS = {"spr": 3, "sum": 6, "aut": 9, "fal": 9, "win": 12, "q1": 1, "q2": 4, "q3": 7, "q4": 10}  # the month that each begins in
-_WEEKDAYS = {"monday": 0, "tuesday": 1, "wednesday": 2, "thursday": 3, "friday": 4, "saturday": 5, "sunday": 6, "weekend": 5}
-_COUNTS = {"couple of": 2, "couple": 2, "an": 1, "a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "few": 4}
+_MONTHS = {
+    name: place
+    for place, name in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
+    )
+}
+_THREE_MONTHS = {
+    "spr": 3,
+    "sum": 6,
+    "aut": 9,
+    "fal": 9,
+    "win": 12,
+    "q1": 1,
+    "q2": 4,
+    "q3": 7,
+    "q4": 10,
+}  # the month that each begins in
+_WEEKDAYS = {
+    "monday": 0,
+    "tuesday": 1,
+    "wednesday": 2,
+    "thursday": 3,
+    "friday": 4,
+    "saturday": 5,
+    "sunday": 6,
+    "weekend": 5,
+}
+_COUNTS = {
+    "couple of": 2,
+    "couple": 2,
+    "an": 1,
+    "a": 1,
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "few": 4,
+}
 _SHIFTS = {"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1}
 _DAY = relativedelta(days=1)
 _LENGTHS = {"day": _DAY, "night": _DAY, "week": _DAY * 7} | {
@@ -36,7 +74,8 @@ _WEEKDAY_LEADS = frozenset({"on", "since", "from", "after", "over", "during"})
 _ANY_LEADS = _MONTH_LEADS | _SEASON_LEADS | _WEEKDAY_LEADS
 
 _A_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|(?-i:May)|may(?! [a-z])|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|(?-i:May)|may(?!"
+    r" [a-z])|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)\b"
 )
 _MONTH, _DAY_NUMBER = rf"(?P<name>{_A_MONTH})", r"(?P<day>\d{1,2})(?:st|nd|rd|th)?\b"
@@ -55,13 +94,18 @@ def _matching(pattern: str) -> re.Pattern[str]:
 
 _LEAD = _matching(rf"(?:\b(?P<lead>{'|'.join(_ANY_LEADS)}) )?(?:the )?(?P<part>{_PART})?(?:the )?$")
 _BESIDE = _matching(rf"(?:\b{_COUNT} )?\b(?:{_UNIT}s?|{'|'.join(_WEEKDAYS)}) (?:before|after) (?:the )?$")
-_FROM, _TO = _matching(rf"\b(?:between|from) (?:the )?{_PART}?"), _matching(rf",? (?:and|to|until|till|through) (?:the )?{_PART}?")
+_FROM, _TO = (
+    _matching(rf"\b(?:between|from) (?:the )?{_PART}?"),
+    _matching(rf",? (?:and|to|until|till|through) (?:the )?{_PART}?"),
+)
 _ALSO_A_WORD = re.compile(r"\b(?:may|march|mar|dec|oct|sep|MAY|MARCH|MAR|DEC|OCT|SEP)\b")
 _WORD, _DATED = re.compile(r"[^\W_]+"), _matching(rf"\d.*|{_A_MONTH}")
 
 
 class Period(msgspec.Struct, frozen=True):
-    """A span of time, from its first moment to before its last, in microseconds since 1970, and the words that name it, in lower case."""
+    """A span of time, from its first moment to before its last, in microseconds since 1970, and the words
+    that name it, in lower case.
+    """
 
     start_us: int
     end_us: int
@@ -80,8 +124,8 @@ class Period(msgspec.Struct, frozen=True):
 def period(text: str, now_us: int) -> Period | None:
     """Return the time that a question asked at *now_us* names; None where it names none that a calendar has.
 
-    What is before or until a time begins with the calendar; what is since or after one holds its first day, and today; a
-    week, or a Sunday, before a day reaches up to that day, on which it may be told.
+    What is before or until a time begins with the calendar; what is since or after one holds its first day,
+    and today; a week, or a Sunday, before a day reaches up to that day, on which it may be told.
     """
     today, text = (EPOCH + now_us * MICROSECOND).date(), " ".join(text.split())
     text = "m" + text[1:] if text.startswith("May ") else text  # the verb, as the first word
@@ -99,7 +143,9 @@ def period(text: str, now_us: int) -> Period | None:
 
 
 def _between(text: str, begun: re.Match[str], today: date) -> Period | None:
-    """Return the time from what is named where a match ends to what is named after it; None where either is no time."""
+    """Return the time from what is named where a match ends to what is named after it; None where either
+    is no time.
+    """
     start = _at(text, begun.end(), today, today)
     joint = _TO.match(text, start[1]) if start else None
     last = _at(text, joint.end(), today, today) if joint else None
@@ -120,7 +166,12 @@ def _meant(match: re.Match[str], read: "_Reader", leads: frozenset[str] | None, 
     before = match.string[max(0, match.start() - 40) : match.start()]
     said = match.groupdict() | (leading.groupdict() if (leading := _LEAD.search(before)) else {})
     lead = (said["lead"] or "").lower()
-    is_led = lead in (_ANY_LEADS if leads is None else leads) or said["part"] or said.get("which") or said.get("year")
+    is_led = (
+        lead in (_ANY_LEADS if leads is None else leads)
+        or said["part"]
+        or said.get("which")
+        or said.get("year")
+    )
     if not is_led and (leads is not None or _ALSO_A_WORD.search(match.group())):
         return None
     span, name = read(match, today, today), f"{lead} {match.group()}" if lead in _OPEN else match.group()
@@ -135,7 +186,9 @@ def _meant(match: re.Match[str], read: "_Reader", leads: frozenset[str] | None, 
 
 
 def _period(span: tuple[date, date], name: str) -> Period:
-    start_us, end_us = ((datetime(day.year, day.month, day.day, tzinfo=UTC) - EPOCH) // MICROSECOND for day in span)
+    start_us, end_us = (
+        (datetime(day.year, day.month, day.day, tzinfo=UTC) - EPOCH) // MICROSECOND for day in span
+    )
     return Period(start_us, end_us, frozenset(_WORD.findall(name.lower())))
 
 
@@ -149,18 +202,30 @@ def _from(first: date, length: relativedelta) -> tuple[date, date]:
 
 
 def _of_year(match: re.Match[str], today: date, by: date) -> tuple[date, date]:
-    """Return a day, month, quarter or season: of the year that is named, else the latest by a day, or as "last", "this" and "next" say."""
+    """Return a day, month, quarter or season: of the year that is named, else the latest by a day, or as
+    "last", "this" and "next" say.
+    """
     said, name = match.groupdict(), match["name"][:3].lower()
     month, day = (_MONTHS | _THREE_MONTHS)[name], int(said.get("day") or 1)
     length = _DAY if said.get("day") else _LENGTHS["month" if name in _MONTHS else "quarter"]
-    starts = [date(year, month, day) for year in range(by.year - 8, by.year + 3) if day <= monthrange(year, month)[1]]
+    starts = [
+        date(year, month, day)
+        for year in range(by.year - 8, by.year + 3)
+        if day <= monthrange(year, month)[1]
+    ]
     shift = _SHIFTS.get((said.get("which") or "").lower())
     if year := said.get("year"):
-        first = date(int(year) if year.isdigit() else today.year + _SHIFTS[year.split()[0].lower()], month, day)
+        first = date(
+            int(year) if year.isdigit() else today.year + _SHIFTS[year.split()[0].lower()], month, day
+        )
     elif shift is None or shift < 0:
         first = max(start for start in starts if (start if shift is None else start + length) <= by)
     else:
-        first = min(start for start in starts if start > by or (shift == 0 and (start.year == by.year or start + length > by)))
+        first = min(
+            start
+            for start in starts
+            if start > by or (shift == 0 and (start.year == by.year or start + length > by))
+        )
     return min(first, first.replace(day=int(said.get("begin") or day))), first + length
 
 
@@ -191,34 +256,59 @@ _Reader = Callable[[re.Match[str], date, date], tuple[date, date]]
 _READERS: tuple[tuple[re.Pattern[str], _Reader, frozenset[str] | None], ...] = (
     (
         _matching(rf"{_ALONE}(?P<iso>(?:19|20)\d\d-\d\d)(?P<day>-\d\d)?(?:(?=T\d)|(?![\w-]|\.\w))"),
-        lambda match, _today, _by: _from(date.fromisoformat(match["iso"] + (match["day"] or "-01")), _LENGTHS["day" if match["day"] else "month"]),
+        lambda match, _today, _by: _from(
+            date.fromisoformat(match["iso"] + (match["day"] or "-01")),
+            _LENGTHS["day" if match["day"] else "month"],
+        ),
         None,
     ),
-    (_matching(rf"{_ALONE}{_SINCE_DAY}{_DAY_NUMBER}(?: of)?[ -]{_MONTH}(?:\.?,?[ -]{_YEAR})?"), _of_year, None),
+    (
+        _matching(rf"{_ALONE}{_SINCE_DAY}{_DAY_NUMBER}(?: of)?[ -]{_MONTH}(?:\.?,?[ -]{_YEAR})?"),
+        _of_year,
+        None,
+    ),
     (_matching(rf"\b{_MONTH}\.? (?:the )?{_DAY_NUMBER}(?![.:/-]\d|%)(?:,? ?{_YEAR})?"), _of_year, None),
     (_matching(rf"{_WHICH}{_MONTH}(?:\.?,? {_YEAR}|{_NO_CODE})"), _of_year, _MONTH_LEADS),
     (_matching(rf"{_WHICH}(?P<name>(?-i:Q)[1-4])\b(?:[ /-]{_YEAR})?"), _of_year, _MONTH_LEADS),
     (_matching(r"\b(?P<year>(?:19|20)\d\d)[ /-]?(?P<name>Q[1-4])\b"), _of_year, None),
     (
         _matching(
-            rf"{_WHICH}(?P<name>spring|summer|autumn|fall(?!(?<=this fall) [a-z])|winter)\b(?:,? {_YEAR}|(?-i:(?<!Spring))(?!-| of\b| boot\b))"
+            rf"{_WHICH}(?P<name>spring|summer|autumn|fall(?!(?<=this fall) [a-z])|winter)\b(?:,?"
+            rf" {_YEAR}|(?-i:(?<!Spring))(?!-| of\b| boot\b))"
         ),
         _of_year,
         _SEASON_LEADS,
     ),
     (
-        _matching(r"\b(?P<only>(?:19|20)\d\d)\b(?![%-]|[.:/,]\d| to (?!19|20)\d| (?!(?:was|is|as|does|has)\b)[a-z]+s\b)"),
+        _matching(
+            r"\b(?P<only>(?:19|20)\d\d)\b(?![%-]|[.:/,]\d| to (?!19|20)\d|"
+            r" (?!(?:was|is|as|does|has)\b)[a-z]+s\b)"
+        ),
         lambda match, _today, _by: _from(date(int(match["only"]), 1, 1), _LENGTHS["year"]),
         _LEADS,
     ),
     (_matching(rf"\b(?:a (?=few|couple))?{_COUNT} {_UNIT}s? (?P<ago>ago|back)\b"), _told, None),
     (_matching(rf"\b(?:the last|past)(?: {_COUNT}|(?! day| night)) {_UNIT}s?\b(?! of\b)"), _told, None),
     (_matching(rf"{_WHICH}(?P<weekday>{'|'.join(_WEEKDAYS)})\b"), _weekday, _WEEKDAY_LEADS),
-    (_matching(rf"\b(?P<which>{'|'.join(_SHIFTS)}) (?P<unit>week|month|quarter|year)\b(?! of\b)"), _unit, None),
-    (_matching(r"\bthe day before yesterday\b"), lambda _match, today, _by: _from(today - _DAY * 2, _DAY), None),
+    (
+        _matching(rf"\b(?P<which>{'|'.join(_SHIFTS)}) (?P<unit>week|month|quarter|year)\b(?! of\b)"),
+        _unit,
+        None,
+    ),
+    (
+        _matching(r"\bthe day before yesterday\b"),
+        lambda _match, today, _by: _from(today - _DAY * 2, _DAY),
+        None,
+    ),
     (_matching(r"\byesterday\b"), lambda _match, today, _by: _from(today - _DAY, _DAY), None),
     (_matching(r"\blast night\b"), lambda _match, today, _by: _from(today - _DAY, _DAY * 2), None),
-    (_matching(r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b"), lambda _match, today, _by: _from(today, _DAY), None),
+    (
+        _matching(r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b"),
+        lambda _match, today, _by: _from(today, _DAY),
+        None,
+    ),
     (_matching(r"\btomorrow\b"), lambda _match, today, _by: _from(today + _DAY, _DAY), None),
 )
-"""How each kind of name is written and read, the most exact first, and the words of which one makes it a time; None where it needs none."""
+"""How each kind of name is written and read, the most exact first, and the words of which one makes it a
+time; None where it needs none.
+"""

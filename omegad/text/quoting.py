@@ -1,7 +1,9 @@
-"""What others wrote, as an agent is shown it: on one line, in quotes or in a fence that it cannot leave, and with no tag in it.
+"""What others wrote, as an agent is shown it: on one line, in quotes or in a fence that it cannot leave, and
+with no tag in it.
 
-Everything that could be read as a tag or as the fence's name is broken by a dot, in whatever way it is spelt. A boundary drawn by chance would do
-for the fence, but leave the tags of hosts, and the same question would get another text each time. Quoting what is quoted changes nothing.
+Everything that could be read as a tag or as the fence's name is broken by a dot, in whatever way it is spelt.
+A boundary drawn by chance would do for the fence, but leave the tags of hosts, and the same question would
+get another text each time. Quoting what is quoted changes nothing.
 """
 
 import re
@@ -14,17 +16,23 @@ NAMES_MAX = 3
 DOT = "\N{MIDDLE DOT}"
 
 _BREAK = re.compile("\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
-# Controls, what turns the direction of writing, and what is not seen but read all the same: zero-width characters, and those that spell in secret.
+# Controls, what turns the direction of writing, and what is not seen but read all the same: zero-width
+# characters, and those that spell in secret.
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]+"
+    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]+"
 )
 # What shows nothing of its own either, and has its place in emoji and scripts.
-_JOINING = "\u0300-\u036f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u20d0-\u20ff\u2800\u3164\ufe00-\ufe0f\ufe20-\ufe2f\uffa0"
+_JOINING = (
+    "\u0300-\u036f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u20d0-\u20ff\u2800\u3164"
+    "\ufe00-\ufe0f\ufe20-\ufe2f\uffa0"
+)
 _ENTITIES = ("#", "lt", "lang", "laquo", "lsaquo", "nvlt", "amp", "quot")
 _TAG = re.compile(
     rf"""
-    [<\uff1c\ufe64\u226e](?![\s{_JOINING}]*[0-9=<\-{DOT}])         # but for what compares and points: a < 5, <=, <-, <<
-    | [\u2039\xab\u2329\u27e8\u3008\u300a\u276e\u276c\u2770\u02c2\u1438](?=[\s{_JOINING}]*[/\\\uff0f\u2044\u2215\u29f8\u2571])  # others alike, with /
+    [<\uff1c\ufe64\u226e](?![\s{_JOINING}]*[0-9=<\-{DOT}])  # but for what compares and points: a < 5, <=, <-
+    | [\u2039\xab\u2329\u27e8\u3008\u300a\u276e\u276c\u2770\u02c2\u1438]  # others alike, with /
+      (?=[\s{_JOINING}]*[/\\\uff0f\u2044\u2215\u29f8\u2571])
     | &(?=[{_JOINING}]*(?:{"|".join(f"[{_JOINING}]*".join(map(re.escape, one)) for one in _ENTITIES)}))
     | (?:\\u00|\\x|%)(?=3c)
     """,
@@ -51,7 +59,11 @@ def one_line(text: str, characters: int) -> str:
     """Return the beginning of a text on one line, as harmless."""
     beginning = text[: 4 * characters]
     flat = inert(" ".join(beginning.split()))
-    return flat if len(flat) <= characters and len(beginning) == len(text) else f"{flat[: characters - 1].rstrip()}…"
+    return (
+        flat
+        if len(flat) <= characters and len(beginning) == len(text)
+        else f"{flat[: characters - 1].rstrip()}…"
+    )
 
 
 def quoted(text: str, characters: int) -> str:
@@ -65,7 +77,9 @@ def aside(text: str, characters: int) -> str:
 
 
 def name(text: str, characters: int = NAME_CHARACTERS) -> str:
-    """Return a name that others gave, of a file or a session: as it is where it is one plain word, else in quotes."""
+    """Return a name that others gave, of a file or a session: as it is where it is one plain word, else in
+    quotes.
+    """
     flat = one_line(text, characters)
     return flat if _PLAIN.fullmatch(flat.removesuffix("…")) else quoted(text, characters)
 
@@ -84,5 +98,7 @@ def names(several: Sequence[str], characters: int = NAMES_MAX * NAME_CHARACTERS)
 
 
 def fenced(head: str, body: str) -> str:
-    """Return a text for an agent between marks, with a head that says what it is; what others wrote of both is quoted, or on a line of its own."""
+    """Return a text for an agent between marks, with a head that says what it is; what others wrote of
+    both is quoted, or on a line of its own.
+    """
     return f"<{FENCE}>\n{head}\n{body}\n</{FENCE}>"

@@ -1,9 +1,11 @@
 """What a text can be found by beside its words. Pure.
 
-These are the parts of identifiers, the characters of scripts that write no spaces, and what is the same in another guise: full-width letters,
-ligatures, invisible characters, emoji. A tokenizer that splits at everything but letters and digits finds `fjord_amber.py` by its words, but
-takes `PaymentGateway` for one word, a sentence of Chinese for one, too, and a soft hyphen for the end of one. Full text keeps what this file
-makes of them in a column of its own, and a question is broken up in the same way. What is shown stays as it was written.
+These are the parts of identifiers, the characters of scripts that write no spaces, and what is the same in
+another guise: full-width letters, ligatures, invisible characters, emoji. A tokenizer that splits at
+everything but letters and digits finds `fjord_amber.py` by its words, but takes `PaymentGateway` for one
+word, a sentence of Chinese for one, too, and a soft hyphen for the end of one. Full text keeps what this file
+makes of them in a column of its own, and a question is broken up in the same way. What is shown stays as it
+was written.
 """
 
 import re
@@ -14,9 +16,11 @@ TEXT_CHARACTERS_MAX = 65_536  # of one text that is broken up
 GLUED_CHARACTERS_MAX = 64
 NAME_CHARACTERS_MAX = 128  # what is longer is no name
 
-# Han, Hiragana, Katakana, Hangul, Thai, Lao, Khmer, Myanmar: what is written without spaces, or compounds freely.
+# Han, Hiragana, Katakana, Hangul, Thai, Lao, Khmer, Myanmar: what is written without spaces, or compounds
+# freely.
 _SIGNS = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _UNSPACED = re.compile(f"[{_SIGNS}]+")
@@ -26,8 +30,12 @@ _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _PART, _RUN = re.compile(r"\S+"), re.compile(r"[^\W_]+")
 
-# What shows nothing: soft hyphens, joiners, marks of direction, variation selectors, the modifiers of an emoji's skin.
-_INVISIBLE = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff"
+# What shows nothing: soft hyphens, joiners, marks of direction, variation selectors, the modifiers of an
+# emoji's skin.
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u2064"
+    "\u2066-\u206f\ufe00-\ufe0f\ufeff"
+)
 _INVISIBLE += "\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001f3fb-\U0001f3ff\U000e0000-\U000e0fff"
 # The vowels of Hebrew and Arabic, which are written or not, and what stretches a word.
 _POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
@@ -36,15 +44,30 @@ _UNSAID = re.compile(f"[{_INVISIBLE}{_POINTS}]+")
 _POINTED = {ord(alef): "\u0627" for alef in "\u0622\u0623\u0625\u0671"}
 # The symbols that Unicode shows as emoji, by and large (UTS #51), a flag being two of them.
 _EMOJI = re.compile(
-    "[\U0001f1e6-\U0001f1ff]{2}|[\u231a\u231b\u2328\u23cf\u23e9-\u23f3\u23f8-\u23fa\u2600-\u27bf\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001faff]"
+    "[\U0001f1e6-\U0001f1ff]{2}|[\u231a\u231b\u2328\u23cf\u23e9-\u23f3\u23f8-\u23fa\u2600-\u27bf"
+    "\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001faff]"
 )
-_MARKS = re.compile("(?<![\u0400-\u04ff])[\u0300-\u036f]+|(?<=\u0435)\u0308")  # in Cyrillic they make another letter, but for \u0451
+_MARKS = re.compile(
+    "(?<![\u0400-\u04ff])[\u0300-\u036f]+|(?<=\u0435)\u0308"
+)  # in Cyrillic they make another letter, but for \u0451
 _MARKS_OF_LATIN = re.compile("(?<=[a-z])[\u0300-\u036f]+")
-_LETTERS = str.maketrans({"\u00e6": "ae", "\u0153": "oe", "\u00f8": "o", "\u0142": "l", "\u0111": "d", "\u00f0": "d", "\u00fe": "th", "\u0131": "i"})
+_LETTERS = str.maketrans(
+    {
+        "\u00e6": "ae",
+        "\u0153": "oe",
+        "\u00f8": "o",
+        "\u0142": "l",
+        "\u0111": "d",
+        "\u00f0": "d",
+        "\u00fe": "th",
+        "\u0131": "i",
+    }
+)
 
 
 def comparable(text: str) -> str:
-    """Return a text in the form in which its words are told apart: what looks the same is the same, what is invisible is gone, emoji are words.
+    """Return a text in the form in which its words are told apart: what looks the same is the same, what is
+    invisible is gone, emoji are words.
 
     Case and accents stay, since names are broken up by the one, and languages differ by the other.
     """
@@ -54,7 +77,9 @@ def comparable(text: str) -> str:
 
 
 def folded(word: str) -> str:
-    """Return a word of a `comparable` text without case and accents: `Straße` is `strasse`, `Øre` is `ore`."""
+    """Return a word of a `comparable` text without case and accents: `Straße` is `strasse`, `Øre` is
+    `ore`.
+    """
     if word.isascii():
         return word.lower()
     bare = _MARKS.sub("", unicodedata.normalize("NFD", word.casefold()))
@@ -69,9 +94,15 @@ def _guises(text: str) -> Iterator[str]:
     """Yield the words that the tokenizer of full text does not see in a text as it is written."""
     for part in _PART.findall(text):
         if not part.isascii():
-            plain = unicodedata.normalize("NFC", _MARKS_OF_LATIN.sub("", unicodedata.normalize("NFD", part.lower())))
+            plain = unicodedata.normalize(
+                "NFC", _MARKS_OF_LATIN.sub("", unicodedata.normalize("NFD", part.lower()))
+            )
             seen = set(_RUN.findall(plain))
-            yield from (word for word in map(folded, _RUN.findall(comparable(part))) if word not in seen and not _UNSPACED.search(word))
+            yield from (
+                word
+                for word in map(folded, _RUN.findall(comparable(part)))
+                if word not in seen and not _UNSPACED.search(word)
+            )
 
 
 def humps(name: str) -> tuple[str, ...]:
@@ -82,16 +113,14 @@ def humps(name: str) -> tuple[str, ...]:
 def camel_names(text: str) -> Iterator[str]:
     """Yield the CamelCase names in a text, as they are written."""
     for name in _NAME.findall(text[:TEXT_CHARACTERS_MAX]):
-        if not name.islower() and _is_camel(name):
+        if not name.islower() and len(name) <= NAME_CHARACTERS_MAX and _CAMEL.search(name):
             yield name
 
 
-def _is_camel(name: str) -> bool:
-    return len(name) <= NAME_CHARACTERS_MAX and _CAMEL.search(name) is not None
-
-
 def bigrams(run: str) -> tuple[str, ...]:
-    """Return each two neighbouring characters of a run without spaces; the run itself where it is shorter than that."""
+    """Return each two neighbouring characters of a run without spaces; the run itself where it is shorter
+    than that.
+    """
     folded = unicodedata.normalize("NFKC", run)
     return tuple(folded[i : i + 2] for i in range(len(folded) - 1)) or (folded,)
 
@@ -105,8 +134,8 @@ def unspaced_runs(text: str) -> Iterator[str]:
 def lexemes(text: str) -> str:
     """Return what a text can be found by beside its words, as words.
 
-    These are the parts of CamelCase names, what is written in other letters right beside an unspaced run, words that are written in another guise,
-    and bigrams of unspaced runs.
+    These are the parts of CamelCase names, what is written in other letters right beside an unspaced run,
+    words that are written in another guise, and bigrams of unspaced runs.
     """
     guises = () if text.isascii() else dict.fromkeys(_guises(text[:TEXT_CHARACTERS_MAX]))
     text = comparable(text[:TEXT_CHARACTERS_MAX])
@@ -117,7 +146,9 @@ def lexemes(text: str) -> str:
 
 
 def _glued(text: str) -> Iterator[str]:
-    """Yield what stands right before and after the unspaced runs of a text, up to `GLUED_CHARACTERS_MAX` of it."""
+    """Yield what stands right before and after the unspaced runs of a text, up to `GLUED_CHARACTERS_MAX`
+    of it.
+    """
     for run in _UNSPACED.finditer(text):
         before = _BEFORE.search(text[max(0, run.start() - GLUED_CHARACTERS_MAX) : run.start()])
         after = _AFTER.match(text[run.end() : run.end() + GLUED_CHARACTERS_MAX])

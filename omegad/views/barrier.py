@@ -1,6 +1,7 @@
 """What a read of the views waits for, and the moment that it then sees."""
 
 from pathlib import Path
+from typing import TypedDict
 
 import msgspec
 
@@ -14,9 +15,10 @@ OWN_WRITES_S = 10.0  # for the views to show what this connection wrote; longer 
 class Barrier(msgspec.Struct, frozen=True, kw_only=True):
     """Which projections a read is about, and what they have to show before it begins.
 
-    They show `own`, the asker's latest write, and `min_position`, or the read fails after `OWN_WRITES_S`; `acknowledged`, the latest write of
-    anyone, is waited for `wait_s` at most. A read that `makes_do` waits for all of these `wait_s` at most, and then takes what there is,
-    failed and unfinished views as well; any other sees all that was in the log when the views were opened.
+    They show `own`, the asker's latest write, and `min_position`, or the read fails after `OWN_WRITES_S`;
+    `acknowledged`, the latest write of anyone, is waited for `wait_s` at most. A read that `makes_do` waits
+    for all of these `wait_s` at most, and then takes what there is, failed and unfinished views as well; any
+    other sees all that was in the log when the views were opened.
     """
 
     names: tuple[str, ...]
@@ -37,21 +39,44 @@ class Barrier(msgspec.Struct, frozen=True, kw_only=True):
         return max(self.own, self.min_position or 0, self.acknowledged)
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """One moment of a file of views: the position that the projections named show, and how many acknowledged events that leaves out.
+class Shown(TypedDict):
+    """What every answer from the views says of them."""
+
+    position: Position
+    stale_by: int
+
+
+class Extent(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of the log views show: everything up to a position, beyond which there are so many
+    acknowledged events.
 
     `versions` are the projections' own, by name: with the position they say what was read.
     """
 
-    file: Path
     position: Position
     stale_by: int
-    versions: dict[str, int]
+    versions: dict[str, int] = msgspec.field(default_factory=dict)
+
+    @property
+    def shown(self) -> Shown:
+        """What an answer says of it."""
+        return {"position": self.position, "stale_by": self.stale_by}
 
     def require_current(self, missing: str = "nothing is found") -> None:
-        """Call before saying that something is *missing*. Raises `Stale` where what was acknowledged is not shown yet, and may be just that."""
+        """Call before saying that something is *missing*. Raises `Stale` where what was acknowledged is
+        not shown yet, and may be just that.
+        """
         if self.stale_by:
-            raise Stale(f"the views do not show position {self.position + self.stale_by} yet, and in what they do {missing}")
+            raise Stale(
+                f"the views do not show position {self.position + self.stale_by} yet, and in what they do"
+                f" {missing}"
+            )
+
+
+class Snapshot(Extent, frozen=True, kw_only=True):
+    """One moment of a file of views."""
+
+    file: Path
 
 
 def taken(connection: Connection, file: Path, barrier: Barrier) -> Snapshot:
@@ -60,13 +85,18 @@ def taken(connection: Connection, file: Path, barrier: Barrier) -> Snapshot:
     read = [row for row in found if row[0] in barrier.names]
     position = min(row[1] for row in read)
     versions = {row[0]: row[2] for row in read}
-    return Snapshot(file=file, position=position, stale_by=max(0, barrier.acknowledged - position), versions=versions)
+    return Snapshot(
+        file=file, position=position, stale_by=max(0, barrier.acknowledged - position), versions=versions
+    )
 
 
 def check_whole(snapshot: Snapshot, whole_from: Position, done: Position) -> None:
-    """Refuse a file of views that lacks what was in the log when it was opened, of which *done* are built: no claim about that can be made."""
+    """Refuse a file of views that lacks what was in the log when it was opened, of which *done* are built:
+    no claim about that can be made.
+    """
     if snapshot.position < whole_from:
         raise Stale(
-            f"the views are being built from the log: {done:,} of {whole_from:,} events ({100 * done // whole_from} %)",
+            f"the views are being built from the log: {done:,} of {whole_from:,} events"
+            f" ({100 * done // whole_from} %)",
             hint="ask again in a moment; `omegad status` shows how far each view is",
         )

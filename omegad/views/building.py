@@ -1,38 +1,36 @@
-"""Builds views from the log into a file of their own, in a process beside the daemon: `building` folds, `workers` starts and hears it.
+"""Builds views from the log into a file of their own, in a process beside the daemon: `building` folds,
+`workers` starts and hears it.
 
-Nothing points at the file before it is whole, so while it is built nothing waits for the disk, and whoever is stopped leaves a file to remove.
+Nothing points at the file before it is whole, so while it is built nothing waits for the disk, and whoever is
+stopped leaves a file to remove.
 """
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import msgspec
 
 from omegad.log import reading
+from omegad.log.checkpoint import Checkpoint
 from omegad.log.codec import Codec, tag_of
 from omegad.log.event import Position
+from omegad.log.folding import Progress
 from omegad.log.projection import Projection
 from omegad.runtime.errors import ViewFailed
 from omegad.storage.database import open_reader, open_unfinished, translated
 from omegad.storage.digest import Digest, digest
 from omegad.storage.driver import Connection, sqlite
-from omegad.storage.transaction import writing
-from omegad.views import applying, checkpoints, generation
-from omegad.views.applying import Lookup
-from omegad.views.checkpoints import Checkpoint
-
-BATCH_EVENTS = 2_000
-
-Progress = Callable[[Position, Position], None]
+from omegad.views import checkpoints, generation
+from omegad.views.applying import Lookup, ViewFold, noun
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True, tag="build"):
     """What to build: the projections named, from the log, into the file *target*, which is not there yet.
 
-    With a *source*, *target* begins as a copy of it, and what is not named is carried on from there. Where *is_failed_accepted*, a projection
-    that fails is kept as far as it came.
+    With a *source*, *target* begins as a copy of it, and what is not named is carried on from there. Where
+    *is_failed_accepted*, a projection that fails is kept as far as it came.
     """
 
     log: Path
@@ -62,7 +60,8 @@ class Builder:
     def build(self, order: Order, tell: Progress) -> dict[str, RebuiltView]:
         """Make the file, whole and on the disk; *tell* is told how many events of how many are shown.
 
-        Raises `ViewFailed` where a projection fails or is damaged, `LogBroken`, and storage errors; then the file is there in part.
+        Raises `ViewFailed` where a projection fails or is damaged, `LogBroken`, and storage errors; then the
+        file is there in part.
         """
         with translated():
             if order.source is not None:
@@ -74,49 +73,43 @@ class Builder:
             os.fsync(file.fileno())
         return said
 
-    def _fill(self, connection: Connection, log: Connection, order: Order, tell: Progress) -> dict[str, RebuiltView]:
+    def _fill(
+        self, connection: Connection, log: Connection, order: Order, tell: Progress
+    ) -> dict[str, RebuiltView]:
         built = [projection for projection in self._projections if projection.NAME in order.names]
-        generation.prepare(connection, ())
         marks = generation.begin(connection, order.names, self._projections)
-        self._fold(connection, log, marks, tell)
-        failed = next((mark for mark in marks.values() if mark.name in order.names and mark.failed_position is not None), None)
+        fold = ViewFold(self._projections, marks, self._lookup)
+        read = reading.source(log, self._codec, of_other_nouns(self._codec, self._projections))
+        fold.catch_up(connection, read, lambda: dict.fromkeys(fold.projections, reading.head(log)), tell)
+        failed = next(
+            (
+                mark
+                for mark in marks.values()
+                if mark.name in order.names and mark.failed_position is not None
+            ),
+            None,
+        )
         if failed and not order.is_failed_accepted:
-            raise ViewFailed(f"the rebuilt view {failed.name!r} failed at position {failed.failed_position}: {failed.error}")
+            raise ViewFailed(
+                f"the rebuilt view {failed.name!r} failed at position {failed.failed_position}:"
+                f" {failed.error}"
+            )
         generation.make_indexes(connection, built)
         if problem := integrity_problem(connection, built):
             raise ViewFailed(f"a rebuilt view is damaged: {problem}")
         marks, digests = state(connection, built)
-        return {name: RebuiltView(rows=found.rows, position=marks[name].position, digest=found.digest) for name, found in digests.items()}
-
-    def _fold(self, connection: Connection, log: Connection, marks: dict[str, Checkpoint], tell: Progress) -> None:
-        """Show the log to each projection from its checkpoint in *marks* on, up to where it ends then; *marks* are moved with them."""
-        passed_over = self._of_other_nouns()
-        while True:
-            head = reading.head(log)
-            healthy = {p.NAME: (p, marks[p.NAME]) for p in self._projections if marks[p.NAME].failed_position is None}
-            behind = {name: one for name, one in healthy.items() if one[1].position < head}
-            tell(min((mark.position for _, mark in healthy.values()), default=head), head)
-            if not behind:
-                return
-            after = min(mark.position for _, mark in behind.values())
-            batch = reading.read(log, self._codec, after, BATCH_EVENTS, passed_over)
-            if batch:
-                marks.update(applying.apply(connection, batch, behind, self._lookup))
-            else:
-                chain = reading.chain_at(log, head)
-                reached = [msgspec.structs.replace(mark, position=head, chain=chain) for _, mark in behind.values()]
-                with writing(connection):
-                    checkpoints.move(connection, reached)
-                marks.update({mark.name: mark for mark in reached})
-
-    def _of_other_nouns(self) -> list[str]:
-        """Return the tags that no projection could ask for; all of a noun that one shows are read, since a newer version may have written them."""
-        nouns = {_noun(tag_of(kind)) for projection in self._projections for kind in projection.EVENTS}
-        return [tag for tag in self._codec.kinds if _noun(tag) not in nouns]
+        return {
+            name: RebuiltView(rows=found.rows, position=marks[name].position, digest=found.digest)
+            for name, found in digests.items()
+        }
 
 
-def _noun(tag: str) -> str:
-    return tag.partition(".")[0]
+def of_other_nouns(codec: Codec, projections: Sequence[Projection]) -> list[str]:
+    """Return the tags that none of *projections* could ask for; all of a noun that one shows are read, since
+    a newer version may have written them.
+    """
+    nouns = {noun(tag_of(kind)) for projection in projections for kind in projection.EVENTS}
+    return [tag for tag in codec.kinds if noun(tag) not in nouns]
 
 
 def integrity_problem(connection: Connection, projections: Collection[Projection]) -> str | None:
@@ -132,6 +125,10 @@ def integrity_problem(connection: Connection, projections: Collection[Projection
     return None
 
 
-def state(connection: Connection, projections: Sequence[Projection]) -> tuple[dict[str, Checkpoint], dict[str, Digest]]:
+def state(
+    connection: Connection, projections: Sequence[Projection]
+) -> tuple[dict[str, Checkpoint], dict[str, Digest]]:
     """Read the checkpoints and the digest of each of *projections*, of one moment."""
-    return checkpoints.load(connection), {projection.NAME: digest(connection, projection) for projection in projections}
+    return checkpoints.load(connection), {
+        projection.NAME: digest(connection, projection) for projection in projections
+    }

@@ -1,8 +1,10 @@
-"""Copies of the live views, kept now and then, so that the views of an earlier moment are not made from the first event of the log.
+"""Copies of the live views, kept now and then, so that the views of an earlier moment are not made from the
+first event of the log.
 
-One is taken when the log has grown by `COPY_EVERY` events since the last. There are `COPIES_MAX` at most, together no larger than `COPIES_TIMES`
-the latest; where there are more, that one goes whose neighbours are nearest to each other, so that those that stay are spread over the log.
-They outlive the service. An erasure removes them all, and one that was made by another version of the views, or of another log, is never used.
+One is taken when the log has grown by `COPY_EVERY` events since the last. There are `COPIES_MAX` at most,
+together no larger than `COPIES_TIMES` the latest; where there are more, that one goes whose neighbours are
+nearest to each other, so that those that stay are spread over the log. They outlive the service. An erasure
+removes them all, and one that was made by another version of the views, or of another log, is never used.
 """
 
 import os
@@ -16,6 +18,7 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
+from omegad.log.checkpoint import start_of
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
 from omegad.log.projection import Projection
@@ -40,10 +43,12 @@ class Copies:
         self._folder = folder
         self._log = log
         self._views = views
-        self._versions = repr([checkpoints.start_of(projection) for projection in projections])
+        self._versions = repr([start_of(projection) for projection in projections])
 
     async def check(self) -> None:
-        """Remove the copies that another log or another version of the projections was shown in, and all where an erasure was broken off."""
+        """Remove the copies that another log or another version of the projections was shown in, and all
+        where an erasure was broken off.
+        """
         is_erasing = await self._log.is_erasing()
         for position, path in self.all():
             if is_erasing or path != self._path(position, await self._log.chain_at(position)):
@@ -65,7 +70,9 @@ class Copies:
 
     def _take(self, live: Path) -> None:
         own_files.make(self._folder)
-        if shutil.disk_usage(self._folder).free < COPIES_TIMES * sum(path.stat().st_size for path in generation.with_belongings(live)):
+        if shutil.disk_usage(self._folder).free < COPIES_TIMES * sum(
+            path.stat().st_size for path in generation.with_belongings(live)
+        ):
             return
         unfinished = self._folder / _UNFINISHED
         generation.remove(unfinished)
@@ -100,4 +107,7 @@ class Copies:
 
     def _path(self, position: Position, chain: bytes | None) -> Path:
         """Return the name of a copy of these projections as of a position of a log with that chain there."""
-        return self._folder / f"{PREFIX}{position}-{sha256(self._versions.encode() + (chain or b'')).hexdigest()[:16]}.db"
+        return (
+            self._folder
+            / f"{PREFIX}{position}-{sha256(self._versions.encode() + (chain or b'')).hexdigest()[:16]}.db"
+        )

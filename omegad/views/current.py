@@ -1,4 +1,6 @@
-"""The views that are served now: opened and checked at the start, kept in step, rebuilt beside themselves and swapped."""
+"""The views that are served now: opened and checked at the start, kept in step, rebuilt beside themselves
+and swapped.
+"""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
@@ -10,22 +12,32 @@ import anyio
 import structlog
 from anyio import lowlevel, to_thread
 
+from omegad.log.checkpoint import Checkpoint
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
+from omegad.log.folding import Progress
 from omegad.log.projection import Projection
-from omegad.runtime.errors import Invalid, NotFound, OmegadError, Refused, Stale, StorageCorrupt, Unavailable, ViewFailed
+from omegad.runtime.errors import (
+    Invalid,
+    NotFound,
+    OmegadError,
+    Refused,
+    Stale,
+    StorageCorrupt,
+    Unavailable,
+    ViewFailed,
+)
 from omegad.storage.driver import Connection
 from omegad.storage.readers import ReadersClosed, Reading, Turn
 from omegad.views import barrier as barriers
 from omegad.views import generation, log_check
 from omegad.views.applying import Lookup
 from omegad.views.barrier import Barrier, Snapshot
-from omegad.views.building import Order, Progress, RebuiltView
-from omegad.views.checkpoints import Checkpoint
+from omegad.views.building import Order, RebuiltView
 from omegad.views.driver import RETRY_SECONDS, Driver
 from omegad.views.generation import Generation
 from omegad.views.replay import Verification, ViewReport
-from omegad.views.workers import Beside
+from omegad.views.workers import Workers
 
 T = TypeVar("T")
 
@@ -36,11 +48,22 @@ _log = structlog.get_logger(__name__)
 
 
 class Views:
-    """The projections of one home, as one consistent file at a time. Make it with `opened`; `run` keeps it in step."""
+    """The projections of one home, as one consistent file at a time. Make it with `opened`; `run` keeps it
+    in step.
+    """
 
-    def __init__(self, home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reading: Reading, *, beside: Beside) -> None:
-        """Use `opened`; *beside* builds another generation, and compares one with the log."""
-        self.beside = beside
+    def __init__(
+        self,
+        home: Path,
+        log: EventLog,
+        projections: Sequence[Projection],
+        lookup: Lookup,
+        reading: Reading,
+        *,
+        workers: Workers,
+    ) -> None:
+        """Use `opened`; *workers* build another generation, and compare one with the log."""
+        self.workers = workers
         self._home = home
         self._log = log
         self._projections = tuple(projections)
@@ -68,7 +91,9 @@ class Views:
 
     @property
     def rebuilding(self) -> tuple[str, ...]:
-        """The projections that are being built again, or have to be: until then, what they show is of an earlier version."""
+        """The projections that are being built again, or have to be: until then, what they show is of an
+        earlier version.
+        """
         return tuple(filter({*self._building, *self._outdated()}.__contains__, self.names))
 
     @property
@@ -77,7 +102,9 @@ class Views:
         return {name: self.driver.generation.checkpoints[name] for name in self.names}
 
     async def run(self) -> None:
-        """Keep the views in step with the log for ever, on whichever generation is current, and bring those of earlier versions up to date."""
+        """Keep the views in step with the log for ever, on whichever generation is current, and bring
+        those of earlier versions up to date.
+        """
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._bring_up_to_date)
             await self._keep_in_step()
@@ -87,20 +114,26 @@ class Views:
             with anyio.CancelScope() as self._serving:
                 try:
                     await self._fill_at_once()
-                    await lowlevel.checkpoint()  # a swap has cancelled this; a driver that began would be stopped in its first step
+                    await (
+                        lowlevel.checkpoint()
+                    )  # a swap has cancelled this; a driver that began would be stopped in its first step
                     await self.driver.run()
                 except StorageCorrupt as error:
                     self._note_damage(self.driver.generation, error)
             while self._is_damaged:
                 try:
                     await self._start_over()
-                except Unavailable as error:  # a full disk, for one: the damaged file refuses its readers meanwhile
+                except (
+                    Unavailable
+                ) as error:  # a full disk, for one: the damaged file refuses its readers meanwhile
                     self.driver.trouble = str(error)
                     _log.error("views.not_made", error=str(error), retry_s=RETRY_SECONDS)
                     await anyio.sleep(RETRY_SECONDS)
 
     async def _fill_at_once(self) -> None:
-        """Have views that show nothing of a long log built beside; where that fails, they follow it from its first event."""
+        """Have views that show nothing of a long log built beside; where that fails, they follow it from
+        its first event.
+        """
         if self.driver.position() or self._log.head < FAR_BEHIND:
             return
         try:
@@ -109,7 +142,9 @@ class Views:
             _log.warning("views.not_built_at_once", error=str(error))
 
     async def _bring_up_to_date(self) -> None:
-        """Build the projections whose version has changed anew beside the old ones, which answer until they are swapped."""
+        """Build the projections whose version has changed anew beside the old ones, which answer until
+        they are swapped.
+        """
         wait_s = RETRY_SECONDS
         while outdated := self._outdated():
             try:
@@ -120,20 +155,30 @@ class Views:
                 wait_s = min(2 * wait_s, RETRY_SECONDS_MAX)
 
     def _outdated(self) -> list[str]:
-        return [one.NAME for one, stands in zip(self._projections, self.checkpoints.values(), strict=True) if not stands.belongs_to(one)]
+        return [
+            one.NAME
+            for one, stands in zip(self._projections, self.checkpoints.values(), strict=True)
+            if not stands.belongs_to(one)
+        ]
 
-    async def at(self, barrier: Barrier, work: Callable[[Connection, Snapshot], T], turn: Turn = Turn.USUAL) -> T:
-        """Do *work* on views that show what *barrier* asks for; all its reads see the one moment that the snapshot describes.
+    async def at(
+        self, barrier: Barrier, work: Callable[[Connection, Snapshot], T], turn: Turn = Turn.USUAL
+    ) -> T:
+        """Do *work* on views that show what *barrier* asks for; all its reads see the one moment that the
+        snapshot describes.
 
-        A `NotFound` of *work* is `Stale` where what was acknowledged is not shown yet. Raises `Invalid` for a position that is not in the
-        log, `Stale`, `ViewFailed`, `StorageCorrupt` where the file is damaged (it is then built again), `ReadTooLong`, and what *work* raises.
+        A `NotFound` of *work* is `Stale` where what was acknowledged is not shown yet. Raises `Invalid` for a
+        position that is not in the log, `Stale`, `ViewFailed`, `StorageCorrupt` where the file is damaged (it
+        is then built again), `ReadTooLong`, and what *work* raises.
         """
         await self._pass(barrier)
 
         def at_one_moment(target: Generation, connection: Connection) -> T:
             snapshot = barriers.taken(connection, target.path, barrier)
             if not barrier.makes_do:
-                barriers.check_whole(snapshot, target.whole_from, self._built[0] if self._building else snapshot.position)
+                barriers.check_whole(
+                    snapshot, target.whole_from, self._built[0] if self._building else snapshot.position
+                )
             try:
                 return work(connection, snapshot)
             except NotFound as error:
@@ -145,7 +190,9 @@ class Views:
     async def _pass(self, barrier: Barrier) -> None:
         """Wait as *barrier* says."""
         if barrier.min_position is not None and barrier.min_position > self._log.head:
-            raise Invalid(f"min_position {barrier.min_position} is beyond the end of the log, {self._log.head}")
+            raise Invalid(
+                f"min_position {barrier.min_position} is beyond the end of the log, {self._log.head}"
+            )
         if self._unserved(barrier.names):
             with anyio.move_on_after(barrier.wait_s):
                 while self._unserved(barrier.names):
@@ -153,7 +200,9 @@ class Views:
         with anyio.move_on_after(barriers.OWN_WRITES_S) as patience:
             await self.wait_for(barrier.must, barrier.names)
         if patience.cancelled_caught:
-            raise Stale(f"the views did not reach position {barrier.must} within {barriers.OWN_WRITES_S:.0f} s")
+            raise Stale(
+                f"the views did not reach position {barrier.must} within {barriers.OWN_WRITES_S:.0f} s"
+            )
         if barrier.makes_do and self.driver.trouble:
             return
         with anyio.move_on_after(barrier.wait_s):
@@ -164,7 +213,9 @@ class Views:
                     raise
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """Do *work* on the views as they are, all of whose reads see one moment, beside those who ask something. Raises as `at` does."""
+        """Do *work* on the views as they are, all of whose reads see one moment, beside those who ask
+        something. Raises as `at` does.
+        """
         return await self._on_current(lambda _, connection: work(connection), Turn.LONG)
 
     async def _on_current(self, work: Callable[[Generation, Connection], T], turn: Turn) -> T:
@@ -183,24 +234,30 @@ class Views:
     async def wait_for(self, position: Position, names: Collection[str]) -> None:
         """Return when the projections named show everything up to a position.
 
-        Raises `ViewFailed` where one of them has failed before it, and `Stale` where one cannot be read before it is built again.
+        Raises `ViewFailed` where one of them has failed before it, and `Stale` where one cannot be read
+        before it is built again.
         """
         self._check_served(names)
         while (driver := self.driver).position(names) < position:
             if failed := driver.failure(names):
-                raise ViewFailed(f"the view {failed.name!r} failed at position {failed.failed_position}: {failed.error}")
+                raise ViewFailed(
+                    f"the view {failed.name!r} failed at position {failed.failed_position}: {failed.error}"
+                )
             await driver.moved()
 
     async def rebuild(self, names: Collection[str], progress: Progress) -> dict[str, RebuiltView]:
         """Build the projections named (all, when none is) anew beside the live ones, check them, and swap.
 
-        Raises `Invalid` for an unknown name, `Refused` while another rebuild runs. Where a rebuilt projection fails, the live views stay.
+        Raises `Invalid` for an unknown name, `Refused` while another rebuild runs. Where a rebuilt projection
+        fails, the live views stay.
         """
         self._check_names(names)
         built = await self._rebuild(names or self.names, progress, is_failed_accepted=False)
         return {name: view for name, view in built.items() if not names or name in names}
 
-    async def _rebuild(self, names: Collection[str], progress: Progress, *, is_failed_accepted: bool) -> dict[str, RebuiltView]:
+    async def _rebuild(
+        self, names: Collection[str], progress: Progress, *, is_failed_accepted: bool
+    ) -> dict[str, RebuiltView]:
         if self._building:
             raise Refused("a rebuild is running already", hint="wait for it to end; `omegad status` shows it")
         self._building, self._built = {*names, *self._outdated()}, (0, self._log.head)
@@ -211,12 +268,16 @@ class Views:
             self._building = set()
 
     async def verify(self, names: Collection[str], progress: Progress) -> dict[str, ViewReport]:
-        """Replay the log into a scratch file and compare the projections named (all, when none is) with it."""
+        """Replay the log into a scratch file and compare the projections named (all, when none is) with
+        it.
+        """
         self._check_names(names)
         async with self.proving:
             self._check_served(chosen := tuple(names or self.names))
             async with generation.scratch(self._home) as scratch:
-                return await self.beside.verify(Verification(log=self._log.path, live=self.file, scratch=scratch, names=chosen), progress)
+                return await self.workers.verify(
+                    Verification(log=self._log.path, live=self.file, scratch=scratch, names=chosen), progress
+                )
 
     def _check_names(self, names: Collection[str]) -> None:
         unknown = [name for name in names if name not in self.names]
@@ -231,13 +292,24 @@ class Views:
         """Refuse to read tables that an earlier version made otherwise."""
         if unserved := self._unserved(names):
             done, total = self._built
-            raise Stale(f"the view {unserved[0]!r} is being built again: {100 * done // max(1, total)} %", hint="ask again; `omegad status` shows it")
+            raise Stale(
+                f"the view {unserved[0]!r} is being built again: {100 * done // max(1, total)} %",
+                hint="ask again; `omegad status` shows it",
+            )
 
-    async def _rebuild_beside(self, progress: Progress, *, is_failed_accepted: bool) -> dict[str, RebuiltView]:
+    async def _rebuild_beside(
+        self, progress: Progress, *, is_failed_accepted: bool
+    ) -> dict[str, RebuiltView]:
         live, path = self.driver.generation.path, self._next_path()
         source = None if self._building == set(self.names) else live
         names, target = tuple(self._building), generation.unfinished(path)
-        order = Order(log=self._log.path, source=source, target=target, names=names, is_failed_accepted=is_failed_accepted)
+        order = Order(
+            log=self._log.path,
+            source=source,
+            target=target,
+            names=names,
+            is_failed_accepted=is_failed_accepted,
+        )
 
         def tell(done: Position, total: Position) -> None:
             self._built = done, total
@@ -246,7 +318,7 @@ class Views:
         fresh: Generation | None = None
         try:
             generation.remove_previous(live)
-            said = await self.beside.build(order, tell)
+            said = await self.workers.build(order, tell)
             generation.finish(path)
             with anyio.CancelScope(shield=True):
                 fresh = await self._open(path)
@@ -296,7 +368,11 @@ class Views:
 
     def _driver(self, of: Generation) -> Driver:
         """Return the driver of the projections whose tables in *of* are those of this version."""
-        readable = [projection for projection in self._projections if of.checkpoints[projection.NAME].can_be_read(projection)]
+        readable = [
+            projection
+            for projection in self._projections
+            if of.checkpoints[projection.NAME].can_be_read(projection)
+        ]
         driver = Driver(self._log, of, readable, self._lookup)
         driver.on_deferred = lambda: self.on_deferred()  # noqa: PLW0108  which may be set later
         return driver
@@ -336,10 +412,18 @@ class Views:
 
 @asynccontextmanager
 async def opened(
-    home: Path, log: EventLog, projections: Sequence[Projection], lookup: Lookup, reading: Reading, *, beside: Beside
+    home: Path,
+    log: EventLog,
+    projections: Sequence[Projection],
+    lookup: Lookup,
+    reading: Reading,
+    *,
+    workers: Workers,
 ) -> AsyncIterator[Views]:
-    """Open the current views of *home*, or make them anew where they are damaged. Raises `LogLost` where they have seen another log."""
-    views = Views(home, log, projections, lookup, reading, beside=beside)
+    """Open the current views of *home*, or make them anew where they are damaged. Raises `LogLost` where
+    they have seen another log.
+    """
+    views = Views(home, log, projections, lookup, reading, workers=workers)
     await views._start()  # noqa: SLF001  the second half of making it
     try:
         yield views

@@ -1,12 +1,14 @@
-"""Views out of which is taken what the log has lost: rows changed in place, indexes tidied, the file left without the bytes."""
+"""Views out of which is taken what the log has lost: rows changed in place, indexes tidied, the file left
+without the bytes.
+"""
 
 from collections.abc import Sequence
 from functools import partial
 
 import anyio
 
+from omegad.log.patching import Pairs, patch
 from omegad.log.projection import Projection
-from omegad.log.retouching import Pairs, retouch
 from omegad.runtime.errors import Refused
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import writing
@@ -18,8 +20,8 @@ from omegad.views.generation import Generation
 WAIT_S = 10.0  # for a rebuild or a check to end, which read what is about to be erased
 
 
-class Standstill:
-    """The views while nothing copies or replays them: to be entered before the log is changed."""
+class PausedViews:
+    """The views while nothing copies or replays them: entered before an erasure changes the log."""
 
     def __init__(self, views: Views, projections: Sequence[Projection]) -> None:
         """Take all that the views show."""
@@ -31,7 +33,10 @@ class Standstill:
         with anyio.move_on_after(WAIT_S) as patience:
             await self._views.proving.acquire()
         if patience.cancelled_caught:
-            raise Refused("the views are being rebuilt or verified, which reads what is to be erased", hint="ask again when that is over")
+            raise Refused(
+                "the views are being rebuilt or verified, which reads what is to be erased",
+                hint="ask again when that is over",
+            )
 
     async def __aexit__(self, *_: object) -> None:
         """Let them go on."""
@@ -44,20 +49,38 @@ class Standstill:
             generation.remove_previous(self._views.file)
 
     async def take_out(self, erased: Pairs, pieces: Sequence[bytes], *, has_names: bool) -> list[str]:
-        """Bring the views to what a replay says since events were *erased*, which they show; return those that have to be built again instead.
+        """Bring the views to what a replay says since events were *erased*, which they show; return those
+        that have to be built again instead.
 
-        Where *has_names* tells that names went, or cannot be told from what went, what shows any of the events is built again.
+        Where *has_names* tells that names went, or cannot be told from what went, what shows any of the
+        events is built again.
         """
         served = self._views.driver.generation
         generation.remove_previous(served.path)
-        unlike = await served.writer.run(partial(_take_out, served=served, projections=self._projections, erased=erased, pieces=pieces))
-        alone = [one.NAME for one in self._projections if has_names and any(isinstance(before.event, one.EVENTS) for before, _ in erased)]
+        unlike = await served.writer.run(
+            partial(_take_out, served=served, projections=self._projections, erased=erased, pieces=pieces)
+        )
+        alone = [
+            one.NAME
+            for one in self._projections
+            if has_names and any(isinstance(before.event, one.EVENTS) for before, _ in erased)
+        ]
         return [*dict.fromkeys((*unlike, *alone))]
 
 
-def _take_out(connection: Connection, served: Generation, projections: Sequence[Projection], erased: Pairs, pieces: Sequence[bytes]) -> list[str]:
+def _take_out(
+    connection: Connection,
+    served: Generation,
+    projections: Sequence[Projection],
+    erased: Pairs,
+    pieces: Sequence[bytes],
+) -> list[str]:
     with writing(connection):
-        unlike = [one.NAME for one in projections if not retouch(connection, served.checkpoints[one.NAME].tables, one, erased)]
+        unlike = [
+            one.NAME
+            for one in projections
+            if not patch(connection, served.checkpoints[one.NAME].tables, one, erased)
+        ]
         for projection in projections:
             for sql in getattr(projection, "WIPES", ()):
                 connection.execute(sql)

@@ -14,7 +14,8 @@ import msgspec
 import structlog
 from anyio import to_thread
 
-from omegad.log.projection import Projection, indexes, schema
+from omegad.log.checkpoint import Checkpoint, create, drop
+from omegad.log.projection import Projection, indexes
 from omegad.runtime.errors import StorageFailed, StorageFull, Unavailable, ViewFailed
 from omegad.storage import own_files, readers
 from omegad.storage.checkpointer import Checkpointer
@@ -23,7 +24,6 @@ from omegad.storage.driver import Connection
 from omegad.storage.readers import Readers, Reading, Turn
 from omegad.storage.transaction import run_script, writing
 from omegad.views import checkpoints
-from omegad.views.checkpoints import Checkpoint
 
 POINTER = "views.db"
 SCRATCH = "views-verify.tmp"
@@ -35,7 +35,9 @@ BELONGING = "(?:-wal|-shm|-journal)?"
 _NAME = re.compile(r"views-([1-9][0-9]{0,17})\.db")
 _UNFINISHED = re.compile(rf"{_NAME.pattern}{re.escape(UNFINISHED)}{BELONGING}")
 LIVE_CACHE_KIB = 2_000
-REBUILD_CACHE_KIB = 16_384  # what a batch touches is all over the file; where it does not fit, it is written twice
+REBUILD_CACHE_KIB = (
+    16_384  # what a batch touches is all over the file; where it does not fit, it is written twice
+)
 
 _log = structlog.get_logger(__name__)
 
@@ -56,7 +58,8 @@ class Generation:
 
     @classmethod
     async def opened(cls, path: Path, projections: Sequence[Projection], reading: Reading) -> "Generation":
-        """Open *path* with so many readers, and one each for hooks and for long reads, make the tables that are missing, and read the checkpoints.
+        """Open *path* with so many readers, and one each for hooks and for long reads, make the tables that
+        are missing, and read the checkpoints.
 
         Raises `StorageCorrupt` where the file is damaged.
         """
@@ -65,7 +68,9 @@ class Generation:
             writer = await Database.writer(path, durable=False)
             stack.push_async_callback(writer.close)
             found = await writer.run(partial(prepare, projections=projections))
-            reading_from = await stack.enter_async_context(readers.opened(path, *reading, own=(Turn.FIRST, Turn.LONG)))
+            reading_from = await stack.enter_async_context(
+                readers.opened(path, *reading, own=(Turn.FIRST, Turn.LONG))
+            )
             generation = cls(path, writer, reading_from, stack.pop_all())
             generation.checkpoints = found
             return generation
@@ -76,15 +81,27 @@ class Generation:
         for projection in projections:
             checkpoint = self.checkpoints[projection.NAME]
             if not checkpoint.belongs_to(projection):
-                _log.info("views.outdated", view=checkpoint.name, version=checkpoint.version, can_be_read=checkpoint.can_be_read(projection))
+                _log.info(
+                    "views.outdated",
+                    view=checkpoint.name,
+                    version=checkpoint.version,
+                    can_be_read=checkpoint.can_be_read(projection),
+                )
             elif checkpoint.failed_position is not None:
-                self.checkpoints[checkpoint.name] = msgspec.structs.replace(checkpoint, failed_position=None, error=None)
+                self.checkpoints[checkpoint.name] = msgspec.structs.replace(
+                    checkpoint, failed_position=None, error=None
+                )
 
     def check_versions(self, projections: Sequence[Projection]) -> None:
-        """Refuse what another version of omegad has built: it may have been installed since this process was started. Raises `ViewFailed`."""
+        """Refuse what another version of omegad has built: it may have been installed since this process
+        was started. Raises `ViewFailed`.
+        """
         for projection in projections:
             if not self.checkpoints[projection.NAME].belongs_to(projection):
-                message = f"the view {projection.NAME!r} was built by another version of omegad than the one that runs"
+                message = (
+                    f"the view {projection.NAME!r} was built by another version of omegad than the one that"
+                    " runs"
+                )
                 raise ViewFailed(message, hint="restart the daemon: `omegad stop`, then `omegad start`")
 
     async def close(self) -> None:
@@ -109,23 +126,31 @@ def path_of(home: Path, number: int) -> Path:
 
 
 def files(home: Path) -> list[Path]:
-    """Return the files of every generation that the home has, oldest name first; what merely has a similar name is somebody's."""
+    """Return the files of every generation that the home has, oldest name first; what merely has a similar
+    name is somebody's.
+    """
     return own_files.named(home, _NAME)
 
 
 def current(home: Path) -> Path | None:
-    """Return the file that `views.db` points at, None where there is none. Raises `StorageFailed` where it can never be one."""
+    """Return the file that `views.db` points at, None where there is none. Raises `StorageFailed` where it
+    can never be one.
+    """
     pointer = home / POINTER
     if not pointer.is_symlink():
         if pointer.is_dir():
-            raise StorageFailed(f"{pointer} is a directory, and has to be the name of the current views", hint="move it away")
+            raise StorageFailed(
+                f"{pointer} is a directory, and has to be the name of the current views", hint="move it away"
+            )
         return None
     target = home / pointer.readlink().name
     return target if _NAME.fullmatch(target.name) and target.exists() else None
 
 
 def point_at(path: Path) -> None:
-    """Make `views.db` point at *path*, at once for everyone who opens it. Raises `StorageFull` or `StorageFailed`."""
+    """Make `views.db` point at *path*, at once for everyone who opens it. Raises `StorageFull` or
+    `StorageFailed`.
+    """
     fresh = path.with_name(POINTER + ".new")
     with _translated():
         fresh.unlink(missing_ok=True)
@@ -134,7 +159,9 @@ def point_at(path: Path) -> None:
 
 
 def next_path(home: Path, latest: Path | None) -> Path:
-    """Return the file for the next generation, numbered above every one of the home and above *latest*, which may not be there yet."""
+    """Return the file for the next generation, numbered above every one of the home and above *latest*,
+    which may not be there yet.
+    """
     return path_of(home, max(map(_number, [*files(home), *([latest] if latest else [])]), default=0) + 1)
 
 
@@ -169,7 +196,9 @@ def finish(path: Path) -> None:
 
 
 def remove_others(home: Path, *keep: Path) -> None:
-    """Remove the generations but those to *keep*, and what an interrupted rebuild or verification left behind."""
+    """Remove the generations but those to *keep*, and what an interrupted rebuild or verification left
+    behind.
+    """
     for path in (*files(home), *own_files.named(home, _UNFINISHED), home / SCRATCH):
         if path not in keep:
             remove(path)
@@ -210,7 +239,9 @@ def with_belongings(path: Path) -> list[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a database file and what belongs to it. Raises `StorageFailed` where something else has its name."""
+    """Remove a database file and what belongs to it. Raises `StorageFailed` where something else has its
+    name.
+    """
     with _translated():
         for suffix in SUFFIXES:
             path.with_name(path.name + suffix).unlink(missing_ok=True)
@@ -224,61 +255,58 @@ def _translated() -> Iterator[None]:
     except OSError as error:
         if error.errno == ENOSPC:
             raise StorageFull from error
-        raise StorageFailed(f"{error.filename}: {error.strerror}", hint="move away what has the name of a file of views") from error
+        raise StorageFailed(
+            f"{error.filename}: {error.strerror}", hint="move away what has the name of a file of views"
+        ) from error
 
 
 def prepare(connection: Connection, projections: Sequence[Projection]) -> dict[str, Checkpoint]:
     """Make the tables that are missing, and what reads them for people's own SQL; return the checkpoints."""
     with writing(connection):
-        run_script(connection, resources.files("omegad.views").joinpath("checkpoints.sql").read_text(encoding="utf-8"))
+        run_script(
+            connection,
+            resources.files("omegad.views").joinpath("checkpoints.sql").read_text(encoding="utf-8"),
+        )
         found = checkpoints.load(connection)
         for projection in projections:
             if projection.NAME not in found:
-                found[projection.NAME] = _create(connection, projection)
+                found[projection.NAME] = checkpoints.save(connection, create(connection, projection))
         for projection in projections:
             run_script(connection, getattr(projection, "SQL_VIEWS", ""))
     return found
 
 
-def _create(connection: Connection, projection: Projection, *, bare: bool = False) -> Checkpoint:
-    before = _tables(connection)
-    run_script(connection, projection.SCHEMA if bare else schema(projection))
-    checkpoint = msgspec.structs.replace(checkpoints.start_of(projection), tables=tuple(sorted(_tables(connection) - before)))
-    checkpoints.save(connection, checkpoint)
-    return checkpoint
-
-
-def _tables(connection: Connection) -> set[str]:
-    rows = connection.execute("PRAGMA main.table_list").fetchall()
-    return {name for _, name, kind, *_ in rows if kind in {"table", "virtual", "view"} and not name.startswith("sqlite_")}
-
-
 def copy_to(connection: Connection, target: Path) -> None:
     """Copy the whole file of *connection* to *target*, as it is now."""
     is_reader = connection.execute("PRAGMA query_only").fetchone()[0]
-    connection.execute("PRAGMA query_only=OFF")  # or SQLite takes the new file for one that it must not write either
+    connection.execute(
+        "PRAGMA query_only=OFF"
+    )  # or SQLite takes the new file for one that it must not write either
     try:
         connection.execute("VACUUM INTO ?", (os.fspath(target),))
     finally:
         connection.execute(f"PRAGMA query_only={is_reader}")
 
 
-def begin(connection: Connection, names: Collection[str], projections: Sequence[Projection]) -> dict[str, Checkpoint]:
-    """Make ready for a rebuild: empty the projections named, without their `INDEXES`, let the disk wait, and keep more pages.
+def begin(
+    connection: Connection, names: Collection[str], projections: Sequence[Projection]
+) -> dict[str, Checkpoint]:
+    """Make ready for a rebuild: make what is missing, empty the projections named, without their `INDEXES`,
+    let the disk wait, and keep more pages.
 
     Nothing points at the file yet; it is removed when the building of it is broken off.
     """
     connection.execute("PRAGMA synchronous=OFF")
     connection.execute(f"PRAGMA cache_size=-{REBUILD_CACHE_KIB}")
+    found = prepare(connection, ())
     with writing(connection):
-        found = checkpoints.load(connection)
         for name in found.keys() & names:
-            for table in found[name].tables:
-                connection.execute(f'DROP TABLE IF EXISTS "{table}"')
+            drop(connection, found.pop(name))
             connection.execute("DELETE FROM deferred WHERE name = ?", (name,))
             connection.execute("DELETE FROM checkpoints WHERE name = ?", (name,))
-            del found[name]
         for projection in projections:
             if projection.NAME not in found:
-                found[projection.NAME] = _create(connection, projection, bare=True)
+                found[projection.NAME] = checkpoints.save(
+                    connection, create(connection, projection, bare=True)
+                )
     return found

@@ -1,20 +1,24 @@
-"""Whether the log is the one that the home's views were made from. Where it is not, they may hold the only copy of what it has lost."""
+"""Whether the log is the one that the home's views were made from. Where it is not, they may hold the only
+copy of what it has lost.
+"""
 
 from collections.abc import Iterable
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
+from omegad.log.checkpoint import Checkpoint
 from omegad.log.event_log import EventLog
 from omegad.runtime.errors import LogLost, OmegadError
 from omegad.storage.database import open_reader, translated
 from omegad.storage.driver import sqlite
 from omegad.views import checkpoints, generation
-from omegad.views.checkpoints import Checkpoint
 
 
 def seen_by(path: Path) -> list[Checkpoint]:
-    """Read the checkpoints of a file of views, without making anything in it; none where it cannot be read."""
+    """Read the checkpoints of a file of views, without making anything in it; none where it cannot be
+    read.
+    """
     try:
         with translated(), closing(open_reader(path)) as connection:
             return list(checkpoints.load(connection).values())
@@ -23,7 +27,9 @@ def seen_by(path: Path) -> list[Checkpoint]:
 
 
 def check_there(home: Path, log: Path) -> None:
-    """Refuse, before it is made, a log that is missing or empty though views have seen events; its write-ahead log is then left alone."""
+    """Refuse, before it is made, a log that is missing or empty though views have seen events; its
+    write-ahead log is then left alone.
+    """
     if log.exists() and log.stat().st_size:
         return
     for path in generation.files(home):
@@ -39,7 +45,9 @@ async def check(home: Path, log: EventLog) -> None:
 
 
 def set_aside(home: Path, now: datetime) -> list[Path]:
-    """Rename every file of views, so that the next start builds them from the log as it is; return the new names. Nothing is removed."""
+    """Rename every file of views, so that the next start builds them from the log as it is; return the new
+    names. Nothing is removed.
+    """
     moved = []
     for path in generation.files(home):
         aside = path.with_name(f"{path.name}.of-another-log-{now:%Y%m%dT%H%M%S%f}")

@@ -1,9 +1,11 @@
-"""The views as they stood at earlier positions: files beside the live one, made from the log when they are asked for.
+"""The views as they stood at earlier positions: files beside the live one, made from the log when they are
+asked for.
 
-A process beside the daemon makes one at a time, of the nearest earlier one that is kept, or a copy of the live views, and what the log says
-between the two. Whoever asks waits for `WAIT_S` at most; it is made all the same, for who asks again. `FILES_MAX` are kept, of `BYTES_MAX`
-together but for the latest; the least recently asked for is removed first, and none outlives the service, an hour without questions, or an
-erasure in the log.
+A process beside the daemon makes one at a time, of the nearest earlier one that is kept, or a copy of the
+live views, and what the log says between the two. Whoever asks waits for `WAIT_S` at most; it is made all the
+same, for who asks again. `FILES_MAX` are kept, of `BYTES_MAX` together but for the latest; the least recently
+asked for is removed first, and none outlives the service, an hour without questions, or an erasure in the
+log.
 """
 
 import re
@@ -16,18 +18,18 @@ from pathlib import Path
 import anyio
 import structlog
 
+from omegad.log.checkpoint import Checkpoint
 from omegad.log.event import Position
 from omegad.log.event_log import EventLog
+from omegad.log.folding import Progress
 from omegad.log.projection import Projection
 from omegad.runtime.errors import OmegadError, Stale, StorageFailed, StorageFull
 from omegad.storage import own_files, readers
 from omegad.storage.readers import LIMITS, Limits, Readers
 from omegad.views import checkpoints, generation
-from omegad.views.building import Progress
-from omegad.views.checkpoints import Checkpoint
 from omegad.views.copies import Copies
 from omegad.views.current import Views
-from omegad.views.past_making import PastOrder
+from omegad.views.past_building import PastOrder
 
 FOLDER = "asof"
 FILES_MAX = 4
@@ -44,8 +46,12 @@ _log = structlog.get_logger(__name__)
 class PastFile:
     """A file of views that stops at one position, and changes no more."""
 
-    def __init__(self, path: Path, position: Position, erased: int, reading_from: Readers, stack: AsyncExitStack) -> None:
-        """Use `opened`; *erased* is how many payloads the log had lost then: with more, the file shows what the log does not."""
+    def __init__(
+        self, path: Path, position: Position, erased: int, reading_from: Readers, stack: AsyncExitStack
+    ) -> None:
+        """Use `opened`; *erased* is how many payloads the log had lost then: with more, the file shows
+        what the log does not.
+        """
         self.path = path
         self.position = position
         self.erased = erased
@@ -68,7 +74,10 @@ class PastFile:
 
     def failure(self, names: Collection[str]) -> Checkpoint | None:
         """Return the checkpoint of one of the projections named that has failed before, if one has."""
-        return next((self.checkpoints[name] for name in names if self.checkpoints[name].failed_position is not None), None)
+        return next(
+            (self.checkpoints[name] for name in names if self.checkpoints[name].failed_position is not None),
+            None,
+        )
 
     @property
     def bytes(self) -> int:
@@ -83,7 +92,9 @@ class PastFile:
 
 
 class _Making:
-    """What is being made: *done* of *position* events are shown, until it *is_over*, with or without a *failure*."""
+    """What is being made: *done* of *position* events are shown, until it *is_over*, with or without a
+    *failure*.
+    """
 
     def __init__(self, position: Position, erased: int) -> None:
         self.position = position
@@ -101,7 +112,9 @@ class _Making:
 class PastViews:
     """The files that are kept. Make it with `opened`; `run` makes them."""
 
-    def __init__(self, folder: Path, log: EventLog, views: Views, projections: Sequence[Projection], limits: Limits) -> None:
+    def __init__(
+        self, folder: Path, log: EventLog, views: Views, projections: Sequence[Projection], limits: Limits
+    ) -> None:
         """Use `opened`."""
         self._limits = limits
         self.copies = Copies(folder, log, views, projections)
@@ -117,7 +130,8 @@ class PastViews:
     async def at(self, position: Position) -> AsyncIterator[PastFile]:
         """Give the views as of a position of the log; they stay as they are until the end of the block.
 
-        Raises `Stale`, saying how far they are, where they are not made within `WAIT_S`; `StorageFull` where there is no room for them.
+        Raises `Stale`, saying how far they are, where they are not made within `WAIT_S`; `StorageFull` where
+        there is no room for them.
         """
         found = await self._held(position)
         try:
@@ -126,7 +140,9 @@ class PastViews:
             found.reads -= 1
 
     async def run(self) -> None:
-        """Make what is asked for; now and then, copy the live views, and remove what nobody has asked for in a while."""
+        """Make what is asked for; now and then, copy the live views, and remove what nobody has asked for
+        in a while.
+        """
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._look_after)
             while True:
@@ -151,8 +167,10 @@ class PastViews:
             making.scope.cancel()
             await making.is_over.wait()
         self.copies.remove_all()
-        while (erased := await self._tidy()) and any(one.erased != erased for one in self._kept):  # noqa: ASYNC110
-            await anyio.sleep(0.01)  # nothing tells of the end of a read
+        while (erased := await self._tidy()) and any(  # noqa: ASYNC110  nothing tells of the end of a read
+            one.erased != erased for one in self._kept
+        ):
+            await anyio.sleep(0.01)
 
     async def close(self) -> None:
         """Remove all but copies."""
@@ -164,7 +182,9 @@ class PastViews:
         with anyio.move_on_after(WAIT_S):
             while True:
                 erased = await self._tidy()
-                if found := next((one for one in self._kept if (one.erased, one.position) == (erased, position)), None):
+                if found := next(
+                    (one for one in self._kept if (one.erased, one.position) == (erased, position)), None
+                ):
                     self._kept.remove(found)
                     self._kept.append(found)
                     found.asked_at = time.monotonic()
@@ -179,7 +199,10 @@ class PastViews:
                     raise making.failure
         done, position = (making.done, making.position) if making else (0, position)
         percent = 100 * done // max(1, position)
-        raise Stale(f"the views as of position {position:,} are being made: {percent} %", hint="ask again in a moment; it goes on meanwhile")
+        raise Stale(
+            f"the views as of position {position:,} are being made: {percent} %",
+            hint="ask again in a moment; it goes on meanwhile",
+        )
 
     async def _make(self, making: _Making) -> None:
         making.is_begun = True
@@ -200,20 +223,26 @@ class PastViews:
             own_files.make(self._folder)
             has_room = shutil.disk_usage(self._folder).free >= ROOM * self._log.bytes_on_disk()
         if not has_room:
-            raise StorageFull("there is no room to put the past together", hint="free some space on the disk of the home")
+            raise StorageFull(
+                "there is no room to put the past together", hint="free some space on the disk of the home"
+            )
         self._count += 1
         target = self._folder / f"{self._count}.db"
         known = [(one.position, one.path) for one in self._kept if one.erased == erased] + self.copies.all()
         source = max(((shown, path) for shown, path in known if shown <= position), default=(0, None))[1]
         try:
-            await self._views.beside.make_past(PastOrder(log=self._log.path, target=target, position=position, source=source), tell)
+            await self._views.workers.make_past(
+                PastOrder(log=self._log.path, target=target, position=position, source=source), tell
+            )
             return await PastFile.opened(target, position, erased, self._limits)
         except BaseException:
             generation.remove(target)
             raise
 
     async def _tidy(self) -> int:
-        """Remove what shows what was erased since, and what nobody asks for; return how many payloads of the log are erased."""
+        """Remove what shows what was erased since, and what nobody asks for; return how many payloads of
+        the log are erased.
+        """
         erased = await self._log.erased(self._log.head)
         for one in list(self._kept):
             if one.erased != erased or time.monotonic() - one.asked_at > IDLE_S:
@@ -221,7 +250,9 @@ class PastViews:
         return erased
 
     async def _make_room(self) -> None:
-        """Remove the least recently asked for until the others are few and small enough; the latest stays, and what is being read."""
+        """Remove the least recently asked for until the others are few and small enough; the latest stays,
+        and what is being read.
+        """
         for one in self._kept[:-1]:
             if len(self._kept) > FILES_MAX or sum(other.bytes for other in self._kept[:-1]) > BYTES_MAX:
                 await self._remove(one)
@@ -235,8 +266,12 @@ class PastViews:
 
 
 @asynccontextmanager
-async def opened(home: Path, log: EventLog, views: Views, projections: Sequence[Projection], limits: Limits = LIMITS) -> AsyncIterator[PastViews]:
-    """Have the past of a home's views put together where it is asked for. Only copies are kept from an earlier run, and after the block."""
+async def opened(
+    home: Path, log: EventLog, views: Views, projections: Sequence[Projection], limits: Limits = LIMITS
+) -> AsyncIterator[PastViews]:
+    """Have the past of a home's views put together where it is asked for. Only copies are kept from an
+    earlier run, and after the block.
+    """
     folder = home / FOLDER
     with _translated():
         for left in own_files.named(folder, _NAME):
@@ -255,4 +290,7 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageFailed(f"{error.filename}: {error.strerror}", hint="move away what has its name; `omegad doctor` checks the disk") from error
+        raise StorageFailed(
+            f"{error.filename}: {error.strerror}",
+            hint="move away what has its name; `omegad doctor` checks the disk",
+        ) from error

@@ -1,6 +1,8 @@
-"""Proof that the views equal the log: replay it into a file of its own and compare what both say, in a process beside the daemon."""
+"""Proof that the views equal the log: replay it into a file of its own and compare what both say, in a
+process beside the daemon.
+"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -10,22 +12,24 @@ import numpy as np
 from omegad.log import reading
 from omegad.log.codec import Codec
 from omegad.log.event import Position
+from omegad.log.folding import Progress
 from omegad.log.projection import Projection
 from omegad.storage.database import open_reader, open_unfinished, translated
 from omegad.storage.digest import Digest
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import snapshot
-from omegad.views import applying, checkpoints, generation
-from omegad.views.applying import Lookup
-from omegad.views.building import BATCH_EVENTS, Progress, integrity_problem, state
-from omegad.views.checkpoints import Checkpoint
+from omegad.views import checkpoints, generation
+from omegad.views.applying import Lookup, ViewFold
+from omegad.views.building import integrity_problem, of_other_nouns, state
 
 VECTOR_TOLERANCE = 1e-4
 _END = (None, None)
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True, tag="verify"):
-    """What to compare: the projections named in the file *live* with a replay of the log into the file *scratch*, which is not there yet."""
+    """What to compare: the projections named in the file *live* with a replay of the log into the file
+    *scratch*, which is not there yet.
+    """
 
     log: Path
     live: Path
@@ -44,36 +48,11 @@ class ViewReport(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-class Replay:
-    """Shows the log to projections in a file of their own."""
-
-    def __init__(self, connection: Connection, log: Connection, projections: Sequence[Projection], codec: Codec, lookup: Lookup) -> None:
-        """Make what is missing of the tables of *projections*, without their `INDEXES`; go on from where they stand."""
-        self._connection = connection
-        self._log = log
-        self._projections = projections
-        self._codec = codec
-        self._lookup = lookup
-        generation.prepare(connection, ())
-        self._marks = generation.begin(connection, (), projections)
-
-    def show(self, limits: Mapping[str, Position], tell: Progress) -> None:
-        """Show each projection the log up to its limit; one that fails stays where it is. *tell* is told how far all are."""
-        end = max(limits.values(), default=0)
-        while behind := {p.NAME: (p, self._marks[p.NAME]) for p in self._projections if _is_behind(self._marks[p.NAME], limits)}:
-            after = min(mark.position for _, mark in behind.values())
-            through = min(limits[name] for name in behind)
-            batch = reading.read(self._log, self._codec, after, min(BATCH_EVENTS, through - after))
-            self._marks.update(applying.apply(self._connection, batch, behind, self._lookup))
-            tell(batch[-1].position, end)
-
-
-def _is_behind(mark: Checkpoint, limits: Mapping[str, Position]) -> bool:
-    return mark.failed_position is None and mark.position < limits[mark.name]
-
-
-def verify(wanted: Verification, projections: Sequence[Projection], codec: Codec, lookup: Lookup, tell: Progress) -> dict[str, ViewReport]:
-    """Compare the live views as they are at one moment with a replay up to where each stands; *tell* is told how many events of how many.
+def verify(
+    wanted: Verification, projections: Sequence[Projection], codec: Codec, lookup: Lookup, tell: Progress
+) -> dict[str, ViewReport]:
+    """Compare the live views as they are at one moment with a replay up to where each stands; *tell* is told
+    how many events of how many.
 
     Raises storage errors; the scratch file is left behind.
     """
@@ -84,19 +63,25 @@ def verify(wanted: Verification, projections: Sequence[Projection], codec: Codec
         closing(open_reader(wanted.live)) as live,
         closing(open_unfinished(wanted.scratch)) as fresh,
     ):
-        replay = Replay(fresh, log, chosen, codec, lookup)
-        replay.show(_positions(live), tell)
-        with snapshot(live):  # begun when little is left to replay, since what is written to the file waits beside it for the end of this
-            replay.show(_positions(live), tell)
+        fold = ViewFold(chosen, generation.begin(fresh, (), chosen), lookup)
+        read = reading.source(log, codec, of_other_nouns(codec, chosen))
+        fold.catch_up(fresh, read, lambda: _positions(live, chosen), tell)
+        # Begun when little is left to replay: what is written to the file waits beside it for its end.
+        with snapshot(live):
+            fold.catch_up(fresh, read, lambda: _positions(live, chosen), tell)
             generation.make_indexes(fresh, chosen)
             marks, digests = state(live, chosen)
             _, replayed = state(fresh, chosen)
             problems = {p.NAME: marks[p.NAME].error or _problem(live, fresh, p) for p in chosen}
-    return {name: _report(marks[name].position, digests[name], replayed[name], problem) for name, problem in problems.items()}
+    return {
+        name: _report(marks[name].position, digests[name], replayed[name], problem)
+        for name, problem in problems.items()
+    }
 
 
-def _positions(live: Connection) -> dict[str, Position]:
-    return {name: mark.position for name, mark in checkpoints.load(live).items()}
+def _positions(live: Connection, chosen: Sequence[Projection]) -> dict[str, Position]:
+    marks = checkpoints.load(live)
+    return {projection.NAME: marks[projection.NAME].position for projection in chosen}
 
 
 def _report(position: Position, live: Digest, replayed: Digest, problem: str | None) -> ViewReport:
@@ -123,7 +108,8 @@ def _problem(live: Connection, fresh: Connection, projection: Projection) -> str
 
 
 def _apart(connection: Connection, other: Connection, select: str) -> tuple[int, int]:
-    """Return how many keys that *select* finds here have no vector, and how many have one that differs from that in *other*.
+    """Return how many keys that *select* finds here have no vector, and how many have one that differs from
+    that in *other*.
 
     Both are read in step, one row of each at a time.
     """
@@ -141,4 +127,6 @@ def _apart(connection: Connection, other: Connection, select: str) -> tuple[int,
 def _are_close(one: bytes | None, other: bytes | None) -> bool:
     if one is None or other is None or one == other:
         return True
-    return bool(np.allclose(np.frombuffer(one, "<f4"), np.frombuffer(other, "<f4"), rtol=0, atol=VECTOR_TOLERANCE))
+    return bool(
+        np.allclose(np.frombuffer(one, "<f4"), np.frombuffer(other, "<f4"), rtol=0, atol=VECTOR_TOLERANCE)
+    )

@@ -1,37 +1,39 @@
-"""Starts a process that goes through the whole log, hears how far it is, and ends it with whoever waits for it.
+"""Starts a process that goes through the whole log, hears how far it is, and ends it with whoever waits for
+it.
 
 It ends by itself with the daemon, whose end of its standard input closes then.
 """
 
+from asyncio import StreamReader
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import anyio
 import msgspec
-from anyio.abc import Process
-from anyio.streams.buffered import BufferedByteReceiveStream
 
 from omegad.log.event import Position
+from omegad.log.folding import Progress
 from omegad.log.verifying import LogReport
-from omegad.runtime import errors
+from omegad.runtime import child, errors
 from omegad.runtime.errors import OmegadError, StorageFailed, Unavailable
-from omegad.views.building import Order, Progress, RebuiltView
-from omegad.views.past_making import PastOrder
+from omegad.views.building import Order, RebuiltView
+from omegad.views.past_building import PastOrder
 from omegad.views.replay import Verification, ViewReport
 
 LINE_BYTES_MAX = 256 * 1024
 
 Build = Callable[[Order, Progress], Awaitable[dict[str, RebuiltView]]]
-"""Carries out an order. Whoever is cancelled has stopped it. Raises what `building.build` does, and `Unavailable` where it ended otherwise."""
+"""Carries out an order. Whoever is cancelled has stopped it. Raises what `building.build` does, and
+`Unavailable` where it ended otherwise.
+"""
 Verify = Callable[[Verification, Progress], Awaitable[dict[str, ViewReport]]]
 """Compares views with a replay, and is stopped, and raises, as `Build` does."""
 MakePast = Callable[[PastOrder, Progress], Awaitable[None]]
 """Makes the views of an earlier moment, and is stopped, and raises, as `Build` does."""
 
 
-class Beside(NamedTuple):
+class Workers(NamedTuple):
     """What goes through the whole log beside those who ask something."""
 
     build: Build
@@ -63,7 +65,9 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One line of what such a process says: how far it is, and in the end what it has built or found, or why it could not."""
+    """One line of what such a process says: how far it is, and in the end what it has built or found, or
+    why it could not.
+    """
 
     done: Position = 0
     total: Position = 0
@@ -80,9 +84,11 @@ def read(work: str) -> Work:
     return found
 
 
-def beside(command: Sequence[str]) -> Beside:
+def started_by(command: Sequence[str]) -> Workers:
     """Do it in processes that *command* starts."""
-    return Beside(build=partial(build, command), verify=partial(verify, command), make_past=partial(make_past, command))
+    return Workers(
+        build=partial(build, command), verify=partial(verify, command), make_past=partial(make_past, command)
+    )
 
 
 async def build(command: Sequence[str], order: Order, tell: Progress) -> dict[str, RebuiltView]:
@@ -105,7 +111,9 @@ async def make_past(command: Sequence[str], order: PastOrder, tell: Progress) ->
 
 
 async def compare(command: Sequence[str], log: Path, tell: Progress) -> tuple[str, ...]:
-    """Say in what the decision state of a log is not what its events say. Raises `LogBroken`, and storage errors."""
+    """Say in what the decision state of a log is not what its events say. Raises `LogBroken`, and storage
+    errors.
+    """
     problems = (await _done(command, Comparison(log), tell)).problems
     assert problems is not None
     return problems
@@ -121,37 +129,30 @@ async def prove(command: Sequence[str], log: Path, tell: Progress) -> LogReport:
 async def _done(command: Sequence[str], work: Work, tell: Progress) -> Said:
     arguments = [*command, msgspec.json.encode(work, enc_hook=str).decode()]
     try:
-        process = await anyio.open_process(arguments, stderr=None, start_new_session=True)
+        async with child.started(arguments, LINE_BYTES_MAX) as running:
+            last = await _heard(running.output, tell)
+            status = await running.wait()
     except OSError as error:
         raise StorageFailed(f"no process can be started beside this one: {error.strerror}") from error
-    try:
-        last = await _heard(process, tell)
-        status = await process.wait()
-    finally:
-        with anyio.CancelScope(shield=True):
-            if process.returncode is None:
-                process.kill()
-            await process.aclose()
     if all(said is None for said in (last.built, last.verified, last.problems, last.proven)):
         raise _error(last.failure, status)
     return last
 
 
-async def _heard(process: Process, tell: Progress) -> Said:
-    assert process.stdout
-    lines, last = BufferedByteReceiveStream(process.stdout), Said()
-    while True:
-        try:
-            line = await lines.receive_until(b"\n", LINE_BYTES_MAX)
-        except (anyio.EndOfStream, anyio.IncompleteRead):
-            return last
+async def _heard(output: StreamReader, tell: Progress) -> Said:
+    last = Said()
+    while (line := await output.readline()).endswith(b"\n"):
         last = msgspec.json.decode(line, type=Said)
         if last.total:
             tell(last.done, last.total)
+    return last
 
 
 def _error(failure: Failure | None, status: int) -> OmegadError:
     if failure is None:
-        return Unavailable(f"the process that goes through the log ended with status {status}", hint="ask again; the log of the daemon may say more")
+        return Unavailable(
+            f"the process that goes through the log ended with status {status}",
+            hint="ask again; the log of the daemon may say more",
+        )
     kind: type[OmegadError] = getattr(errors, failure.name, Unavailable)
     return kind(failure.message, hint=failure.hint)

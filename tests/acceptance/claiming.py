@@ -1,7 +1,9 @@
-"""Agents that race for the same files: `python -m tests.acceptance.claiming SOCKET FOLDER PROCESS AGENTS CLAIMS PAUSE_S`.
+"""Agents that race for the same files: `python -m tests.acceptance.claiming SOCKET FOLDER PROCESS AGENTS
+CLAIMS PAUSE_S`.
 
-Each agent is a session of its own: it claims some of the files, and where it can, works on them for a moment and lets go of them. Prints a line of
-JSON for each answer: what was asked, what came of it, and how long it took. A daemon that is gone is asked again.
+Each agent is a session of its own: it claims some of the files, and where it can, works on them for a moment
+and lets go of them. Prints a line of JSON for each answer: what was asked, what came of it, and how long it
+took. A daemon that is gone is asked again.
 """
 
 import asyncio
@@ -46,7 +48,11 @@ class Agent:
         began = time.perf_counter()
         try:
             answer = await client.call(
-                "claim.files", session_id=self._session_id, paths=paths, folder=self._folder, request_id=f"r{next(self._requests)}"
+                "claim.files",
+                session_id=self._session_id,
+                paths=paths,
+                folder=self._folder,
+                request_id=f"r{next(self._requests)}",
             )
         except Refused as refusal:
             self._say(began, paths, 0, str(refusal))
@@ -58,7 +64,13 @@ class Agent:
 
     def _say(self, began: float, paths: list[str], position: int, refusal: str) -> None:
         took_ms = (time.perf_counter() - began) * 1e3
-        told = {"session": self._session_id, "paths": sorted(paths), "position": position, "refusal": refusal, "ms": took_ms}
+        told = {
+            "session": self._session_id,
+            "paths": sorted(paths),
+            "position": position,
+            "refusal": refusal,
+            "ms": took_ms,
+        }
         sys.stdout.write(json.dumps(told) + "\n")
         sys.stdout.flush()
 
@@ -66,7 +78,10 @@ class Agent:
 async def main() -> None:
     """Let all agents of this process run to their end."""
     socket, folder, process, agents, claims, pause_s = sys.argv[1:]
-    run = [Agent(Path(socket), folder, f"{process}-{number}", float(pause_s)).run(int(claims)) for number in range(int(agents))]
+    run = [
+        Agent(Path(socket), folder, f"{process}-{number}", float(pause_s)).run(int(claims))
+        for number in range(int(agents))
+    ]
     for failure in await asyncio.gather(*run, return_exceptions=True):
         if isinstance(failure, OmegadError):
             raise failure

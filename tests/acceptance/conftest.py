@@ -27,8 +27,15 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 60.0  # long enough for a busy machine; nothing waits so long unless the test fails
 CALM_MAX = 10_000  # events that `Home.events` reads at once
-PATIENT = {"OMEGAD_FRESH_WAIT_MS": "50000", "OMEGAD_QUERY_TIMEOUT_S": "50", "OMEGAD_READ_TIMEOUT_S": "100", "OMEGAD_REPORT_TIMEOUT_S": "100"}
-"""Settings with which nothing is answered otherwise because the machine is busy; for all tests but those of such answers."""
+PATIENT = {
+    "OMEGAD_FRESH_WAIT_MS": "50000",
+    "OMEGAD_QUERY_TIMEOUT_S": "50",
+    "OMEGAD_READ_TIMEOUT_S": "100",
+    "OMEGAD_REPORT_TIMEOUT_S": "100",
+}
+"""Settings with which nothing is answered otherwise because the machine is busy; for all tests but those
+of such answers.
+"""
 
 
 class Home:
@@ -44,7 +51,9 @@ class Home:
         self.limits: dict[int, int] = {}
         """By `resource.RLIMIT_`, how much of it the daemon may have."""
         self.has_own_workers = False
-        """Whether the daemon starts real processes where it goes through the log; they are forked otherwise."""
+        """Whether the daemon starts real processes where it goes through the log; they are forked
+        otherwise.
+        """
         self.fault: Fault | None = None
         self._process: Forked | subprocess.Popen[bytes] | None = None
 
@@ -62,9 +71,23 @@ class Home:
         if self.environ["OMEGAD_MODEL"] != "none":  # whose libraries have threads
             command = [sys.executable, "-m", "omegad", "serve"]
             with self.output.open("ab") as output:
-                self._process = subprocess.Popen(command, cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+                self._process = subprocess.Popen(
+                    command,
+                    cwd=ROOT,
+                    env=self.environ,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                )
             return self
-        self._process = Forked(["serve"], self.environ, self.output, self.fault, limits=self.limits, with_own_workers=self.has_own_workers)
+        self._process = Forked(
+            ["serve"],
+            self.environ,
+            self.output,
+            self.fault,
+            limits=self.limits,
+            with_own_workers=self.has_own_workers,
+        )
         return self
 
     def start(self) -> Self:
@@ -75,7 +98,9 @@ class Home:
 
     def answers(self) -> bool:
         """Say whether the daemon answers; fail if it has ended instead."""
-        assert self.process.poll() is None, f"the daemon ended with {self.process.returncode}: {self.printed()}"
+        assert self.process.poll() is None, (
+            f"the daemon ended with {self.process.returncode}: {self.printed()}"
+        )
         try:
             with self.client() as client:
                 return bool(client.call("system.ping")["pid"] == self.process.pid)
@@ -129,7 +154,9 @@ class Home:
     def caught_up(self) -> bool:
         """Say whether every view shows the whole log."""
         status = self.call("system.status")
-        return not status["log"]["waiting"] and all(view["position"] == status["log"]["head"] for view in status["views"].values())
+        return not status["log"]["waiting"] and all(
+            view["position"] == status["log"]["head"] for view in status["views"].values()
+        )
 
     def check(self) -> None:
         """Have the daemon prove that the log is whole and that the views equal it."""
@@ -137,7 +164,9 @@ class Home:
             log = client.call("log.verify")
             assert log["ok"], log
             views = client.call("views.verify")
-            assert views["ok"], {name: view["problem"] for name, view in views["views"].items() if not view["equal"]}
+            assert views["ok"], {
+                name: view["problem"] for name, view in views["views"].items() if not view["equal"]
+            }
             assert views["views"]
             assert all(view["equal"] for view in views["views"].values()), views
 
@@ -177,7 +206,9 @@ class Raw:
 
     def ask(self, method: str, params: bytes) -> Any:
         """Send a request with *params* as they are, and return its answer."""
-        return self.say(b'{"jsonrpc":"2.0","id":"asked","method":"%s","params":%s}' % (method.encode(), params))
+        return self.say(
+            b'{"jsonrpc":"2.0","id":"asked","method":"%s","params":%s}' % (method.encode(), params)
+        )
 
     def is_answered(self) -> bool:
         """Say whether something has come that was not received yet."""
@@ -187,7 +218,11 @@ class Raw:
         self.connection.shutdown(socket.SHUT_WR)
 
 
-def until(is_so: Callable[[], bool], complaint: Callable[[], str] = lambda: "it never came to be", within_s: float = PATIENCE_S) -> None:
+def until(
+    is_so: Callable[[], bool],
+    complaint: Callable[[], str] = lambda: "it never came to be",
+    within_s: float = PATIENCE_S,
+) -> None:
     """Wait for something that nothing tells of."""
     deadline = time.monotonic() + within_s
     while not is_so():
@@ -204,7 +239,9 @@ def refusal(call: Callable[[], object]) -> OmegadError:
 
 @contextmanager
 def homes_in(folder: Path) -> Iterator[Callable[..., Home]]:
-    """Make homes, with environment variables for their daemons; kill these in the end, and read what they printed."""
+    """Make homes, with environment variables for their daemons; kill these in the end, and read what they
+    printed.
+    """
     made: list[Home] = []
 
     def make(path: Path | None = None, **environ: str) -> Home:

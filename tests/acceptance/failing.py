@@ -1,7 +1,9 @@
-"""A fault at a step of its own, in a process of its own: see `let_fail`, and `tests.forking`, which runs omegad with one.
+"""A fault at a step of its own, in a process of its own: see `let_fail`, and `tests.forking`, which runs
+omegad with one.
 
-Steps are the changes of files, and what comes and goes on sockets: between two of them a crash leaves the same behind, so that crashing at each
-is crashing at any moment. What SQLite does is met in its VFS, below everything that it believes.
+Steps are the changes of files, and what comes and goes on sockets: between two of them a crash leaves the
+same behind, so that crashing at each is crashing at any moment. What SQLite does is met in its VFS, below
+everything that it believes.
 """
 
 import ctypes
@@ -28,10 +30,12 @@ How = Literal["kill", "power", "torn", "eio", "enospc"]
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes wrong: at the step *at* (from 1; 0 for none) the process ends, or from it on *times* steps fail.
+    """What goes wrong: at the step *at* (from 1; 0 for none) the process ends, or from it on *times* steps
+    fail.
 
-    kill: as `kill -9` before the step. torn: half of a write is done before. power: what was written and not synced is undone, in part or whole.
-    eio, enospc: the system refuses the step. *only* counts no other steps than those whose names begin so; reads are counted where it says.
+    kill: as `kill -9` before the step. torn: half of a write is done before. power: what was written and not
+    synced is undone, in part or whole. eio, enospc: the system refuses the step. *only* counts no other steps
+    than those whose names begin so; reads are counted where it says.
     """
 
     how: How = "kill"
@@ -47,7 +51,9 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     switch: str = ""
     """A file that has every step fail while it is there."""
     clock: str = ""
-    """A file that says by how many seconds the clock is wrong, and then for how many the machine slept, which may change at any time."""
+    """A file that says by how many seconds the clock is wrong, and then for how many the machine slept,
+    which may change at any time.
+    """
 
 
 class Steps:
@@ -64,13 +70,16 @@ class Steps:
     def fails(self, name: str, tear: Callable[[], object] | None = None) -> bool:
         """Take the step *name*: say whether it is to fail; do not return where the process is to end."""
         fault = self.fault
-        if not name.startswith(fault.only or ("write", "sync", "truncate", "delete", "move", "link", "request", "answer")):
+        if not name.startswith(
+            fault.only or ("write", "sync", "truncate", "delete", "move", "link", "request", "answer")
+        ):
             return False
         with self._lock:
             self._count += 1
             os.write(self._trace, f"{name}\n".encode())
             is_time = fault.at and fault.at <= self._count < fault.at + fault.times
-            if not is_time and not (fault.switch and os.path.exists(fault.switch)):  # noqa: PTH110  pathlib would count itself
+            # Pathlib would count itself
+            if not is_time and not (fault.switch and os.path.exists(fault.switch)):  # noqa: PTH110
                 return False
             if fault.how in {"eio", "enospc"}:
                 return True
@@ -92,11 +101,15 @@ class Steps:
     def error(self, path: object) -> OSError:
         """Return what the system says where a step fails."""
         code = errno.ENOSPC if self.fault.how == "enospc" else errno.EIO
-        return OSError(code, os.strerror(code), os.fspath(path) if isinstance(path, str | os.PathLike) else None)
+        return OSError(
+            code, os.strerror(code), os.fspath(path) if isinstance(path, str | os.PathLike) else None
+        )
 
     def counts(self, path: object) -> bool:
         """Say whether *path* is in the folder whose files count."""
-        return isinstance(path, str | os.PathLike) and str(Path(os.fspath(path)).absolute()).startswith(self.fault.within)
+        return isinstance(path, str | os.PathLike) and str(Path(os.fspath(path)).absolute()).startswith(
+            self.fault.within
+        )
 
 
 # ---- SQLite's VFS
@@ -117,7 +130,14 @@ IOERR = {"read": 266, "write": 778, "sync": 1034, "truncate": 1546, "delete": 25
 
 class _Vfs(ctypes.Structure):
     _fields_ = (
-        *(("version", _I), ("file_bytes", _I), ("path_bytes_max", _I), ("next", _P), ("name", ctypes.c_char_p), ("data", _P)),
+        *(
+            ("version", _I),
+            ("file_bytes", _I),
+            ("path_bytes_max", _I),
+            ("next", _P),
+            ("name", ctypes.c_char_p),
+            ("data", _P),
+        ),
         *(("open", _P), ("delete", _P)),
         ("rest", _P * 14),
     )
@@ -125,7 +145,15 @@ class _Vfs(ctypes.Structure):
 
 class _Methods(ctypes.Structure):
     _fields_ = (
-        *(("version", _I), ("close", _P), ("read", _P), ("write", _P), ("truncate", _P), ("sync", _P), ("size", _P)),
+        *(
+            ("version", _I),
+            ("close", _P),
+            ("read", _P),
+            ("write", _P),
+            ("truncate", _P),
+            ("sync", _P),
+            ("size", _P),
+        ),
         ("rest", _P * 12),
     )
 
@@ -135,7 +163,11 @@ class FailingVfs:
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        library = ctypes.CDLL(sys.modules["_sqlite3" if sqlite.__name__ == "sqlite3" else f"{sqlite.__package__}._sqlite3"].__file__)
+        library = ctypes.CDLL(
+            sys.modules[
+                "_sqlite3" if sqlite.__name__ == "sqlite3" else f"{sqlite.__package__}._sqlite3"
+            ].__file__
+        )
         library.sqlite3_vfs_find.restype = _P
         self._original = library.sqlite3_vfs_find(None)
         self._vfs = _Vfs.from_buffer_copy(_Vfs.from_address(self._original))
@@ -157,7 +189,9 @@ class FailingVfs:
             path = ctypes.string_at(name).decode()
             if self._steps.counts(path):
                 self._names[file] = path
-                methods.value = ctypes.addressof(self._methods.setdefault(methods.value, self._failing(methods.value)))
+                methods.value = ctypes.addressof(
+                    self._methods.setdefault(methods.value, self._failing(methods.value))
+                )
         return code
 
     def _delete(self, _vfs: int, name: int, sync: int) -> int:
@@ -166,7 +200,8 @@ class FailingVfs:
             return self._code("delete")
         return int(self._delete_original(self._original, name, sync))
 
-    def _failing(self, address: int) -> _Methods:  # noqa: C901  a callback for each method, which share what they close over
+    # A callback for each method, which share what they close over
+    def _failing(self, address: int) -> _Methods:  # noqa: C901
         if address in self._methods:
             return self._methods[address]
         methods = _Methods.from_buffer_copy(_Methods.from_address(address))
@@ -182,7 +217,9 @@ class FailingVfs:
             old = ctypes.create_string_buffer(length + 1)
             if length:
                 read(file, ctypes.addressof(old), length, offset)
-            steps.undo.setdefault(names[file], []).append(lambda: _put_back(names[file], old.raw[:length], offset, found.value))
+            steps.undo.setdefault(names[file], []).append(
+                lambda: _put_back(names[file], old.raw[:length], offset, found.value)
+            )
 
         def on_read(file: int, buffer: int, amount: int, offset: int) -> int:
             if steps.fails(f"read {Path(names[file]).name}"):
@@ -190,7 +227,9 @@ class FailingVfs:
             return int(read(file, buffer, amount, offset))
 
         def on_write(file: int, buffer: int, amount: int, offset: int) -> int:
-            if steps.fails(f"write {Path(names[file]).name}", lambda: write(file, buffer, amount // 2, offset)):
+            if steps.fails(
+                f"write {Path(names[file]).name}", lambda: write(file, buffer, amount // 2, offset)
+            ):
                 return self._code("write")
             if steps.fault.how == "power":
                 before(file, amount, offset)
@@ -212,7 +251,9 @@ class FailingVfs:
 
         made = (_TRANSFER(on_read), _TRANSFER(on_write), _TRUNCATE(on_truncate), _SYNC(on_sync))
         self._callbacks += [*made, read, write, truncate, sync, size]
-        methods.read, methods.write, methods.truncate, methods.sync = (ctypes.cast(callback, _P) for callback in made)
+        methods.read, methods.write, methods.truncate, methods.sync = (
+            ctypes.cast(callback, _P) for callback in made
+        )
         return methods
 
 
@@ -227,7 +268,14 @@ def _put_back(path: str, old: bytes, offset: int, size: int) -> None:
 
 # ---- names of files, and sockets
 
-CALLS = {"rename": "move", "replace": "move", "unlink": "delete", "remove": "delete", "symlink": "link", "link": "link"}
+CALLS = {
+    "rename": "move",
+    "replace": "move",
+    "unlink": "delete",
+    "remove": "delete",
+    "symlink": "link",
+    "link": "link",
+}
 """Functions of `os` that change names."""
 
 

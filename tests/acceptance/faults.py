@@ -1,6 +1,7 @@
 """A day's work for a daemon that fails at a step of its own, and proof that it made no difference.
 
-`python -m tests.acceptance.faults [--how kill …] [--every N] [--only PREFIX]` tries every step; the suite tries a sample.
+`python -m tests.acceptance.faults [--how kill …] [--every N] [--only PREFIX]` tries every step; the suite
+tries a sample.
 """
 
 import argparse
@@ -18,7 +19,10 @@ from tests.acceptance.conftest import PATIENCE_S, Home, until
 from tests.acceptance.failing import KILLED, Fault, How
 
 TRIES_MAX = 40
-UNAWAITED = ("memory.queried", "memory.surfaced")  # appended after the answer; asked again, they are recorded again
+UNAWAITED = (
+    "memory.queried",
+    "memory.surfaced",
+)  # appended after the answer; asked again, they are recorded again
 FAILED = {"unavailable", "shutting_down"}
 WEEKLY = "advisor_insight"  # a report that is made at a start where there is something to say
 
@@ -35,33 +39,95 @@ SESSION = {"session_id": "s-1", "project": "atlas"}
 
 def _hook(event: str, number: int, **fields: object) -> tuple[str, dict[str, Any]]:
     payload = {"session_id": "s-1", "cwd": "/src/atlas", "hook_event_name": event} | fields
-    return "hook.dispatch", {"event": event, "payload": payload, "host": "claude-code", "delivery_id": f"delivery-{number}"}
+    return "hook.dispatch", {
+        "event": event,
+        "payload": payload,
+        "host": "claude-code",
+        "delivery_id": f"delivery-{number}",
+    }
 
 
 def _edit_of(number: int) -> tuple[str, dict[str, Any]]:
     return _hook(
-        "PostToolUse", number, tool_name="Edit", tool_input={"file_path": "/src/atlas/exporter.py"}, tool_response={}, tool_use_id=f"use-{number}"
+        "PostToolUse",
+        number,
+        tool_name="Edit",
+        tool_input={"file_path": "/src/atlas/exporter.py"},
+        tool_response={},
+        tool_use_id=f"use-{number}",
     )
 
 
 PLAN: tuple[tuple[str, dict[str, Any]], ...] = (
     _hook("SessionStart", 1, source="startup"),
-    ("memory.store", {"content": "Billing runs on PostgreSQL 16, for its row-level security", "event_type": "decision", **SESSION}),
-    ("memory.store", {"content": "The nightly export times out unless fetch_size is 500", "event_type": "lesson_learned", **SESSION}),
-    ("memory.store", {"content": "The nightly export times out unless fetch_size is 500", "event_type": "lesson_learned", **SESSION}),
-    ("memory.edit", {"memory_id": Of(1, "memory_id"), "content": "Billing runs on PostgreSQL 17, for its row-level security", "reason": "upgraded"}),
-    ("memory.link", {"memory_id": Of(1, "memory_id"), "target_id": Of(2, "memory_id"), "edge_type": "related"}),
+    (
+        "memory.store",
+        {
+            "content": "Billing runs on PostgreSQL 16, for its row-level security",
+            "event_type": "decision",
+            **SESSION,
+        },
+    ),
+    (
+        "memory.store",
+        {
+            "content": "The nightly export times out unless fetch_size is 500",
+            "event_type": "lesson_learned",
+            **SESSION,
+        },
+    ),
+    (
+        "memory.store",
+        {
+            "content": "The nightly export times out unless fetch_size is 500",
+            "event_type": "lesson_learned",
+            **SESSION,
+        },
+    ),
+    (
+        "memory.edit",
+        {
+            "memory_id": Of(1, "memory_id"),
+            "content": "Billing runs on PostgreSQL 17, for its row-level security",
+            "reason": "upgraded",
+        },
+    ),
+    (
+        "memory.link",
+        {"memory_id": Of(1, "memory_id"), "target_id": Of(2, "memory_id"), "edge_type": "related"},
+    ),
     ("memory.rate", {"memory_id": Of(2, "memory_id"), "rating": "helpful"}),
-    _hook("UserPromptSubmit", 2, prompt="We decided to always use UTC timestamps in the export, because of daylight saving."),
+    _hook(
+        "UserPromptSubmit",
+        2,
+        prompt="We decided to always use UTC timestamps in the export, because of daylight saving.",
+    ),
     _edit_of(3),
     _edit_of(4),
-    ("tool.record", {"session_id": "s-1", "tool_name": "Bash", "tool_input": "make export", "result": "error: timed out", "status": "error"}),
+    (
+        "tool.record",
+        {
+            "session_id": "s-1",
+            "tool_name": "Bash",
+            "tool_input": "make export",
+            "result": "error: timed out",
+            "status": "error",
+        },
+    ),
     ("claim.files", {"session_id": "s-1", "paths": ["/src/atlas/exporter.py", "/src/atlas/billing.py"]}),
     ("task.create", {"title": "Mend the export", "project": "atlas"}),
     ("task.claim", {"task_id": Of(12, "task_id"), "session_id": "s-1"}),
     ("message.send", {"text": "The export is being mended", "to_project": "atlas", "session_id": "s-1"}),
     ("memory.query", {"text": "why is the export slow?", "project": "atlas"}),
-    ("memory.upsert", {"content": "The importer reads CSV", "source": "notes", "confidence": 0.5, "timestamp": "2026-01-02T03:04:05Z"}),
+    (
+        "memory.upsert",
+        {
+            "content": "The importer reads CSV",
+            "source": "notes",
+            "confidence": 0.5,
+            "timestamp": "2026-01-02T03:04:05Z",
+        },
+    ),
     ("memory.delete", {"memory_id": Of(16, "memory_id"), "reason": "wrong"}),
     ("views.rebuild", {}),
     ("task.complete", {"task_id": Of(12, "task_id"), "session_id": "s-1"}),
@@ -155,7 +221,10 @@ class Day:
         return self.home.process.poll() is not None or self.home.is_heard()
 
     def _ask(self, method: str, params: dict[str, Any], number: int) -> dict[str, Any]:
-        meant = {name: self.answers[value.number][value.field] if isinstance(value, Of) else value for name, value in params.items()}
+        meant = {
+            name: self.answers[value.number][value.field] if isinstance(value, Of) else value
+            for name, value in params.items()
+        }
         if method not in {"memory.query", "views.rebuild"}:
             meant["request_id"] = f"r-{number}"
         with self.home.client(name="worker") as client:
@@ -168,7 +237,10 @@ class Day:
         def is_settled() -> bool:
             try:
                 status = self.home.call("system.status")
-                return all(not reaction["lag"] for reaction in status["reactions"].values()) and self.home.caught_up()
+                return (
+                    all(not reaction["lag"] for reaction in status["reactions"].values())
+                    and self.home.caught_up()
+                )
             except OmegadError:
                 if self.home.process.poll() is not None:
                     self._bury()
@@ -185,7 +257,9 @@ class Day:
             assert status == 0, (status, self.home.printed())
 
     def _proved(self) -> Outcome:
-        """Say everything again, which must change nothing, and prove that the log is whole and the views equal it."""
+        """Say everything again, which must change nothing, and prove that the log is whole and the views
+        equal it.
+        """
         self._until_settled()
         before = self._events()
         again = [self._ask(*PLAN[number], number) for number in range(len(PLAN))]
@@ -205,7 +279,11 @@ class Day:
     def _events(self) -> Counter[str]:
         events = self.home.events()
         assert [event["position"] for event in events] == list(range(1, len(events) + 1))
-        return Counter(event["tag"] for event in events if not (event["tag"].startswith(UNAWAITED) or event["data"].get("event_type") == WEEKLY))
+        return Counter(
+            event["tag"]
+            for event in events
+            if not (event["tag"].startswith(UNAWAITED) or event["data"].get("event_type") == WEEKLY)
+        )
 
 
 def fault_in(home: FaultyHome, **fields: Any) -> Fault:
@@ -241,9 +319,15 @@ def _tried(folder: Path, how: How, only: str, every: int) -> Iterator[str]:
             assert outcome == calm, (outcome, calm)
             assert "Traceback" not in home.printed(), home.printed()
         except Exception as error:  # noqa: BLE001  the next step is tried all the same
-            yield f"{how} at {at} ({names[min(at, len(names)) - 1]}): {type(error).__name__}: {error}\n{home.printed()[-3000:]}"
+            yield (
+                f"{how} at {at} ({names[min(at, len(names)) - 1]}): {type(error).__name__}:"
+                f" {error}\n{home.printed()[-3000:]}"
+            )
         else:
-            _tell(f"{how} at {at} ({names[min(at, len(names)) - 1]}): deaths {day.deaths}, errors {len(day.errors)}")
+            _tell(
+                f"{how} at {at} ({names[min(at, len(names)) - 1]}): deaths {day.deaths}, errors"
+                f" {len(day.errors)}"
+            )
             shutil.rmtree(home.path)
         finally:
             home.kill()
@@ -255,7 +339,9 @@ def _tell(line: str) -> None:
 
 def main() -> None:
     """Try what the options say, and end with 1 where something was lost, doubled or not explained."""
-    parser = argparse.ArgumentParser(prog="python -m tests.acceptance.faults", description="Fail at every step of a daemon's day.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.acceptance.faults", description="Fail at every step of a daemon's day."
+    )
     parser.add_argument("--how", nargs="*", choices=get_args(How), default=list(get_args(How)))
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--only", default="")

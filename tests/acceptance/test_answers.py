@@ -32,7 +32,9 @@ FAR_OFF = (
 
 
 def _abstained(home: Home) -> list[bool]:
-    return [event["data"]["abstained"] for event in home.events() if event["tag"].startswith("memory.queried")]
+    return [
+        event["data"]["abstained"] for event in home.events() if event["tag"].startswith("memory.queried")
+    ]
 
 
 @pytest.mark.model
@@ -49,7 +51,9 @@ def test_a_question_on_topic_is_answered_and_one_far_off_is_not(model_daemon: Ho
         assert (answer["results"], answer["abstained"]) == ([], True), question
         assert answer["confidence"] < fitted().floor
     until(lambda: _abstained(model_daemon) == [False] * len(ON_TOPIC) + [True] * len(FAR_OFF))
-    by_words = model_daemon.call("memory.query", text="the boiling point of refunds in winter", mode="keyword")
+    by_words = model_daemon.call(
+        "memory.query", text="the boiling point of refunds in winter", mode="keyword"
+    )
     assert [one["content"] for one in by_words["results"]] == [MEMORIES[1]]
 
 
@@ -76,7 +80,10 @@ def remember(home: Home) -> list[str]:
             "ttl_seconds": 3_600 if number % 2 else None,
             "project": "shop",
         }
-        content = f"Anna: the export job number {number} in src/job_{number}.py was moved to port {8000 + 97 * number} because of load"
+        content = (
+            f"Anna: the export job number {number} in src/job_{number}.py was moved to port"
+            f" {8000 + 97 * number} because of load"
+        )
         ids.append(home.call("memory.store", content=content, **params)["memory_id"])
     for memory_id in ids[:3]:
         home.call("memory.rate", memory_id=memory_id, rating="outdated")
@@ -84,7 +91,12 @@ def remember(home: Home) -> list[str]:
     return ids
 
 
-QUESTIONS = ("which port does the export job in src/job_3.py use now?", "why did Anna move the export", "the export job in 2026", "job_7.py")
+QUESTIONS = (
+    "which port does the export job in src/job_3.py use now?",
+    "why did Anna move the export",
+    "the export job in 2026",
+    "job_7.py",
+)
 
 
 def test_the_stages_of_a_score_add_up_to_it_over_the_socket(daemon: Home) -> None:

@@ -1,4 +1,6 @@
-"""No bytes on the socket crash the daemon, keep others waiting or grow its memory without bound; whatever can be answered is, once."""
+"""No bytes on the socket crash the daemon, keep others waiting or grow its memory without bound; whatever
+can be answered is, once.
+"""
 
 import json
 import threading
@@ -47,6 +49,10 @@ class Pinger(threading.Thread):
             except OmegadError as error:
                 self.failures.append(error)
 
+    def check(self) -> None:
+        failures, self.failures = self.failures, []
+        assert failures == []
+
     def stop(self) -> None:
         self._is_over.set()
         self.join(PATIENCE_S)
@@ -74,16 +80,14 @@ def pinger(daemon: Home) -> Iterator[Pinger]:
     until(lambda: pinger.pings > 0)
     yield pinger
     pinger.stop()
+    pinger.check()
 
 
 @pytest.fixture(autouse=True)
 def _nobody_else_notices(daemon: Home, pinger: Pinger) -> Iterator[None]:
     before = daemon.call("system.status")["rss_bytes"]
     yield
-    seen, failed = pinger.pings, len(pinger.failures)
-    until(lambda: pinger.pings > seen + 1 or len(pinger.failures) > failed)
-    failures, pinger.failures = pinger.failures, []
-    assert failures == []
+    pinger.check()
     status = daemon.call("system.status")
     assert status["pid"] == daemon.process.pid
     assert status["rss_bytes"] - before < RSS_GROWTH_MAX
@@ -106,7 +110,11 @@ NESTED = b"[" * 200_000 + b"]" * 200_000
         (NESTED, PARSE, None),
         (b'{"jsonrpc":"2.0","id":7,"method":"memory.store","params":{"content":"caf\xe9"}}', PARSE, None),
         (b'{"jsonrpc":"2.0","id":7,"method":"system.ping","params":' + NESTED + b"}", PARSE, 7),
-        (b'{"jsonrpc":"2.0","id":7,"method":"tool.record","params":{"tool_input":' + NESTED + b"}}", PARSE, 7),
+        (
+            b'{"jsonrpc":"2.0","id":7,"method":"tool.record","params":{"tool_input":' + NESTED + b"}}",
+            PARSE,
+            7,
+        ),
         (b"null", REQUEST, None),
         (b"17", REQUEST, None),
         (b'"system.ping"', REQUEST, None),
@@ -131,7 +139,9 @@ NESTED = b"[" * 200_000 + b"]" * 200_000
     ],
     ids=lambda value: repr(value[:60]) if isinstance(value, bytes) else None,
 )
-def test_a_line_that_is_no_request_gets_one_answer_that_says_so(daemon: Home, line: bytes, code: int, answered_id: int | None) -> None:
+def test_a_line_that_is_no_request_gets_one_answer_that_says_so(
+    daemon: Home, line: bytes, code: int, answered_id: int | None
+) -> None:
     with daemon.raw() as connection:
         answer = connection.say(line)
     assert (answer["error"]["code"], answer["id"]) == (code, answered_id)
@@ -140,7 +150,11 @@ def test_a_line_that_is_no_request_gets_one_answer_that_says_so(daemon: Home, li
 
 
 def test_a_line_of_20_mb_is_refused_and_the_connection_lives_on(daemon: Home) -> None:
-    line = b'{"jsonrpc":"2.0","id":7,"method":"memory.store","params":{"content":"' + b"a" * (20 * MEGABYTE) + b'"}}'
+    line = (
+        b'{"jsonrpc":"2.0","id":7,"method":"memory.store","params":{"content":"'
+        + b"a" * (20 * MEGABYTE)
+        + b'"}}'
+    )
     with daemon.raw() as connection:
         for _ in range(5):
             answer = connection.say(line)
@@ -163,7 +177,11 @@ def test_a_batch_is_answered_as_one_whatever_is_in_it(daemon: Home) -> None:
     ]
     with daemon.raw() as connection:
         answers = connection.say(b"[" + b",".join(entries) + b"]")
-    assert sorted((str(answer["id"]), answer.get("error", {}).get("code")) for answer in answers) == [("1", None), ("2", METHOD), ("None", REQUEST)]
+    assert sorted((str(answer["id"]), answer.get("error", {}).get("code")) for answer in answers) == [
+        ("1", None),
+        ("2", METHOD),
+        ("None", REQUEST),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +240,9 @@ def test_a_batch_is_answered_as_one_whatever_is_in_it(daemon: Home) -> None:
     ],
     ids=lambda value: json.dumps(value)[:60] if isinstance(value, dict) else None,
 )
-def test_a_wrong_parameter_is_refused_by_name_and_nothing_is_written(daemon: Home, method: str, params: dict[str, Any], named: str) -> None:
+def test_a_wrong_parameter_is_refused_by_name_and_nothing_is_written(
+    daemon: Home, method: str, params: dict[str, Any], named: str
+) -> None:
     head = _head(daemon)
     error = refusal(lambda: daemon.call(method, **params))
     assert (error.code, error.kind) == (PARAMS, "invalid")
@@ -238,7 +258,9 @@ def _head(home: Home) -> int:
 def test_clients_that_give_no_name_share_their_request_ids_and_a_conflict_says_so(daemon: Home) -> None:
     sent = {"content": "The pier is closed on Mondays", "request_id": "pier-1"}
     first = daemon.call("memory.store", **sent)
-    assert daemon.call("memory.store", **sent) == first, "whoever tries again does so on a connection of its own"
+    assert daemon.call("memory.store", **sent) == first, (
+        "whoever tries again does so on a connection of its own"
+    )
     with daemon.client(name="somebody") as client:
         assert client.call("memory.store", **sent)["outcome"] == "duplicate"
     refused = refusal(lambda: daemon.call("memory.store", content="The pier is open", request_id="pier-1"))
@@ -275,12 +297,25 @@ def test_content_of_10_mb_is_refused_before_any_work(daemon: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["a nul \0 in the middle of nulcontent", "\0nulcontent at the start", "nulcontent at the end\0", "nulcontent\0\0twice"]
+    "content",
+    [
+        "a nul \0 in the middle of nulcontent",
+        "\0nulcontent at the start",
+        "nulcontent at the end\0",
+        "nulcontent\0\0twice",
+    ],
 )
 def test_content_with_nul_bytes_is_stored_whole_and_found(daemon: Home, content: str) -> None:
-    stored = daemon.call("memory.store", content=content, tags=["nul\0tag"], metadata={"nul\0": "\0"}, project="nul\0project")
+    stored = daemon.call(
+        "memory.store", content=content, tags=["nul\0tag"], metadata={"nul\0": "\0"}, project="nul\0project"
+    )
     found = daemon.call("memory.get", memory_id=stored["memory_id"])
-    assert (found["content"], found["tags"], found["metadata"], found["project"]) == (content, ["nul\0tag"], {"nul\0": "\0"}, "nul\0project")
+    assert (found["content"], found["tags"], found["metadata"], found["project"]) == (
+        content,
+        ["nul\0tag"],
+        {"nul\0": "\0"},
+        "nul\0project",
+    )
     results = daemon.call("memory.query", text="nulcontent", mode="keyword", limit=50)["results"]
     assert content in [result["content"] for result in results]
     listed = daemon.call("memory.list", project="nul\0project", tags=["nul\0tag"])["memories"]
@@ -289,13 +324,20 @@ def test_content_with_nul_bytes_is_stored_whole_and_found(daemon: Home, content:
 
 
 @pytest.mark.parametrize("half", [b"\\ud83d", b"\\udE00", b"\xed\xa0\xbd"], ids=repr)
-def test_text_that_was_cut_inside_a_character_is_stored_without_the_half_of_it(daemon: Home, half: bytes) -> None:
+def test_text_that_was_cut_inside_a_character_is_stored_without_the_half_of_it(
+    daemon: Home, half: bytes
+) -> None:
     text = b'"%d cut here: %s"' % (hash(half), half)
     with daemon.raw() as connection:
-        stored = connection.ask("memory.store", b'{"content":%s,"tags":["cut %s"],"metadata":{"said":%s}}' % (text, half, text))["result"]
+        stored = connection.ask(
+            "memory.store", b'{"content":%s,"tags":["cut %s"],"metadata":{"said":%s}}' % (text, half, text)
+        )["result"]
     found = daemon.call("memory.get", memory_id=stored["memory_id"])
     assert found["content"].endswith("cut here: \N{REPLACEMENT CHARACTER}")
-    assert (found["tags"], found["metadata"]) == (["cut \N{REPLACEMENT CHARACTER}"], {"said": found["content"]})
+    assert (found["tags"], found["metadata"]) == (
+        ["cut \N{REPLACEMENT CHARACTER}"],
+        {"said": found["content"]},
+    )
 
 
 HUGE = b"9" * 40
@@ -316,7 +358,9 @@ HUGE = b"9" * 40
     ],
     ids=lambda params: repr(params[:70]),
 )
-def test_a_memory_beyond_all_measure_is_taken_or_refused_and_spoils_no_view(other: Home, params: bytes) -> None:
+def test_a_memory_beyond_all_measure_is_taken_or_refused_and_spoils_no_view(
+    other: Home, params: bytes
+) -> None:
     with other.raw() as connection:
         answer = connection.ask("memory.store", params)
     assert "result" in answer or answer["error"]["code"] in ANSWERED, answer
@@ -328,7 +372,10 @@ def test_a_memory_beyond_all_measure_is_taken_or_refused_and_spoils_no_view(othe
     [
         ("memory.query", b'{"text":"huge","limit":%s}' % HUGE),
         ("memory.query", b'{"text":"huge","min_position":%s}' % HUGE),
-        ("memory.query", b'{"text":"time","since":"9999-12-31T23:59:59.999999Z","until":"0001-01-01T00:00:00+14:00"}'),
+        (
+            "memory.query",
+            b'{"text":"time","since":"9999-12-31T23:59:59.999999Z","until":"0001-01-01T00:00:00+14:00"}',
+        ),
         ("memory.list", b'{"cursor":"%s"}' % HUGE),
         ("memory.list", b'{"cursor":"%s"}' % (b"9" * 5_000)),
         ("memory.list", '{"cursor":"²"}'.encode()),
@@ -349,21 +396,32 @@ def test_a_question_beyond_all_measure_has_an_answer(daemon: Home, method: str, 
 
 
 @pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")], ids=["arrays", "objects"])
-def test_deeply_nested_parameters_are_taken_or_refused_and_spoil_no_view(other: Home, opening: bytes, closing: bytes) -> None:
+def test_deeply_nested_parameters_are_taken_or_refused_and_spoil_no_view(
+    other: Home, opening: bytes, closing: bytes
+) -> None:
     for depth in (50, 100, 200, 300, 400, 500, 700, 900, 970, 1_000):
         name, nested = b"%d %d" % (ord(closing), depth), opening * depth + b"1" + closing * depth
         with other.raw() as connection:
             answers = [
                 connection.ask("memory.store", b'{"content":"deep %s","metadata":{"a":%s}}' % (name, nested)),
-                connection.ask("memory.store", b'{"content":"deeper %s","request_id":"%s","metadata":{"a":%s}}' % (name, name, nested)),
+                connection.ask(
+                    "memory.store",
+                    b'{"content":"deeper %s","request_id":"%s","metadata":{"a":%s}}' % (name, name, nested),
+                ),
                 connection.ask("tool.record", b'{"session_id":"s","tool_name":"t","tool_input":%s}' % nested),
             ]
-        assert [(depth, answer) for answer in answers if "error" in answer and answer["error"]["code"] not in ANSWERED] == []
+        assert [
+            (depth, answer)
+            for answer in answers
+            if "error" in answer and answer["error"]["code"] not in ANSWERED
+        ] == []
     _nothing_is_spoilt(other)
 
 
 def _nothing_is_spoilt(home: Home) -> None:
-    stored = home.call("memory.store", content=f"All is well with the views of {home.call('log.read')['head']} events")
+    stored = home.call(
+        "memory.store", content=f"All is well with the views of {home.call('log.read')['head']} events"
+    )
     listed = [memory["memory_id"] for memory in home.call("memory.list", limit=1_000)["memories"]]
     assert stored["memory_id"] in listed
     assert all(home.call("memory.get", memory_id=memory_id)["content"] for memory_id in listed[:20])
@@ -375,7 +433,9 @@ def test_clients_that_vanish_in_the_middle_of_an_answer_hurt_nobody(daemon: Home
     for _ in range(30):
         with daemon.raw() as connection:
             for number in range(20):
-                connection.send(b'{"jsonrpc":"2.0","id":%d,"method":"log.read","params":{"limit":1000}}' % number)
+                connection.send(
+                    b'{"jsonrpc":"2.0","id":%d,"method":"log.read","params":{"limit":1000}}' % number
+                )
             connection.connection.recv(100)
     _connections_come_down(daemon)
 
@@ -392,7 +452,9 @@ def test_clients_that_vanish_in_the_middle_of_a_request_hurt_nobody(daemon: Home
 
 def test_what_a_client_asked_before_it_stopped_writing_is_answered(daemon: Home) -> None:
     with daemon.raw() as connection:
-        connection.connection.sendall(b'{"jsonrpc":"2.0","id":1,"method":"system.ping"}\n{"jsonrpc":"2.0","id":2,"method":"system.ping"}')
+        connection.connection.sendall(
+            b'{"jsonrpc":"2.0","id":1,"method":"system.ping"}\n{"jsonrpc":"2.0","id":2,"method":"system.ping"}'
+        )
         connection.finish_writing()
         assert {connection.receive()["id"], connection.receive()["id"]} == {1, 2}
         assert connection.receive() is None
@@ -400,7 +462,10 @@ def test_what_a_client_asked_before_it_stopped_writing_is_answered(daemon: Home)
 
 def _connections_come_down(home: Home) -> None:
     """Wait until only the pinger, and whoever asks, is connected."""
-    until(lambda: home.call("system.status")["connections"] <= 2, lambda: f"{home.call('system.status')['connections']} connections are still there")
+    until(
+        lambda: home.call("system.status")["connections"] <= 2,
+        lambda: f"{home.call('system.status')['connections']} connections are still there",
+    )
 
 
 def test_300_idle_connections_keep_nobody_from_working(daemon: Home) -> None:
@@ -409,8 +474,12 @@ def test_300_idle_connections_keep_nobody_from_working(daemon: Home) -> None:
         until(lambda: daemon.call("system.status")["connections"] >= 300)
         with daemon.client() as client:
             for number in range(50):
-                stored = client.call("memory.store", content=f"Stored beside {number} of 300 idle connections")
-                assert client.call("memory.get", memory_id=stored["memory_id"])["position"] >= stored["position"]
+                stored = client.call(
+                    "memory.store", content=f"Stored beside {number} of 300 idle connections"
+                )
+                assert (
+                    client.call("memory.get", memory_id=stored["memory_id"])["position"] >= stored["position"]
+                )
         assert idle[150].ask("system.ping", b"{}")["result"]["ok"]
     _connections_come_down(daemon)
 
@@ -427,14 +496,20 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 @pytest.mark.parametrize("method", ["log.read", "system.ping", "log.follow", "no.such"])
 def test_a_client_that_sends_for_ever_and_reads_nothing_is_not_read_for_ever(busy: Home, method: str) -> None:
-    line = b'{"jsonrpc":"2.0","id":%%d,"method":"%s","params":{%s}}\n' % (method.encode(), b'"after":0' if method.startswith("log") else b"")
+    line = b'{"jsonrpc":"2.0","id":%%d,"method":"%s","params":{%s}}\n' % (
+        method.encode(),
+        b'"after":0' if method.startswith("log") else b"",
+    )
     before = busy.call("system.status")["rss_bytes"]
     with busy.raw() as connection:
         connection.connection.settimeout(0.5)
         _send_until_it_is_not_read(connection, line)
         with busy.client(timeout_s=PING_WITHIN_S) as client:
             for number in range(50):
-                client.call("memory.store", content=f"Stored beside someone who sends {method} and never reads, {number}")
+                client.call(
+                    "memory.store",
+                    content=f"Stored beside someone who sends {method} and never reads, {number}",
+                )
         assert busy.call("system.status")["rss_bytes"] - before < RSS_GROWTH_MAX / 2
     until(lambda: busy.call("system.status")["connections"] == 1)
 
@@ -455,8 +530,13 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
         home = make().start()
         with home.raw() as connection:
             for number in range(4_000):
-                params = b'{"session_id":"s","tool_name":"Read","tool_input":"%d %s"}' % (number, b"lorem ipsum " * 120)
-                connection.send(b'{"jsonrpc":"2.0","id":%d,"method":"tool.record","params":%s}' % (number, params))
+                params = b'{"session_id":"s","tool_name":"Read","tool_input":"%d %s"}' % (
+                    number,
+                    b"lorem ipsum " * 120,
+                )
+                connection.send(
+                    b'{"jsonrpc":"2.0","id":%d,"method":"tool.record","params":%s}' % (number, params)
+                )
                 if number % 50 == 49:
                     for _ in range(50):
                         assert "result" in connection.receive()
@@ -466,10 +546,15 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 @pytest.mark.parametrize("is_batch", [True, False])
 def test_pages_of_the_log_that_nobody_reads_take_little_memory(long: Home, *, is_batch: bool) -> None:
     before = long.call("system.status")["rss_bytes"]
-    asked = [b'{"jsonrpc":"2.0","id":%d,"method":"log.read","params":{"limit":10000}}' % number for number in range(100)]
+    asked = [
+        b'{"jsonrpc":"2.0","id":%d,"method":"log.read","params":{"limit":10000}}' % number
+        for number in range(100)
+    ]
     with ExitStack() as stack:
         for _ in range(4):
-            stack.enter_context(long.raw()).send(b"[" + b",".join(asked) + b"]" if is_batch else b"\n".join(asked))
+            stack.enter_context(long.raw()).send(
+                b"[" + b",".join(asked) + b"]" if is_batch else b"\n".join(asked)
+            )
         largest = 0
         for _ in range(100):
             largest = max(largest, long.call("system.status")["rss_bytes"])
@@ -495,11 +580,19 @@ def test_more_connections_than_are_served_are_told_so(homes: Callable[..., Home]
 
 
 SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.integers(2**62, 2**70), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=40)
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(2**62, 2**70),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=40),
 )
 NEARLY_RIGHT = st.sampled_from(VALUES)
 ANYTHING = st.recursive(
-    st.one_of(NEARLY_RIGHT, SCALARS), lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=8), inner, max_size=4))
+    st.one_of(NEARLY_RIGHT, SCALARS),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
 )
 
 
@@ -513,8 +606,15 @@ class Questioner:
     def ask(self, method: str, params: object) -> Any:
         self._number += 2
         asked, after = self._number, self._number + 1
-        self._connection.send(json.dumps({"jsonrpc": "2.0", "id": asked, "method": method, "params": params}).encode())
-        stop = {"jsonrpc": "2.0", "id": after, "method": "rpc.cancel" if method == "log.follow" else "system.ping", "params": {"id": asked}}
+        self._connection.send(
+            json.dumps({"jsonrpc": "2.0", "id": asked, "method": method, "params": params}).encode()
+        )
+        stop = {
+            "jsonrpc": "2.0",
+            "id": after,
+            "method": "rpc.cancel" if method == "log.follow" else "system.ping",
+            "params": {"id": asked},
+        }
         if method != "log.follow":
             del stop["params"]
         self._connection.send(json.dumps(stop).encode())
@@ -533,7 +633,9 @@ class Questioner:
         asked = dict(enumerate(those, self._number + 1))
         self._number += len(asked)
         for number, params in asked.items():
-            self._connection.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode())
+            self._connection.send(
+                json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
+            )
         while asked:
             message = self._connection.receive()
             assert message, "the connection was closed"
@@ -554,16 +656,38 @@ WANT_MORE = {
     "thesis.retract",
 }
 WANT_MORE |= {"log.follow"}
-"""Methods that want one of several parameters, or something that `_filled` does not make; and one that ends when it is told to."""
+"""Methods that want one of several parameters, or something that `_filled` does not make; and one that
+ends when it is told to.
+"""
 
 
 def _filled(home: Home, place: str) -> dict[str, object]:
     """Store something of each noun, and return `RIGHT` with the ids of that."""
-    one, other = (home.call("memory.store", content=f"The {thing} of {place} is lit at night")["memory_id"] for thing in ("pier", "lighthouse"))
+    one, other = (
+        home.call("memory.store", content=f"The {thing} of {place} is lit at night")["memory_id"]
+        for thing in ("pier", "lighthouse")
+    )
     thesis = home.call("thesis.state", statement=f"The pier of {place} is rebuilt by May")["thesis_id"]
-    first, second = (home.call("task.create", title=f"Paint the {thing}")["task_id"] for thing in ("pier", "lighthouse"))
-    ids = {"memory_id": one, "target_id": other, "superseded_by": other, "memory_ids": [one], "ids": [one], "thesis_id": thesis}
-    return RIGHT | ids | {"task_id": first, "depends_on": second, "statement": f"The lamps of {place} are LEDs by June"}
+    first, second = (
+        home.call("task.create", title=f"Paint the {thing}")["task_id"] for thing in ("pier", "lighthouse")
+    )
+    ids = {
+        "memory_id": one,
+        "target_id": other,
+        "superseded_by": other,
+        "memory_ids": [one],
+        "ids": [one],
+        "thesis_id": thesis,
+    }
+    return (
+        RIGHT
+        | ids
+        | {
+            "task_id": first,
+            "depends_on": second,
+            "statement": f"The lamps of {place} are LEDs by June",
+        }
+    )
 
 
 def test_a_method_that_is_given_what_it_requires_does_it(other: Home) -> None:
@@ -572,7 +696,9 @@ def test_a_method_that_is_given_what_it_requires_does_it(other: Home) -> None:
         questioner = Questioner(connection)
         for method in sorted(set(METHODS) - {"system.shutdown"}):
             right, fields = _filled(other, method), msgspec.structs.fields(METHODS[method].params)
-            answer = questioner.ask(method, {field.encode_name: right[field.encode_name] for field in fields if field.required})
+            answer = questioner.ask(
+                method, {field.encode_name: right[field.encode_name] for field in fields if field.required}
+            )
             if "error" in answer:
                 refused[method] = answer["error"]
     assert set(refused) == WANT_MORE, refused
@@ -590,7 +716,9 @@ def requests(draw: st.DrawFn, right: dict[str, object]) -> tuple[str, object]:
     return method, params | draw(st.dictionaries(names, st.one_of(NEARLY_RIGHT, ANYTHING), max_size=2))
 
 
-def test_whatever_any_method_is_given_it_answers_with_a_result_or_a_known_error(homes: Callable[..., Home]) -> None:
+def test_whatever_any_method_is_given_it_answers_with_a_result_or_a_known_error(
+    homes: Callable[..., Home],
+) -> None:
     home = homes().start()
     right, seen = _filled(home, "harbour"), set[str]()
 
@@ -619,7 +747,9 @@ OF_THE_WHOLE_LOG = {"log.verify", "views.rebuild", "views.verify"}
 
 
 def _is_decoded(method: str, params: object) -> bool:
-    """Say whether a method gets to see some parameters; the others are refused for all methods in the same place."""
+    """Say whether a method gets to see some parameters; the others are refused for all methods in the same
+    place.
+    """
     try:
         msgspec.json.decode(json.dumps(params), type=METHODS[method].params)
     except msgspec.MsgspecError:
@@ -627,25 +757,50 @@ def _is_decoded(method: str, params: object) -> bool:
     return True
 
 
-@pytest.mark.parametrize("method", sorted(set(METHODS) - {"system.shutdown"}))
-def test_each_parameter_is_answered_whatever_its_value(homes: Callable[..., Home], other: Home, method: str) -> None:
-    home = homes().start() if method in OF_THE_WHOLE_LOG else other  # of few events, since each value takes them all
+EACH_METHOD = pytest.mark.parametrize("method", sorted(set(METHODS) - {"system.shutdown"}))
+SAMPLED = 7  # of so many values one: over the parameters of a method, each in its turn
+
+
+@EACH_METHOD
+def test_each_parameter_is_answered_whatever_its_value(
+    homes: Callable[..., Home], other: Home, method: str
+) -> None:
+    _ask_each(homes, other, method, SAMPLED)
+
+
+@pytest.mark.long
+@EACH_METHOD
+def test_each_parameter_is_answered_with_each_value(
+    homes: Callable[..., Home], other: Home, method: str
+) -> None:
+    _ask_each(homes, other, method, 1)
+
+
+def _ask_each(homes: Callable[..., Home], other: Home, method: str, step: int) -> None:
+    home = (
+        homes().start() if method in OF_THE_WHOLE_LOG else other
+    )  # of few events, since each value takes them all
     fields = msgspec.structs.fields(METHODS[method].params)
-    required = {field.encode_name: RIGHT.get(field.encode_name, "mem-0") for field in fields if field.required}
+    required = {
+        field.encode_name: RIGHT.get(field.encode_name, "mem-0") for field in fields if field.required
+    }
     many: list[dict[str, object]] = []
     for number, (name, value) in enumerate(product([field.encode_name for field in fields], VALUES)):
-        unique = {"content": f"Memory number {number} of {method}"} if "content" in required else {}  # a duplicate takes none of its values
+        unique = (
+            {"content": f"Memory number {number} of {method}"} if "content" in required else {}
+        )  # a duplicate takes none of its values
         many.append(required | unique | {name: value})
     taken = [params for params in many if _is_decoded(method, params)]
     assert len(taken) < len(many) or not fields
-    if method in {"views.rebuild", "views.verify"}:
-        taken = taken[::10]  # each of them is a process
+    taken = taken[:: max(step, 10) if method in {"views.rebuild", "views.verify"} else step]  # a process each
     with home.raw() as connection:
         questioner = Questioner(connection)
         for start in range(0, len(taken), AT_ONCE):
             those = taken[start : start + AT_ONCE]
             answers = (
-                [(params, questioner.ask(method, params)) for params in those] if method == "log.follow" else questioner.ask_at_once(method, those)
+                [(params, questioner.ask(method, params)) for params in those]
+                if method == "log.follow"
+                else questioner.ask_at_once(method, those)
             )
             for params, answer in answers:
                 assert "result" in answer or answer["error"]["code"] in ANSWERED, (params, answer)
@@ -656,7 +811,12 @@ SECRET = "ghp_" + "a1B2" * 10
 OF_SECRETS: tuple[object, ...] = (SECRET, [SECRET], {SECRET: SECRET}, {"password": [SECRET]})
 HOOKS: dict[str, dict[str, object]] = {
     "SubagentStop": {"agent_id": SECRET, "agent_type": SECRET, "last_assistant_message": SECRET},
-    "PostToolUse": {"tool_name": SECRET, "tool_use_id": SECRET, "tool_input": {SECRET: SECRET}, "tool_response": SECRET},
+    "PostToolUse": {
+        "tool_name": SECRET,
+        "tool_use_id": SECRET,
+        "tool_input": {SECRET: SECRET},
+        "tool_response": SECRET,
+    },
     "SessionStart": {"source": SECRET, "model": SECRET, "cwd": f"/{SECRET}"},
 }
 
@@ -670,10 +830,15 @@ def test_no_parameter_of_any_method_brings_a_secret_to_the_disk(homes: Callable[
             fields = msgspec.structs.fields(METHODS[method].params)
             needed = {field.encode_name: right[field.encode_name] for field in fields if field.required}
             asked = [needed | {field.encode_name: value} for field in fields for value in OF_SECRETS]
-            done += sum("result" in questioner.ask(method, params) for params in asked if _is_decoded(method, params))
+            done += sum(
+                "result" in questioner.ask(method, params) for params in asked if _is_decoded(method, params)
+            )
         for event, payload in HOOKS.items():
             told = {"session_id": SECRET, "hook_event_name": event} | payload
-            done += "result" in questioner.ask("hook.dispatch", {"event": event, "host": SECRET, "delivery_id": SECRET + event, "payload": told})
+            done += "result" in questioner.ask(
+                "hook.dispatch",
+                {"event": event, "host": SECRET, "delivery_id": SECRET + event, "payload": told},
+            )
     until(home.caught_up)
     assert done > len(METHODS)
     assert home.stop() == 0

@@ -1,4 +1,6 @@
-"""Many agents race for the same files while the daemon and some of them are killed: nobody holds what another does, and nobody a half."""
+"""Many agents race for the same files while the daemon and some of them are killed: nobody holds what
+another does, and nobody a half.
+"""
 
 import json
 import subprocess
@@ -43,7 +45,15 @@ class Race:
     def _launch(self) -> None:
         name = f"p{self._started}"
         self._started += 1
-        command = [sys.executable, "-m", "tests.acceptance.claiming", str(self.home.socket), str(self.folder), name, *map(str, self._each)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.acceptance.claiming",
+            str(self.home.socket),
+            str(self.folder),
+            name,
+            *map(str, self._each),
+        ]
         with self._output(name).open("wb") as output:
             self._processes[name] = subprocess.Popen(command, cwd=ROOT, stdout=output)
 
@@ -51,7 +61,9 @@ class Race:
         return self.folder / f"{name}.jsonl"
 
     def kill_agents(self) -> None:
-        """Kill a process of agents, whatever they hold, and start another; a person lets go of what they held."""
+        """Kill a process of agents, whatever they hold, and start another; a person lets go of what they
+        held.
+        """
         name = next(iter(self._processes))
         self._end(name, kill=True)
         self.killed += [f"{name}-{number}" for number in range(self._each[0])]
@@ -62,7 +74,9 @@ class Race:
     def _release(self, session_id: str) -> None:
         held = [claim["name"] for claim in self.home.call("claim.list", session_id=session_id)["claims"]]
         if held:
-            self.home.call("claim.release", paths=held, folder=str(self.folder), force=True, reason="it was killed")
+            self.home.call(
+                "claim.release", paths=held, folder=str(self.folder), force=True, reason="it was killed"
+            )
 
     def kill_daemon(self) -> None:
         self.home.kill()
@@ -83,7 +97,9 @@ class Race:
         for line in self._output(name).read_bytes().splitlines(keepends=True):
             if line.endswith(b"\n"):  # the last one of those that were killed may not
                 told = json.loads(line)
-                self.answers.append(Answer(told["session"], told["paths"], told["position"], told["refusal"], told["ms"]))
+                self.answers.append(
+                    Answer(told["session"], told["paths"], told["position"], told["refusal"], told["ms"])
+                )
 
     def stop(self) -> None:
         for process in self._processes.values():
@@ -91,17 +107,28 @@ class Race:
             process.wait(PATIENCE_S)
 
     def check(self) -> int:
-        """Fold the log by hand, claim by claim, and compare it with what agents were told; return how many claims were granted."""
+        """Fold the log by hand, claim by claim, and compare it with what agents were told; return how many
+        claims were granted.
+        """
         holders: dict[str, str] = {}
         granted: dict[int, tuple[str, set[str]]] = {}
         for event in self.home.events():
             data, session = event["data"], event["session_id"]
             if event["tag"] == "files.claimed@1":
-                assert not set(data["paths"]) & set(holders), f"position {event['position']} grants what another holds"
+                assert not set(data["paths"]) & set(holders), (
+                    f"position {event['position']} grants what another holds"
+                )
                 holders |= dict.fromkeys(data["paths"], session)
-                granted[event["position"]] = session, {path for path, holder in holders.items() if holder == session}
+                granted[event["position"]] = (
+                    session,
+                    {path for path, holder in holders.items() if holder == session},
+                )
             elif event["tag"] == "claims.released@1":
-                ended = [path for path, holder in holders.items() if holder == session and (data.get("is_all") or path in data["paths"])]
+                ended = [
+                    path
+                    for path, holder in holders.items()
+                    if holder == session and (data.get("is_all") or path in data["paths"])
+                ]
                 assert data.get("is_all") or sorted(ended) == sorted(data["paths"])
                 for path in ended:
                     del holders[path]
@@ -131,7 +158,9 @@ def run(race: Race, kills: int, every_s: float, within_s: float) -> None:
         race.stop()
 
 
-def test_agents_that_race_for_files_never_hold_what_another_does(homes: Callable[..., Home], tmp_path: Path) -> None:
+def test_agents_that_race_for_files_never_hold_what_another_does(
+    homes: Callable[..., Home], tmp_path: Path
+) -> None:
     race = Race(homes().start(), tmp_path / "shop", agents=20, claims=600, pause_s=0.01)
     run(race, kills=2, every_s=1.0, within_s=PATIENCE_S)
     granted = race.check()

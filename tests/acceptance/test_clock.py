@@ -50,12 +50,16 @@ def clocked(tmp_path: Path) -> Iterator[Clocked]:
 
 
 def found(home: Home, text: str) -> set[str]:
-    return {one["memory_id"] for one in home.call("memory.query", text=text, mode="keyword", limit=20)["results"]}
+    return {
+        one["memory_id"] for one in home.call("memory.query", text=text, mode="keyword", limit=20)["results"]
+    }
 
 
 def run_verb(home: Home, *words: str) -> subprocess.CompletedProcess[str]:
     ran = [sys.executable, "-m", "omegad", *words, "--home", str(home.path), "--socket", str(home.socket)]
-    return subprocess.run(ran, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+    return subprocess.run(
+        ran, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+    )
 
 
 def moment(text: str) -> datetime:
@@ -65,19 +69,45 @@ def moment(text: str) -> datetime:
 def test_after_a_start_ten_years_ahead_one_command_makes_all_as_if_it_had_not_been(clocked: Clocked) -> None:
     home = clocked.home
     began = datetime.now(UTC)
-    before = home.call("memory.store", content="Where the work on the ledger stood", event_type="checkpoint", session_id="s-1")["memory_id"]
+    before = home.call(
+        "memory.store",
+        content="Where the work on the ledger stood",
+        event_type="checkpoint",
+        session_id="s-1",
+    )["memory_id"]
     short = home.call("memory.store", content="The ledger opens in a moment", ttl_seconds=1)["memory_id"]
-    home.call("reminder.set", content="Renew the ledger's licence", due=(began + timedelta(days=365)).isoformat())
+    home.call(
+        "reminder.set", content="Renew the ledger's licence", due=(began + timedelta(days=365)).isoformat()
+    )
 
     clocked.start_at(YEARS_S)
-    assert [one for one in clocked.troubles() if "after the latest event" in one and "omegad clock mend" in one]
-    until(lambda: {event["data"]["memory_id"] for event in home.events() if event["tag"] == "memory.expired@1"} == {before, short})
+    assert [
+        one for one in clocked.troubles() if "after the latest event" in one and "omegad clock mend" in one
+    ]
+    until(
+        lambda: (
+            {event["data"]["memory_id"] for event in home.events() if event["tag"] == "memory.expired@1"}
+            == {before, short}
+        )
+    )
     far = home.call("system.status")["reactions"]["expiry"]["position"]
-    then = home.call("memory.store", content="Where the other work on the ledger stood", event_type="checkpoint", session_id="s-2")["memory_id"]
+    then = home.call(
+        "memory.store",
+        content="Where the other work on the ledger stood",
+        event_type="checkpoint",
+        session_id="s-2",
+    )["memory_id"]
     home.call("task.create", title="Mend the ledger", project="house")
     home.call("claim.files", paths=["/src/ledger.py"], **HELD)
-    sent = home.call("message.send", text="the ledger is mine", to_project="house", session_id="s-2", ttl_minutes=60)["message_id"]
-    home.call("hook.dispatch", event="SessionStart", payload={"session_id": "s-9", "cwd": "/src"}, host="claude-code")
+    sent = home.call(
+        "message.send", text="the ledger is mine", to_project="house", session_id="s-2", ttl_minutes=60
+    )["message_id"]
+    home.call(
+        "hook.dispatch",
+        event="SessionStart",
+        payload={"session_id": "s-9", "cwd": "/src"},
+        host="claude-code",
+    )
 
     clocked.start_at(0)
     (trouble,) = clocked.troubles()
@@ -87,7 +117,9 @@ def test_after_a_start_ten_years_ahead_one_command_makes_all_as_if_it_had_not_be
     assert shown["events"]
     assert shown["ahead_s"] == pytest.approx(YEARS_S, abs=60)
     today = home.call("memory.store", content="The ledger is in the cellar")["memory_id"]
-    until(lambda: datetime.now(UTC) > began + timedelta(seconds=2))  # what was to last a second is over by any clock
+    until(
+        lambda: datetime.now(UTC) > began + timedelta(seconds=2)
+    )  # what was to last a second is over by any clock
     would = home.call("clock.mend", dry_run=True)
     assert would["restored"] == [before]
     done = home.call("clock.mend", request_id="once", reason="the battery was empty")
@@ -117,7 +149,10 @@ def test_after_a_start_ten_years_ahead_one_command_makes_all_as_if_it_had_not_be
     clocked.start_at(14 * 24 * HOUR_S)  # two weeks go by: it lasts as long as it was to, and no longer
     assert not found(home, "where the work on the ledger stood") & {before, then}
     until(
-        lambda: [event["data"]["memory_id"] for event in home.events() if event["tag"] == "memory.expired@1"][-2:] in ([before, then], [then, before])
+        lambda: (
+            [event["data"]["memory_id"] for event in home.events() if event["tag"] == "memory.expired@1"][-2:]
+            in ([before, then], [then, before])
+        )
     )
 
 
@@ -127,17 +162,25 @@ def _is_in_order(home: Home, mended: int, today: str, then: str, began: datetime
     assert [event["position"] for event in events] == list(range(1, len(events) + 1))
     (at,) = (event for event in events if event["tag"] == "clock.mended@1")
     assert at["position"] < mended + 1
-    assert all(moment(event["recorded_at"]) - began < timedelta(hours=1) for event in events if event["position"] >= at["position"])
+    assert all(
+        moment(event["recorded_at"]) - began < timedelta(hours=1)
+        for event in events
+        if event["position"] >= at["position"]
+    )
     late = home.call("memory.store", content="The ledger is in the attic now")["memory_id"]
     listed = home.call("memory.list", as_of=datetime.now(UTC).isoformat(), limit=100)
     assert {today, then, late} <= {one["memory_id"] for one in listed["memories"]}
     early = home.call("memory.list", as_of=(began - timedelta(seconds=1)).isoformat(), limit=100)
     assert early["memories"] == []
     position = next(event["position"] for event in events if event["data"].get("memory_id") == then)
-    assert then in {one["memory_id"] for one in home.call("memory.list", as_of=str(position), limit=100)["memories"]}
+    assert then in {
+        one["memory_id"] for one in home.call("memory.list", as_of=str(position), limit=100)["memories"]
+    }
 
 
-def test_a_jump_while_serving_is_said_and_is_over_when_it_is_back_or_taken_for_right(clocked: Clocked) -> None:
+def test_a_jump_while_serving_is_said_and_is_over_when_it_is_back_or_taken_for_right(
+    clocked: Clocked,
+) -> None:
     home = clocked.home
     kept = home.call("memory.store", content="The cellar is dry", ttl_seconds=2 * HOUR_S)["memory_id"]
     assert clocked.troubles() == []
@@ -155,7 +198,11 @@ def test_a_jump_while_serving_is_said_and_is_over_when_it_is_back_or_taken_for_r
     (trouble,) = clocked.troubles()
     assert "3.0 h behind the log" in trouble
     asked = run_verb(home, "clock", "mend")
-    assert (asked.returncode, "events from position 2 on" in asked.stdout, "run it with --yes" in asked.stderr) == (1, True, True)
+    assert (
+        asked.returncode,
+        "events from position 2 on" in asked.stdout,
+        "run it with --yes" in asked.stderr,
+    ) == (1, True, True)
     assert clocked.troubles() == [trouble]
     done = run_verb(home, "clock", "mend", "--yes", "--request-id", "once", "--json")
     assert json.loads(done.stdout)["ahead_s"] == pytest.approx(3 * HOUR_S, abs=60)

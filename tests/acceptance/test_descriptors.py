@@ -1,4 +1,6 @@
-"""A daemon that may open few files: its clients are bounded by that, and its own work is not kept from them."""
+"""A daemon that may open few files: its clients are bounded by that, and its own work is not kept from
+them.
+"""
 
 import resource
 from contextlib import ExitStack

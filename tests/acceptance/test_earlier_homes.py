@@ -1,7 +1,8 @@
 """A home that an earlier version wrote opens, verifies, and answers as it did.
 
-`tests/homes/*.tar.xz` hold what a daemon left behind to which everything happened that there were events of; `*.json` beside them are what that
-version itself said of it: the digests of its views' canonical rows, and its answers. Neither is ever written again.
+`tests/homes/*.tar.xz` hold what a daemon left behind to which everything happened that there were events of;
+`*.json` beside them are what that version itself said of it: the digests of its views' canonical rows, and
+its answers. Neither is ever written again.
 """
 
 import os
@@ -50,35 +51,65 @@ QUESTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def lasting(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer without what is of its own asking: its id, how long it took, and how far the log was with what was asked before."""
-    return {name: value for name, value in answer.items() if name not in {"query_id", "position", "stale_by", "head", "took_ms"}}
+    """Return an answer without what is of its own asking: its id, how long it took, and how far the log
+    was with what was asked before.
+    """
+    return {
+        name: value
+        for name, value in answer.items()
+        if name not in {"query_id", "position", "stale_by", "head", "took_ms"}
+    }
 
 
 def as_before(now: Any, before: Any) -> Any:
-    """Return what is said now without fields that were not there before, where those say nothing: a new one has a default."""
+    """Return what is said now without fields that were not there before, where those say nothing: a new
+    one has a default.
+    """
     if isinstance(now, dict) and isinstance(before, dict):
-        return {name: as_before(value, before.get(name)) for name, value in now.items() if name in before or value}
+        return {
+            name: as_before(value, before.get(name)) for name, value in now.items() if name in before or value
+        }
     if isinstance(now, list) and isinstance(before, list) and len(now) == len(before):
         return [as_before(*pair) for pair in zip(now, before, strict=True)]
     return now
 
 
 async def said(paths: Paths) -> dict[str, Any]:
-    """Open a home without its reactions, and return what it is and says: the views' digests, and the answers to questions."""
-    settings = Config(model="none", fresh_wait_ms=20_000, query_timeout_s=20.0, read_timeout_s=60.0, report_timeout_s=60.0)
-    async with daemon.composed(paths, settings, FakeClock(NOW_US, step_us=0)) as service, anyio.create_task_group() as tasks:
-        for run in (service.services.log.run, service.services.views.run, service.services.past.run, service.services.near.embedder.run):
+    """Open a home without its reactions, and return what it is and says: the views' digests, and the
+    answers to questions.
+    """
+    settings = Config(
+        model="none", fresh_wait_ms=20_000, query_timeout_s=20.0, read_timeout_s=60.0, report_timeout_s=60.0
+    )
+    async with (
+        daemon.composed(paths, settings, FakeClock(NOW_US, step_us=0)) as service,
+        anyio.create_task_group() as tasks,
+    ):
+        for run in (
+            service.services.log.run,
+            service.services.views.run,
+            service.services.past.run,
+            service.services.near.embedder.run,
+        ):
             tasks.start_soon(run)
         it = Served(service, Caller(service))
-        await it.caught_up()
-        log, views = await it.caller.call("log.verify"), await it.caller.call("views.verify")
-        assert (log["ok"], views["ok"]) == (True, True)
-        digests = {name: [view["rows"], view["live_digest"]] for name, view in sorted(views["views"].items())}
-        answers = [[method, params, lasting(await it.caller.call(method, **params))] for method, params in QUESTIONS]
+        views = service.services.views
+        await views.wait_for(
+            service.services.log.head, views.driver.checkpoints.keys()
+        )  # nothing reacts here
+        log, proof = await it.caller.call("log.verify"), await it.caller.call("views.verify")
+        assert (log["ok"], proof["ok"]) == (True, True)
+        digests = {name: [view["rows"], view["live_digest"]] for name, view in sorted(proof["views"].items())}
+        answers = [
+            [method, params, lasting(await it.caller.call(method, **params))] for method, params in QUESTIONS
+        ]
         listed = await it.caller.call("memory.list", limit=50)
         for one in listed["memories"]:
             of = {"memory_id": one["memory_id"]}
-            answers += [[method, of, lasting(await it.caller.call(method, **of))] for method in ("memory.get", "memory.history")]
+            answers += [
+                [method, of, lasting(await it.caller.call(method, **of))]
+                for method in ("memory.get", "memory.history")
+            ]
         await service.services.log.drain()
         tasks.cancel_scope.cancel()
     return {"head": log["head_hash"], "views": digests, "answers": answers}

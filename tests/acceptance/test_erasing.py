@@ -1,4 +1,6 @@
-"""An erased memory is in no file of the home, whatever held it and whenever the daemon is killed meanwhile."""
+"""An erased memory is in no file of the home, whatever held it and whenever the daemon is killed
+meanwhile.
+"""
 
 import json
 import random
@@ -29,22 +31,43 @@ KILLED_WITHIN_S = 0.15
 def holding(home: Home, *, apart_from: str = "\0") -> set[str]:
     """Return the files of a home that hold what was said, in any form."""
     files = [path for path in home.path.rglob("*") if path.is_file() and not path.name.startswith(apart_from)]
-    return {path.relative_to(home.path).parts[0] for path in files if any(form in path.read_bytes() for form in FORMS)}
+    return {
+        path.relative_to(home.path).parts[0]
+        for path in files
+        if any(form in path.read_bytes() for form in FORMS)
+    }
 
 
 def omegad(home: Home, *arguments: str, status: int = 0) -> str:
-    done = subprocess.run([sys.executable, "-m", "omegad", *arguments], env=home.environ, capture_output=True, check=False, timeout=2 * PATIENCE_S)
+    done = subprocess.run(
+        [sys.executable, "-m", "omegad", *arguments],
+        env=home.environ,
+        capture_output=True,
+        check=False,
+        timeout=2 * PATIENCE_S,
+    )
     assert done.returncode == status, done
     return done.stdout.decode() + done.stderr.decode()
 
 
 def say(home: Home, session: str) -> str:
     """Have it said to an agent, stored by its tool, told to another, and asked for; return the memory."""
-    hook = {"session_id": session, "cwd": str(home.path), "hook_event_name": "UserPromptSubmit", "prompt": f"Please remember: {SAID}"}
+    hook = {
+        "session_id": session,
+        "cwd": str(home.path),
+        "hook_event_name": "UserPromptSubmit",
+        "prompt": f"Please remember: {SAID}",
+    }
     home.call("hook.dispatch", event="UserPromptSubmit", payload=hook, delivery_id=f"d-{session}")
-    memory_id = str(home.call("memory.store", content=SAID, project="house", session_id=session, request_id=session)["memory_id"])
+    memory_id = str(
+        home.call("memory.store", content=SAID, project="house", session_id=session, request_id=session)[
+            "memory_id"
+        ]
+    )
     tool = {"content": SAID, "command": json.dumps({"again": SAID})}
-    home.call("tool.record", session_id=session, tool_name="omega_store", tool_input=tool, result=f"stored {SAID}")
+    home.call(
+        "tool.record", session_id=session, tool_name="omega_store", tool_input=tool, result=f"stored {SAID}"
+    )
     home.call("message.send", text=f"tell the others: {SAID}", to_project="house", session_id=session)
     home.call("task.create", title="try the door", description=SAID, project="house", session_id=session)
     home.call("memory.query", text=SAID, project="house", session_id=session)
@@ -53,7 +76,9 @@ def say(home: Home, session: str) -> str:
 
 def test_it_is_gone_from_every_place_that_held_it(home: Home, tmp_path: Path) -> None:
     home.start()
-    position = home.call("memory.store", content="The cellar is dry and has shelves", project="house")["position"]
+    position = home.call("memory.store", content="The cellar is dry and has shelves", project="house")[
+        "position"
+    ]
     memory_id = say(home, "s-1")
     until(home.caught_up)
     assert len(home.call("memory.list", as_of=home.call("system.status")["log"]["head"])["memories"]) >= 2
@@ -74,7 +99,17 @@ def test_it_is_gone_from_every_place_that_held_it(home: Home, tmp_path: Path) ->
     would = home.call("memory.erase", memory_id=memory_id, dry_run=True)
     assert [Path(one["file"]).name for one in would["left"]] == ["kept.db"]
     shown = omegad(home, "memory", "erase", memory_id, "--dry-run")
-    assert all(one in shown for one in (memory_id, "tool.called@1", "prompt.submitted@1", "message.posted@1", "task.created@1", "kept.db"))
+    assert all(
+        one in shown
+        for one in (
+            memory_id,
+            "tool.called@1",
+            "prompt.submitted@1",
+            "message.posted@1",
+            "task.created@1",
+            "kept.db",
+        )
+    )
     assert "nothing was erased" in omegad(home, "memory", "erase", memory_id, status=1)
     assert home.call("memory.get", memory_id=memory_id)["content"] == SAID
     done = json.loads(omegad(home, "memory", "erase", memory_id, "--yes", "--json"))
@@ -92,10 +127,14 @@ def test_it_is_gone_from_every_place_that_held_it(home: Home, tmp_path: Path) ->
     log = (home.path / "log.db-wal").stat().st_ino
     with closing(open_reader(home.path / "log.db")) as reader:
         reader.execute("SELECT 1 FROM events").fetchone()
-    assert (home.path / "log.db-wal").stat().st_ino == log, "who closes the log last removes what the daemon goes on writing to"
+    assert (home.path / "log.db-wal").stat().st_ino == log, (
+        "who closes the log last removes what the daemon goes on writing to"
+    )
     home.check()
     assert home.call("memory.list", as_of=done["position"] - 1)["as_of"]["erased"] == done["copy_count"]
-    assert memory_id not in {one["memory_id"] for one in home.call("memory.list", as_of=done["position"] - 1)["memories"]}
+    assert memory_id not in {
+        one["memory_id"] for one in home.call("memory.list", as_of=done["position"] - 1)["memories"]
+    }
     assert home.call("memory.list", as_of=position)["memories"]
     omegad(home, "rebuild")
     home.check()
@@ -157,13 +196,28 @@ def test_a_phrase_that_is_given_where_nobody_sees_it_is_erased_and_told_nowhere(
 
     def erase(*more: str, status: int) -> str:
         done = subprocess.run(
-            [*words, *more], input=phrase, env=home.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=PATIENCE_S
+            [*words, *more],
+            input=phrase,
+            env=home.environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=PATIENCE_S,
         )
         assert done.returncode == status, done
         return done.stdout.decode()
 
     assert "wherever it stands" in (shown := erase(status=1))
-    assert all(one in shown for one in ("tool.called@1", "prompt.submitted@1", "message.posted@1", "task.created@1", "nothing was erased"))
+    assert all(
+        one in shown
+        for one in (
+            "tool.called@1",
+            "prompt.submitted@1",
+            "message.posted@1",
+            "task.created@1",
+            "nothing was erased",
+        )
+    )
     assert CODE not in shown
     assert CODE not in (told := erase("--yes", status=0))
     assert "erased the text" in told
@@ -180,7 +234,9 @@ def _has_settled(home: Home) -> bool:
     """Say whether the question was recorded, and all that follows from what was said is done and shown."""
     if not any(event["tag"].startswith("memory.queried") for event in home.events()):
         return False
-    return all(not one["lag"] for one in home.call("system.status")["reactions"].values()) and home.caught_up()
+    return (
+        all(not one["lag"] for one in home.call("system.status")["reactions"].values()) and home.caught_up()
+    )
 
 
 def test_views_that_cannot_be_written_hold_up_neither_the_end_nor_the_next_start(home: Home) -> None:
@@ -191,7 +247,9 @@ def test_views_that_cannot_be_written_hold_up_neither_the_end_nor_the_next_start
     answers: list[dict[str, object]] = []
     with closing(sqlite.connect(str(home.path / "views-1.db"), isolation_level=None)) as holder:
         holder.execute("BEGIN IMMEDIATE")
-        thread = threading.Thread(target=lambda: answers.append(home.call("memory.erase", memory_id=memory_id)))
+        thread = threading.Thread(
+            target=lambda: answers.append(home.call("memory.erase", memory_id=memory_id))
+        )
         thread.start()
         until(lambda: any(event["tag"] == "memory.erased@1" for event in home.events()))
         assert home.stop() == 0

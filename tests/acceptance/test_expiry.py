@@ -6,7 +6,9 @@ from tests.acceptance.conftest import Home, until
 
 
 def expiries(home: Home) -> list[str]:
-    return [event["data"]["memory_id"] for event in home.events() if event["tag"].startswith("memory.expired")]
+    return [
+        event["data"]["memory_id"] for event in home.events() if event["tag"].startswith("memory.expired")
+    ]
 
 
 def test_what_expired_while_nobody_served_is_recorded_once_after_the_start(daemon: Home) -> None:
@@ -21,5 +23,7 @@ def test_what_expired_while_nobody_served_is_recorded_once_after_the_start(daemo
     until(daemon.caught_up)
     assert expiries(daemon) == [stored]
     daemon.call("memory.restore", memory_id=stored)
-    assert [one["memory_id"] for one in daemon.call("memory.query", text="release train")["results"]] == [stored]
+    assert [one["memory_id"] for one in daemon.call("memory.query", text="release train")["results"]] == [
+        stored
+    ]
     daemon.check()

@@ -1,4 +1,6 @@
-"""Faults of every kind, each tried on a real daemon: what a user sees of them, and that nothing acknowledged is lost.
+"""Faults of every kind, each tried on a real daemon.
+
+What a user sees of them, and that nothing acknowledged is lost.
 
 A sample of the steps at which things can go wrong; `python -m tests.acceptance.faults` tries all of them.
 """
@@ -12,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -54,7 +57,9 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, list[str]]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("how", get_args(How))
-def test_a_crash_or_a_failure_at_any_step_makes_no_difference(tmp_path: Path, calm: tuple[Outcome, list[str]], how: How) -> None:
+def test_a_crash_or_a_failure_at_any_step_makes_no_difference(
+    tmp_path: Path, calm: tuple[Outcome, list[str]], how: How
+) -> None:
     outcome, names = calm
     kinds = sorted({name.split()[0] for name in names})
     chance = random.Random(f"{SEED} {how}")  # noqa: S311  a sample
@@ -70,25 +75,36 @@ def test_a_crash_or_a_failure_at_any_step_makes_no_difference(tmp_path: Path, ca
             home.kill()
 
 
-def test_a_disk_that_fails_for_good_refuses_writes_and_answers_reads(faulty: FaultyHome, tmp_path: Path) -> None:
+def test_a_disk_that_fails_for_good_refuses_writes_and_answers_reads(
+    faulty: FaultyHome, tmp_path: Path
+) -> None:
     switch = tmp_path / "switch"
     faulty.environ["OMEGAD_FRESH_WAIT_MS"] = "250"
     faulty.fault = fault_in(faulty, how="eio", switch=str(switch), only="write")
     faulty.start()
-    stored = [faulty.call("memory.store", content=f"Stored before the disk failed, {number}")["memory_id"] for number in range(3)]
+    stored = [
+        faulty.call("memory.store", content=f"Stored before the disk failed, {number}")["memory_id"]
+        for number in range(3)
+    ]
     until(faulty.caught_up)
     switch.touch()
     for number in range(5):
-        error = refusal(lambda number=number: faulty.call("memory.store", content=f"Not stored, {number}", request_id=f"r-{number}"))  # type: ignore[misc]
+        text = f"Not stored, {number}"
+        error = refusal(partial(faulty.call, "memory.store", content=text, request_id=f"r-{number}"))
         assert (error.kind, "disk" in error.hint) == ("unavailable", True), error
     assert [faulty.call("memory.get", memory_id=one)["memory_id"] for one in stored] == stored
-    assert any(trouble.startswith("the log cannot be written") for trouble in faulty.call("system.status")["degraded"])
+    assert any(
+        trouble.startswith("the log cannot be written")
+        for trouble in faulty.call("system.status")["degraded"]
+    )
     switch.unlink()
     until(lambda: _is_taken(faulty))
     faulty.check()
     faulty.kill()
     faulty.start()
-    contents = [event["data"]["content"] for event in faulty.events() if event["tag"].startswith("memory.stored")]
+    contents = [
+        event["data"]["content"] for event in faulty.events() if event["tag"].startswith("memory.stored")
+    ]
     assert contents == [*(f"Stored before the disk failed, {number}" for number in range(3)), "Not stored, 0"]
     faulty.check()
 
@@ -101,7 +117,9 @@ def _is_taken(home: Home) -> bool:
 
 
 @pytest.mark.parametrize(("step", "status"), [("move omegad.sock", 1), ("delete omegad.sock", 0)])
-def test_a_socket_that_can_be_neither_named_nor_removed_is_explained(faulty: FaultyHome, step: str, status: int) -> None:
+def test_a_socket_that_can_be_neither_named_nor_removed_is_explained(
+    faulty: FaultyHome, step: str, status: int
+) -> None:
     faulty.fault = fault_in(faulty, how="eio", at=1, only=step)
     if faulty.serves():
         assert faulty.stop() == status
@@ -113,11 +131,19 @@ def test_a_socket_that_can_be_neither_named_nor_removed_is_explained(faulty: Fau
     assert faulty.start().call("system.ping")["ok"]
 
 
-@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root of a Linux machine can mount")
-def test_a_home_that_can_only_be_read_is_refused_with_what_to_do_and_left_as_it_is(faulty: FaultyHome) -> None:
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0, reason="only root of a Linux machine can mount"
+)
+def test_a_home_that_can_only_be_read_is_refused_with_what_to_do_and_left_as_it_is(
+    faulty: FaultyHome,
+) -> None:
     faulty.path.rmdir()
     faulty.path.mkdir(mode=0o700)
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0700", "tmpfs", str(faulty.path)], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "mode=0700", "tmpfs", str(faulty.path)],
+        capture_output=True,
+        check=False,
+    )
     if mounted.returncode:
         pytest.skip("no disk can be mounted here")
     try:
@@ -128,7 +154,10 @@ def test_a_home_that_can_only_be_read_is_refused_with_what_to_do_and_left_as_it_
         assert faulty.process.wait(PATIENCE_S) == 1
         assert "the home must be writable; OMEGAD_HOME names another" in faulty.printed()
         subprocess.run(["mount", "-o", "remount,rw", str(faulty.path)], check=True)
-        assert faulty.start().call("memory.get", memory_id=stored["memory_id"])["memory_id"] == stored["memory_id"]
+        assert (
+            faulty.start().call("memory.get", memory_id=stored["memory_id"])["memory_id"]
+            == stored["memory_id"]
+        )
         faulty.check()
         faulty.kill()
     finally:
@@ -138,7 +167,9 @@ def test_a_home_that_can_only_be_read_is_refused_with_what_to_do_and_left_as_it_
 # ---- the clock
 
 
-def test_a_clock_that_goes_backwards_changes_neither_order_nor_what_is_found(faulty: FaultyHome, tmp_path: Path) -> None:
+def test_a_clock_that_goes_backwards_changes_neither_order_nor_what_is_found(
+    faulty: FaultyHome, tmp_path: Path
+) -> None:
     clock = tmp_path / "clock"
     clock.write_text("0")
     faulty.fault = fault_in(faulty, clock=str(clock))
@@ -149,7 +180,13 @@ def test_a_clock_that_goes_backwards_changes_neither_order_nor_what_is_found(fau
         if number in {2, 4}:  # also while nobody serves
             faulty.kill()
             faulty.start()
-        stored.append(faulty.call("memory.store", content=f"Fact {number} of the ledger, told at its own hour", ttl_seconds=365 * 24 * HOUR_S))
+        stored.append(
+            faulty.call(
+                "memory.store",
+                content=f"Fact {number} of the ledger, told at its own hour",
+                ttl_seconds=365 * 24 * HOUR_S,
+            )
+        )
         faulty.call("claim.files", session_id="s-1", paths=[f"/src/part_{number}.py"])
         faulty.call("task.create", title=f"Task {number}")
     events = faulty.events()
@@ -160,13 +197,17 @@ def test_a_clock_that_goes_backwards_changes_neither_order_nor_what_is_found(fau
     assert {one["memory_id"] for one in found} == {one["memory_id"] for one in stored}
     assert len(faulty.call("claim.list")["claims"]) == len(stored)
     middle = stored[2]["position"]
-    then = faulty.call("memory.query", text="fact of the ledger", mode="keyword", limit=20, as_of=str(middle))["results"]
+    then = faulty.call(
+        "memory.query", text="fact of the ledger", mode="keyword", limit=20, as_of=str(middle)
+    )["results"]
     assert {one["memory_id"] for one in then} == {one["memory_id"] for one in stored[:3]}
     until(faulty.caught_up)
     faulty.check()
 
 
-def test_a_clock_that_was_wrong_loses_no_message_and_stops_no_schedule(faulty: FaultyHome, tmp_path: Path) -> None:
+def test_a_clock_that_was_wrong_loses_no_message_and_stops_no_schedule(
+    faulty: FaultyHome, tmp_path: Path
+) -> None:
     clock = tmp_path / "clock"
     clock.write_text("0")
     faulty.fault = fault_in(faulty, clock=str(clock))
@@ -174,13 +215,18 @@ def test_a_clock_that_was_wrong_loses_no_message_and_stops_no_schedule(faulty: F
     faulty.call("memory.store", content="The cellar is dry")
     clock.write_text(str(-3 * HOUR_S))
     message = {"to_project": "house", "session_id": "s-1", "ttl_minutes": 60}
-    sent = [faulty.call("message.send", text=text, **message)["message_id"] for text in ("the first", "the second")]
+    sent = [
+        faulty.call("message.send", text=text, **message)["message_id"]
+        for text in ("the first", "the second")
+    ]
     late = faulty.call("memory.store", content="The attic is not")["memory_id"]
     now = datetime.now(UTC) - timedelta(hours=3)
     assert late in {one["memory_id"] for one in faulty.call("memory.list", as_of=now.isoformat())["memories"]}
     assert any("behind the log" in one for one in faulty.call("system.status")["degraded"])
     assert faulty.call("message.receive", session_id="s-2", project="house")["message_ids"] == sent
-    brief = faulty.call("memory.store", content="Where the work stood", ttl_seconds=7 * 24 * HOUR_S)["memory_id"]
+    brief = faulty.call("memory.store", content="Where the work stood", ttl_seconds=7 * 24 * HOUR_S)[
+        "memory_id"
+    ]
     clock.write_text(str(10 * 365 * 24 * HOUR_S))
     faulty.kill()
     faulty.start()
@@ -192,7 +238,10 @@ def test_a_clock_that_was_wrong_loses_no_message_and_stops_no_schedule(faulty: F
     faulty.start()
     until(lambda: faulty.call("system.status")["reactions"]["expiry"]["position"] > ahead)
     faulty.call("memory.restore", memory_id=brief)
-    assert brief in {one["memory_id"] for one in faulty.call("memory.query", text="where the work stood", mode="keyword")["results"]}
+    assert brief in {
+        one["memory_id"]
+        for one in faulty.call("memory.query", text="where the work stood", mode="keyword")["results"]
+    }
     until(faulty.caught_up)
     faulty.check()
 
@@ -207,7 +256,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = FaultyHome(folder / "home").start()
     with home.client() as client:
         for number in range(EVENTS):
-            client.call("tool.record", session_id="s", tool_name="Bash", tool_input=f"make target-{number} " + "x" * 500)
+            client.call(
+                "tool.record",
+                session_id="s",
+                tool_name="Bash",
+                tool_input=f"make target-{number} " + "x" * 500,
+            )
         for number in range(20):
             client.call("memory.store", content=f"Fact {number} of the ledger")
     until(home.caught_up)
@@ -244,11 +298,16 @@ FACTS = {f"Fact {number} of the ledger" for number in range(40)}
 
 
 @pytest.mark.parametrize("name", ["views-1.db", "views-1.db-wal", "embeddings.db"])
-def test_a_damaged_page_of_what_can_be_made_again_costs_nothing(whole: Path, tmp_path: Path, name: str) -> None:
+def test_a_damaged_page_of_what_can_be_made_again_costs_nothing(
+    whole: Path, tmp_path: Path, name: str
+) -> None:
     home = _copy(whole, tmp_path / "home")
     pages = (home.path / name).stat().st_size // PAGE
     try:
-        for page in {0, random.Random(f"{SEED} {name}").randrange(max(1, pages))}:  # noqa: S311  any page will do
+        for page in {
+            0,
+            random.Random(f"{SEED} {name}").randrange(max(1, pages)),  # noqa: S311
+        }:
             if pages:
                 _scribble(home.path / name, page)
         home.start()
@@ -275,9 +334,16 @@ def _is_proved(home: Home) -> bool:
         return False
 
 
-@pytest.mark.parametrize(("wanted", "is_served"), [(b"make target-9 ", True), (b"make target-310 ", False)], ids=["early", "late"])
-def test_a_damaged_page_of_the_log_is_told_of_and_nothing_is_made_up_for_it(whole: Path, tmp_path: Path, wanted: bytes, *, is_served: bool) -> None:
-    """The end of the chain is verified at each start, all of it by `omegad verify` and once a week; what the views show stays."""
+@pytest.mark.parametrize(
+    ("wanted", "is_served"), [(b"make target-9 ", True), (b"make target-310 ", False)], ids=["early", "late"]
+)
+def test_a_damaged_page_of_the_log_is_told_of_and_nothing_is_made_up_for_it(
+    whole: Path, tmp_path: Path, wanted: bytes, *, is_served: bool
+) -> None:
+    """The end of the chain is verified at each start, all of it by `omegad verify` and once a week.
+
+    What the views show stays.
+    """
     home = _copy(whole, tmp_path / "home")
     _scribble(home.paths.log, _page_of_rows(home.paths.log, wanted))
     try:
@@ -303,8 +369,13 @@ def _page_of_rows(log: Path, wanted: bytes) -> int:
 
 
 @pytest.mark.parametrize("harm", ["cut", "flipped"])
-def test_a_write_ahead_log_that_lost_what_was_acknowledged_is_noticed(whole: Path, tmp_path: Path, harm: str) -> None:
-    """No disk that keeps its word tears what was synced; one that does not is found out by the views, which saw it."""
+def test_a_write_ahead_log_that_lost_what_was_acknowledged_is_noticed(
+    whole: Path, tmp_path: Path, harm: str
+) -> None:
+    """No disk that keeps its word tears what was synced.
+
+    One that does not is found out by the views, which saw it.
+    """
     for number in range(2):
         home = _copy(whole, tmp_path / f"home-{number}")
         wal = home.path / "log.db-wal"
@@ -324,11 +395,16 @@ def test_a_write_ahead_log_that_lost_what_was_acknowledged_is_noticed(whole: Pat
 # ---- those who do not read
 
 
-def test_a_follower_that_is_stopped_keeps_nobody_waiting_and_reads_on_when_it_goes_on(faulty: FaultyHome) -> None:
+def test_a_follower_that_is_stopped_keeps_nobody_waiting_and_reads_on_when_it_goes_on(
+    faulty: FaultyHome,
+) -> None:
     faulty.start()
     command = [sys.executable, "-m", "omegad", "log", "--follow", "--json"]
     printed = faulty.path.with_name("followed")
-    with printed.open("wb") as out, subprocess.Popen(command, cwd=ROOT, env=faulty.environ, stdout=out) as follower:
+    with (
+        printed.open("wb") as out,
+        subprocess.Popen(command, cwd=ROOT, env=faulty.environ, stdout=out) as follower,
+    ):
         try:
             until(lambda: faulty.call("system.status")["connections"] == 2)
             with faulty.client() as client:
@@ -359,7 +435,11 @@ def test_what_was_left_by_those_that_were_killed_is_gone_after_a_start(faulty: F
     """Copies of what was said must not outlive its erasure."""
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait(PATIENCE_S)
-    left = [faulty.path / f".log.db.{gone.pid}.part", faulty.path / f".log.db.{gone.pid}.part-wal", faulty.path / "views-verify.tmp"]
+    left = [
+        faulty.path / f".log.db.{gone.pid}.part",
+        faulty.path / f".log.db.{gone.pid}.part-wal",
+        faulty.path / "views-verify.tmp",
+    ]
     for path in left:
         path.write_bytes(b"a secret of mine")
     faulty.start()
@@ -387,7 +467,9 @@ def _run(home: FaultyHome, arguments: list[str], **fault: Any) -> tuple[int, str
 
 @pytest.fixture(scope="module")
 def backed_up(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a backup `b.db` and an export `e.jsonl` of the whole home, and a `home` that went on since."""
+    """A folder with a backup `b.db` and an export `e.jsonl` of the whole home, and a `home` that went on
+    since.
+    """
     folder = tmp_path_factory.mktemp("backed-up")
     home = _copy(whole, folder / "home").start()
     assert home.stop() == 0
@@ -402,7 +484,9 @@ def backed_up(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.long
 @pytest.mark.parametrize("how", ["kill", "eio"])
 @pytest.mark.parametrize("verb", ["backup", "restore", "import"])
-def test_a_verb_that_fails_at_any_step_leaves_a_whole_log_and_is_run_again(backed_up: Path, tmp_path: Path, verb: str, how: How) -> None:
+def test_a_verb_that_fails_at_any_step_leaves_a_whole_log_and_is_run_again(
+    backed_up: Path, tmp_path: Path, verb: str, how: How
+) -> None:
     def fresh(name: str) -> tuple[FaultyHome, list[str]]:
         if verb == "import":
             return FaultyHome(tmp_path / name), ["import", str(backed_up / "e.jsonl")]
@@ -423,7 +507,11 @@ def test_a_verb_that_fails_at_any_step_leaves_a_whole_log_and_is_run_again(backe
     for at in (chance.randint(1, len(names)), chance.choice(late)):
         home, arguments = fresh(f"{how}-{at}")
         status, printed, _ = _run(home, arguments, how=how, at=at)
-        assert (status, "Traceback" in printed) in {(KILLED if how == "kill" else 1, False), (0, False)}, (at, names[at - 1], printed)
+        assert (status, "Traceback" in printed) in {(KILLED if how == "kill" else 1, False), (0, False)}, (
+            at,
+            names[at - 1],
+            printed,
+        )
         _is_whole(home, verb, len(names) and f"{how} at {at} ({names[at - 1]})")
         again, printed, _ = _run(home, arguments)
         assert again == 0 or (verb == "import" and "has events already" in printed), printed

@@ -32,7 +32,10 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "disk"
     place.mkdir(mode=0o700)
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=0700", "tmpfs", str(place)], capture_output=True, text=True, check=False
+        ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=0700", "tmpfs", str(place)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if mounted.returncode:
         pytest.skip(f"no disk can be mounted here: {mounted.stderr.strip()}")
@@ -88,13 +91,17 @@ class Writer:
         number = text.split(maxsplit=1)[0]
         if int(number.partition("-")[2]) % 2:
             return client.call("memory.store", content=text, request_id=number)
-        return client.call("tool.record", session_id="s", tool_name="Write", tool_input=text, request_id=number)
+        return client.call(
+            "tool.record", session_id="s", tool_name="Write", tool_input=text, request_id=number
+        )
 
     def write_until_refused(self, size: int) -> None:
         """Write until nothing is taken any more."""
         failures = 0
         for _ in range(WRITES_MAX):
-            with self._home.client(name="writer") as client:  # a new one each time, whose own writes no store has to wait for
+            with self._home.client(
+                name="writer"
+            ) as client:  # a new one each time, whose own writes no store has to wait for
                 failures = 0 if self.write(client, size) else failures + 1
             if failures == FAILURES:
                 return
@@ -110,7 +117,9 @@ class Writer:
         until(taken, lambda: f"writing does not resume: {list(self.refused.values())[-1]}")
 
     def resend_refused(self) -> None:
-        """Send again what was refused, as clients do, which must now be taken; each twice, which must change nothing."""
+        """Send again what was refused, as clients do, which must now be taken; each twice, which must
+        change nothing.
+        """
         with self._home.client(name="writer") as client:
             for text in self.refused:
                 answer = self.send(client, text)
@@ -140,7 +149,9 @@ def _text(event: dict[str, Any]) -> str:
 
 
 def _reading_goes_on(home: Home, writer: Writer) -> None:
-    stored = [event["data"]["memory_id"] for event in home.events() if event["tag"].startswith("memory.stored")]
+    stored = [
+        event["data"]["memory_id"] for event in home.events() if event["tag"].startswith("memory.stored")
+    ]
     with home.client() as client:
         assert client.call("memory.get", memory_id=stored[0])["content"].startswith("entry-")
         assert client.call("memory.list")["memories"]
@@ -153,10 +164,14 @@ def _refusals_say_what_to_do(writer: Writer, hint: str) -> None:
     assert writer.refused
     found = {(error.code, error.kind) for error in writer.refused.values()}
     assert found == {(-32005, "unavailable")}
-    assert all(hint in error.hint for error in writer.refused.values()), {error.hint for error in writer.refused.values()}
+    assert all(hint in error.hint for error in writer.refused.values()), {
+        error.hint for error in writer.refused.values()
+    }
 
 
-@pytest.mark.parametrize("is_printing_there", [False, True], ids=["printing elsewhere", "printing to the same disk"])
+@pytest.mark.parametrize(
+    "is_printing_there", [False, True], ids=["printing elsewhere", "printing to the same disk"]
+)
 def test_a_full_disk_refuses_writes_answers_reads_and_is_forgotten_when_there_is_room(
     homes: Callable[..., Home], disk: Path, *, is_printing_there: bool
 ) -> None:
@@ -184,10 +199,16 @@ def test_a_full_disk_refuses_writes_answers_reads_and_is_forgotten_when_there_is
 
 
 def _log_troubles(home: Home) -> list[str]:
-    return [trouble for trouble in home.call("system.status")["degraded"] if trouble.startswith("the log cannot be written")]
+    return [
+        trouble
+        for trouble in home.call("system.status")["degraded"]
+        if trouble.startswith("the log cannot be written")
+    ]
 
 
-def test_a_disk_that_is_full_at_any_moment_loses_nothing_and_doubles_nothing(homes: Callable[..., Home], disk: Path) -> None:
+def test_a_disk_that_is_full_at_any_moment_loses_nothing_and_doubles_nothing(
+    homes: Callable[..., Home], disk: Path
+) -> None:
     home = homes(disk / "home", **IMPATIENT)
     home.output = disk.with_name("printed")
     home.start()
@@ -206,7 +227,9 @@ def test_a_disk_that_is_full_at_any_moment_loses_nothing_and_doubles_nothing(hom
     writer.check()
 
 
-def test_a_checkpoint_that_finds_no_room_costs_neither_an_event_nor_a_row(homes: Callable[..., Home], disk: Path) -> None:
+def test_a_checkpoint_that_finds_no_room_costs_neither_an_event_nor_a_row(
+    homes: Callable[..., Home], disk: Path
+) -> None:
     home = homes(disk / "home", **IMPATIENT)
     home.output = disk.with_name("printed")
     home.start()
@@ -216,7 +239,8 @@ def test_a_checkpoint_that_finds_no_room_costs_neither_an_event_nor_a_row(homes:
             assert writer.write(client, 300)
     until(home.caught_up)
     ballast.fill()
-    # What is written next fits into the write-ahead logs as they are, until it has to be moved into the databases.
+    # What is written next fits into the write-ahead logs as they are, until it has to be moved into the
+    # databases.
     writer.write_until_refused(300)
     _refusals_say_what_to_do(writer, "free some space")
     ballast.remove()
@@ -227,11 +251,16 @@ def test_a_checkpoint_that_finds_no_room_costs_neither_an_event_nor_a_row(homes:
     writer.check()
 
 
-def test_views_that_are_damaged_while_the_disk_is_full_are_built_again_when_there_is_room(homes: Callable[..., Home], disk: Path) -> None:
+def test_views_that_are_damaged_while_the_disk_is_full_are_built_again_when_there_is_room(
+    homes: Callable[..., Home], disk: Path
+) -> None:
     home = homes(disk / "home", **IMPATIENT)
     home.output = disk.with_name("printed")
     home.start()
-    stored = [home.call("memory.store", content=f"Memory {number} " + "of the ledger " * 600) for number in range(100)]
+    stored = [
+        home.call("memory.store", content=f"Memory {number} " + "of the ledger " * 600)
+        for number in range(100)
+    ]
     home.restart()
     views = home.path / (home.path / "views.db").readlink()
     ballast = Ballast(disk)
@@ -267,7 +296,9 @@ def _was_checkpointed(home: Home) -> bool:
     return home.paths.log.stat().st_size > 200_000
 
 
-def test_a_daemon_starts_on_a_disk_that_is_full_or_says_why_not(homes: Callable[..., Home], disk: Path) -> None:
+def test_a_daemon_starts_on_a_disk_that_is_full_or_says_why_not(
+    homes: Callable[..., Home], disk: Path
+) -> None:
     home = homes(disk / "home", **IMPATIENT)
     home.output = disk.with_name("printed")
     home.start()
@@ -303,7 +334,9 @@ def test_files_that_may_not_grow_refuse_writes_until_they_may(home: Home) -> Non
     assert home.process.poll() is None
     _reading_goes_on(home, writer)
 
-    resource.prlimit(home.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    resource.prlimit(
+        home.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    )
     writer.write_again()
     until(home.caught_up, within_s=PATIENCE_S)
     writer.resend_refused()

@@ -1,4 +1,6 @@
-"""What looks the same, or is the same but for how it is written, is found by keywords in either form; what is shown stays as it was stored."""
+"""What looks the same, or is the same but for how it is written, is found by keywords in either form; what
+is shown stays as it was stored.
+"""
 
 # ruff: noqa: RUF001  letters that look like others are what it is about
 
@@ -72,10 +74,18 @@ def test_what_is_the_same_in_another_guise_is_found_by_its_words(daemon: Home) -
         for number, pair in enumerate(GUISES):
             for way, (stored, asked) in enumerate((pair, pair[::-1])):
                 project, content = f"p-{number}-{way}", f"{stored} stands here as number {number}"
-                ids[project] = (client.call("memory.store", content=content, project=project)["memory_id"], content, asked)
-                client.call("memory.store", content="Something else entirely was said of the weather", project=project)
+                ids[project] = (
+                    client.call("memory.store", content=content, project=project)["memory_id"],
+                    content,
+                    asked,
+                )
+                client.call(
+                    "memory.store", content="Something else entirely was said of the weather", project=project
+                )
         for project, (memory_id, content, asked) in ids.items():
             found = client.call("memory.query", text=asked, mode="keyword", project=project)["results"]
-            if [one["memory_id"] for one in found if one["content"] == normalize("NFC", content)] != [memory_id]:
+            if [one["memory_id"] for one in found if one["content"] == normalize("NFC", content)] != [
+                memory_id
+            ]:
                 missed.append((content, asked))
     assert missed == []

@@ -62,7 +62,13 @@ def test_only_what_hangs_is_left_out_from_wherever_it_is_named(daemon: Home, tmp
     os.mkfifo(hung / "git" / "commondir")
     (other / ".git").mkdir(parents=True)
     for folder in ("/", str(tmp_path), str(other)):
-        payload = {"session_id": "s-1", "cwd": folder, "tool_name": "Edit", "tool_input": {"file_path": str(hung / "a.py")}, "tool_use_id": folder}
+        payload = {
+            "session_id": "s-1",
+            "cwd": folder,
+            "tool_name": "Edit",
+            "tool_input": {"file_path": str(hung / "a.py")},
+            "tool_use_id": folder,
+        }
         daemon.call("hook.dispatch", event="PreToolUse", payload=payload, host="claude-code")
     edit(daemon, other, "s-2")
     assert [claim["name"] for claim in daemon.call("claim.list")["claims"]] == ["a.py"]
@@ -71,11 +77,27 @@ def test_only_what_hangs_is_left_out_from_wherever_it_is_named(daemon: Home, tmp
 
 
 def test_another_disk_answers_or_hangs_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mountinfo").write_text("22 1 8:1 / / rw - d a rw\n36 22 0:9 / /mnt/far\\040away rw - nfs b rw\n37 22 0:8 / /home rw - d c rw\n")
+    (tmp_path / "mountinfo").write_text(
+        "22 1 8:1 / / rw - d a rw\n36 22 0:9 / /mnt/far\\040away rw - nfs b rw\n37 22 0:8 / /home rw - d c"
+        " rw\n"
+    )
     monkeypatch.setattr(reaching, "MOUNTS", tmp_path / "mountinfo")
     it = reaching.Reaching(Path("/home/ann/.omegad"))
-    found = {path: it.disk(path) for path in ("/mnt/far away/x/y", "/mnt/far away", "/mnt/far awayness", "/home/ann/src", "/", "/srv/x")}
-    assert found == dict.fromkeys(found, "") | {"/mnt/far away/x/y": "/mnt/far away", "/mnt/far away": "/mnt/far away"}
+    found = {
+        path: it.disk(path)
+        for path in (
+            "/mnt/far away/x/y",
+            "/mnt/far away",
+            "/mnt/far awayness",
+            "/home/ann/src",
+            "/",
+            "/srv/x",
+        )
+    }
+    assert found == dict.fromkeys(found, "") | {
+        "/mnt/far away/x/y": "/mnt/far away",
+        "/mnt/far away": "/mnt/far away",
+    }
 
 
 def test_a_folder_that_answers_again_is_looked_at_again(daemon: Home, tmp_path: Path) -> None:

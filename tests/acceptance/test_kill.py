@@ -57,11 +57,20 @@ class Book:
     def next(self, writer: str) -> Write:
         number = next(self._numbers)
         if number % 3:
-            params = {"session_id": writer, "tool_name": "Bash", "tool_input": f"make target-{number}", "tool_use_id": f"use-{number}"}
+            params = {
+                "session_id": writer,
+                "tool_name": "Bash",
+                "tool_input": f"make target-{number}",
+                "tool_use_id": f"use-{number}",
+            }
             return Write(writer, "tool.record", {**params, "request_id": f"r{number}"})
         ack = "durable" if number % 2 else "related"
         content = f"Build number {number} of the {writer} needs target_{number} before anything else"
-        return Write(writer, "memory.store", {"content": content, "ack": ack, "tags": ["build"], "request_id": f"r{number}"})
+        return Write(
+            writer,
+            "memory.store",
+            {"content": content, "ack": ack, "tags": ["build"], "request_id": f"r{number}"},
+        )
 
     async def send(self, client: AsyncClient, write: Write) -> None:
         request_id = write.params["request_id"]
@@ -83,7 +92,9 @@ async def _keep_writing(home: Home, book: Book, writer: str) -> None:
 
 
 class Tally:
-    """What went on beside the writers: rebuilds that were whole, kills while one was under way, and backups."""
+    """What went on beside the writers: rebuilds that were whole, kills while one was under way, and
+    backups.
+    """
 
     def __init__(self, home: Home) -> None:
         self.rebuilt = 0
@@ -102,8 +113,16 @@ class Tally:
     def back_up(self) -> None:
         """Begin a backup, unless one is under way; it goes on when the daemon is killed."""
         if not self.backups or self.backups[-1].poll() is not None:
-            command = [sys.executable, "-m", "omegad", "backup", str(self._home.path.with_name(f"backup-{len(self.backups)}.db"))]
-            self.backups.append(subprocess.Popen(command, env=self._home.environ, cwd=ROOT, stdout=subprocess.DEVNULL))
+            command = [
+                sys.executable,
+                "-m",
+                "omegad",
+                "backup",
+                str(self._home.path.with_name(f"backup-{len(self.backups)}.db")),
+            ]
+            self.backups.append(
+                subprocess.Popen(command, env=self._home.environ, cwd=ROOT, stdout=subprocess.DEVNULL)
+            )
 
 
 async def _write_until_killed(home: Home, book: Book, beside: Tally, *, waits_for_a_rebuild: bool) -> None:
@@ -112,7 +131,8 @@ async def _write_until_killed(home: Home, book: Book, beside: Tally, *, waits_fo
     tasks = [asyncio.create_task(_keep_writing(home, book, f"writer-{number}")) for number in range(WRITERS)]
     tasks.append(asyncio.create_task(beside.rebuild()))
     async with asyncio.timeout(PATIENCE_S):
-        while len(book.acknowledged) < enough or (waits_for_a_rebuild and not _unfinished(home)):  # noqa: ASYNC110  nothing tells of it
+        # Nothing tells of it
+        while len(book.acknowledged) < enough or (waits_for_a_rebuild and not _unfinished(home)):  # noqa: ASYNC110
             await asyncio.sleep(CHANCE.uniform(0, 0.005))
         beside.killed_while_building += bool(_unfinished(home))
         await asyncio.to_thread(home.kill)
@@ -126,7 +146,8 @@ async def _say_again(home: Home, writes: list[Write]) -> list[dict[str, Any]]:
         for client in clients.values():
             await client.__aenter__()
         for write in writes:
-            answers.append(await clients[write.writer].call(write.method, **write.params))  # noqa: PERF401  one after another
+            # One after another
+            answers.append(await clients[write.writer].call(write.method, **write.params))  # noqa: PERF401
     finally:
         for client in clients.values():
             await client.close()
@@ -155,7 +176,9 @@ async def test_what_was_acknowledged_survives_being_killed_at_any_moment(home: H
     assert not _unfinished(home)
     events = home.events()
     kills = f"{number + 1} kills, {beside.killed_while_building} while views were built"
-    print(f"{len(book.acknowledged)} writes, {kills}; {beside.rebuilt} rebuilds, {len(beside.backups)} backups")  # noqa: T201  with -s
+    print(  # noqa: T201
+        f"{len(book.acknowledged)} writes, {kills}; {beside.rebuilt} rebuilds, {len(beside.backups)} backups"
+    )
     _everything_acknowledged_is_there(book, events)
     home.check()
     await _nothing_is_appended_twice(home, book, events)
@@ -172,7 +195,9 @@ def _everything_acknowledged_is_there(book: Book, events: list[dict[str, Any]]) 
         if write.method == "memory.store":
             assert (answer["outcome"], event["data"]["memory_id"]) == ("stored", answer["memory_id"])
     assert max(Counter(_content(event) for event in events).values()) == 1
-    asked = {write.content for write, _ in book.acknowledged.values()} | {write.content for write in book.unanswered.values()}
+    asked = {write.content for write, _ in book.acknowledged.values()} | {
+        write.content for write in book.unanswered.values()
+    }
     assert {_content(event) for event in events} <= asked
 
 
@@ -195,18 +220,30 @@ async def _nothing_is_appended_twice(home: Home, book: Book, events: list[dict[s
 def _fill(home: Home, memories: int, calls: int) -> None:
     async def fill() -> None:
         async with AsyncClient(home.socket, name="filler", timeout_s=PATIENCE_S) as client:
-            texts = [f"Event number {number} is kept in file_{number}.py, by itself" for number in range(memories)]
+            texts = [
+                f"Event number {number} is kept in file_{number}.py, by itself" for number in range(memories)
+            ]
             for start in range(0, memories, 50):
-                await asyncio.gather(*(client.call("memory.store", content=text) for text in texts[start : start + 50]))
+                await asyncio.gather(
+                    *(client.call("memory.store", content=text) for text in texts[start : start + 50])
+                )
             for start in range(0, calls, 50):
-                await asyncio.gather(*(client.call("tool.record", session_id="s", tool_name="Read") for _ in range(start, min(calls, start + 50))))
+                await asyncio.gather(
+                    *(
+                        client.call("tool.record", session_id="s", tool_name="Read")
+                        for _ in range(start, min(calls, start + 50))
+                    )
+                )
 
     asyncio.run(fill())
 
 
 def _answers(home: Home) -> list[list[tuple[str, float]]]:
     with home.client() as client:
-        found = [client.call("memory.query", text=f"file_{number}.py fact", mode="keyword")["results"] for number in range(0, 100, 9)]
+        found = [
+            client.call("memory.query", text=f"file_{number}.py fact", mode="keyword")["results"]
+            for number in range(0, 100, 9)
+        ]
     return [[(result["memory_id"], result["score"]) for result in results] for results in found]
 
 
@@ -215,9 +252,17 @@ def _generations(home: Home) -> list[Path]:
 
 
 def _workers(home: Home, work: str = "") -> list[int]:
-    """Return the processes that go through the log of a home, or those whose work it is to build, or to compare."""
-    listed = subprocess.run(["ps", "-axww", "-o", "pid=,command="], capture_output=True, text=True, check=True).stdout.splitlines()
-    return [int(line.split()[0]) for line in listed if f'omegad.catalog.log_worker {home.paths.embeddings} {{"type":"{work}' in line]
+    """Return the processes that go through the log of a home, or those whose work it is to build, or to
+    compare.
+    """
+    listed = subprocess.run(
+        ["ps", "-axww", "-o", "pid=,command="], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    return [
+        int(line.split()[0])
+        for line in listed
+        if f'omegad.catalog.log_worker {home.paths.embeddings} {{"type":"{work}' in line
+    ]
 
 
 def _worker(home: Home, work: str) -> int:
@@ -257,7 +302,11 @@ def long(many: Path, homes: Callable[..., Home], tmp_path: Path) -> Home:
 def test_a_rebuild_whose_daemon_is_killed_leaves_one_current_generation(long: Home) -> None:
     before = _answers(long)
     assert all(before)
-    moments = [lambda: bool(_workers(long)), lambda: _unfinished_bytes(long) >= 0, lambda: _unfinished_bytes(long) > 500_000]
+    moments = [
+        lambda: bool(_workers(long)),
+        lambda: _unfinished_bytes(long) >= 0,
+        lambda: _unfinished_bytes(long) > 500_000,
+    ]
     for is_far_enough in moments:
         served = (long.path / "views.db").readlink()
         with long.raw() as asking:
@@ -388,15 +437,22 @@ def _where_one_memory_is_scribbled_over(path: Path) -> None:
             file.write(os.urandom(4096))
 
 
-@pytest.mark.parametrize("tear", [_cut_in_half, _emptied, _scribbled_over, _not_a_database, _where_one_memory_is_scribbled_over])
-def test_torn_views_are_built_again_from_the_log(few: Path, homes: Callable[..., Home], tmp_path: Path, tear: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize(
+    "tear", [_cut_in_half, _emptied, _scribbled_over, _not_a_database, _where_one_memory_is_scribbled_over]
+)
+def test_torn_views_are_built_again_from_the_log(
+    few: Path, homes: Callable[..., Home], tmp_path: Path, tear: Callable[[Path], None]
+) -> None:
     daemon = homes(Path(shutil.copytree(few, tmp_path / "few", symlinks=True))).start()
     before = _answers(daemon)
     assert daemon.stop() == 0
     (views,) = _generations(daemon)
     tear(views)
     daemon.start()
-    until(lambda: _answers_at_last(daemon) == before, lambda: f"the views stay torn: {daemon.call('system.status')['degraded']}")
+    until(
+        lambda: _answers_at_last(daemon) == before,
+        lambda: f"the views stay torn: {daemon.call('system.status')['degraded']}",
+    )
     daemon.check()
 
 
@@ -429,7 +485,12 @@ def test_the_log_itself_refuses_to_be_changed(daemon: Home) -> None:
     assert daemon.stop() == 0
     connection = sqlite3.connect(daemon.paths.log)
     try:
-        for statement in ("UPDATE events SET tag = 'x'", "DELETE FROM events", "UPDATE payloads SET body = '{}'", "DELETE FROM payloads"):
+        for statement in (
+            "UPDATE events SET tag = 'x'",
+            "DELETE FROM events",
+            "UPDATE payloads SET body = '{}'",
+            "DELETE FROM payloads",
+        ):
             with pytest.raises(sqlite3.IntegrityError, match="append-only"):
                 connection.execute(statement)
     finally:
@@ -443,7 +504,9 @@ def test_a_log_that_was_changed_all_the_same_is_found_out(daemon: Home) -> None:
     connection = sqlite3.connect(daemon.paths.log)
     with connection:
         connection.execute("DROP TRIGGER payloads_are_not_updated")
-        connection.execute("UPDATE payloads SET body = replace(body, 'Event 4', 'Event 5') WHERE position = 5")
+        connection.execute(
+            "UPDATE payloads SET body = replace(body, 'Event 4', 'Event 5') WHERE position = 5"
+        )
     connection.close()
     daemon.launch()
     assert daemon.process.wait(PATIENCE_S) != 0

@@ -1,4 +1,6 @@
-"""Where somebody moves, removes or replaces the log while it is in use, nothing more is acknowledged, until it is back."""
+"""Where somebody moves, removes or replaces the log while it is in use, nothing more is acknowledged,
+until it is back.
+"""
 
 import os
 import shutil
@@ -29,10 +31,14 @@ def test_nothing_is_acknowledged_on_a_log_that_is_not_in_its_place(daemon: Home,
             error = refusal(lambda late=late: daemon.call("memory.store", **late))  # type: ignore[misc]
             assert isinstance(error, Unavailable)
             assert GONE in str(error)
-        assert daemon.call("memory.query", text="is the cellar dry?")["results"], "what was stored is still found"
+        assert daemon.call("memory.query", text="is the cellar dry?")["results"], (
+            "what was stored is still found"
+        )
         file.unlink(missing_ok=True)
         os.link(aside, file)
         assert daemon.call("memory.store", **late)["outcome"] == "stored"
-        until(lambda: daemon.call("system.status")["degraded"] == [])  # what reacts to events tries again after a while
+        until(
+            lambda: daemon.call("system.status")["degraded"] == []
+        )  # what reacts to events tries again after a while
     daemon.restart().check()
     assert len(daemon.call("memory.list")["memories"]) == 1 + 6

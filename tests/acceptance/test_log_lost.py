@@ -20,14 +20,22 @@ from tests.acceptance.conftest import PATIENCE_S, Home, homes_in, until
 from tests.forking import ROOT
 
 MEMORIES: list[dict[str, Any]] = [
-    {"content": f"Fact {number} of the ledger", "event_type": "decision", "project": "atlas", "tags": [f"tag-{number}"], "priority": number % 5 + 1}
+    {
+        "content": f"Fact {number} of the ledger",
+        "event_type": "decision",
+        "project": "atlas",
+        "tags": [f"tag-{number}"],
+        "priority": number % 5 + 1,
+    }
     for number in range(20)
 ]
 
 
 def _omegad(home: Home, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "omegad", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=home.environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    return subprocess.run(
+        command, cwd=ROOT, env=home.environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S
+    )
 
 
 def _remove_wal(home: Home) -> None:
@@ -44,7 +52,10 @@ def _remove(home: Home) -> None:
 
 def _exchange(home: Home) -> None:
     """Put a log of as many events in its place, none of them the same."""
-    other = Home(home.path.with_name("other"), **{name: value for name, value in home.environ.items() if name == "OMEGAD_MODEL"}).start()
+    other = Home(
+        home.path.with_name("other"),
+        **{name: value for name, value in home.environ.items() if name == "OMEGAD_MODEL"},
+    ).start()
     for number in range(30):
         other.call("tool.record", session_id="s", tool_name=f"Tool{number}")
     assert other.stop() == 0
@@ -54,17 +65,26 @@ def _exchange(home: Home) -> None:
 
 def _contents(home: Home) -> dict[str, bytes]:
     """Return the files that may hold the last copy."""
-    return {path.name: path.read_bytes() for pattern in ("views-*.db", "log.db-wal") for path in home.path.glob(pattern)}
+    return {
+        path.name: path.read_bytes()
+        for pattern in ("views-*.db", "log.db-wal")
+        for path in home.path.glob(pattern)
+    }
 
 
 def _rows(home: Home) -> list[tuple[Any, ...]]:
     listed = home.call("memory.list", limit=100)["memories"]
-    return sorted((one["content"], one["event_type"], one["project"], one["tags"], one["priority"], one["created_at"]) for one in listed)
+    return sorted(
+        (one["content"], one["event_type"], one["project"], one["tags"], one["priority"], one["created_at"])
+        for one in listed
+    )
 
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, list[Any]]]:
-    """What names a home whose daemon was killed, some of it checkpointed or nothing, and what its views said."""
+    """What names a home whose daemon was killed, some of it checkpointed or nothing, and what its views
+    said.
+    """
 
     @cache
     def made(*, is_checkpointed: bool) -> tuple[Path, list[Any]]:
@@ -81,7 +101,9 @@ def filled(home: Home, killed: Callable[..., tuple[Path, list[Any]]]) -> Callabl
 
     def fill(*, is_checkpointed: bool) -> list[Any]:
         path, before = killed(is_checkpointed=is_checkpointed)
-        shutil.copytree(path, home.path, symlinks=True, ignore=shutil.ignore_patterns("run"), dirs_exist_ok=True)
+        shutil.copytree(
+            path, home.path, symlinks=True, ignore=shutil.ignore_patterns("run"), dirs_exist_ok=True
+        )
         return before
 
     return fill
@@ -123,7 +145,9 @@ def test_a_log_that_was_lost_is_refused_and_nothing_is_removed(
     assert all(kept[name] for name in held)
 
 
-def test_the_memories_of_a_log_that_was_lost_are_salvaged(home: Home, filled: Callable[..., list[Any]], tmp_path: Path) -> None:
+def test_the_memories_of_a_log_that_was_lost_are_salvaged(
+    home: Home, filled: Callable[..., list[Any]], tmp_path: Path
+) -> None:
     before = filled(is_checkpointed=True)
     _remove_wal(home)
     written = _omegad(home, "salvage")
@@ -135,7 +159,9 @@ def test_the_memories_of_a_log_that_was_lost_are_salvaged(home: Home, filled: Ca
     aside = accepted.stdout.splitlines()
     assert len(aside) == 1
     home.start()
-    assert {one["content"] for one in home.call("memory.list")["memories"]}.isdisjoint(memory["content"] for memory in MEMORIES[10:])
+    assert {one["content"] for one in home.call("memory.list")["memories"]}.isdisjoint(
+        memory["content"] for memory in MEMORIES[10:]
+    )
     for _ in range(2):
         restored = _omegad(home, "salvage", "--restore", str(lines))
         assert restored.returncode == 0, restored.stderr
@@ -164,7 +190,10 @@ def test_views_that_are_behind_their_log_are_no_reason_to_refuse_it(home: Home) 
 
 def test_views_of_an_earlier_version_are_salvaged_as_far_as_they_go(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "views-3.db")) as connection, connection:
-        connection.execute("CREATE TABLE memories (id INTEGER PRIMARY KEY, node_id, content, event_type, status, created_at, tags)")
+        connection.execute(
+            "CREATE TABLE memories (id INTEGER PRIMARY KEY, node_id, content, event_type, status, created_at,"
+            " tags)"
+        )
         row = (7, "mem-1", "The port is 5432", "decision", "active", "2026-01-02T03:04:05Z", '["db"]')
         connection.execute("INSERT INTO memories VALUES (?, ?, ?, ?, ?, ?, ?)", row)
     out = io.StringIO()

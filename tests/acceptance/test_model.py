@@ -1,4 +1,6 @@
-"""With the embedding model, memories are found by what they mean; without it, everything else goes on, and is made good later."""
+"""With the embedding model, memories are found by what they mean; without it, everything else goes on, and
+is made good later.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -54,7 +56,9 @@ def test_a_memory_is_found_by_its_meaning_where_its_words_do_not_help(model_daem
 
 def test_what_says_the_same_in_nearly_the_same_words_is_a_duplicate(model_daemon: Home) -> None:
     first = _store(model_daemon, "The deploy script must never be run from a laptop, only from the pipeline")
-    again = _store(model_daemon, "The deploy script must never be run from a laptop, but only from the pipeline")
+    again = _store(
+        model_daemon, "The deploy script must never be run from a laptop, but only from the pipeline"
+    )
     assert (again["outcome"], again["memory_id"]) == ("duplicate", first["memory_id"])
     assert model_daemon.call("memory.get", memory_id=first["memory_id"])["repeated"] == 1
 
@@ -67,20 +71,32 @@ def test_what_says_the_same_in_nearly_the_same_words_is_a_duplicate(model_daemon
         ("Requires PostgreSQL 15.2 or newer", "Requires PostgreSQL 15.4 or newer"),
     ],
 )
-def test_what_differs_in_a_detail_is_another_memory_however_alike(model_daemon: Home, one: str, other: str) -> None:
+def test_what_differs_in_a_detail_is_another_memory_however_alike(
+    model_daemon: Home, one: str, other: str
+) -> None:
     first, second = _store(model_daemon, one), _store(model_daemon, other)
     assert (first["outcome"], second["outcome"]) == ("stored", "stored")
     assert first["memory_id"] in [related["memory_id"] for related in second["related"]]
     assert model_daemon.call("memory.get", memory_id=first["memory_id"])["status"] == "active"
 
 
-def test_what_is_turned_into_its_opposite_is_flagged_and_offered_and_replaced_when_told_to(model_daemon: Home) -> None:
+def test_what_is_turned_into_its_opposite_is_flagged_and_offered_and_replaced_when_told_to(
+    model_daemon: Home,
+) -> None:
     first = _store(model_daemon, "Always run the linter before a commit")
     second = _store(model_daemon, "Never run the linter before a commit")
-    assert (second["outcome"], second["contradicts"], second["superseded"]) == ("stored", [first["memory_id"]], [])
+    assert (second["outcome"], second["contradicts"], second["superseded"]) == (
+        "stored",
+        [first["memory_id"]],
+        [],
+    )
     assert [one["memory_id"] for one in second["may_replace"]] == [first["memory_id"]]
     again = _store(model_daemon, "Never run the linter before a commit", supersedes=[first["memory_id"]])
-    assert (again["outcome"], again["memory_id"], again["superseded"]) == ("duplicate", second["memory_id"], [first["memory_id"]])
+    assert (again["outcome"], again["memory_id"], again["superseded"]) == (
+        "duplicate",
+        second["memory_id"],
+        [first["memory_id"]],
+    )
     found = model_daemon.call("memory.get", memory_id=first["memory_id"])
     assert (found["status"], found["superseded_by"]) == ("superseded", second["memory_id"])
 
@@ -90,11 +106,16 @@ def test_what_is_turned_into_its_opposite_is_flagged_and_offered_and_replaced_wh
     [
         ("The invoice service runs on PostgreSQL 15", "The invoice service runs on CockroachDB"),
         ("Deploys go out on Tuesdays", "We no longer deploy on Tuesdays, but on Mondays"),
-        ("The search index is rebuilt every night by cron", "The search index is rebuilt on each write by a trigger"),
+        (
+            "The search index is rebuilt every night by cron",
+            "The search index is rebuilt on each write by a trigger",
+        ),
         ("Sessions are kept in Redis", "Sessions moved from Redis to signed cookies"),
     ],
 )
-def test_what_another_memory_may_replace_is_offered_and_what_has_nothing_to_do_with_it_is_not(model_daemon: Home, older: str, newer: str) -> None:
+def test_what_another_memory_may_replace_is_offered_and_what_has_nothing_to_do_with_it_is_not(
+    model_daemon: Home, older: str, newer: str
+) -> None:
     _store(model_daemon, "The office coffee machine prefers oat milk")
     first = _store(model_daemon, older)
     assert first["may_replace"] == []
@@ -118,7 +139,10 @@ def _tags(home: Home) -> list[str]:
 
 def _heal(home: Home) -> None:
     """Wait until every memory has its vectors."""
-    until(lambda: _tags(home).count("memory.embedded") == _tags(home).count("memory.stored"), lambda: str(home.call("system.status")))
+    until(
+        lambda: _tags(home).count("memory.embedded") == _tags(home).count("memory.stored"),
+        lambda: str(home.call("system.status")),
+    )
     until(lambda: home.call("system.status")["degraded"] == [], lambda: str(home.call("system.status")))
     until(home.caught_up)
 
@@ -147,8 +171,12 @@ def test_what_was_stored_without_the_model_is_found_by_its_meaning_once_there_is
 
 def test_near_duplicates_stored_without_the_model_are_told_apart_once_there_is_one(home: Home) -> None:
     home.start()
-    first = _store(home, "Run the migrations by hand after every release of the billing service", ack="durable")
-    again = _store(home, "Run the migrations by hand after each release of the billing service", ack="durable")
+    first = _store(
+        home, "Run the migrations by hand after every release of the billing service", ack="durable"
+    )
+    again = _store(
+        home, "Run the migrations by hand after each release of the billing service", ack="durable"
+    )
     assert again["outcome"] == "stored"
     home.environ["OMEGAD_MODEL"] = "auto"
     home.restart()
@@ -169,7 +197,9 @@ def test_a_store_that_waits_for_nothing_is_embedded_and_related_afterwards(model
     model_daemon.check()
 
 
-def test_a_model_installed_while_the_daemon_runs_is_taken_up(homes: Callable[..., Home], tmp_path: Path) -> None:
+def test_a_model_installed_while_the_daemon_runs_is_taken_up(
+    homes: Callable[..., Home], tmp_path: Path
+) -> None:
     cache = tmp_path / "cache"
     (cache / "omegad").mkdir(parents=True)
     home = homes(OMEGAD_MODEL="auto", XDG_CACHE_HOME=str(cache)).start()

@@ -5,7 +5,6 @@ import signal
 import socket
 import stat
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager
@@ -17,6 +16,7 @@ import pytest
 from omegad.rpc import endpoint
 from omegad.runtime.errors import OmegadError, ShuttingDown, Unavailable
 from tests.acceptance.conftest import PATIENCE_S, Home, Raw, homes_in, refusal, until
+from tests.forking import Forked
 
 NOBODY = 65_534
 REFUSED = 1  # exit status
@@ -62,7 +62,9 @@ def test_the_socket_and_the_files_are_for_their_owner_alone(daemon: Home) -> Non
     assert daemon.call("views.rebuild")["ok"]
     assert (_mode(daemon.path), _mode(daemon.socket.parent), _mode(daemon.socket)) == (0o700, 0o700, 0o600)
     files = [path for path in daemon.path.rglob("*") if path.is_file() and not path.is_symlink()]
-    assert {"log.db", "log.db-wal", "embeddings.db", "omegad.lock", "views-2.db"} <= {path.name for path in files}
+    assert {"log.db", "log.db-wal", "embeddings.db", "omegad.lock", "views-2.db"} <= {
+        path.name for path in files
+    }
     assert {path.name: oct(_mode(path)) for path in files if _mode(path) & 0o077} == {}
     assert _mode(daemon.paths.log) == 0o600
 
@@ -76,12 +78,18 @@ def test_files_are_private_whatever_the_callers_umask_is(home: Home) -> None:
         os.umask(before)
     home.call("memory.store", content="A secret of mine")
     everything = [home.path, *home.path.rglob("*")]
-    assert {path.name: oct(_mode(path)) for path in everything if _mode(path) & 0o077 and not path.is_symlink()} == {}
+    assert {
+        path.name: oct(_mode(path)) for path in everything if _mode(path) & 0o077 and not path.is_symlink()
+    } == {}
 
 
 @as_root
 def test_another_user_cannot_even_reach_the_socket(shared: Home) -> None:
-    with chdir(shared.path.parent), another_user(), pytest.raises(PermissionError):  # whatever temporary directories allow, the home itself must not
+    with (
+        chdir(shared.path.parent),
+        another_user(),
+        pytest.raises(PermissionError),
+    ):  # whatever temporary directories allow, the home itself must not
         os.stat(Path(shared.path.name) / "run")  # noqa: PTH116
 
 
@@ -91,7 +99,11 @@ def test_another_user_who_reaches_the_socket_is_refused_and_nothing_is_done(shar
     with open_to_all(shared):
         for _ in range(50):
             answer = _intrude(Path(shared.socket.name))
-            assert (answer["id"], answer["error"]["code"], answer["error"]["data"]["kind"]) == (None, -32002, "refused")
+            assert (answer["id"], answer["error"]["code"], answer["error"]["data"]["kind"]) == (
+                None,
+                -32002,
+                "refused",
+            )
             assert "only the user" in answer["error"]["message"]
     assert shared.call("log.verify")["events"] == head
     until(lambda: shared.call("system.status")["connections"] == 1)
@@ -99,11 +111,16 @@ def test_another_user_who_reaches_the_socket_is_refused_and_nothing_is_done(shar
 
 def _intrude(path: Path) -> Any:
     with another_user():
-        way_in = socket.socket(socket.AF_UNIX)  # a client of omegad's own would refuse to talk to another user's daemon
+        way_in = socket.socket(
+            socket.AF_UNIX
+        )  # a client of omegad's own would refuse to talk to another user's daemon
         way_in.settimeout(PATIENCE_S)
         way_in.connect(str(path))
         with Raw(way_in) as connection:
-            connection.send(b'{"jsonrpc":"2.0","id":1,"method":"memory.store","params":{"content":"An intruder was here"}}')
+            connection.send(
+                b'{"jsonrpc":"2.0","id":1,"method":"memory.store","params":{"content":"An intruder was'
+                b' here"}}'
+            )
             answer = connection.receive()
             assert connection.receive() is None
     return answer
@@ -116,15 +133,9 @@ def test_a_client_tells_nothing_to_a_daemon_of_another_user(shared: Home) -> Non
 
 
 def _serve_in_vain(home: Home) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "omegad", "serve"],
-        cwd=Path(__file__).parents[2],
-        env=home.environ,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
+    printed = home.path.with_name("refused")
+    process = Forked(["serve"], home.environ, printed)
+    return subprocess.CompletedProcess("serve", process.wait(), "", printed.read_text(encoding="utf-8"))
 
 
 def test_a_second_daemon_of_a_home_says_who_serves_it_and_ends(shared: Home) -> None:
@@ -225,7 +236,9 @@ def test_a_lock_that_somebody_only_looks_at_keeps_no_daemon_from_starting(home: 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_daemon_told_to_stop_ends_at_once_and_cleanly(homes: Callable[..., Home], number: signal.Signals) -> None:
+def test_a_daemon_told_to_stop_ends_at_once_and_cleanly(
+    homes: Callable[..., Home], number: signal.Signals
+) -> None:
     daemon = homes(OMEGAD_SHUTDOWN_S=f"{10 * PATIENCE_S}").start()
     with daemon.raw() as idle:
         daemon.call("memory.store", content="Something to keep")
@@ -242,7 +255,9 @@ def test_a_daemon_told_to_stop_by_a_client_answers_it_and_ends(daemon: Home) -> 
 
 
 def test_what_runs_when_a_daemon_is_told_to_stop_is_answered(daemon: Home) -> None:
-    """Each request sent before the signal gets its result, or is told that the service stops; none is left without an answer."""
+    """Each request sent before the signal gets its result, or is told that the service stops; none is left
+    without an answer.
+    """
     for number in range(20):
         daemon.call("tool.record", session_id="s", tool_name="Read", tool_input=f"{number}")
     asked = 300
@@ -251,7 +266,9 @@ def test_what_runs_when_a_daemon_is_told_to_stop_is_answered(daemon: Home) -> No
         connection.send(b'{"jsonrpc":"2.0","id":"verify","method":"views.verify"}')
         for number in range(asked):
             params = b'{"session_id":"s","tool_name":"Write","request_id":"stop-%d"}' % number
-            connection.send(b'{"jsonrpc":"2.0","id":%d,"method":"tool.record","params":%s}' % (number, params))
+            connection.send(
+                b'{"jsonrpc":"2.0","id":%d,"method":"tool.record","params":%s}' % (number, params)
+            )
         first = connection.receive()
         daemon.process.terminate()
         answers = [first]
@@ -262,12 +279,22 @@ def test_what_runs_when_a_daemon_is_told_to_stop_is_answered(daemon: Home) -> No
     assert len({str(answer["id"]) for answer in answers}) == len(answers)
     assert {str(answer["id"]) for answer in answers} == {"follow", "verify", *map(str, range(asked))}
     refused = [answer for answer in answers if "error" in answer]
-    assert {answer["error"]["code"] for answer in refused} <= {ShuttingDown.code}  # none, where all were answered before the signal came
+    assert {answer["error"]["code"] for answer in refused} <= {
+        ShuttingDown.code
+    }  # none, where all were answered before the signal came
 
     daemon.start()
-    recorded = {answer["result"]["position"] for answer in answers if isinstance(answer["id"], int) and "result" in answer}
+    recorded = {
+        answer["result"]["position"]
+        for answer in answers
+        if isinstance(answer["id"], int) and "result" in answer
+    }
     events = daemon.events()
-    assert recorded == {event["position"] for event in events if event["tag"].startswith("tool.called") and event["data"]["tool_name"] == "Write"}
+    assert recorded == {
+        event["position"]
+        for event in events
+        if event["tag"].startswith("tool.called") and event["data"]["tool_name"] == "Write"
+    }
     daemon.check()
 
 
@@ -321,7 +348,9 @@ def test_a_broken_configuration_that_is_read_again_ends_nothing(home: Home) -> N
     assert home.call("system.ping")["ok"]
 
 
-def test_a_manager_that_is_gone_keeps_a_daemon_neither_from_starting_nor_from_ending_in_order(homes: Callable[..., Home]) -> None:
+def test_a_manager_that_is_gone_keeps_a_daemon_neither_from_starting_nor_from_ending_in_order(
+    homes: Callable[..., Home],
+) -> None:
     home = homes(NOTIFY_SOCKET="/nowhere/notify", WATCHDOG_USEC="20000").start()
     home.call("memory.store", content="Deploys are blue-green")
     assert home.stop() == 0

@@ -12,7 +12,11 @@ from tests.test_docs import ROOT, blocks, page
 
 def shown(name: str, language: str, word: str = "") -> str:
     """Return the first block of a page in a language that holds a word."""
-    return next(block.body for block in blocks(page(name)) if block.language == language and not block.marker and word in block.body)
+    return next(
+        block.body
+        for block in blocks(page(name))
+        if block.language == language and not block.marker and word in block.body
+    )
 
 
 def test_the_five_minutes_of_the_readme_go_as_they_say(daemon: Home, tmp_path: Path) -> None:
@@ -22,10 +26,18 @@ def test_the_five_minutes_of_the_readme_go_as_they_say(daemon: Home, tmp_path: P
     command.chmod(0o700)
     lines = shown("README.md", "sh", "omegad timeline").splitlines()
     # `omegad doctor` takes seconds, and has its own tests.
-    script = "\n".join(line for line in lines if line.startswith("omegad ") and not line.startswith("omegad doctor"))
+    script = "\n".join(
+        line for line in lines if line.startswith("omegad ") and not line.startswith("omegad doctor")
+    )
     environ = {**daemon.environ, "PATH": f"{command.parent}:{daemon.environ['PATH']}"}
     ran = subprocess.run(
-        ["bash", "-euxo", "pipefail", "-c", script], cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        ["bash", "-euxo", "pipefail", "-c", script],
+        cwd=ROOT,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
     assert ran.returncode == 0, ran.stderr
     outcomes = [line.split()[0] for line in ran.stdout.splitlines() if " mem-" in line][:3]
@@ -40,7 +52,13 @@ def test_the_five_minutes_of_the_readme_go_as_they_say(daemon: Home, tmp_path: P
 def test_the_clients_shown_store_and_find(model_daemon: Home, name: str) -> None:
     code = shown(name, "python")
     ran = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=model_daemon.environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=model_daemon.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     (memory,) = model_daemon.call("memory.list")["memories"]

@@ -1,4 +1,6 @@
-"""The files of the service are ones that systemd and launchd take, and the daemon does what both expect of it."""
+"""The files of the service are ones that systemd and launchd take, and the daemon does what both expect of
+it.
+"""
 
 import configparser
 import os
@@ -62,16 +64,23 @@ def parsed(text: str) -> Unit:
 
 
 def words(text: str) -> list[str]:
-    """Read words as systemd does: quoted, with doubled per cent signs, and doubled dollars where a command is."""
+    """Read words as systemd does: quoted, with doubled per cent signs, and doubled dollars where a command
+    is.
+    """
     return [word.replace("%%", "%") for word in shlex.split(text)]
 
 
-def test_the_units_start_the_daemon_of_this_interpreter_and_home_whatever_they_are_called(tmp_path: Path) -> None:
+def test_the_units_start_the_daemon_of_this_interpreter_and_home_whatever_they_are_called(
+    tmp_path: Path,
+) -> None:
     home = tmp_path / ODD
     found = written(tmp_path, home=home)
     name = next(iter(found)).partition(".")[0]
     assert set(found) == {f"{name}.socket", f"{name}.service"}
-    service, listening = parsed(found[f"{name}.service"])["Service"], parsed(found[f"{name}.socket"])["Socket"]
+    service, listening = (
+        parsed(found[f"{name}.service"])["Service"],
+        parsed(found[f"{name}.socket"])["Socket"],
+    )
     assert words(service["ExecStart"]) == [sys.executable, "-P", "-m", "omegad", "serve"]
     assert dict(word.split("=", 1) for word in words(service["Environment"])) == {
         "OMEGAD_HOME": str(home),
@@ -79,34 +88,56 @@ def test_the_units_start_the_daemon_of_this_interpreter_and_home_whatever_they_a
         "PYTHONPATH": str(ROOT),
     }
     assert listening["ListenStream"].replace("%%", "%") == str(home / "run" / "omegad.sock")
-    assert not any("@" in line for text in found.values() for line in text.splitlines() if "=" in line and "SystemCallFilter" not in line)
+    assert not any(
+        "@" in line
+        for text in found.values()
+        for line in text.splitlines()
+        if "=" in line and "SystemCallFilter" not in line
+    )
 
 
-def test_the_usual_home_has_the_plain_name_and_a_path_that_no_file_can_hold_is_refused(tmp_path: Path) -> None:
+def test_the_usual_home_has_the_plain_name_and_a_path_that_no_file_can_hold_is_refused(
+    tmp_path: Path,
+) -> None:
     assert set(written(tmp_path)) == {"omegad.socket", "omegad.service"}
     assert set(written(tmp_path, is_macos=True)) == {"io.github.omegad.plist"}
     with pytest.raises(Invalid):
         written(tmp_path, home=tmp_path / "two\nlines")
 
 
-def test_the_service_is_ready_when_it_says_so_and_is_watched_private_and_off_the_network(tmp_path: Path) -> None:
+def test_the_service_is_ready_when_it_says_so_and_is_watched_private_and_off_the_network(
+    tmp_path: Path,
+) -> None:
     found = written(tmp_path)
     unit, listening = parsed(found["omegad.service"]), parsed(found["omegad.socket"])
     service = unit["Service"]
-    expected = {"Type": "notify", "NotifyAccess": "main", "UMask": "0077", "NoNewPrivileges": "yes", "RestrictAddressFamilies": "AF_UNIX"}
+    expected = {
+        "Type": "notify",
+        "NotifyAccess": "main",
+        "UMask": "0077",
+        "NoNewPrivileges": "yes",
+        "RestrictAddressFamilies": "AF_UNIX",
+    }
     assert expected.items() <= dict(service).items()
-    assert (unit["Install"]["WantedBy"], listening["Install"]["WantedBy"]) == ("default.target", "sockets.target")
+    assert (unit["Install"]["WantedBy"], listening["Install"]["WantedBy"]) == (
+        "default.target",
+        "sockets.target",
+    )
     assert (listening["Socket"]["SocketMode"], listening["Socket"]["DirectoryMode"]) == ("0600", "0700")
     assert int(service["RestartPreventExitStatus"]) == WRONG_USAGE
     assert min(int(service["WatchdogSec"]), int(service["TimeoutStopSec"])) > MAY_STOP_S
 
 
 def test_the_agent_is_one_that_launchd_takes_with_absolute_paths_alone(tmp_path: Path) -> None:
-    agent: dict[str, Any] = plistlib.loads(written(tmp_path, is_macos=True)["io.github.omegad.plist"].encode())
+    agent: dict[str, Any] = plistlib.loads(
+        written(tmp_path, is_macos=True)["io.github.omegad.plist"].encode()
+    )
     home = tmp_path / ".omegad"
     assert agent["ProgramArguments"] == [sys.executable, "-P", "-m", "omegad", "serve"]
     assert agent["Label"] == "io.github.omegad"
-    assert agent["Sockets"] == {"Listener": {"SockPathName": str(home / "run" / "omegad.sock"), "SockPathMode": 0o600}}
+    assert agent["Sockets"] == {
+        "Listener": {"SockPathName": str(home / "run" / "omegad.sock"), "SockPathMode": 0o600}
+    }
     assert agent["EnvironmentVariables"]["OMEGAD_HOME"] == str(home)
     assert agent["StandardErrorPath"] == str(home / "omegad.log")
     assert (agent["RunAtLoad"], agent["KeepAlive"]) == (True, {"SuccessfulExit": False})
@@ -120,7 +151,14 @@ def test_systemd_finds_nothing_wrong_with_the_units(tmp_path: Path) -> None:
     for name, text in found.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     command = ["systemd-analyze", "--user", "verify", *(str(tmp_path / name) for name in found)]
-    verified = subprocess.run(command, env=os.environ | {"XDG_RUNTIME_DIR": str(tmp_path)}, capture_output=True, text=True, check=False, timeout=60)
+    verified = subprocess.run(
+        command,
+        env=os.environ | {"XDG_RUNTIME_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     if "Failed to initialize manager" in verified.stderr:
         pytest.skip(f"systemd-analyze cannot work here: {verified.stderr.strip()}")
     complaints = [line for line in verified.stderr.splitlines() if any(name in line for name in found)]
@@ -131,7 +169,10 @@ class Manager:
     """Does what systemd does with the two units, as far as the daemon can tell."""
 
     def __init__(self, folder: Path, found: dict[str, str]) -> None:
-        self._service, listening = parsed(found["omegad.service"])["Service"], parsed(found["omegad.socket"])["Socket"]
+        self._service, listening = (
+            parsed(found["omegad.service"])["Service"],
+            parsed(found["omegad.socket"])["Socket"],
+        )
         self.path = Path(listening["ListenStream"])
         self.path.parent.mkdir(mode=0o700, parents=True)
         self.path.parent.parent.chmod(0o700)
@@ -151,11 +192,18 @@ class Manager:
     def running(self, **environ: str) -> Iterator[subprocess.Popen[bytes]]:
         """Run the service as its unit says, by way of `FORKED`."""
         given = dict(word.split("=", 1) for word in words(self._service["Environment"]))
-        given |= {"PATH": os.environ["PATH"], "NOTIFY_SOCKET": self._told.getsockname(), "LISTEN_FDS": "1", "OMEGAD_MODEL": "none"}
+        given |= {
+            "PATH": os.environ["PATH"],
+            "NOTIFY_SOCKET": self._told.getsockname(),
+            "LISTEN_FDS": "1",
+            "OMEGAD_MODEL": "none",
+        }
         listener = self._listener.fileno()
         command = [sys.executable, "-c", FORKED, str(listener), *words(self._service["ExecStart"])]
         with self.printed.open("ab") as output:
-            process = subprocess.Popen(command, env=given | environ, pass_fds=(listener,), cwd="/", stdout=output, stderr=output)
+            process = subprocess.Popen(
+                command, env=given | environ, pass_fds=(listener,), cwd="/", stdout=output, stderr=output
+            )
         try:
             yield process
         finally:
@@ -179,7 +227,9 @@ def manager(tmp_path: Path) -> Iterator[Manager]:
         yield made
 
 
-def test_who_connects_before_the_daemon_runs_is_answered_by_it_and_the_socket_outlives_it(manager: Manager) -> None:
+def test_who_connects_before_the_daemon_runs_is_answered_by_it_and_the_socket_outlives_it(
+    manager: Manager,
+) -> None:
     answers: list[object] = []
 
     def ask() -> None:
@@ -204,10 +254,15 @@ def test_who_connects_before_the_daemon_runs_is_answered_by_it_and_the_socket_ou
 def test_a_daemon_whose_socket_is_another_than_the_managers_says_so(manager: Manager, tmp_path: Path) -> None:
     with manager.running(OMEGAD_SOCKET=str(tmp_path / ".omegad" / "run" / "b.sock")) as daemon:
         assert daemon.wait(READY_WITHIN_S) == 1
-    assert f"does not listen at {tmp_path}/.omegad/run/b.sock but at {manager.path}" in manager.printed.read_text()
+    assert (
+        f"does not listen at {tmp_path}/.omegad/run/b.sock but at {manager.path}"
+        in manager.printed.read_text()
+    )
 
 
-def test_the_watchdog_hears_nothing_while_the_log_cannot_be_written_and_goes_on_when_it_can(manager: Manager, tmp_path: Path) -> None:
+def test_the_watchdog_hears_nothing_while_the_log_cannot_be_written_and_goes_on_when_it_can(
+    manager: Manager, tmp_path: Path
+) -> None:
     def store() -> None:
         with suppress(OmegadError), Client(manager.path, timeout_s=READY_WITHIN_S) as client:
             client.call("memory.store", content="it waits for the disk")

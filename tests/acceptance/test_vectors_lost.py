@@ -1,4 +1,6 @@
-"""The cache of vectors is damaged, moved away or cannot be written while the daemon runs: what is stored is found by meaning all the same."""
+"""The cache of vectors is damaged, moved away or cannot be written while the daemon runs: what is stored
+is found by meaning all the same.
+"""
 
 import sqlite3
 from collections.abc import Callable
@@ -27,12 +29,16 @@ def _move_away(home: Home) -> None:
 
 @pytest.mark.model
 @pytest.mark.parametrize("harm", [_damage, _move_away], ids=["damaged", "moved away"])
-def test_a_cache_that_is_replaced_while_running_is_followed(model_daemon: Home, harm: Callable[[Home], None]) -> None:
+def test_a_cache_that_is_replaced_while_running_is_followed(
+    model_daemon: Home, harm: Callable[[Home], None]
+) -> None:
     for number in range(3):
         model_daemon.call("memory.store", content=f"The lighthouse keeper counts ship number {number}")
     harm(model_daemon)
     model_daemon.call("memory.store", content="Bread is baked before sunrise")
-    until(lambda: "Bread is baked before sunrise" in _found(model_daemon, "when does the bakery start working?"))
+    until(
+        lambda: "Bread is baked before sunrise" in _found(model_daemon, "when does the bakery start working?")
+    )
     assert len(_found(model_daemon, "who watches the boats?")) >= 1
     until(lambda: model_daemon.call("system.status")["degraded"] == [])
     model_daemon.check()

@@ -1,4 +1,6 @@
-"""Views are thrown away and come back the same: the same memories, in the same order, with the same scores."""
+"""Views are thrown away and come back the same: the same memories, in the same order, with the same
+scores.
+"""
 
 import asyncio
 import sqlite3
@@ -14,7 +16,16 @@ from omegad.client import AsyncClient
 from omegad.runtime.errors import OmegadError
 from tests.acceptance.conftest import PATIENCE_S, Home, until
 
-SUBJECTS = ("the parser", "the scheduler", "the cache", "the deploy script", "the login page", "the importer", "the test runner", "the log shipper")
+SUBJECTS = (
+    "the parser",
+    "the scheduler",
+    "the cache",
+    "the deploy script",
+    "the login page",
+    "the importer",
+    "the test runner",
+    "the log shipper",
+)
 FACTS = (
     "fails when {} reads a file with Windows line ends",
     "was made twice as fast by batching writes in {}",
@@ -26,8 +37,25 @@ FACTS = (
     "retries {} three times, with jitter, before giving up",
 )
 QUESTIONS = (
-    *("Windows line ends", "batching writes", "which PostgreSQL version", "where are the settings", "is the network allowed in tests"),
-    *("log rotation", "why not Rust", "how many retries", "parser", "scheduler", "cache", "deploy script", "login page", "importer", "test runner"),
+    *(
+        "Windows line ends",
+        "batching writes",
+        "which PostgreSQL version",
+        "where are the settings",
+        "is the network allowed in tests",
+    ),
+    *(
+        "log rotation",
+        "why not Rust",
+        "how many retries",
+        "parser",
+        "scheduler",
+        "cache",
+        "deploy script",
+        "login page",
+        "importer",
+        "test runner",
+    ),
     *(
         "the log shipper keeps its settings",
         "config/cache.toml",
@@ -48,7 +76,9 @@ def _memories() -> list[dict[str, Any]]:
     kinds = ("constraint", "lesson_learned", "user_preference", "memory")
     return [
         {
-            "content": f"{subject.capitalize()} {fact.format(subject.removeprefix('the ').replace(' ', '_'))}",
+            "content": (
+                f"{subject.capitalize()} {fact.format(subject.removeprefix('the ').replace(' ', '_'))}"
+            ),
             "event_type": kinds[number % len(kinds)],
             "tags": [subject.split()[-1]],
             "project": "atlas" if number % 3 else None,
@@ -59,7 +89,9 @@ def _memories() -> list[dict[str, Any]]:
 
 
 def _fill(home: Home) -> None:
-    """Store the memories, one again, and delete and use some, so that the views hold more than first states."""
+    """Store the memories, one again, and delete and use some, so that the views hold more than first
+    states.
+    """
 
     async def fill() -> None:
         async with AsyncClient(home.socket, name="filler", timeout_s=PATIENCE_S) as client:
@@ -69,18 +101,32 @@ def _fill(home: Home) -> None:
             for answer in stored[5:50:15]:
                 await client.call("memory.delete", memory_id=answer["memory_id"])
             for number in range(20):
-                await client.call("tool.record", session_id=f"s{number % 3}", tool_name="Bash", status="error" if number % 4 else "ok")
+                await client.call(
+                    "tool.record",
+                    session_id=f"s{number % 3}",
+                    tool_name="Bash",
+                    status="error" if number % 4 else "ok",
+                )
 
     asyncio.run(fill())
 
 
 def _answers(home: Home) -> list[list[tuple[Any, ...]]]:
     with home.client() as client:
-        found = [client.call("memory.query", text=text, mode=mode, limit=20, explain=True) for text, mode in product(QUESTIONS, MODES)]
+        found = [
+            client.call("memory.query", text=text, mode=mode, limit=20, explain=True)
+            for text, mode in product(QUESTIONS, MODES)
+        ]
         assert len(found) == 50
         listed = client.call("memory.list", limit=1_000)["memories"]
-    return [[(one["memory_id"], one["score"], one["content"], answer["degraded"]) for one in answer["results"]] for answer in found] + [
-        [(memory["memory_id"], memory["content"], memory["status"], memory["repeated"], memory["tags"]) for memory in listed]
+    return [
+        [(one["memory_id"], one["score"], one["content"], answer["degraded"]) for one in answer["results"]]
+        for answer in found
+    ] + [
+        [
+            (memory["memory_id"], memory["content"], memory["status"], memory["repeated"], memory["tags"])
+            for memory in listed
+        ]
     ]
 
 
@@ -127,15 +173,23 @@ def test_views_rebuilt_while_serving_answer_the_same(daemon: Home) -> None:
     daemon.check()
 
 
-def test_what_was_stored_before_a_start_is_waited_for_and_not_taken_for_missing(homes: Callable[..., Home]) -> None:
-    """A daemon answers before its views are built again; what they lack is then no reason to say that it does not exist."""
+def test_what_was_stored_before_a_start_is_waited_for_and_not_taken_for_missing(
+    homes: Callable[..., Home],
+) -> None:
+    """A daemon answers before its views are built again; what they lack is then no reason to say that it
+    does not exist.
+    """
     home = homes(OMEGAD_FRESH_WAIT_MS="50000").start()
 
     async def fill() -> str:
         async with AsyncClient(home.socket, timeout_s=PATIENCE_S) as client:
             for _ in range(40):
-                await asyncio.gather(*(client.call("tool.record", session_id="s", tool_name="Read") for _ in range(50)))
-            return str((await client.call("memory.store", content="The last thing before the end"))["memory_id"])
+                await asyncio.gather(
+                    *(client.call("tool.record", session_id="s", tool_name="Read") for _ in range(50))
+                )
+            return str(
+                (await client.call("memory.store", content="The last thing before the end"))["memory_id"]
+            )
 
     memory_id = asyncio.run(fill())
     for asked in ("memory.get", "memory.list", "memory.query"):
@@ -147,7 +201,10 @@ def test_what_was_stored_before_a_start_is_waited_for_and_not_taken_for_missing(
                 assert [memory["memory_id"] for memory in home.call(asked)["memories"]] == [memory_id]
             case _:
                 answer = home.call(asked, text="the last thing")
-                assert ([result["memory_id"] for result in answer["results"]], answer["stale_by"]) == ([memory_id], 0)
+                assert ([result["memory_id"] for result in answer["results"]], answer["stale_by"]) == (
+                    [memory_id],
+                    0,
+                )
 
 
 def test_views_that_are_being_built_claim_nothing(homes: Callable[..., Home]) -> None:
@@ -157,7 +214,9 @@ def test_views_that_are_being_built_claim_nothing(homes: Callable[..., Home]) ->
     async def fill() -> None:
         async with AsyncClient(home.socket, timeout_s=PATIENCE_S) as client:
             for _ in range(40):
-                await asyncio.gather(*(client.call("tool.record", session_id="s", tool_name="Read") for _ in range(50)))
+                await asyncio.gather(
+                    *(client.call("tool.record", session_id="s", tool_name="Read") for _ in range(50))
+                )
             await client.call("memory.store", content="The last thing before the end")
 
     asyncio.run(fill())
@@ -177,15 +236,21 @@ def test_views_that_are_being_built_claim_nothing(homes: Callable[..., Home]) ->
     assert all(message.startswith("stale: ") for message in refused)
 
 
-@pytest.mark.parametrize("change", ["version = version - 1", "schema_digest = 'another'"], ids=["other rows", "other tables"])
-def test_a_daemon_of_another_version_answers_from_the_old_views_or_not_at_all(homes: Callable[..., Home], change: str) -> None:
+@pytest.mark.parametrize(
+    "change", ["version = version - 1", "schema_digest = 'another'"], ids=["other rows", "other tables"]
+)
+def test_a_daemon_of_another_version_answers_from_the_old_views_or_not_at_all(
+    homes: Callable[..., Home], change: str
+) -> None:
     home = homes(OMEGAD_FRESH_WAIT_MS="0").start()
 
     async def fill() -> None:
         async with AsyncClient(home.socket, timeout_s=PATIENCE_S) as client:
             await client.call("memory.store", content="The first thing")
             for _ in range(40):
-                await asyncio.gather(*(client.call("tool.record", session_id="s", tool_name="Read") for _ in range(50)))
+                await asyncio.gather(
+                    *(client.call("tool.record", session_id="s", tool_name="Read") for _ in range(50))
+                )
 
     asyncio.run(fill())
     until(home.caught_up)
@@ -199,10 +264,15 @@ def test_a_daemon_of_another_version_answers_from_the_old_views_or_not_at_all(ho
 
     def is_built() -> bool:
         state = home.call("system.status")["views"]["memories"]["state"]
-        for ask in (partial(home.call, "memory.list"), partial(home.call, "memory.query", text="the first thing", mode="keyword")):
+        for ask in (
+            partial(home.call, "memory.list"),
+            partial(home.call, "memory.query", text="the first thing", mode="keyword"),
+        ):
             try:
                 answer = ask()
-                assert "The first thing" in [memory["content"] for memory in answer.get("memories") or answer["results"]]
+                assert "The first thing" in [
+                    memory["content"] for memory in answer.get("memories") or answer["results"]
+                ]
             except OmegadError as error:
                 refused.append(f"{state}: {error.kind}: {error}")
         return file.name != (home.path / "views.db").readlink().name and state != "rebuilding"
@@ -210,7 +280,10 @@ def test_a_daemon_of_another_version_answers_from_the_old_views_or_not_at_all(ho
     stored = home.call("memory.store", content="Stored meanwhile")
     until(is_built)
     assert stored["outcome"] == "stored"
-    assert all(message.startswith("rebuilding: stale: the view 'memories' is being built again") for message in refused)
+    assert all(
+        message.startswith("rebuilding: stale: the view 'memories' is being built again")
+        for message in refused
+    )
     if change.startswith("version"):
         assert refused == []
     until(home.caught_up)

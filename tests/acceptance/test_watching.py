@@ -1,4 +1,6 @@
-"""What can be watched from outside: figures that Prometheus reads, log records that hold nothing of what is remembered, and proof once a week."""
+"""What can be watched from outside: figures that Prometheus reads, log records that hold nothing of what
+is remembered, and proof once a week.
+"""
 
 import json
 import re
@@ -11,8 +13,8 @@ from pathlib import Path
 from omegad.operations.self_check import EVERY_US, SelfCheck
 from omegad.runtime.errors import OmegadError
 from tests.acceptance.conftest import PATIENCE_S, Home, until
+from tests.edge.hook.conftest import fire
 from tests.forking import ROOT
-from tests.hooks.conftest import fire
 
 SAMPLE = re.compile(r'([a-z_]+)(?:\{([a-z_]+)="([^"\\\n]*)"\})? (-?[0-9.e+]+)')
 PHRASE = "quetzal umbrella"
@@ -53,14 +55,28 @@ def test_log_records_hold_nothing_of_what_is_said(homes: Callable[..., Home]) ->
     fire(home, "UserPromptSubmit", prompt=f"first {PHRASE}")
     (home.path / "spool" / "00000000000000000001-bad.json").write_text(f'{{"event": 7, "payload": "{PHRASE}"')
     home.start()
-    stored = home.call("memory.store", content=f"We chose the {PHRASE} for rain", metadata={"why": PHRASE}, tags=[PHRASE.replace(" ", "-")])
+    stored = home.call(
+        "memory.store",
+        content=f"We chose the {PHRASE} for rain",
+        metadata={"why": PHRASE},
+        tags=[PHRASE.replace(" ", "-")],
+    )
     for method, params in (
         ("memory.query", {"text": PHRASE, "mode": "semantic"}),
         ("memory.query", {"text": PHRASE, "limit": PHRASE}),
         ("memory.store", {"content": f"{PHRASE} again", "event_type": PHRASE}),
         ("memory.edit", {"memory_id": stored["memory_id"], "content": f"{PHRASE} once more"}),
         ("memory.delete", {"memory_id": PHRASE}),
-        ("tool.record", {"session_id": "s", "tool_name": "Bash", "status": "error", "tool_input": {"command": PHRASE}, "result": PHRASE}),
+        (
+            "tool.record",
+            {
+                "session_id": "s",
+                "tool_name": "Bash",
+                "status": "error",
+                "tool_input": {"command": PHRASE},
+                "result": PHRASE,
+            },
+        ),
         ("audit.sql", {"query": f"SELECT '{PHRASE}' FROM nowhere"}),
         ("no.such.method", {"text": PHRASE}),
     ):
@@ -68,13 +84,22 @@ def test_log_records_hold_nothing_of_what_is_said(homes: Callable[..., Home]) ->
             home.call(method, **params)
     with home.raw() as raw:
         raw.say(f'{{"jsonrpc": "2.0", "id": 1, "method": "{PHRASE}"'.encode())
-    fire(home, "PostToolUse", tool_name="Bash", tool_input={"command": PHRASE}, tool_response=PHRASE, tool_use_id="t-1")
+    fire(
+        home,
+        "PostToolUse",
+        tool_name="Bash",
+        tool_input={"command": PHRASE},
+        tool_response=PHRASE,
+        tool_use_id="t-1",
+    )
     assert home.stop() == 0
     assert "daemon.ready" in home.printed()
     assert "quetzal" not in home.printed().lower()
 
 
-async def test_the_weekly_check_is_made_once_and_remembered_and_what_it_finds_is_trouble(tmp_path: Path) -> None:
+async def test_the_weekly_check_is_made_once_and_remembered_and_what_it_finds_is_trouble(
+    tmp_path: Path,
+) -> None:
     now_us, found = [EVERY_US], [["a view is not what the log says"], [], None]
 
     async def prove() -> list[str] | None:
@@ -103,9 +128,15 @@ async def test_the_weekly_check_is_made_once_and_remembered_and_what_it_finds_is
 
 
 def test_what_the_last_check_found_is_in_the_status(home: Home) -> None:
-    (home.path / "self-check.json").write_text(json.dumps({"at_us": 9_000_000, "took_s": 1.5, "problems": ["the log is not what it was"]}))
+    (home.path / "self-check.json").write_text(
+        json.dumps({"at_us": 9_000_000, "took_s": 1.5, "problems": ["the log is not what it was"]})
+    )
     status = home.start().call("system.status")
-    assert status["self_check"] == {"at_us": 9_000_000, "took_s": 1.5, "problems": ["the log is not what it was"]}
+    assert status["self_check"] == {
+        "at_us": 9_000_000,
+        "took_s": 1.5,
+        "problems": ["the log is not what it was"],
+    }
     assert any("the log is not what it was" in trouble for trouble in status["degraded"])
 
 
@@ -115,7 +146,14 @@ def test_a_command_that_is_newer_has_the_daemon_replaced_unless_it_may_not(home:
 
     def status(*options: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", script, "status", "--json", *options]
-        return subprocess.run(command, env=home.environ | {"HOME": str(home.path)}, cwd=ROOT, capture_output=True, text=True, check=True)
+        return subprocess.run(
+            command,
+            env=home.environ | {"HOME": str(home.path)},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
 
     forbidden = status("--no-spawn")
     assert json.loads(forbidden.stdout)["pid"] == first

@@ -53,11 +53,24 @@ def _take(found: list[Figure], figure: Figure) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.bench", description="Measure omegad beside floors of the same run; nothing passes or fails."
+        prog="python -m tests.bench",
+        description="Measure omegad beside floors of the same run; nothing passes or fails.",
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=[*BENCHMARKS, []], help=f"of {', '.join(BENCHMARKS)}; all, when none is given")
-    parser.add_argument("--quick", action="store_true", help="measure less: under a minute in all, and less steady")
-    parser.add_argument("--large", action="store_true", help="also measure with 100,000 memories, which takes minutes to prepare")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        choices=[*BENCHMARKS, []],
+        help=f"of {', '.join(BENCHMARKS)}; all, when none is given",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="measure less: under a minute in all, and less steady"
+    )
+    parser.add_argument(
+        "--large",
+        action="store_true",
+        help="also measure with 100,000 memories, which takes minutes to prepare",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to a file")
     return parser.parse_args()
 

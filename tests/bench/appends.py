@@ -33,7 +33,10 @@ async def _measure(home: Path, effort: Effort) -> list[Figure]:
     many: list[float] = []
     bare_many: list[float] = []
     rounds, singles, batches = effort.pick(7, 3), effort.pick(200, 100), effort.pick(100, 30)
-    async with event_log.opened(home / "log.db", SystemClock(), VOCABULARY) as log, anyio.create_task_group() as tasks:
+    async with (
+        event_log.opened(home / "log.db", SystemClock(), VOCABULARY) as log,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(log.run)
         row_bytes = await _row_bytes(log)
         with closing(bare(home / "bare.db")) as connection:
@@ -43,21 +46,40 @@ async def _measure(home: Path, effort: Effort) -> list[Figure]:
                 timer = Timer()
                 commits(connection, batches, WAITERS, row_bytes, timer)
                 bare_many.append(batches * WAITERS / sum(timer.ms) * 1e3)
-                many.append(await _together(log, [_commands(batches, f"many-{number}-{waiter}") for waiter in range(WAITERS)]))
+                many.append(
+                    await _together(
+                        log, [_commands(batches, f"many-{number}-{waiter}") for waiter in range(WAITERS)]
+                    )
+                )
         await log.drain()
     middle = sorted(bare_many)[len(bare_many) // 2]
     floor_one, floor_many = of_calls("", bare_one.ms).median, middle
     note = f"{row_bytes} bytes an event"
     return [
-        of_calls("append, 1 waiter", one.ms, goal="within 2 x", floors={"bare commit of one row": floor_one}, note=note),
-        of_rounds("append, 64 waiters", "events/s", many, goal=">= 10,000 events/s", floors={"bare commits of 64 rows": floor_many}),
+        of_calls(
+            "append, 1 waiter",
+            one.ms,
+            goal="within 2 x",
+            floors={"bare commit of one row": floor_one},
+            note=note,
+        ),
+        of_rounds(
+            "append, 64 waiters",
+            "events/s",
+            many,
+            goal=">= 10,000 events/s",
+            floors={"bare commits of 64 rows": floor_many},
+        ),
     ]
 
 
 async def _row_bytes(log: EventLog) -> int:
     """Return how many bytes the rows of one event hold."""
     await log.append(homes.proposal_of(homes.tool_call(1, "size")))
-    columns = " + ".join(f"length({name})" for name in ("event_id", "tag", "origin", "session_id", "project", "client", "payload_hash", "chain"))
+    columns = " + ".join(
+        f"length({name})"
+        for name in ("event_id", "tag", "origin", "session_id", "project", "client", "payload_hash", "chain")
+    )
     sql = f"SELECT {columns} + 5 * 8 + length(salt) + length(body) FROM events JOIN payloads USING (position)"
     return int(await log._readers.read(lambda connection: connection.execute(sql).fetchone()[0]))
 
@@ -74,7 +96,9 @@ async def _one_after_the_other(log: EventLog, commands: Sequence[RecordToolCall]
 
 
 async def _together(log: EventLog, work: Sequence[Sequence[RecordToolCall]]) -> float:
-    """Return the events per second of as many waiters as there are lists, each appending its own one after the other."""
+    """Return the events per second of as many waiters as there are lists, each appending its own one after
+    the other.
+    """
     started = time.perf_counter()
     async with anyio.create_task_group() as waiters:
         for commands in work:

@@ -1,4 +1,6 @@
-"""`claims`: agents that race for the same twenty files, while the daemon and some of them are killed; then one of them alone."""
+"""`claims`: agents that race for the same twenty files, while the daemon and some of them are killed; then
+one of them alone.
+"""
 
 import tempfile
 from pathlib import Path
@@ -10,14 +12,21 @@ from tests.bench.figures import Effort, Report, of_calls
 
 AGENTS = 50
 PAUSE_S = 0.4
-"""How long an agent works at most on what it holds, and between two claims; real ones take a hundred times as long."""
+"""How long an agent works at most on what it holds, and between two claims; real ones take a hundred times
+as long.
+"""
 
 
 def run(effort: Effort, report: Report) -> None:
-    """Measure the answer to a claim, granted or refused; the race ends with the proof that nobody ever held what another did."""
+    """Measure the answer to a claim, granted or refused; the race ends with the proof that nobody ever
+    held what another did.
+    """
     claims, kills = effort.pick(10_000, 1_000), effort.pick(20, 4)
     with tempfile.TemporaryDirectory() as folder, homes_in(Path(folder)) as make:
-        for name, agents, count, pause_s, killed in ((f"{AGENTS} agents", AGENTS, claims, PAUSE_S, kills), ("5 agents", 5, claims // 10, 0.05, 0)):
+        for name, agents, count, pause_s, killed in (
+            (f"{AGENTS} agents", AGENTS, claims, PAUSE_S, kills),
+            ("5 agents", 5, claims // 10, 0.05, 0),
+        ):
             race = Race(make().start(), Path(folder) / name.replace(" ", "-"), agents, count, pause_s)
             race_through(race, killed, every_s=3.0, within_s=900.0)
             granted = race.check()

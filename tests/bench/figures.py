@@ -18,7 +18,9 @@ VALUE_WIDTH = 18
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured, in its unit, and the goal and floors (by name, in the same unit) to hold it against."""
+    """What was measured, in its unit, and the goal and floors (by name, in the same unit) to hold it
+    against.
+    """
 
     name: str
     unit: Unit
@@ -63,19 +65,43 @@ class Timer:
         self.ms.append((time.perf_counter_ns() - started) / 1e6)
 
 
-def of_calls(name: str, ms: Sequence[float], *, goal: str = "", floors: Mapping[str, float] | None = None, note: str = "") -> Figure:
+def of_calls(
+    name: str,
+    ms: Sequence[float],
+    *,
+    goal: str = "",
+    floors: Mapping[str, float] | None = None,
+    note: str = "",
+) -> Figure:
     """Return the figure of many single calls, each in milliseconds."""
     return Figure(
-        name=name, unit="ms", median=statistics.median(ms), p95=p95(ms), runs=f"{len(ms)} calls", goal=goal, floors=dict(floors or {}), note=note
+        name=name,
+        unit="ms",
+        median=statistics.median(ms),
+        p95=p95(ms),
+        runs=f"{len(ms)} calls",
+        goal=goal,
+        floors=dict(floors or {}),
+        note=note,
     )
 
 
-def of_rounds(name: str, unit: Unit, values: Sequence[float], *, goal: str = "", floors: Mapping[str, float] | None = None, note: str = "") -> Figure:
+def of_rounds(
+    name: str,
+    unit: Unit,
+    values: Sequence[float],
+    *,
+    goal: str = "",
+    floors: Mapping[str, float] | None = None,
+    note: str = "",
+) -> Figure:
     """Return the figure of a few rounds, each of which measured it once."""
     spread = f"{shown(min(values), unit)} to {shown(max(values), unit)}" if len(values) > 1 else ""
     remarks = "; ".join(part for part in (spread, note) if part)
     median, runs = statistics.median(values), f"{len(values)} rounds"
-    return Figure(name=name, unit=unit, median=median, runs=runs, goal=goal, floors=dict(floors or {}), note=remarks)
+    return Figure(
+        name=name, unit=unit, median=median, runs=runs, goal=goal, floors=dict(floors or {}), note=remarks
+    )
 
 
 def p95(values: Sequence[float]) -> float:
@@ -93,16 +119,22 @@ def shown(value: float, unit: Unit) -> str:
 def table_row(figure: Figure) -> str:
     """Write a figure as a line, with a line below for each floor and for the note."""
     tail = "" if figure.p95 is None else f"p95 {shown(figure.p95, figure.unit)}"
-    lines = [f"{figure.name:{NAME_WIDTH}} {shown(figure.median, figure.unit):>{VALUE_WIDTH}}  {tail:16} {figure.runs:>12}  {figure.goal}".rstrip()]
+    lines = [
+        f"{figure.name:{NAME_WIDTH}} {shown(figure.median, figure.unit):>{VALUE_WIDTH}}  {tail:16}"
+        f" {figure.runs:>12}  {figure.goal}".rstrip()
+    ]
     lines += [
-        f"    {name:{NAME_WIDTH - 4}} {shown(floor, figure.unit):>{VALUE_WIDTH}}  {figure.times(floor):.2f} x the floor"
+        f"    {name:{NAME_WIDTH - 4}} {shown(floor, figure.unit):>{VALUE_WIDTH}}  {figure.times(floor):.2f} x"
+        " the floor"
         for name, floor in figure.floors.items()
     ]
     return "\n".join([*lines, f"    ({figure.note})"] if figure.note else lines)
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """What the figures were measured on, and how busy it was (runnable processes over 1, 5 and 15 minutes)."""
+    """What the figures were measured on, and how busy it was (runnable processes over 1, 5 and 15
+    minutes).
+    """
 
     cores: int
     load: tuple[float, float, float]
@@ -113,10 +145,15 @@ class Machine(msgspec.Struct, frozen=True):
     def line(self) -> str:
         """Write it as one line."""
         load = " ".join(f"{one:.2f}" for one in self.load)
-        return f"{self.cores} cores, load average {load}, {self.system}, Python {self.python}, SQLite {self.sqlite}"
+        return (
+            f"{self.cores} cores, load average {load}, {self.system}, Python {self.python}, SQLite"
+            f" {self.sqlite}"
+        )
 
 
 def machine() -> Machine:
     """Look at the machine."""
     system = f"{platform.system()} {platform.machine()}"
-    return Machine(os.cpu_count() or 0, os.getloadavg(), system, platform.python_version(), sqlite.sqlite_version)
+    return Machine(
+        os.cpu_count() or 0, os.getloadavg(), system, platform.python_version(), sqlite.sqlite_version
+    )

@@ -1,7 +1,8 @@
-"""A client that asks all it can: `python -m tests.bench.greed SOCKET KIND`, until its input ends; prints how often it was answered.
+"""A client that asks all it can: `python -m tests.bench.greed SOCKET KIND`, until its input ends; prints how
+often it was answered.
 
-It has 64 connections, with eight requests under way on each, and as soon as one is answered it asks again. Slow ones ask for long answers and
-read a byte a second of them; half ones send long lines and never end them.
+It has 64 connections, with eight requests under way on each, and as soon as one is answered it asks again.
+Slow ones ask for long answers and read a byte a second of them; half ones send long lines and never end them.
 """
 
 import random
@@ -47,10 +48,15 @@ class Mouth:
             case "slow readers":
                 method, params = "log.read", {"limit": 1000}
             case "half lines":
-                return b'{"jsonrpc":"2.0","id":1,"method":"memory.store","params":{"content":"' + b"x" * HALF_BYTES
+                return (
+                    b'{"jsonrpc":"2.0","id":1,"method":"memory.store","params":{"content":"'
+                    + b"x" * HALF_BYTES
+                )
             case _:
                 method = self._kind
-        return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + b"\n"
+        return (
+            msgspec.json.encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + b"\n"
+        )
 
     def _words(self, between: str, what: str, characters: int) -> str:
         said, length = list[str](), 0
@@ -81,7 +87,9 @@ class Connection:
         return selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
 
     def go_on(self, read_bytes: int) -> None:
-        """Read so many bytes at most, ask again for each answer, and send what can be sent. Raises `OSError` where the connection has ended."""
+        """Read so many bytes at most, ask again for each answer, and send what can be sent. Raises
+        `OSError` where the connection has ended.
+        """
         with suppress(BlockingIOError):
             data = self.socket.recv(read_bytes)
             if not data:
@@ -95,7 +103,9 @@ class Connection:
 
 
 def drive(path: str, kind: str) -> tuple[int, int]:
-    """Ask until the input ends; return how many answers there were, and how many connections the daemon ended."""
+    """Ask until the input ends; return how many answers there were, and how many connections the daemon
+    ended.
+    """
     mouth, selector = Mouth(kind), selectors.DefaultSelector()
     is_slow, requests = kind == "slow readers", 1 if kind == "half lines" else UNDER_WAY
     connections = [Connection(path, mouth, requests) for _ in range(CONNECTIONS)]

@@ -1,7 +1,9 @@
-"""`greedy`: hooks, each a process as hosts run it, while one client asks all it can on 64 connections; and the same hooks where nobody asks.
+"""`greedy`: hooks, each a process as hosts run it, while one client asks all it can on 64 connections; and
+the same hooks where nobody asks.
 
-One after another, a prompt, the start of a session, and an edit of a file that another session holds, which must be stopped. Somebody else pings.
-The daemon has the notes of some years, with a model where one is installed. A hook that goes on without the daemon has not been answered.
+One after another, a prompt, the start of a session, and an edit of a file that another session holds, which
+must be stopped. Somebody else pings. The daemon has the notes of some years, with a model where one is
+installed. A hook that goes on without the daemon has not been answered.
 """
 
 import json
@@ -35,14 +37,20 @@ HOOK_CLIENT = Path(__file__).parents[2] / "omegad" / "hook_client.py"
 HELD, PROJECT = "exporter.py", texts.PROJECTS[0]
 KINDS_OF_HOOKS = ("held edit", "prompt", "session start")
 ANSWERED = {"held edit": "stopped", "session start": "briefed"}
-"""What shows that the daemon has answered: a prompt is told nothing, since the vectors of the notes stand in for the model's own."""
+"""What shows that the daemon has answered: a prompt is told nothing, since the vectors of the notes stand
+in for the model's own.
+"""
 
 
 class Host:
     """Runs hooks as an agent's host does, of sessions in one folder."""
 
     def __init__(self, running: Running, folder: Path, questions: Sequence[str]) -> None:
-        self._environ = {"OMEGAD_HOME": str(running.paths.home), "HOME": str(running.paths.home), "CLAUDE_PROJECT_DIR": str(folder)}
+        self._environ = {
+            "OMEGAD_HOME": str(running.paths.home),
+            "HOME": str(running.paths.home),
+            "CLAUDE_PROJECT_DIR": str(folder),
+        }
         self._folder = folder
         self._questions = cycle(questions)
         self._numbers = count(1)
@@ -57,7 +65,13 @@ class Host:
                 return self._run("SessionStart", session_id, source="startup")
             case _:
                 call = {"file_path": str(self._folder / HELD), "old_string": "a", "new_string": "b"}
-                return self._run("PreToolUse", session_id, tool_name="Edit", tool_input=call, tool_use_id=f"{session_id}-edit")
+                return self._run(
+                    "PreToolUse",
+                    session_id,
+                    tool_name="Edit",
+                    tool_input=call,
+                    tool_use_id=f"{session_id}-edit",
+                )
 
     def _run(self, event: str, session_id: str, **fields: object) -> dict[str, str]:
         said = {"session_id": session_id, "cwd": str(self._folder), "hook_event_name": event} | fields
@@ -65,12 +79,21 @@ class Host:
             stdin.write(msgspec.json.encode(said))
             stdin.seek(0)
             command = [sys.executable, "-I", "-S", str(HOOK_CLIENT), event]
-            done = subprocess.run(command, env=self._environ, stdin=stdin, stdout=subprocess.PIPE, check=True, timeout=PATIENCE_S)
+            done = subprocess.run(
+                command,
+                env=self._environ,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                check=True,
+                timeout=PATIENCE_S,
+            )
         return json.loads(done.stdout)["hookSpecificOutput"] if done.stdout else {}
 
 
 class Measured(NamedTuple):
-    """How long hooks took by their kind, how many of each were answered as they must be, and how long pings took."""
+    """How long hooks took by their kind, how many of each were answered as they must be, and how long
+    pings took.
+    """
 
     hooks: dict[str, Timer]
     right: dict[str, int]
@@ -86,7 +109,9 @@ def run(effort: Effort, report: Report) -> None:
         homes.make_home(place / "home", notes, embedder_id)
         (place / PROJECT / ".git").mkdir(parents=True)
         with homes.served(place / "home", model) as running, homes.connected(running):
-            host = Host(running, place / PROJECT, [note.question for note in notes if note.project == PROJECT])
+            host = Host(
+                running, place / PROJECT, [note.question for note in notes if note.project == PROJECT]
+            )
             for kind in KINDS_OF_HOOKS:  # the model is loaded, and the file claimed
                 host.hook(kind, "holder")
             time.sleep(SETTLE_S)
@@ -109,7 +134,11 @@ def _measured(host: Host, running: Running, each: int) -> Measured:
             for kind in KINDS_OF_HOOKS:
                 with found.hooks[kind].lap():
                     told = host.hook(kind)
-                found.right[kind] += told.get("permissionDecision") == "deny" if kind == "held edit" else "additionalContext" in told
+                found.right[kind] += (
+                    told.get("permissionDecision") == "deny"
+                    if kind == "held edit"
+                    else "additionalContext" in told
+                )
     finally:
         is_over.set()
         pinging.join()
@@ -138,16 +167,30 @@ def _greed(running: Running, kind: str) -> Iterator[list[str]]:
             began = time.perf_counter()
             output, _ = process.communicate(timeout=PATIENCE_S)
             answers, lost = msgspec.json.decode(output, type=tuple[int, int])
-            said[0] = f"the client had {answers:,} answers and lost {lost} connections; ended in {time.perf_counter() - began:.1f} s"
+            said[0] = (
+                f"the client had {answers:,} answers and lost {lost} connections; ended in"
+                f" {time.perf_counter() - began:.1f} s"
+            )
 
 
 def _report(beside: str, found: Measured, idle: Measured | None, note: str, report: Report) -> None:
     for kind, timer in found.hooks.items():
         right = f"; {found.right[kind]} of {len(timer.ms)} {ANSWERED[kind]}" if kind in ANSWERED else ""
         floors = {"where nobody else asks": of_calls("", idle.hooks[kind].ms).median} if idle else {}
-        report(of_calls(f"{kind}, beside {beside}", timer.ms, goal=GOAL, floors=floors, note=f"{_high(timer)}{right}"))
+        report(
+            of_calls(
+                f"{kind}, beside {beside}", timer.ms, goal=GOAL, floors=floors, note=f"{_high(timer)}{right}"
+            )
+        )
     floors = {"where nobody else asks": of_calls("", idle.pings.ms).median} if idle else {}
-    report(of_calls(f"another's ping, beside {beside}", found.pings.ms, floors=floors, note="; ".join(filter(None, (_high(found.pings), note)))))
+    report(
+        of_calls(
+            f"another's ping, beside {beside}",
+            found.pings.ms,
+            floors=floors,
+            note="; ".join(filter(None, (_high(found.pings), note))),
+        )
+    )
 
 
 def _high(timer: Timer) -> str:

@@ -1,4 +1,6 @@
-"""Homes to measure in: made of events that go straight into the log, and served in this process or by a daemon of its own."""
+"""Homes to measure in: made of events that go straight into the log, and served in this process or by a
+daemon of its own.
+"""
 
 import os
 import random
@@ -20,7 +22,15 @@ import msgspec
 from omegad import daemon
 from omegad.daemon import Daemon
 from omegad.embedding.cache import text_hash
-from omegad.embedding.catalogue import BUILDER_VERSION, GRAPH, MANIFEST, MINILM, FileRecord, Manifest, folder_of
+from omegad.embedding.catalogue import (
+    BUILDER_VERSION,
+    GRAPH,
+    MANIFEST,
+    MINILM,
+    FileRecord,
+    Manifest,
+    folder_of,
+)
 from omegad.log.decision import Decision, DecisionState, Proposal
 from omegad.log.event import NewEvent
 from omegad.log.event_log import EventLog
@@ -69,12 +79,18 @@ def paths_of(home: Path) -> Paths:
 
 
 def tool_call(number: int, session_id: str, length: int = 1) -> RecordToolCall:
-    """Return a tool call: a command of 150 bytes, and 600 bytes of output, which stands there *length* times."""
+    """Return a tool call: a command of 150 bytes, and 600 bytes of output, which stands there *length*
+    times.
+    """
     return RecordToolCall(
         session_id=session_id,
         tool_name="Bash",
-        tool_input={"command": f"pytest -q tests/part_{number % 97} --maxfail=3 " + "-k 'not slow' " * 6, "description": "Run the tests of a part"},
-        result=f"collected {number % 300} items\n" + "tests/part/test_something.py ........................ [ 42%]\n" * 10 * length,
+        tool_input={
+            "command": f"pytest -q tests/part_{number % 97} --maxfail=3 " + "-k 'not slow' " * 6,
+            "description": "Run the tests of a part",
+        },
+        result=f"collected {number % 300} items\n"
+        + "tests/part/test_something.py ........................ [ 42%]\n" * 10 * length,
         tool_use_id=f"{session_id}-{number}",
         duration_ms=1234.5,
         project="atlas",
@@ -96,7 +112,9 @@ def events_of(note: Note, embedder_id: str, related: Iterable[str] = ()) -> list
         tags=("bench", note.event_type),
         related=tuple(Relation(memory_id=other, similarity=0.5) for other in related),
     )
-    embedded = MemoryEmbedded(memory_id=note.memory_id, embedder_id=embedder_id, text_hashes=(text_hash(note.content),))
+    embedded = MemoryEmbedded(
+        memory_id=note.memory_id, embedder_id=embedder_id, text_hashes=(text_hash(note.content),)
+    )
     return [
         NewEvent(event=stored, session_id=note.session_id, project=note.project),
         NewEvent(event=embedded, session_id=note.session_id, project=note.project, follows=True),
@@ -104,15 +122,27 @@ def events_of(note: Note, embedder_id: str, related: Iterable[str] = ()) -> list
 
 
 async def populate(service: Daemon, notes: list[Note], embedder_id: str, model: InstantModel) -> None:
-    """Append the events of *notes* in large commits, each related to two before it, and wait until the views show them, vectors and all."""
+    """Append the events of *notes* in large commits, each related to two before it, and wait until the
+    views show them, vectors and all.
+    """
     choose = random.Random("related")  # noqa: S311  nothing is secret
     for start in range(0, len(notes), NOTES_AT_ONCE):
         part = notes[start : start + NOTES_AT_ONCE]
         # The vectors come first: an event that is shown before its vector is there would be put off.
-        await service.services.near.embedder._cache.put_many(embedder_id, model.by_hash([note.content for note in part]))
-        earlier = [[notes[choose.randrange(number)].memory_id for _ in range(min(2, number))] for number in range(start, start + len(part))]
+        await service.services.near.embedder._cache.put_many(
+            embedder_id, model.by_hash([note.content for note in part])
+        )
+        earlier = [
+            [notes[choose.randrange(number)].memory_id for _ in range(min(2, number))]
+            for number in range(start, start + len(part))
+        ]
         await append(
-            service.services.log, [event for note, related in zip(part, earlier, strict=True) for event in events_of(note, embedder_id, related)]
+            service.services.log,
+            [
+                event
+                for note, related in zip(part, earlier, strict=True)
+                for event in events_of(note, embedder_id, related)
+            ],
         )
     await caught_up(service)
     assert await indexed(service) == len(notes)
@@ -156,7 +186,9 @@ def put_instant_model(paths: Paths, embedder_id: str) -> None:
 
 
 @asynccontextmanager
-async def served_here(home: Path, model: InstantModel, embedder_id: str = INSTANT_ID) -> AsyncIterator[Daemon]:
+async def served_here(
+    home: Path, model: InstantModel, embedder_id: str = INSTANT_ID
+) -> AsyncIterator[Daemon]:
     """Run a home's service in this process, without its socket, and with a model that answers at once.
 
     It never abstains: how sure an answer is was fitted to the cosines of real models.
@@ -165,9 +197,19 @@ async def served_here(home: Path, model: InstantModel, embedder_id: str = INSTAN
     endpoint.private_directory(home)
     paths = msgspec.structs.replace(paths_of(home), models=home / "models")
     put_instant_model(paths, embedder_id)
-    async with daemon.composed(paths, config.Config(), SystemClock()) as service, anyio.create_task_group() as tasks:
-        service.services.near.embedder._load = lambda _folder, _manifest: model  # the only place where a model enters
-        for part in (service.services.log, service.services.views, service.services.near.embedder, service.reactions):
+    async with (
+        daemon.composed(paths, config.Config(), SystemClock()) as service,
+        anyio.create_task_group() as tasks,
+    ):
+        service.services.near.embedder._load = lambda _folder, _manifest: (
+            model
+        )  # the only place where a model enters
+        for part in (
+            service.services.log,
+            service.services.views,
+            service.services.near.embedder,
+            service.reactions,
+        ):
             tasks.start_soon(part.run)
         never = msgspec.structs.replace(fitted(), floor=0.0)
         with patch.object(answering, "Sources", partial(Sources, model=never)):
@@ -195,7 +237,9 @@ async def _make_home(home: Path, notes: list[Note], embedder_id: str) -> None:
 
 @dataclass(frozen=True)
 class Running:
-    """A daemon in a process of its own, started at a moment of `time.perf_counter`; what it prints goes to *output*."""
+    """A daemon in a process of its own, started at a moment of `time.perf_counter`; what it prints goes to
+    *output*.
+    """
 
     process: subprocess.Popen[bytes]
     paths: Paths
@@ -205,12 +249,16 @@ class Running:
 
 @contextmanager
 def served(home: Path, model: str = "none") -> Iterator[Running]:
-    """Start a daemon process for *home*, and stop it in the end. It need not answer yet when the block begins."""
+    """Start a daemon process for *home*, and stop it in the end. It need not answer yet when the block
+    begins.
+    """
     paths, printed = paths_of(home), home.parent / f"{home.name}.out"
     with printed.open("wb") as output:
         started_s = time.perf_counter()
         command = [sys.executable, "-m", "omegad", "serve"]
-        process = subprocess.Popen(command, env=environment(home, model), stdout=output, stderr=output, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command, env=environment(home, model), stdout=output, stderr=output, stdin=subprocess.DEVNULL
+        )
         try:
             yield Running(process, paths, started_s, printed)
         finally:
@@ -231,5 +279,7 @@ def _connect(stack: ExitStack, running: Running) -> Client:
             return stack.enter_context(Client(running.paths.socket, timeout_s=PATIENCE_S))
         except NoDaemon:
             if running.process.poll() is not None or time.perf_counter() > running.started_s + PATIENCE_S:
-                raise RuntimeError(f"the daemon does not listen: {running.output.read_text(encoding='utf-8')}") from None
+                raise RuntimeError(
+                    f"the daemon does not listen: {running.output.read_text(encoding='utf-8')}"
+                ) from None
             time.sleep(LOOK_EVERY_S)

@@ -1,7 +1,8 @@
-"""`rebuild-live`: the views of a log at work built again by a daemon of its own, while clients go on storing and asking.
+"""`rebuild-live`: the views of a log at work built again by a daemon of its own, while clients go on storing
+and asking.
 
-Requests come at a steady rate whether or not earlier ones are answered, each with words of its own; a request's time counts from the moment
-that it was due. The same clients before, for as long, are the floor.
+Requests come at a steady rate whether or not earlier ones are answered, each with words of its own; a
+request's time counts from the moment that it was due. The same clients before, for as long, are the floor.
 """
 
 import asyncio
@@ -52,10 +53,16 @@ class Load:
                     await asyncio.gather(*asked)
 
     async def _ask(self, client: AsyncClient, number: int, due: float) -> None:
-        words = f"{self._choose.getrandbits(40):x} {self._choose.choice(('deploy', 'index', 'cache', 'ledger'))}"
+        words = (
+            f"{self._choose.getrandbits(40):x} {self._choose.choice(('deploy', 'index', 'cache', 'ledger'))}"
+        )
         try:
             if number % 2:
-                await client.call("memory.store", content=f"Run {self._name} {number} keeps {words} in module_{number}.py", project="atlas")
+                await client.call(
+                    "memory.store",
+                    content=f"Run {self._name} {number} keeps {words} in module_{number}.py",
+                    project="atlas",
+                )
             else:
                 await client.call("memory.query", text=f"where is {words} kept?", project="atlas")
         except OmegadError as error:
@@ -75,14 +82,35 @@ def run(effort: Effort, report: Report) -> None:
                 assert time.perf_counter() < deadline
                 time.sleep(0.2)
             before, meanwhile, seconds, found = asyncio.run(_measure(running.paths.socket))
-    report(of_rounds(f"rebuild of {events:,} events under load", "events/s", [found["position"] / seconds], goal=">= 12,000 events/s"))
+    report(
+        of_rounds(
+            f"rebuild of {events:,} events under load",
+            "events/s",
+            [found["position"] / seconds],
+            goal=">= 12,000 events/s",
+        )
+    )
     floors = {"the same requests before": sorted(before.ms)[len(before.ms) // 2]}
-    note = f"p99 {_p99(meanwhile.ms):.0f} ms, before {_p99(before.ms):.0f} ms; {len(meanwhile.failures)} failed {meanwhile.failures[:1]}"
-    report(of_calls(f"  {REQUESTS_PER_S} requests a second meanwhile", meanwhile.ms, goal="p99 < 60 ms, none fails", floors=floors, note=note))
+    note = (
+        f"p99 {_p99(meanwhile.ms):.0f} ms, before {_p99(before.ms):.0f} ms; {len(meanwhile.failures)} failed"
+        f" {meanwhile.failures[:1]}"
+    )
+    report(
+        of_calls(
+            f"  {REQUESTS_PER_S} requests a second meanwhile",
+            meanwhile.ms,
+            goal="p99 < 60 ms, none fails",
+            floors=floors,
+            note=note,
+        )
+    )
 
 
 async def _make(home: Path, events: int) -> None:
-    async with composed(homes.paths_of(home), Config(model="none"), SystemClock()) as service, anyio.create_task_group() as tasks:
+    async with (
+        composed(homes.paths_of(home), Config(model="none"), SystemClock()) as service,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(service.services.log.run)
         await rebuilds.fill(service, texts.notes(events // 5, "rebuilt"), rebuilds.at_work, events)
         await service.services.log.drain()
@@ -93,7 +121,10 @@ async def _measure(path: Path) -> tuple[Load, Load, float, dict[str, Any]]:
     before, meanwhile = Load(path, "before"), Load(path, "meanwhile")
     with anyio.move_on_after(BEFORE_S):
         await before.run()
-    async with AsyncClient(path, name="rebuilder", timeout_s=READY_S) as client, anyio.create_task_group() as tasks:
+    async with (
+        AsyncClient(path, name="rebuilder", timeout_s=READY_S) as client,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(meanwhile.run)
         await asyncio.sleep(1)
         started = time.perf_counter()

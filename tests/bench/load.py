@@ -1,6 +1,8 @@
-"""A client that asks as fast as it is answered: `python -m tests.bench.load SOCKET METHOD CONNECTIONS REQUESTS NAME`.
+"""A client that asks as fast as it is answered: `python -m tests.bench.load SOCKET METHOD CONNECTIONS
+REQUESTS NAME`.
 
-Requests are encoded beforehand and answers are not decoded, so that what is measured is the daemon. Prints one JSON object.
+Requests are encoded beforehand and answers are not decoded, so that what is measured is the daemon. Prints
+one JSON object.
 """
 
 import selectors
@@ -17,7 +19,9 @@ READ_BYTES: Final = 64 * 1024
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """What came of it: how long it took, each request's time, and how much of a core the client itself used."""
+    """What came of it: how long it took, each request's time, and how much of a core the client itself
+    used.
+    """
 
     requests: int
     errors: int
@@ -61,7 +65,10 @@ class _Agent:
 def drive(path: str, method: str, connections: int, requests: int, name: str) -> Loaded:
     """Send *requests* from *connections*, each waiting for its answer before it sends the next."""
     share = requests // connections
-    agents = [_Agent(path, [_encoded(method, f"{name}-{number}", call) for call in range(share)]) for number in range(connections)]
+    agents = [
+        _Agent(path, [_encoded(method, f"{name}-{number}", call) for call in range(share)])
+        for number in range(connections)
+    ]
     selector = selectors.DefaultSelector()
     started, cpu = time.perf_counter(), time.process_time()
     for agent in agents:
@@ -88,4 +95,8 @@ def _encoded(method: str, session_id: str, number: int) -> bytes:
 
 if __name__ == "__main__":
     where, method_name, how_many_connections, how_many_requests, whose = sys.argv[1:]
-    sys.stdout.buffer.write(msgspec.json.encode(drive(where, method_name, int(how_many_connections), int(how_many_requests), whose)))
+    sys.stdout.buffer.write(
+        msgspec.json.encode(
+            drive(where, method_name, int(how_many_connections), int(how_many_requests), whose)
+        )
+    )

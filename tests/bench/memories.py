@@ -26,7 +26,10 @@ WARM_UP = 5
 QUERY_GOALS = {1_000: "<= 5 ms p50", 10_000: "<= 5 ms p50", 100_000: "<= 25 ms p50"}
 STORE_GOAL = "<= 6 ms p50"
 KNN_SQL = "SELECT rowid, distance FROM memories_vec WHERE embedding MATCH ? AND k = ?"
-WORDS_SQL = "SELECT rowid, bm25(memories_fts, 1.0, 0.5, 0.5, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH ? ORDER BY score LIMIT ?"
+WORDS_SQL = (
+    "SELECT rowid, bm25(memories_fts, 1.0, 0.5, 0.5, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH"
+    " ? ORDER BY score LIMIT ?"
+)
 
 KNN, WORDS, COMMIT = "vec0 nearest neighbours alone", "FTS5 match alone", "bare commit of one row"
 BESIDE = {"memory.store": (KNN, COMMIT), "memory.query, semantic": (KNN,), "memory.query, keyword": (WORDS,)}
@@ -73,13 +76,20 @@ def _handler(service: Daemon) -> Handle:
         del method, params
 
     async def handle(method: str, params: dict[str, object]) -> object:
-        return await service.server._handler(Call(method, msgspec.Raw(msgspec.json.encode(params)), peer, notify))
+        return await service.server._handler(
+            Call(method, msgspec.Raw(msgspec.json.encode(params)), peer, notify)
+        )
 
     return handle
 
 
 def _params(note: Note) -> dict[str, object]:
-    return {"content": note.content, "project": note.project, "event_type": note.event_type, "session_id": note.session_id}
+    return {
+        "content": note.content,
+        "project": note.project,
+        "event_type": note.event_type,
+        "session_id": note.session_id,
+    }
 
 
 async def _queries(handle: Handle, asked: list[Note], timers: dict[str, Timer]) -> None:
@@ -130,4 +140,11 @@ def _report(count: int, timers: dict[str, Timer], report: Report) -> None:
     floors = {name: of_calls("", timers.pop(name).ms).median for name in (KNN, WORDS, COMMIT)}
     for name, timer in timers.items():
         beside = {floor: floors[floor] for floor in BESIDE.get(name, (KNN, WORDS))}
-        report(of_calls(f"{name}, {count:,} memories", timer.ms, goal=STORE_GOAL if name == "memory.store" else QUERY_GOALS[count], floors=beside))
+        report(
+            of_calls(
+                f"{name}, {count:,} memories",
+                timer.ms,
+                goal=STORE_GOAL if name == "memory.store" else QUERY_GOALS[count],
+                floors=beside,
+            )
+        )

@@ -37,10 +37,18 @@ def _at_work(home: Path, count: int) -> Figure:
     notes = texts.notes(count, "stored")
     with homes.served(home, MINILM.name) as running, homes.connected(running) as client:
         for note in notes:
-            client.call("memory.store", content=note.content, project=note.project, event_type=note.event_type)
+            client.call(
+                "memory.store", content=note.content, project=note.project, event_type=note.event_type
+            )
         for note in notes[:QUERIES]:
             client.call("memory.query", text=note.question)
-        return _figure(f"rss, {MINILM.name}, {count:,} stores, {QUERIES} queries", client, running.process.pid, "< 170 MB", MODEL_IMPORTS)
+        return _figure(
+            f"rss, {MINILM.name}, {count:,} stores, {QUERIES} queries",
+            client,
+            running.process.pid,
+            "< 170 MB",
+            MODEL_IMPORTS,
+        )
 
 
 def _figure(name: str, client: Client, pid: int, goal: str, imports: str) -> Figure:
@@ -49,7 +57,15 @@ def _figure(name: str, client: Client, pid: int, goal: str, imports: str) -> Fig
     kernel = _kernel(Path(f"/proc/{pid}/status"))
     note = ", ".join(f"{key} {value:.1f} MB" for key, value in kernel.items())
     floors = {"an interpreter that imports the same": _bare(imports)}
-    return Figure(name=name, unit="MB", median=status["rss_bytes"] / 1e6, runs="1 process", goal=goal, floors=floors, note=note)
+    return Figure(
+        name=name,
+        unit="MB",
+        median=status["rss_bytes"] / 1e6,
+        runs="1 process",
+        goal=goal,
+        floors=floors,
+        note=note,
+    )
 
 
 def _bare(imports: str) -> float:

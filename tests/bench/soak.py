@@ -1,8 +1,10 @@
-"""A daemon at mixed work for a long time, and what it takes meanwhile: `python -m tests.bench.soak [--minutes N] [--model NAME] [--agents N]`.
+"""A daemon at mixed work for a long time, and what it takes meanwhile: `python -m tests.bench.soak [--minutes
+N] [--model NAME] [--agents N]`.
 
-Agents come, work and go, each session on a connection of its own: hooks, stores, questions, tools, edits, rates, looks at the past. Beside them
-somebody follows the log, somebody vanishes in the middle of a request, and somebody verifies and rebuilds. Prints a row now and then, and at the
-end how each column moved in the second half, a minute and a thousand events; `own_mb` is what no file is behind, of which the vectors take
+Agents come, work and go, each session on a connection of its own: hooks, stores, questions, tools, edits,
+rates, looks at the past. Beside them somebody follows the log, somebody vanishes in the middle of a request,
+and somebody verifies and rebuilds. Prints a row now and then, and at the end how each column moved in the
+second half, a minute and a thousand events; `own_mb` is what no file is behind, of which the vectors take
 `index_mb`. Linux only: it reads /proc.
 """
 
@@ -115,31 +117,64 @@ def _session(work: Work, client: Client, session_id: str, choose: random.Random)
     hook("SessionEnd", reason="exit")
 
 
-def _step(work: Work, client: Client, at: tuple[str, int], choose: random.Random, hook: Callable[..., None], stored: list[str]) -> None:
+def _step(
+    work: Work,
+    client: Client,
+    at: tuple[str, int],
+    choose: random.Random,
+    hook: Callable[..., None],
+    stored: list[str],
+) -> None:
     """Do one thing that agents do."""
     session_id, number = at
     note = work.note()
     about = {"session_id": session_id, "project": note.project}
-    match choose.choices(("tool", "store", "query", "edit", "rate", "call", "past", "sql"), (40, 15, 20, 4, 6, 10, 2, 3))[0]:
+    match choose.choices(
+        ("tool", "store", "query", "edit", "rate", "call", "past", "sql"), (40, 15, 20, 4, 6, 10, 2, 3)
+    )[0]:
         case "store":
-            answer = work.ask(client, "memory.store", content=note.content, event_type=note.event_type, request_id=f"{session_id}-{number}", **about)
+            answer = work.ask(
+                client,
+                "memory.store",
+                content=note.content,
+                event_type=note.event_type,
+                request_id=f"{session_id}-{number}",
+                **about,
+            )
             stored += [str(answer["memory_id"])] if answer else []
         case "query":
             work.ask(client, "memory.query", text=note.question, **about)
         case "edit" if stored:
-            work.ask(client, "memory.edit", memory_id=choose.choice(stored), content=f"{note.content} Corrected.", reason="soak")
+            work.ask(
+                client,
+                "memory.edit",
+                memory_id=choose.choice(stored),
+                content=f"{note.content} Corrected.",
+                reason="soak",
+            )
         case "rate" if stored:
-            work.ask(client, "memory.rate", memory_id=choose.choice(stored), rating=choose.choice(("helpful", "unhelpful", "outdated")))
+            work.ask(
+                client,
+                "memory.rate",
+                memory_id=choose.choice(stored),
+                rating=choose.choice(("helpful", "unhelpful", "outdated")),
+            )
         case "call":
             work.ask(client, "tools.call", name="omega_query", arguments={"query": note.question}, **about)
         case "past":
             head = work.ask(client, "system.status").get("log", {})
             assert isinstance(head, dict)
-            work.ask(client, "memory.query", text=note.question, as_of=str(max(1, int(head.get("head", 1)) // 2)))
+            work.ask(
+                client, "memory.query", text=note.question, as_of=str(max(1, int(head.get("head", 1)) // 2))
+            )
         case "sql":
             work.ask(client, "audit.sql", sql="SELECT count(*) FROM audit_log")
         case _:
-            tool = {"tool_name": "Bash", "tool_input": {"command": f"pytest tests/part_{number}"}, "tool_use_id": f"{session_id}-{number}"}
+            tool = {
+                "tool_name": "Bash",
+                "tool_input": {"command": f"pytest tests/part_{number}"},
+                "tool_use_id": f"{session_id}-{number}",
+            }
             hook("PreToolUse", **tool)
             hook("PostToolUse", **tool, tool_response={"stdout": note.content * 4})
 
@@ -185,13 +220,18 @@ def _sample(work: Work, started_s: float) -> Sample:
         counted = client.call("audit.sql", sql="SELECT count(*) FROM memories")
     assert isinstance(status, dict)
     assert isinstance(counted, dict)
-    kernel = dict(line.split(":", 1) for line in (process / "status").read_text(encoding="ascii").splitlines())
+    kernel = dict(
+        line.split(":", 1) for line in (process / "status").read_text(encoding="ascii").splitlines()
+    )
     home = work.running.paths.home
 
     def wal_mb(*files: Path) -> float:
         return sum(file.stat().st_size for file in files if file.exists()) / 1e6
 
-    own_mb, index_mb = int(kernel["RssAnon"].split()[0]) * 1024 / 1e6, _index_mb(status["embedding"]["index_vectors"])
+    own_mb, index_mb = (
+        int(kernel["RssAnon"].split()[0]) * 1024 / 1e6,
+        _index_mb(status["embedding"]["index_vectors"]),
+    )
     return {
         "minutes": (time.monotonic() - started_s) / 60,
         "events": status["log"]["head"],
@@ -210,12 +250,17 @@ def _sample(work: Work, started_s: float) -> Sample:
 
 
 def _index_mb(vectors: int) -> float:
-    """Return what so many vectors take of the memory: what the index holds beyond them is room that was never written to."""
+    """Return what so many vectors take of the memory: what the index holds beyond them is room that was
+    never written to.
+    """
     return (min(vectors, EXACT_MAX) * VECTOR_BYTES + vectors * BESIDE_VECTOR_BYTES) / 1e6
 
 
 def _row(sample: Sample) -> str:
-    return " ".join(f"{sample[name]:>{len(name) + 1},.{0 if float(sample[name]).is_integer() else 1}f}" for name in COLUMNS)
+    return " ".join(
+        f"{sample[name]:>{len(name) + 1},.{0 if float(sample[name]).is_integer() else 1}f}"
+        for name in COLUMNS
+    )
 
 
 def _slopes(samples: list[Sample]) -> Iterator[str]:
@@ -223,17 +268,29 @@ def _slopes(samples: list[Sample]) -> Iterator[str]:
     half = samples[len(samples) // 2 :]
     for name in COLUMNS[3:]:
         values = [sample[name] for sample in half]
-        by_minute, by_event = (np.polyfit([sample[x] for sample in half], values, 1)[0] for x in ("minutes", "events"))
-        yield f"{name:>16}  {min(values):8,.1f} to {max(values):8,.1f}  {by_minute:+9.3f} a minute  {by_event * 1000:+9.3f} a thousand events"
+        by_minute, by_event = (
+            np.polyfit([sample[x] for sample in half], values, 1)[0] for x in ("minutes", "events")
+        )
+        yield (
+            f"{name:>16}  {min(values):8,.1f} to {max(values):8,.1f}  {by_minute:+9.3f} a minute "
+            f" {by_event * 1000:+9.3f} a thousand events"
+        )
 
 
 def run(options: argparse.Namespace) -> list[Sample]:
     """Let the daemon work, and return what was seen of it."""
     samples: list[Sample] = []
-    with homes.directory() as place, homes.served(place / "home", options.model) as running, homes.connected(running):
+    with (
+        homes.directory() as place,
+        homes.served(place / "home", options.model) as running,
+        homes.connected(running),
+    ):
         work = Work(running)
         parts = [_agent] * options.agents + [_follower, _vanisher, _inspector]
-        threads = [threading.Thread(target=part, args=(work, random.Random(number))) for number, part in enumerate(parts)]  # noqa: S311
+        threads = [
+            threading.Thread(target=part, args=(work, random.Random(number)))  # noqa: S311
+            for number, part in enumerate(parts)
+        ]
         started_s = time.monotonic()
         for thread in threads:
             thread.start()
@@ -256,9 +313,13 @@ def run(options: argparse.Namespace) -> list[Sample]:
 
 def main() -> None:
     """Read the options, soak, and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.soak", description="Let a daemon work for long, and watch what it takes.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench.soak", description="Let a daemon work for long, and watch what it takes."
+    )
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--model", default="none", help="the embedding model, `auto` for the one that is installed")
+    parser.add_argument(
+        "--model", default="none", help="the embedding model, `auto` for the one that is installed"
+    )
     parser.add_argument("--agents", type=int, default=4)
     options = parser.parse_args()
     if not sys.platform.startswith("linux"):

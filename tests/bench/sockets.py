@@ -15,16 +15,24 @@ RECORD, PING = "tool.record", "system.ping"
 
 
 def run(effort: Effort, report: Report) -> None:
-    """Measure 64 connections and one, each in turns with `system.ping`, which touches neither log nor views."""
+    """Measure 64 connections and one, each in turns with `system.ping`, which touches neither log nor
+    views.
+    """
     rounds, many, single = effort.pick(5, 2), effort.pick(12_800, 6_400), effort.pick(400, 200)
-    loads: dict[tuple[str, int], list[Loaded]] = {(method, size): [] for method in (PING, RECORD) for size in (CONNECTIONS, 1)}
+    loads: dict[tuple[str, int], list[Loaded]] = {
+        (method, size): [] for method in (PING, RECORD) for size in (CONNECTIONS, 1)
+    }
     with homes.directory() as place, homes.served(place / "home") as running:
         with homes.connected(running) as client:
             client.call("system.ping")
         for number in range(rounds):
             for (method, size), found in loads.items():
-                found.append(_load(running.paths.socket, method, size, many if size > 1 else single, f"round-{number}"))
-    ping, record = ([one.requests / one.seconds for one in loads[method, CONNECTIONS]] for method in (PING, RECORD))
+                found.append(
+                    _load(running.paths.socket, method, size, many if size > 1 else single, f"round-{number}")
+                )
+    ping, record = (
+        [one.requests / one.seconds for one in loads[method, CONNECTIONS]] for method in (PING, RECORD)
+    )
     floor = sorted(ping)[len(ping) // 2]
     report(
         of_rounds(
@@ -43,8 +51,19 @@ def run(effort: Effort, report: Report) -> None:
 
 
 def _load(socket: Path, method: str, connections: int, requests: int, name: str) -> Loaded:
-    command = [sys.executable, "-m", "tests.bench.load", str(socket), method, str(connections), str(requests), f"{name}-{connections}"]
-    return msgspec.json.decode(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout, type=Loaded)
+    command = [
+        sys.executable,
+        "-m",
+        "tests.bench.load",
+        str(socket),
+        method,
+        str(connections),
+        str(requests),
+        f"{name}-{connections}",
+    ]
+    return msgspec.json.decode(
+        subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout, type=Loaded
+    )
 
 
 def _latencies(loads: list[Loaded]) -> list[float]:

@@ -1,6 +1,7 @@
 """`start`: from starting the process to the first answer, with a home of 1,000 memories.
 
-The process is cold, the disk's cache is not. The memories' vectors stand in for the model's own, which would take as long to search.
+The process is cold, the disk's cache is not. The memories' vectors stand in for the model's own, which would
+take as long to search.
 """
 
 import subprocess
@@ -20,12 +21,16 @@ MODEL_IMPORTS = f"{IMPORTS}; import omegad.embedding.session"
 
 
 def run(effort: Effort, report: Report) -> None:
-    """Measure without a model, and with one where it is installed; each in turns with an interpreter that only imports the same."""
+    """Measure without a model, and with one where it is installed; each in turns with an interpreter that
+    only imports the same.
+    """
     manifest = installed(find_paths().models, MINILM.name)
     rounds = effort.pick(7, 3)
     with homes.directory() as place:
         home = place / "home"
-        homes.make_home(home, texts.notes(MEMORIES, "there"), manifest.embedder_id if manifest else homes.INSTANT_ID)
+        homes.make_home(
+            home, texts.notes(MEMORIES, "there"), manifest.embedder_id if manifest else homes.INSTANT_ID
+        )
         _report(home, "none", IMPORTS, rounds, report)
         if manifest:
             _report(home, MINILM.name, MODEL_IMPORTS, rounds, report)
@@ -37,9 +42,14 @@ def _report(home: Path, model: str, imports: str, rounds: int, report: Report) -
     starts = [(_imported(imports), *_start(home, model)) for _ in range(rounds)]
     bare, listening, answered, second = (list(values) for values in zip(*starts, strict=True))
     floors = {"an interpreter that imports the same": sorted(bare)[rounds // 2]}
-    note = f"it listened after {sorted(listening)[rounds // 2]:.2f} s; a second query took {sorted(second)[rounds // 2] * 1e3:.1f} ms"
+    note = (
+        f"it listened after {sorted(listening)[rounds // 2]:.2f} s; a second query took"
+        f" {sorted(second)[rounds // 2] * 1e3:.1f} ms"
+    )
     goal = "< 1 s" if model == "none" else "< 2 s"
-    report(of_rounds(f"start to first answer, model {model}", "s", answered, goal=goal, floors=floors, note=note))
+    report(
+        of_rounds(f"start to first answer, model {model}", "s", answered, goal=goal, floors=floors, note=note)
+    )
 
 
 def _imported(imports: str) -> float:
@@ -49,7 +59,9 @@ def _imported(imports: str) -> float:
 
 
 def _start(home: Path, model: str) -> tuple[float, float, float]:
-    """Return the seconds from the start until a connection, and until the first answer, and those that a second answer takes."""
+    """Return the seconds from the start until a connection, and until the first answer, and those that a
+    second answer takes.
+    """
     with homes.served(home, model) as running, homes.connected(running) as client:
         listening = time.perf_counter()
         answer = client.call("memory.query", text=QUESTION, mode="hybrid" if model == "none" else "semantic")

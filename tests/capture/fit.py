@@ -1,8 +1,10 @@
 """`python -m tests.capture.fit FILE … [--write]`: fit which sentences are worth remembering, and as what.
 
-Each file has a JSON object on a line: a sentence (`text`), who said it (`role`: user or assistant), how many sentences its message had (`count`), and
-its type or `none` (`label`). The project's own are always among them. Printed is how often those above a probability were typed rightly by a
-model that was fitted without them; `--write` makes the model fitted to all the one in force. Cues and floors are set by hand in `statements.json`.
+Each file has a JSON object on a line: a sentence (`text`), who said it (`role`: user or assistant), how many
+sentences its message had (`count`), and its type or `none` (`label`). The project's own are always among
+them. Printed is how often those above a probability were typed rightly by a model that was fitted without
+them; `--write` makes the model fitted to all the one in force. Cues and floors are set by hand in
+`statements.json`.
 """
 
 import argparse
@@ -19,7 +21,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from omegad.text.ingestion import prose, statements
-from omegad.text.ingestion.statements import Model, Role, features, fitted, judged
+from omegad.text.ingestion.statements import Role, StatementModel, features, fitted, judged
 
 Array = npt.NDArray[np.float64]
 
@@ -28,7 +30,9 @@ TARGET = Path(statements.__file__).with_name("statements.json")
 NONE = "none"
 RIDGE = 0.002
 OWN_WEIGHT = 3.0
-"""How much each of the project's own sentences counts: they are few, and say outright what others say seldom."""
+"""How much each of the project's own sentences counts: they are few, and say outright what others say
+seldom.
+"""
 FOLDS = 8
 LEVELS = (0.4, 0.5, 0.6, 0.7, 0.8)
 LEAST = 0.1
@@ -46,7 +50,9 @@ class Labelled(msgspec.Struct, frozen=True):
 
 def read(path: Path) -> list[Labelled]:
     """Return the sentences of a file."""
-    return [msgspec.json.decode(line, type=Labelled) for line in path.read_bytes().splitlines() if line.strip()]
+    return [
+        msgspec.json.decode(line, type=Labelled) for line in path.read_bytes().splitlines() if line.strip()
+    ]
 
 
 def _seen(one: Labelled) -> dict[str, float]:
@@ -54,7 +60,9 @@ def _seen(one: Labelled) -> dict[str, float]:
     return features(clean, one.role, one.count)
 
 
-def _weights(rows: Sequence[dict[str, float]], labels: Sequence[str], shares: Array, types: Sequence[str]) -> dict[str, tuple[float, ...]]:
+def _weights(
+    rows: Sequence[dict[str, float]], labels: Sequence[str], shares: Array, types: Sequence[str]
+) -> dict[str, tuple[float, ...]]:
     """Return the weights of the greatest likelihood, less what a ridge takes; being none has weight 0."""
     names = sorted({name for row in rows for name in row})
     table = np.array([[row.get(name, 0.0) for name in names] for row in rows])
@@ -69,16 +77,23 @@ def _weights(rows: Sequence[dict[str, float]], labels: Sequence[str], shares: Ar
         slope = table.T @ (share * (np.exp(logs) - wanted)) + 2 * penalty * weights
         return float(-(share * wanted * logs).sum() + (penalty * weights**2).sum()), slope.ravel()
 
-    found = minimize(loss, np.zeros(len(names) * len(classes)), jac=True, method="L-BFGS-B", options={"maxiter": 2_000}).x
+    found = minimize(
+        loss, np.zeros(len(names) * len(classes)), jac=True, method="L-BFGS-B", options={"maxiter": 2_000}
+    ).x
     against = found.reshape(len(names), len(classes))
     relative = against[:, 1:] - against[:, :1]
-    rounded = {name: tuple(round(float(value), 2) for value in row) for name, row in zip(names, relative, strict=True)}
+    rounded = {
+        name: tuple(round(float(value), 2) for value in row)
+        for name, row in zip(names, relative, strict=True)
+    }
     return {name: row for name, row in rounded.items() if max(map(abs, row)) >= LEAST}
 
 
 def main() -> int:
     """Fit and print; return 0."""
-    parser = argparse.ArgumentParser(prog="python -m tests.capture.fit", description=(__doc__ or "").split("\n\n", 1)[1])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.capture.fit", description=(__doc__ or "").split("\n\n", 1)[1]
+    )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="labelled sentences")
     parser.add_argument("--write", action="store_true", help="make the fitted model the one in force")
     options = parser.parse_args()
@@ -90,18 +105,27 @@ def main() -> int:
     if options.write:
         counts = ", ".join(f"{count} {label}" for label, count in Counter(labels).most_common())
         told = f"python -m tests.capture.fit; {len(labels)} sentences: {counts}"
-        new = msgspec.structs.replace(model, provenance=told, weights=_weights(rows, labels, shares, model.types))
+        new = msgspec.structs.replace(
+            model, provenance=told, weights=_weights(rows, labels, shares, model.types)
+        )
         TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(new), indent=1) + b"\n")
     return 0
 
 
-def _cross_validate(model: Model, labelled: Sequence[Labelled], rows: Sequence[dict[str, float]], shares: Array) -> None:
+def _cross_validate(
+    model: StatementModel, labelled: Sequence[Labelled], rows: Sequence[dict[str, float]], shares: Array
+) -> None:
     chance = random.Random(1)  # noqa: S311  folds, not a secret
     folds = [chance.randrange(FOLDS) for _ in labelled]
     found: list[tuple[float, str, Labelled]] = []
     for fold in range(FOLDS):
         kept = [place for place, other in enumerate(folds) if other != fold]
-        weights = _weights([rows[place] for place in kept], [labelled[place].label for place in kept], shares[kept], model.types)
+        weights = _weights(
+            [rows[place] for place in kept],
+            [labelled[place].label for place in kept],
+            shares[kept],
+            model.types,
+        )
         part = msgspec.structs.replace(model, weights=weights)
         for place in (place for place, other in enumerate(folds) if other == fold):
             likely = judged(rows[place], part)
@@ -112,7 +136,11 @@ def _cross_validate(model: Model, labelled: Sequence[Labelled], rows: Sequence[d
             there = sum(one.label == event_type and one.role == role for one in labelled)
             told = list[str]()
             for level in LEVELS:
-                chosen = [one.label == event_type for sure, named, one in found if named == event_type and one.role == role and sure >= level]
+                chosen = [
+                    one.label == event_type
+                    for sure, named, one in found
+                    if named == event_type and one.role == role and sure >= level
+                ]
                 told.append(f"{level}: {sum(chosen)} of {len(chosen)}")
             sys.stdout.write(f"{role:9} {event_type:16} {there:4} there; right above {', '.join(told)}\n")
 

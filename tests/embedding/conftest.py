@@ -1,4 +1,6 @@
-"""A BERT of random weights, small enough to be written for each test, in the files that a publisher provides."""
+"""A BERT of random weights, small enough to be written for each test, in the files that a publisher
+provides.
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -35,11 +37,17 @@ def write_safetensors(path: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
     names = {"float32": "F32", "float16": "F16", "int64": "I64"}
     header, offset = {}, 0
     for name, tensor in tensors.items():
-        header[name] = {"dtype": names[tensor.dtype.name], "shape": list(tensor.shape), "data_offsets": [offset, offset + tensor.nbytes]}
+        header[name] = {
+            "dtype": names[tensor.dtype.name],
+            "shape": list(tensor.shape),
+            "data_offsets": [offset, offset + tensor.nbytes],
+        }
         offset += tensor.nbytes
     text = json.dumps({"__metadata__": {"format": "pt"}, **header}).encode()
     text += b" " * (-len(text) % 8)
-    path.write_bytes(len(text).to_bytes(8, "little") + text + b"".join(tensor.tobytes() for tensor in tensors.values()))
+    path.write_bytes(
+        len(text).to_bytes(8, "little") + text + b"".join(tensor.tobytes() for tensor in tensors.values())
+    )
 
 
 def random_weights(shape: TinyShape, seed: int) -> Weights:
@@ -54,8 +62,17 @@ def random_weights(shape: TinyShape, seed: int) -> Weights:
     }
     for layer in range(shape.layers):
         prefix = f"encoder.layer.{layer}."
-        square = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
-        linear = {**dict.fromkeys(square, (size, size)), "intermediate.dense": (shape.inner, size), "output.dense": (size, shape.inner)}
+        square = (
+            "attention.self.query",
+            "attention.self.key",
+            "attention.self.value",
+            "attention.output.dense",
+        )
+        linear = {
+            **dict.fromkeys(square, (size, size)),
+            "intermediate.dense": (shape.inner, size),
+            "output.dense": (size, shape.inner),
+        }
         for name, (outputs, inputs) in linear.items():
             shapes |= {f"{prefix}{name}.weight": (outputs, inputs), f"{prefix}{name}.bias": (outputs,)}
         for name in ("attention.output.LayerNorm", "output.LayerNorm"):
@@ -65,7 +82,9 @@ def random_weights(shape: TinyShape, seed: int) -> Weights:
 
 def write_tokenizer(path: Path) -> None:
     """As publishers do, with padding and a truncation that omegad must not follow."""
-    tokenizer = Tokenizer(models.WordPiece({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))  # noqa: S106
+    tokenizer = Tokenizer(
+        models.WordPiece({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]")  # noqa: S106
+    )
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
@@ -78,7 +97,10 @@ def write_model(folder: Path, shape: TinyShape | None = None, prefix: str = "", 
     shape = shape or TinyShape()
     folder.mkdir(parents=True, exist_ok=True)
     weights = random_weights(shape, seed)
-    extra: dict[str, NDArray[Any]] = {"embeddings.position_ids": np.arange(shape.positions)[None], "pooler.dense.bias": np.zeros(3, np.float32)}
+    extra: dict[str, NDArray[Any]] = {
+        "embeddings.position_ids": np.arange(shape.positions)[None],
+        "pooler.dense.bias": np.zeros(3, np.float32),
+    }
     write_safetensors(folder / WEIGHTS, {prefix + name: tensor for name, tensor in (extra | weights).items()})
     write_tokenizer(folder / TOKENIZER)
     config = {
@@ -106,4 +128,6 @@ def tiny_model() -> Callable[..., TinyModel]:
 @pytest.fixture
 def full_size(tmp_path: Path) -> TinyModel:
     """The published files of a model with omegad's 384 dimensions and room for long texts."""
-    return write_model(tmp_path / "published", TinyShape(hidden=384, heads=12, inner=16, layers=1, positions=512))
+    return write_model(
+        tmp_path / "published", TinyShape(hidden=384, heads=12, inner=16, layers=1, positions=512)
+    )

@@ -15,7 +15,9 @@ from tests.builders import PATIENCE_S
 
 
 class FakeSession:
-    """Remembers what it was asked, waits while told to, fails when told to: on everything, or on some texts."""
+    """Remembers what it was asked, waits while told to, fails when told to: on everything, or on some
+    texts.
+    """
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -51,7 +53,9 @@ class SteppingTime:
         return self.now
 
 
-def put_model(models_dir: Path, model: Model = MINILM, embedder_id: str = "abc", builder_version: int = BUILDER_VERSION) -> None:
+def put_model(
+    models_dir: Path, model: Model = MINILM, embedder_id: str = "abc", builder_version: int = BUILDER_VERSION
+) -> None:
     folder = catalogue.folder_of(models_dir, model.name)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / catalogue.GRAPH).write_bytes(b"graph")
@@ -74,7 +78,9 @@ def put_model(models_dir: Path, model: Model = MINILM, embedder_id: str = "abc",
 class Bench:
     """A running embedder and all that it touches."""
 
-    def __init__(self, embedder: Embedder, session: FakeSession, time: SteppingTime, vectors: cache.VectorCache) -> None:
+    def __init__(
+        self, embedder: Embedder, session: FakeSession, time: SteppingTime, vectors: cache.VectorCache
+    ) -> None:
         self.embedder = embedder
         self.session = session
         self.time = time
@@ -91,7 +97,14 @@ async def until(condition: Callable[[], bool]) -> None:
 async def bench(home: Path, *, choice: str = "auto", idle_unload_s: float = 60.0) -> AsyncIterator[Bench]:
     session, time = FakeSession(), SteppingTime()
     async with cache.opened(home / "embeddings.db") as vectors, anyio.create_task_group() as tasks:
-        embedder = Embedder(vectors, models_dir=home / "models", choice=choice, idle_unload_s=idle_unload_s, load=session.load, monotonic=time)
+        embedder = Embedder(
+            vectors,
+            models_dir=home / "models",
+            choice=choice,
+            idle_unload_s=idle_unload_s,
+            load=session.load,
+            monotonic=time,
+        )
         tasks.start_soon(embedder.run)
         try:
             yield Bench(embedder, session, time, vectors)

@@ -24,7 +24,13 @@ async def test_a_vector_comes_back_for_a_query_and_for_a_store(tmp_path: Path) -
         assert (await it.embedder.embed_query("query")).rstrip(b"\0") == b"q"
         assert (await it.embedder.embed_store("store")).rstrip(b"\0") == b"s"
         status = it.embedder.status()
-        assert (status.state, status.model, status.embedder_id, status.waiting, status.failure) == ("ready", MINILM.name, "abc", 0, None)
+        assert (status.state, status.model, status.embedder_id, status.waiting, status.failure) == (
+            "ready",
+            MINILM.name,
+            "abc",
+            0,
+            None,
+        )
         assert it.session.loads == 1
 
 
@@ -78,7 +84,9 @@ async def test_queries_go_before_stores_and_stores_before_the_backlog(tmp_path: 
         assert it.session.at_once_max == 1
 
 
-async def test_a_hook_goes_before_queries_and_nothing_else_is_begun_while_it_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hook_goes_before_queries_and_nothing_else_is_begun_while_it_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("omegad.runtime.precedence.HOLD_S", PATIENCE_S)
     put_model(tmp_path / "models")
     async with bench(tmp_path) as it, anyio.create_task_group() as callers:
@@ -211,7 +219,9 @@ async def test_who_waits_when_the_service_stops_is_told_so(tmp_path: Path, nativ
     session = FakeSession()
     session.may_go_on.clear()
     async with cache.opened(tmp_path / "embeddings.db") as vectors:
-        embedder = Embedder(vectors, models_dir=tmp_path / "models", choice="auto", idle_unload_s=60, load=session.load)
+        embedder = Embedder(
+            vectors, models_dir=tmp_path / "models", choice="auto", idle_unload_s=60, load=session.load
+        )
         scope = anyio.CancelScope()
 
         async def run() -> None:

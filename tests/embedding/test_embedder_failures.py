@@ -12,7 +12,9 @@ from tests.embedding.fakes import Bench, bench, put_model, until
 
 
 def tried(it: Bench) -> list[str]:
-    """Return what the model was asked for, but for what the embedder asks to see whether it can do anything."""
+    """Return what the model was asked for, but for what the embedder asks to see whether it can do
+    anything.
+    """
     return [text for text in it.session.texts if text != PROBE]
 
 
@@ -122,7 +124,9 @@ async def test_a_text_that_fails_closes_a_circuit_that_a_trial_may_close(tmp_pat
         assert (status.state, status.failure) == ("ready", None)
 
 
-async def test_a_model_that_cannot_be_loaded_is_not_the_texts_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_model_that_cannot_be_loaded_is_not_the_texts_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put_model(tmp_path / "models")
     async with bench(tmp_path) as it:
 

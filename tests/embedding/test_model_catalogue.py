@@ -95,7 +95,8 @@ def test_whatever_shapes_a_vector_is_in_the_embedder_id(monkeypatch: pytest.Monk
     ids = [embedder_id(MINILM, FILES)]
     ids += [embedder_id(MINILM, FILES | {name: FileRecord("other", 3)}) for name in FILES]
     ids += [
-        embedder_id(msgspec.structs.replace(MINILM, **change), FILES) for change in ({"pooling": "cls"}, {"tokens_max": 5}, {"query_prefix": "q"})
+        embedder_id(msgspec.structs.replace(MINILM, **change), FILES)
+        for change in ({"pooling": "cls"}, {"tokens_max": 5}, {"query_prefix": "q"})
     ]
     monkeypatch.setattr(catalogue, "BUILDER_VERSION", BUILDER_VERSION + 1)
     ids.append(embedder_id(MINILM, FILES))
@@ -103,4 +104,6 @@ def test_whatever_shapes_a_vector_is_in_the_embedder_id(monkeypatch: pytest.Monk
 
 
 def test_where_a_model_came_from_is_not_in_the_embedder_id() -> None:
-    assert embedder_id(MINILM, FILES) == embedder_id(msgspec.structs.replace(MINILM, source=Folder("/x"), name="y"), FILES)
+    assert embedder_id(MINILM, FILES) == embedder_id(
+        msgspec.structs.replace(MINILM, source=Folder("/x"), name="y"), FILES
+    )

@@ -52,9 +52,13 @@ def make_wheel(published: Path, place: Path) -> Path:
             archive.write(published / name, f"tiny_model/model/{name}")
         archive.writestr("tiny_model/__init__.py", "raise SystemExit('a model package is never imported')")
         archive.writestr(
-            "tiny_model-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\nRequires-Dist: not-there-at-all\n"
+            "tiny_model-1.0.dist-info/METADATA",
+            "Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\nRequires-Dist: not-there-at-all\n",
         )
-        archive.writestr("tiny_model-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            "tiny_model-1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         archive.writestr("tiny_model-1.0.dist-info/RECORD", "")
     return wheel
 
@@ -77,7 +81,9 @@ def wheel_model(full_size: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.fixture
 def known_model(full_size: Any) -> Model:
     """A model in a folder, whose files have the hashes that are known of it."""
-    return msgspec.structs.replace(MINILM, source=Folder(str(full_size.folder)), sha256=pinned(full_size.folder))
+    return msgspec.structs.replace(
+        MINILM, source=Folder(str(full_size.folder)), sha256=pinned(full_size.folder)
+    )
 
 
 @pytest.fixture
@@ -118,7 +124,9 @@ def test_what_is_whole_is_left_alone_and_what_is_not_is_mended(known_model: Mode
     assert again.manifest == first.manifest
 
 
-def test_a_folder_that_is_named_is_installed_from_unless_it_holds_the_same(full_size: Any, folder_model: Model, models_dir: Path) -> None:
+def test_a_folder_that_is_named_is_installed_from_unless_it_holds_the_same(
+    full_size: Any, folder_model: Model, models_dir: Path
+) -> None:
     install(folder_model, models_dir)
     assert install(folder_model, models_dir, source=Folder(str(full_size.folder))).was_there
     other = models_dir.parent / "other"
@@ -134,11 +142,15 @@ def test_a_folder_that_is_named_is_installed_from_unless_it_holds_the_same(full_
 def outdated(folder: Path) -> None:
     """Make of an installed model what an earlier version would have left."""
     manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
-    earlier = msgspec.structs.replace(manifest, embedder_id="earlier", builder_version=BUILDER_VERSION - 1, precision="float32")
+    earlier = msgspec.structs.replace(
+        manifest, embedder_id="earlier", builder_version=BUILDER_VERSION - 1, precision="float32"
+    )
     (folder / MANIFEST).write_bytes(msgspec.json.encode(earlier))
 
 
-def test_a_model_of_an_earlier_version_is_made_anew_from_its_own_files(wheel_model: Model, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_of_an_earlier_version_is_made_anew_from_its_own_files(
+    wheel_model: Model, models_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = install(wheel_model, models_dir)
     outdated(folder_of(models_dir, MINILM.name))
     monkeypatch.delenv("PIP_FIND_LINKS")
@@ -147,7 +159,9 @@ def test_a_model_of_an_earlier_version_is_made_anew_from_its_own_files(wheel_mod
     assert again.manifest == first.manifest == installed(models_dir, "auto")
 
 
-def test_renewing_fetches_nothing_where_the_files_are_damaged(known_model: Model, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_renewing_fetches_nothing_where_the_files_are_damaged(
+    known_model: Model, models_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(installing, "ALL", (known_model,))
     first = install(known_model, models_dir)
     folder = folder_of(models_dir, MINILM.name)
@@ -172,7 +186,9 @@ def test_force_installs_anew(known_model: Model, models_dir: Path) -> None:
     assert only_models(models_dir) == {MINILM.name}
 
 
-def test_a_wheel_with_another_hash_is_refused_and_leaves_nothing(wheel_model: Model, models_dir: Path) -> None:
+def test_a_wheel_with_another_hash_is_refused_and_leaves_nothing(
+    wheel_model: Model, models_dir: Path
+) -> None:
     source = msgspec.structs.replace(wheel_model.source, sha256="0" * 64)
     with pytest.raises(ModelFailed, match="not the known wheel"):
         install(wheel_model, models_dir, source=source)
@@ -180,7 +196,9 @@ def test_a_wheel_with_another_hash_is_refused_and_leaves_nothing(wheel_model: Mo
 
 
 @pytest.mark.parametrize("name", HASHED)
-def test_files_with_another_hash_are_refused_wherever_they_come_from(wheel_model: Model, full_size: Any, models_dir: Path, name: str) -> None:
+def test_files_with_another_hash_are_refused_wherever_they_come_from(
+    wheel_model: Model, full_size: Any, models_dir: Path, name: str
+) -> None:
     model = msgspec.structs.replace(wheel_model, sha256=wheel_model.sha256 | {name: "0" * 64})
     for source in (wheel_model.source, Folder(str(full_size.folder))):
         with pytest.raises(ModelFailed, match=f"{name} is not {MINILM.name}'s"):
@@ -201,7 +219,9 @@ def test_a_wheel_without_a_model_is_refused(wheel_model: Model, models_dir: Path
         install(wheel_model, models_dir, source=source)
 
 
-def test_a_model_is_installed_from_a_folder_and_its_hashes_are_recorded(folder_model: Model, full_size: Any, models_dir: Path) -> None:
+def test_a_model_is_installed_from_a_folder_and_its_hashes_are_recorded(
+    folder_model: Model, full_size: Any, models_dir: Path
+) -> None:
     done = install(folder_model, models_dir)
     assert not done.manifest.verified
     assert {name: done.manifest.files[name].sha256 for name in HASHED} == pinned(full_size.folder)
@@ -215,14 +235,18 @@ def test_a_folder_that_lacks_a_file_is_named(folder_model: Model, full_size: Any
     assert only_models(models_dir) == set()
 
 
-def test_weights_that_cannot_be_used_are_refused_with_the_builders_reason(folder_model: Model, full_size: Any, models_dir: Path) -> None:
+def test_weights_that_cannot_be_used_are_refused_with_the_builders_reason(
+    folder_model: Model, full_size: Any, models_dir: Path
+) -> None:
     weights = full_size.folder / WEIGHTS
     weights.write_bytes(weights.read_bytes().replace(b'"F32"', b'"F16"'))
     with pytest.raises(Invalid, match="is F16"):
         install(folder_model, models_dir)
 
 
-def test_vectors_of_another_size_are_refused(tiny_model: Callable[..., Any], folder_model: Model, models_dir: Path, tmp_path: Path) -> None:
+def test_vectors_of_another_size_are_refused(
+    tiny_model: Callable[..., Any], folder_model: Model, models_dir: Path, tmp_path: Path
+) -> None:
     small = tiny_model(tmp_path / "small", type(tiny_model(tmp_path / "x").shape)(positions=512))
     with pytest.raises(Invalid, match="96 bytes, not 1536"):
         install(folder_model, models_dir, source=Folder(str(small.folder)))
@@ -236,13 +260,15 @@ def test_a_model_without_room_for_its_longest_texts_is_refused(
         install(folder_model, models_dir, source=Folder(str(short.folder)))
 
 
-def test_a_failed_installation_leaves_the_model_that_was_there(known_model: Model, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_installation_leaves_the_model_that_was_there(
+    known_model: Model, models_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = install(known_model, models_dir)
 
     def broken(_folder: Path) -> None:
         raise ModelFailed("no graph today")
 
-    monkeypatch.setattr(installing, "_build", broken)
+    monkeypatch.setattr(installing, "build", broken)
     with pytest.raises(ModelFailed, match="no graph today"):
         install(known_model, models_dir, force=True)
     assert install(known_model, models_dir).was_there
@@ -261,7 +287,10 @@ def test_an_interrupted_swap_is_mended_and_its_leftovers_go(folder_model: Model,
 
 def test_two_installations_at_once_do_the_work_once(folder_model: Model, models_dir: Path) -> None:
     found: list[bool] = []
-    threads = [threading.Thread(target=lambda: found.append(install(folder_model, models_dir).was_there)) for _ in range(3)]
+    threads = [
+        threading.Thread(target=lambda: found.append(install(folder_model, models_dir).was_there))
+        for _ in range(3)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -310,14 +339,18 @@ def test_a_model_is_installed_from_a_hub(hub: str, full_size: Any, models_dir: P
     assert done.manifest.source == Hub(hub)
 
 
-def test_a_download_that_breaks_off_is_noticed(hub: str, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_that_breaks_off_is_noticed(
+    hub: str, models_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(PublishedFiles, "cut_short", True)
     with pytest.raises(Unavailable, match="broke off"):
         install(BGE, models_dir, source=Hub(hub))
     assert only_models(models_dir) == set()
 
 
-def test_a_hub_without_the_file_and_one_that_does_not_answer_are_explained(hub: str, full_size: Any, models_dir: Path) -> None:
+def test_a_hub_without_the_file_and_one_that_does_not_answer_are_explained(
+    hub: str, full_size: Any, models_dir: Path
+) -> None:
     (full_size.folder / CONFIG).unlink()
     with pytest.raises(Unavailable, match="404"):
         install(BGE, models_dir, source=Hub(hub))

@@ -24,7 +24,10 @@ MODELS = Path(os.environ.get("OMEGAD_TEST_MODELS") or find_paths().models)
 def manifest() -> Manifest:
     found = installed(MODELS, MINILM.name)
     if found is None:
-        pytest.skip(f"{MINILM.name} is not installed in {MODELS}: run `omegad model install`, or set OMEGAD_TEST_MODELS")
+        pytest.skip(
+            f"{MINILM.name} is not installed in {MODELS}: run `omegad model install`, or set"
+            " OMEGAD_TEST_MODELS"
+        )
     return found
 
 
@@ -44,9 +47,21 @@ def cosine(session: Session, one: str, other: str) -> float:
 @pytest.mark.parametrize(
     ("text", "near", "far"),
     [
-        ("The build fails because the disk is full.", "Compilation stopped: no space left on device.", "Our team lunch is on Friday."),
-        ("Use tabs, not spaces, in Go files.", "Indentation in golang code is done with tabs.", "The database migration took an hour."),
-        ("How do I restart the server?", "Restart the service with systemctl restart.", "The cat sleeps on the sofa."),
+        (
+            "The build fails because the disk is full.",
+            "Compilation stopped: no space left on device.",
+            "Our team lunch is on Friday.",
+        ),
+        (
+            "Use tabs, not spaces, in Go files.",
+            "Indentation in golang code is done with tabs.",
+            "The database migration took an hour.",
+        ),
+        (
+            "How do I restart the server?",
+            "Restart the service with systemctl restart.",
+            "The cat sleeps on the sofa.",
+        ),
     ],
 )
 def test_what_means_the_same_is_nearer(session: Session, text: str, near: str, far: str) -> None:
@@ -92,7 +107,8 @@ def test_256_tokens_are_seen_and_no_more(session: Session) -> None:
 
 
 def test_a_known_text_has_its_known_vector(session: Session) -> None:
-    # Computed with the reference implementation in float64 from the same published files; 8 bits come within a few thousandths.
+    # Computed with the reference implementation in float64 from the same published files; 8 bits come within
+    # a few thousandths.
     found = vector(session, "The deployment failed because the disk was full.")
     np.testing.assert_allclose(found[:4], [0.04506127, -0.04043593, 0.01936163, -0.09206064], atol=0.01)
 

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -11,7 +12,7 @@ from structlog.testing import capture_logs
 from omegad.embedding import cache
 from omegad.embedding.cache import canonical, text_hash
 from omegad.embedding.catalogue import VECTOR_BYTES
-from omegad.embedding.lookup import VectorLookup
+from omegad.embedding.lookup import FileLookup, VectorLookup
 from omegad.runtime.errors import StorageFailed
 from omegad.storage.driver import sqlite
 
@@ -98,7 +99,9 @@ async def test_damage_found_while_running_starts_a_fresh_file_once(tmp_path: Pat
         assert await vectors.get_many("one", ["h"]) == {"h": VECTOR}
 
 
-async def test_vectors_that_cannot_be_written_are_kept_in_memory_until_they_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_vectors_that_cannot_be_written_are_kept_in_memory_until_they_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cache, "UNWRITTEN_MAX", 3)
     path = tmp_path / "embeddings.db"
     async with cache.opened(path) as vectors:
@@ -110,12 +113,22 @@ async def test_vectors_that_cannot_be_written_are_kept_in_memory_until_they_can(
         assert {entry["event"] for entry in logs} == {"embedding.cache_unwritable"}
         known = {f"h{number}": VECTOR for number in (2, 3, 4)}
         assert await vectors.get_many("one", [f"h{number}" for number in range(5)]) == known
-        assert [lookup.find("one", f"h{number}") for number in range(5)] == [None, None, VECTOR, VECTOR, VECTOR]
+        assert [lookup.find("one", f"h{number}") for number in range(5)] == [
+            None,
+            None,
+            VECTOR,
+            VECTOR,
+            VECTOR,
+        ]
         await vectors._database.run(lambda connection: connection.execute("PRAGMA query_only=OFF"))
         await vectors.forget(["h2"])
         await vectors.put_many("one", {"h5": VECTOR})
         assert not vectors.unwritten
-        assert sorted(await vectors.get_many("one", [f"h{number}" for number in range(6)])) == ["h3", "h4", "h5"]
+        assert sorted(await vectors.get_many("one", [f"h{number}" for number in range(6)])) == [
+            "h3",
+            "h4",
+            "h5",
+        ]
         lookup.close()
 
 
@@ -132,7 +145,9 @@ async def test_the_lookup_follows_the_cache_to_a_fresh_file(tmp_path: Path, how:
         await vectors.put_many("one", {text_hash(str(n)): VECTOR for n in range(5_000)})
         assert lookup.find("one", text_hash("1")) == VECTOR
         if how == "damaged":
-            await vectors._run(lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+            await vectors._run(
+                lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            )
             path.write_bytes(b"\xff" * path.stat().st_size)
             assert await vectors.get_many("one", [text_hash(str(n)) for n in range(5_000)]) == {}
         else:
@@ -142,6 +157,51 @@ async def test_the_lookup_follows_the_cache_to_a_fresh_file(tmp_path: Path, how:
         lookup.close()
     async with cache.opened(path) as vectors:
         assert await vectors.get_many("one", ["new"]) == {"new": VECTOR[::-1]}
+
+
+def _ruin(path: Path) -> None:
+    path.write_bytes(b"\xff" * 100_000)
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _make_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("harm", [_ruin, _empty, _make_folder, Path.unlink])
+@pytest.mark.parametrize("when", ["before it is opened", "once it is open"])
+async def test_another_process_finds_nothing_in_a_cache_that_cannot_be_read(
+    tmp_path: Path, harm: Callable[[Path], None], when: str
+) -> None:
+    path = tmp_path / "embeddings.db"
+    async with cache.opened(path) as vectors:
+        await vectors.put_many("one", {"h": VECTOR})
+    with FileLookup(path) as whole:
+        assert whole.find("one", "h") == VECTOR
+    if when == "once it is open":
+        with FileLookup(path) as lookup:
+            harm(path)
+            assert [lookup.find("one", "h") for _ in range(2)] in ([None, None], [VECTOR, VECTOR])
+    else:
+        harm(path)
+        with FileLookup(path) as lookup:
+            assert [lookup.find("one", "h") for _ in range(2)] == [None, None]
+
+
+async def test_the_lookup_finds_nothing_in_a_file_that_has_no_table_yet(tmp_path: Path) -> None:
+    path = tmp_path / "embeddings.db"
+    async with cache.opened(path) as vectors:
+        lookup = VectorLookup(vectors)
+        _move_away(tmp_path)
+        _empty(path)
+        assert lookup.find("one", "h") is None
+        await vectors.put_many("one", {"h": VECTOR})
+        assert lookup.find("one", "h") == VECTOR
+        lookup.close()
 
 
 def _descriptors() -> int:
@@ -157,7 +217,9 @@ async def test_threads_that_look_up_and_end_leave_no_file_open(tmp_path: Path) -
         before = _descriptors()
         for number in range(1, 20):
             found: list[bytes | None] = []
-            thread = threading.Thread(target=lambda key=str(number), found=found: found.append(lookup.find("one", key)))
+            thread = threading.Thread(
+                target=lambda key=str(number), found=found: found.append(lookup.find("one", key))
+            )
             thread.start()
             thread.join()
             assert found == [VECTOR]
@@ -185,5 +247,7 @@ async def test_the_table_can_be_read_with_any_sqlite(tmp_path: Path) -> None:
     async with cache.opened(path) as vectors:
         await vectors.put_many("one", {"h": VECTOR})
     connection = sqlite.connect(str(path))
-    assert connection.execute("SELECT embedder_id, text_hash, length(vector) FROM vectors").fetchall() == [("one", "h", VECTOR_BYTES)]
+    assert connection.execute("SELECT embedder_id, text_hash, length(vector) FROM vectors").fetchall() == [
+        ("one", "h", VECTOR_BYTES)
+    ]
     connection.close()

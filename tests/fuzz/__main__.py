@@ -12,10 +12,17 @@ from tests.fuzz.run import Fuzz, Limits
 
 def main() -> None:
     """Fuzz a daemon, and end with 1 where a promise is broken."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Send hostile operations and frames to every door of a daemon.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz",
+        description="Send hostile operations and frames to every door of a daemon.",
+    )
     parser.add_argument("--operations", type=int, default=40_000)
     parser.add_argument("--frames", type=int, default=1_000_000)
-    parser.add_argument("--seed", default=secrets.token_hex(4), help="names the same choices again; what happens at once differs all the same")
+    parser.add_argument(
+        "--seed",
+        default=secrets.token_hex(4),
+        help="names the same choices again; what happens at once differs all the same",
+    )
     parser.add_argument("--folder", type=Path, help="where the home is, which is kept then")
     parser.add_argument("--model", default="none", help="which model embeds")
     options = parser.parse_args()

@@ -13,11 +13,13 @@ from typing import NamedTuple
 
 PING_EVERY_S = 0.02
 PING_PATIENCE_S = 60.0
-PING = {"system": b'{"jsonrpc":"2.0","id":%d,"method":"system.ping"}\n', "mcp": b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n'}
+PING = b'{"jsonrpc":"2.0","id":%d,"method":"system.ping"}\n'
 
 
 class Took(NamedTuple):
-    """How long pings took, and by how much the machine alone was late to wake the one who sent them, in ms."""
+    """How long pings took, and by how much the machine alone was late to wake the one who sent them, in
+    ms.
+    """
 
     pings: int
     p50: float
@@ -28,7 +30,8 @@ class Took(NamedTuple):
 
     def __str__(self) -> str:
         figures = (
-            f"{self.pings} pings: p50 {self.p50:.1f} ms, p99 {self.p99:.1f} ms, longest {self.most:.0f} ms; waking alone p99 {self.waking_p99:.1f} ms"
+            f"{self.pings} pings: p50 {self.p50:.1f} ms, p99 {self.p99:.1f} ms, longest {self.most:.0f} ms;"
+            f" waking alone p99 {self.waking_p99:.1f} ms"
         )
         return figures + (f"; {len(self.failures)} failed: {self.failures[:3]}" if self.failures else "")
 
@@ -36,10 +39,10 @@ class Took(NamedTuple):
 class Pinger:
     """A client in a process of its own, that pings fifty times a second."""
 
-    def __init__(self, path: Path, kind: str) -> None:
+    def __init__(self, path: Path) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe()
-        self._process = context.Process(target=_ping, args=(str(path), kind, other), daemon=True)
+        self._process = context.Process(target=_ping, args=(str(path), other), daemon=True)
         self._process.start()
 
     def took(self) -> Took:
@@ -53,7 +56,7 @@ class Pinger:
         self._process.join()
 
 
-def _ping(path: str, kind: str, pipe: Connection) -> None:
+def _ping(path: str, pipe: Connection) -> None:
     took: list[float] = []
     waking: list[float] = []
     failures: list[str] = []
@@ -63,21 +66,24 @@ def _ping(path: str, kind: str, pipe: Connection) -> None:
                 connection.settimeout(PING_PATIENCE_S)
                 connection.connect(path)
                 lines = connection.makefile("rb")
-                connection.sendall(b"{}\n" if kind == "mcp" else b"")
-                _ping_on(connection, lines, PING[kind], (took, waking, failures, pipe))
+                _ping_on(connection, lines, (took, waking, failures, pipe))
         except (OSError, ValueError) as error:
             failures.append(repr(error))
             time.sleep(PING_EVERY_S)
             _tell(took, waking, failures, pipe)
 
 
-def _ping_on(connection: socket.socket, lines: Iterable[bytes], ping: bytes, told: tuple[list[float], list[float], list[str], Connection]) -> None:
+def _ping_on(
+    connection: socket.socket,
+    lines: Iterable[bytes],
+    told: tuple[list[float], list[float], list[str], Connection],
+) -> None:
     answers = iter(lines)
     for number in range(1 << 60):
         before = time.perf_counter()
         time.sleep(PING_EVERY_S)
         began = time.perf_counter()
-        connection.sendall(ping % number)
+        connection.sendall(PING % number)
         answer = json.loads(next(answers, b"null"))
         told[0].append(time.perf_counter() - began)
         told[1].append(began - before - PING_EVERY_S)
@@ -89,7 +95,9 @@ def _ping_on(connection: socket.socket, lines: Iterable[bytes], ping: bytes, tol
 def _tell(took: list[float], waking: list[float], failures: list[str], pipe: Connection) -> None:
     if pipe.poll():
         pipe.recv()
-        pipe.send((len(took), _at(took, 0.5), _at(took, 0.99), _at(took, 1), _at(waking, 0.99), tuple(failures)))
+        pipe.send(
+            (len(took), _at(took, 0.5), _at(took, 0.99), _at(took, 1), _at(waking, 0.99), tuple(failures))
+        )
         for figures in (took, waking, failures):
             figures.clear()
 
@@ -112,11 +120,14 @@ def size_of(pid: int) -> Size:
     """Return what a process occupies now."""
     kilobytes = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, check=False).stdout
     files = Path(f"/proc/{pid}/fd")
-    return Size(int(kilobytes or 0) / 1_024, len(os.listdir(files)) if files.exists() else 0)  # noqa: PTH208  only how many
+    # Only how many
+    return Size(int(kilobytes or 0) / 1_024, len(os.listdir(files)) if files.exists() else 0)  # noqa: PTH208
 
 
 def settled_size_of(pid: int, within_s: float) -> Size:
-    """Return the least that a process occupies in a while: it gives back what it can when it has nothing to do."""
+    """Return the least that a process occupies in a while: it gives back what it can when it has nothing
+    to do.
+    """
     deadline = time.monotonic() + within_s
     least = size_of(pid)
     while time.monotonic() < deadline:

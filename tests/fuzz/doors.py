@@ -1,4 +1,6 @@
-"""Sends frames to a door, and sees that whatever is answered is an answer, and that the door goes on serving."""
+"""Sends frames to a door, and sees that whatever is answered is an answer, and that the door goes on
+serving.
+"""
 
 import os
 import random
@@ -32,7 +34,6 @@ class Places(NamedTuple):
     """Where the doors are."""
 
     socket: str
-    gateway: str
     environ: dict[str, str]
     http_port: int
     token: str
@@ -47,7 +48,9 @@ class Sent(NamedTuple):
 
 
 class Channel:
-    """A way to send bytes and to read answers at the same time, so that neither end waits for the other for ever."""
+    """A way to send bytes and to read answers at the same time, so that neither end waits for the other
+    for ever.
+    """
 
     def __init__(self, reading: int, writing: int) -> None:
         self._reading, self._writing = reading, writing
@@ -57,10 +60,14 @@ class Channel:
             os.set_blocking(descriptor, False)
 
     def lines(self, data: bytes, patience_s: float, chunks: Callable[[], int]) -> Iterator[bytes]:
-        """Send data while yielding the lines that come, until the other end closes or is silent for so long, which raises `TimeoutError`."""
+        """Send data while yielding the lines that come, until the other end closes or is silent for so
+        long, which raises `TimeoutError`.
+        """
         left = memoryview(data)
         while True:
-            readable, writable, _ = select.select([self._reading], [self._writing] if left else [], [], patience_s)
+            readable, writable, _ = select.select(
+                [self._reading], [self._writing] if left else [], [], patience_s
+            )
             if not readable and not writable:
                 raise TimeoutError
             if writable:
@@ -125,9 +132,13 @@ class Sender:
             channel = Channel(connection.fileno(), connection.fileno())
             match self._chance.choices(("asked", "closed", "half", "reset", "unread"), (14, 2, 2, 1, 1))[0]:
                 case "asked":
-                    self._asked(channel, data + b'\n{"jsonrpc":"2.0","id":"the end","method":"system.ping"}\n', sent)
+                    self._asked(
+                        channel, data + b'\n{"jsonrpc":"2.0","id":"the end","method":"system.ping"}\n', sent
+                    )
                 case "half":
-                    channel.send(b"\n".join(frame for frame in sent if b"log.follow" not in frame))  # which goes on for who only listens
+                    channel.send(
+                        b"\n".join(frame for frame in sent if b"log.follow" not in frame)
+                    )  # which goes on for who only listens
                     connection.shutdown(socket.SHUT_WR)
                     self._read(channel, sent)
                 case "reset":
@@ -172,7 +183,9 @@ class Sender:
         return answer
 
     def _judge(self, answer: Any, sent: Sequence[bytes]) -> None:
-        if not isinstance(answer, dict) or ("method" not in answer and ("result" in answer) == ("error" in answer)):
+        if not isinstance(answer, dict) or (
+            "method" not in answer and ("result" in answer) == ("error" in answer)
+        ):
             self._note(f"no answer: {answer!r:.300}", sent)
         elif "error" in answer:
             code = answer["error"]["code"]
@@ -183,36 +196,32 @@ class Sender:
             self._answers["told" if "method" in answer else "result"] += 1
 
     def _note(self, wrong: str, sent: Sequence[bytes]) -> None:
-        self._wrong.append(f"{wrong}; among {len(sent)} frames of {self._seed}: {[frame[:300] for frame in sent[:20]]}")
+        self._wrong.append(
+            f"{wrong}; among {len(sent)} frames of {self._seed}: {[frame[:300] for frame in sent[:20]]}"
+        )
 
     def _mcp_run(self, frames: int) -> int:
-        """Speak through a process as a host starts it, or to the gateway itself, for some runs."""
+        """Speak through a process as a host starts it, for some runs."""
         sent = [self._frames.mcp() for _ in range(frames)]
-        if self._chance.random() < 0.6:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.connect(self._places.gateway)
-                opening = self._chance.choices((b"{}", b'{"bridge":"fuzz"}', b"[", b"", b'{"version":5}'), (10, 4, 1, 1, 1))[0]
-                self._mcp_session(
-                    connection.fileno(), connection.fileno(), opening + b"\n", sent, is_served=opening.startswith(b"{") and b"5" not in opening
-                )
-            return frames
         command = [sys.executable, "-m", "omegad", "mcp"]
         root = Path(__file__).parents[2]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self._places.environ, cwd=root) as bridge:
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self._places.environ, cwd=root
+        ) as bridge:
             assert bridge.stdin
             assert bridge.stdout
             for number in range(8):
                 more = sent if not number else [self._frames.mcp() for _ in range(frames)]
-                if not self._mcp_session(bridge.stdout.fileno(), bridge.stdin.fileno(), b"", more, is_served=True):
+                if not self._mcp_session(bridge.stdout.fileno(), bridge.stdin.fileno(), more):
                     break
             self._end(bridge, sent)
         return frames * (number + 1)
 
-    def _mcp_session(self, reading: int, writing: int, opening: bytes, sent: Sequence[bytes], *, is_served: bool) -> bool:
+    def _mcp_session(self, reading: int, writing: int, sent: Sequence[bytes]) -> bool:
         """Send frames, and say whether the session goes on."""
         channel = Channel(reading, writing)
-        data = opening + b"\n".join(sent)
-        if is_served and self._chance.random() < 0.8:
+        data = b"\n".join(sent)
+        if self._chance.random() < 0.8:
             self._asked(channel, data + b'\n{"jsonrpc":"2.0","id":"the end","method":"ping"}\n', sent)
             return not self._wrong
         channel.send(data)
@@ -227,7 +236,9 @@ class Sender:
         assert bridge.stdout
         bridge.stdin.close()
         try:
-            for _ in Channel(bridge.stdout.fileno(), bridge.stdout.fileno()).lines(b"", PATIENCE_S, self._chunks()):
+            for _ in Channel(bridge.stdout.fileno(), bridge.stdout.fileno()).lines(
+                b"", PATIENCE_S, self._chunks()
+            ):
                 pass
         except TimeoutError:
             self._note("the bridge does not end", sent)

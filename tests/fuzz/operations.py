@@ -1,12 +1,14 @@
-"""Requests to every method of the table: as they should be, and with something amiss, over a state that they make rich."""
+"""Requests to every method of the table: as they should be, and with something amiss, over a state that
+they make rich.
+"""
 
 import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from omegad.agents.tools.calling import TOOLS
 from omegad.catalog.methods import SERVED
+from omegad.catalog.tools import TOOLS
 from tests.fuzz.values import DATES, PATHS, RIGHT, SQL, TEXTS, WORDS, Token, Values, written
 
 OFTEN = {
@@ -14,7 +16,11 @@ OFTEN = {
     **dict.fromkeys(("memory.query", "tool.record", "thesis.state", "task.create"), 3.0),
     **dict.fromkeys(("memory.erase", "memory.edit", "memory.supersede", "memory.compact"), 2.0),
 }
-SELDOM = {**dict.fromkeys(("views.rebuild", "views.verify"), 0.01), **dict.fromkeys(("log.verify", "log.diff"), 0.05), "audit.sql": 0.2}
+SELDOM = {
+    **dict.fromkeys(("views.rebuild", "views.verify"), 0.01),
+    **dict.fromkeys(("log.verify", "log.diff"), 0.05),
+    "audit.sql": 0.2,
+}
 """Those that go through all there is, or take a process."""
 
 SESSIONS = [f"session-{number}" for number in range(12)]
@@ -34,8 +40,14 @@ EVENTS += ("beforeSubmitPrompt", "AfterTool", "pre-push", "Notification", "no su
 NAMED: dict[str, Sequence[object]] = {
     **dict.fromkeys(("session_id", "to_session", "owner", "asked_in"), SESSIONS),
     **dict.fromkeys(("project", "to_project"), PROJECTS),
-    **dict.fromkeys(("event_type", "event_types"), ("memory", "decision", "lesson_learned", "user_preference", "constraint", "checkpoint")),
-    **dict.fromkeys(("due", "timestamp", "since", "until", "referenced_date", "occurred_at"), ("2026-01-31", "2030-06-01T09:30:00Z", *DATES[1:3])),
+    **dict.fromkeys(
+        ("event_type", "event_types"),
+        ("memory", "decision", "lesson_learned", "user_preference", "constraint", "checkpoint"),
+    ),
+    **dict.fromkeys(
+        ("due", "timestamp", "since", "until", "referenced_date", "occurred_at"),
+        ("2026-01-31", "2030-06-01T09:30:00Z", *DATES[1:3]),
+    ),
     **dict.fromkeys(("refs", "ref"), ("main", "refs/heads/main", "refs/heads/other")),
     **dict.fromkeys(("tags", "capabilities", "can"), WORDS),
     **{name: (RIGHT[name],) for name in ("file", "rule", "rating")},
@@ -61,9 +73,14 @@ class Operations:
     def __init__(self, chance: random.Random, folder: Path) -> None:
         """*folder* is a repository with a pipe and some files that lie where they should not be read."""
         self._chance = chance
-        self._files = [str(folder / name) for name in ("a.py", "b.py", "pipe", "loop", "zero", "none/../a.py", "deep/c.py")]
+        self._files = [
+            str(folder / name)
+            for name in ("a.py", "b.py", "pipe", "loop", "zero", "none/../a.py", "deep/c.py")
+        ]
         self._folder = folder
-        self._ids: dict[str, list[object]] = {kind: [] for kind in ("memory_id", "thesis_id", "task_id", "evidence_id", "query_id", "position")}
+        self._ids: dict[str, list[object]] = {
+            kind: [] for kind in ("memory_id", "thesis_id", "task_id", "evidence_id", "query_id", "position")
+        }
         self._phrases: list[str] = []
         self._count = 0
         self._values = Values(chance, self._named)
@@ -79,7 +96,11 @@ class Operations:
             return Asked(method, written(self._values.anything(4)))
         amiss = 0 if kind < 0.5 else self._chance.choice((1, 1, 2))
         params = self._values.object_of(SERVED[method].params, 0.25, amiss)
-        if method == "tools.call" and (tool := TOOLS.get(str(params.get("name")))) and isinstance(params.get("arguments", {}), dict):
+        if (
+            method == "tools.call"
+            and (tool := TOOLS.get(str(params.get("name"))))
+            and isinstance(params.get("arguments", {}), dict)
+        ):
             params["arguments"] = self._values.object_of(tool.arguments, 0.3, amiss)
         if method == "memory.erase":
             self._choose_one(params, "memory_id", "text")
@@ -110,7 +131,11 @@ class Operations:
         if name in self._ids and name != "memory_id":
             return self._ids[name]
         if name in {"memory_id", "target_id", "superseded_by", "memory_ids", "ids", "supersedes"}:
-            return self._ids["memory_id"] if chance.random() < 0.95 else self._ids["thesis_id"] + self._ids["task_id"]
+            return (
+                self._ids["memory_id"]
+                if chance.random() < 0.95
+                else self._ids["thesis_id"] + self._ids["task_id"]
+            )
         if name == "depends_on":
             return self._ids["task_id"]
         if name in {"as_of", "from", "to", "min_position", "after"}:
@@ -132,7 +157,11 @@ class Operations:
                 return [self._payload()]
             case "request_id" | "delivery_id":
                 return [f"r-{self._count}", f"again-{self._chance.randrange(40)}"]
-        return [self._said()] if name in {"content", "statement", "title", "lesson", "description", "progress"} else ()
+        return (
+            [self._said()]
+            if name in {"content", "statement", "title", "lesson", "description", "progress"}
+            else ()
+        )
 
     def _said(self) -> str:
         """Return a text to be stored, some of whose words stand nowhere else, or in another text as well."""
@@ -144,7 +173,10 @@ class Operations:
             said += " " + self._chance.choice(self._phrases)
         if self._chance.random() < 0.3:
             start = self._chance.randrange(max(1, len(said) - 30))
-            self._phrases = [*self._phrases[-KNOWN_MAX:], said[start : start + self._chance.choice((5, 14, 30, 60))]]
+            self._phrases = [
+                *self._phrases[-KNOWN_MAX:],
+                said[start : start + self._chance.choice((5, 14, 30, 60))],
+            ]
         return said
 
     def _payload(self) -> dict[str, object]:
@@ -156,17 +188,35 @@ class Operations:
             "cwd": str(self._folder),
             "prompt": self._said(),
             "last_assistant_message": f"{self._said()}\nSKILL_IMPROVE: fuzzing | {self._said()}",
-            "tool_name": chance.choice(("Bash", "Edit", "Write", "MultiEdit", "apply_patch", "mcp__filesystem__edit_file", "Read")),
+            "tool_name": chance.choice(
+                ("Bash", "Edit", "Write", "MultiEdit", "apply_patch", "mcp__filesystem__edit_file", "Read")
+            ),
             "tool_use_id": f"use-{self._count}",
             "tool_input": chance.choice(
                 [
-                    {"file_path": chance.choice([*self._files, *PATHS]), "old_string": "a", "new_string": self._said()},
-                    {"command": chance.choice(("make", "git push", "git checkout other", "rm -rf x; git push --mirror", "cat <<'E'\n" * 300))},
+                    {
+                        "file_path": chance.choice([*self._files, *PATHS]),
+                        "old_string": "a",
+                        "new_string": self._said(),
+                    },
+                    {
+                        "command": chance.choice(
+                            (
+                                "make",
+                                "git push",
+                                "git checkout other",
+                                "rm -rf x; git push --mirror",
+                                "cat <<'E'\n" * 300,
+                            )
+                        )
+                    },
                     {"input": "*** Begin Patch\n*** Update File: ../../a.py\n" * chance.choice((1, 500))},
                     values.anything(4),
                 ]
             ),
-            "tool_response": chance.choice([{"stdout": self._said(), "exit_code": 1}, "Exit code 1\n" * 900, values.anything(3)]),
+            "tool_response": chance.choice(
+                [{"stdout": self._said(), "exit_code": 1}, "Exit code 1\n" * 900, values.anything(3)]
+            ),
             "transcript_path": chance.choice((*self._files, "/dev/zero")),
         }
         for name in chance.sample(sorted(payload), chance.choice((0, 0, 1, 2, 4))):

@@ -1,4 +1,6 @@
-"""Lets operations and frames loose on a daemon, with its gateway, and sees that every promise holds meanwhile and after."""
+"""Lets operations and frames loose on a daemon, with its gateway, and sees that every promise holds
+meanwhile and after.
+"""
 
 import asyncio
 import json
@@ -36,7 +38,14 @@ CLIENTS, AT_ONCE = 4, 8
 LINE_BYTES = 64 * 1024 * 1024
 ERASING_S = 600.0  # they go one after the other, and each may have to build views again
 LINE_BYTES_MAX = 16 * 1024 * 1024  # of a request
-UNSOUND = ("Traceback", "handler_failed", "cancelled_itself", '"level": "error"', '"level": "critical"', "-32603")
+UNSOUND = (
+    "Traceback",
+    "handler_failed",
+    "cancelled_itself",
+    '"level": "error"',
+    '"level": "critical"',
+    "-32603",
+)
 
 
 class Limits(NamedTuple):
@@ -60,10 +69,16 @@ class Figures(NamedTuple):
     sizes: dict[str, tuple[Size, Size]]
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: {self.sent} in {self.seconds:.0f} s ({self.sent / max(self.seconds, 0.001):.0f}/s)"]
-        lines += [f"  answers: {', '.join(f'{name} {number}' for name, number in sorted(self.answers.items()))}"]
+        lines = [
+            f"{self.name}: {self.sent} in {self.seconds:.0f} s ({self.sent / max(self.seconds, 0.001):.0f}/s)"
+        ]
+        lines += [
+            f"  answers: {', '.join(f'{name} {number}' for name, number in sorted(self.answers.items()))}"
+        ]
         lines += [f"  {name} pinged: {took}" for name, took in self.pings.items()]
-        return "\n".join(lines + [f"  {name}: {before}; then {after}" for name, (before, after) in self.sizes.items()])
+        return "\n".join(
+            lines + [f"  {name}: {before}; then {after}" for name, (before, after) in self.sizes.items()]
+        )
 
 
 class Fuzz:
@@ -81,21 +96,32 @@ class Fuzz:
         self.figures: list[Figures] = []
         self._repository = _made_repository(folder / "work")
         (self.home.path / "skills" / "fuzzing").mkdir(parents=True)
-        (self.home.path / "skills" / "fuzzing" / "SKILL.md").write_text("---\nname: fuzzing\ndescription: d\n---\n# Fuzzing\n")
+        (self.home.path / "skills" / "fuzzing" / "SKILL.md").write_text(
+            "---\nname: fuzzing\ndescription: d\n---\n# Fuzzing\n"
+        )
 
     def run(self, limits: Limits) -> list[str]:
         """Send it all; return a sentence for everything that is wrong."""
         with self._served() as places, ExitStack() as ended:
-            pingers = {"daemon": Pinger(self.home.socket, "system"), "gateway": Pinger(self.home.paths.gateway, "mcp")}
+            pingers = {"daemon": Pinger(self.home.socket)}
             for pinger in pingers.values():
                 ended.callback(pinger.stop)
             pids = {"daemon": self.home.process.pid, "gateway": self._gateway.pid}
             if limits.operations:
-                self._phase("operations", limits, pingers, pids, lambda number: asyncio.run(self._operate(number)), limits.operations)
+                self._phase(
+                    "operations",
+                    limits,
+                    pingers,
+                    pids,
+                    lambda number: asyncio.run(self._operate(number)),
+                    limits.operations,
+                )
             pool = ended.enter_context(ProcessPoolExecutor(SENDERS, mp_context=get_context("spawn")))
             for door, share in SHARES.items():
                 if (frames := int(share * limits.frames)) and not self.wrong:
-                    self._phase(door, limits, pingers, pids, partial(self._bombard, pool, places, door), frames)
+                    self._phase(
+                        door, limits, pingers, pids, partial(self._bombard, pool, places, door), frames
+                    )
             self._is_sound()
         self._printed()
         return self.wrong + self._measured
@@ -137,12 +163,16 @@ class Fuzz:
             port = free.getsockname()[1]
         self.home.start()
         command = [sys.executable, "-m", "omegad", "gateway"]
-        told = subprocess.run([*command, "--token"], env=self.home.environ, cwd=ROOT, capture_output=True, check=True, text=True).stdout.strip()
+        told = subprocess.run(
+            [*command, "--token"], env=self.home.environ, cwd=ROOT, capture_output=True, check=True, text=True
+        ).stdout.strip()
         with self.home.output.open("ab") as output:
-            self._gateway = subprocess.Popen([*command, "--http", str(port)], env=self.home.environ, cwd=ROOT, stdout=output, stderr=output)
+            self._gateway = subprocess.Popen(
+                [*command, "--http", str(port)], env=self.home.environ, cwd=ROOT, stdout=output, stderr=output
+            )
         try:
             until(lambda: _listens(port), lambda: f"the gateway does not listen: {self.home.printed()}")
-            yield Places(str(self.home.socket), str(self.home.paths.gateway), self.home.environ, port, told)
+            yield Places(str(self.home.socket), self.home.environ, port, told)
         finally:
             self._gateway.terminate()
             self._gateway.wait(PATIENCE_S)
@@ -151,7 +181,8 @@ class Fuzz:
     async def _operate(self, number: int) -> tuple[int, Counter[str]]:
         """Send so many requests, from some clients at once."""
         seed = f"{self._seed}/{len(self.figures)}/{number}"
-        operations = Operations(random.Random(seed), self._repository)  # noqa: S311  the seed names them again
+        # The seed names them again
+        operations = Operations(random.Random(seed), self._repository)  # noqa: S311
         answers: Counter[str] = Counter()
         left = iter(range(number))
         told = [time.monotonic()]
@@ -195,10 +226,15 @@ class Fuzz:
             if error["code"] not in ANSWERED or not error["message"] or not error["data"]["hint"]:
                 self.wrong.append(f"{asked!r:.2000} was answered {error}")
 
-    def _bombard(self, pool: ProcessPoolExecutor, places: Places, door: str, frames: int) -> tuple[int, Counter[str]]:
+    def _bombard(
+        self, pool: ProcessPoolExecutor, places: Places, door: str, frames: int
+    ) -> tuple[int, Counter[str]]:
         """Have frames sent, in parts whose seeds tell them apart."""
         sizes = [min(PART, frames - start) for start in range(0, frames, PART)]
-        parts = [pool.submit(send, door, f"{self._seed}/{frames}/{number}", size, places) for number, size in enumerate(sizes)]
+        parts = [
+            pool.submit(send, door, f"{self._seed}/{frames}/{number}", size, places)
+            for number, size in enumerate(sizes)
+        ]
         return self._collect(door, parts)
 
     def _collect(self, door: str, parts: list[Future[Sent]]) -> tuple[int, Counter[str]]:
@@ -221,17 +257,32 @@ class Fuzz:
     def _is_sound(self) -> None:
         """See that the daemon is well, and prove its log and views."""
         status = subprocess.run(
-            [sys.executable, "-m", "omegad", "status", "--json"], env=self.home.environ, cwd=ROOT, capture_output=True, check=False
+            [sys.executable, "-m", "omegad", "status", "--json"],
+            env=self.home.environ,
+            cwd=ROOT,
+            capture_output=True,
+            check=False,
         )
         if status.returncode:
-            self.wrong.append(f"omegad status ended with {status.returncode}: {status.stderr.decode()[-2_000:]}")
+            self.wrong.append(
+                f"omegad status ended with {status.returncode}: {status.stderr.decode()[-2_000:]}"
+            )
             return
         told = json.loads(status.stdout)
-        if told["pid"] != self.home.process.pid or any(view["state"] != "live" for view in told["views"].values()):
+        if told["pid"] != self.home.process.pid or any(
+            view["state"] != "live" for view in told["views"].values()
+        ):
             self.wrong.append(f"omegad status: {told}")
-        if aside := {name: one["trouble"] for name, one in told["reactions"].items() if one["trouble"] or one["set_aside"]}:
+        if aside := {
+            name: one["trouble"]
+            for name, one in told["reactions"].items()
+            if one["trouble"] or one["set_aside"]
+        }:
             self.wrong.append(f"reactions are in trouble: {aside}")
-        self._tell(f"degraded: {told['degraded']}; the log has {told['log']['head']} events, {told['log']['bytes']} bytes")
+        self._tell(
+            f"degraded: {told['degraded']}; the log has {told['log']['head']} events, {told['log']['bytes']}"
+            " bytes"
+        )
         until(self.home.caught_up)
         try:
             self.home.check()
@@ -272,12 +323,18 @@ class Line:
         self._number += 1
         number = self._number
         answered = self._asked[number] = asyncio.get_running_loop().create_future()
-        line = b'{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}' % (number, asked.method.encode(), asked.params.replace(b"\n", b" "))
+        line = b'{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}' % (
+            number,
+            asked.method.encode(),
+            asked.params.replace(b"\n", b" "),
+        )
         if not _is_json(line):
             self._malformed.append(number)
         self._writer.write(line + b"\n")
         if asked.method == "log.follow":
-            self._writer.write(b'{"jsonrpc":"2.0","id":"cancel","method":"rpc.cancel","params":{"id":%d}}\n' % number)
+            self._writer.write(
+                b'{"jsonrpc":"2.0","id":"cancel","method":"rpc.cancel","params":{"id":%d}}\n' % number
+            )
         try:
             patience_s = ERASING_S if asked.method == "memory.erase" else PATIENCE_S
             return await asyncio.wait_for(answered, patience_s)
@@ -308,7 +365,9 @@ class Line:
 
 
 def _is_json(text: bytes) -> bool:
-    """Say whether a daemon can tell whose request it is, which it does of text cut inside a character and of what is nested too deeply as well."""
+    """Say whether a daemon can tell whose request it is, which it does of text cut inside a character and
+    of what is nested too deeply as well.
+    """
     if len(text) > LINE_BYTES_MAX:
         return False
     try:

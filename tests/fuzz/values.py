@@ -1,4 +1,6 @@
-"""Values for parameters, by their types: right ones, and such as are wrong, huge, or mean something to what reads them."""
+"""Values for parameters, by their types: right ones, and such as are wrong, huge, or mean something to
+what reads them.
+"""
 
 import json
 import random
@@ -31,14 +33,49 @@ VALUES = [
         "*",
         '"',
     ),
-    *("2026-01-31", "2026-01-31T09:30:00Z", "0001-01-01", "9999-12-31T23:59:59.999999Z", "2026-01-31T09:30:00", "", "\0", "NEAR(a b)", "a AND", "-"),
-    *(0, 1, 5, 100, -1, 0.5, 2**63, 10**30, [], {}, ["a"], ["memory"], {"a": 1}, {"\0": [None, 10**30]}, None, True, "1", "²", "9" * 5_000),
+    *(
+        "2026-01-31",
+        "2026-01-31T09:30:00Z",
+        "0001-01-01",
+        "9999-12-31T23:59:59.999999Z",
+        "2026-01-31T09:30:00",
+        "",
+        "\0",
+        "NEAR(a b)",
+        "a AND",
+        "-",
+    ),
+    *(
+        0,
+        1,
+        5,
+        100,
+        -1,
+        0.5,
+        2**63,
+        10**30,
+        [],
+        {},
+        ["a"],
+        ["memory"],
+        {"a": 1},
+        {"\0": [None, 10**30]},
+        None,
+        True,
+        "1",
+        "²",
+        "9" * 5_000,
+    ),
     *("mem-0000000000000000", "\ud800", "\N{SNOWMAN}" * 64, "%s", "' OR 1=1 --"),
 ]
 """Right for some parameter, and nearly right for others."""
 
 RIGHT: dict[str, object] = {
-    **dict.fromkeys(("content", "text", "statement", "title", "lesson", "progress", "reason", "skill", "source"), "Something to remember"),
+    "origin": "another-memory",
+    **dict.fromkeys(
+        ("content", "text", "statement", "title", "lesson", "progress", "reason", "skill", "source"),
+        "Something to remember",
+    ),
     **dict.fromkeys(("memory_id", "thesis_id", "task_id", "evidence_id"), "mem-0000000000000000"),
     "session_id": "s",
     "tool_name": "t",
@@ -69,11 +106,55 @@ class Token(bytes):
     """JSON as it is sent, valid or not."""
 
 
-TOKENS = [Token(text) for text in (b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e400", b"-0", b"-0.0", b"1E-400", b"9" * 4_000, b"0x1", b"01")]
-TOKENS += [Token(text) for text in (b'"\xff\xfe"', b'"\xed\xa0\xbd"', b'"\\ud83d"', b'"\\udE00\\ud83d"', b'"a\nb"', b"tru", b'{"a":1,"a":2}', b"")]
+TOKENS = [
+    Token(text)
+    for text in (
+        b"NaN",
+        b"Infinity",
+        b"-Infinity",
+        b"1e400",
+        b"-1e400",
+        b"-0",
+        b"-0.0",
+        b"1E-400",
+        b"9" * 4_000,
+        b"0x1",
+        b"01",
+    )
+]
+TOKENS += [
+    Token(text)
+    for text in (
+        b'"\xff\xfe"',
+        b'"\xed\xa0\xbd"',
+        b'"\\ud83d"',
+        b'"\\udE00\\ud83d"',
+        b'"a\nb"',
+        b"tru",
+        b'{"a":1,"a":2}',
+        b"",
+    )
+]
 TOKENS += [Token(b"[" * depth + b"1" + b"]" * depth) for depth in (50, 400, 1_000, 100_000)]
 TOKENS += [Token(b'{"a":' * depth + b"1" + b"}" * depth) for depth in (60, 400, 1_000, 20_000)]
-NUMBERS = (-1, 0, 1, -(2**31), 2**31, 2**53, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**64, 10**30, -0.0, 5e-324, 1.7e308, 0.1 + 0.2)
+NUMBERS = (
+    -1,
+    0,
+    1,
+    -(2**31),
+    2**31,
+    2**53,
+    2**63 - 1,
+    2**63,
+    -(2**63),
+    -(2**63) - 1,
+    2**64,
+    10**30,
+    -0.0,
+    5e-324,
+    1.7e308,
+    0.1 + 0.2,
+)
 DATES = (
     *(
         "0000-01-01",
@@ -223,7 +304,13 @@ SQL = (
         "SELECT 1; DELETE FROM audit_log",
         "PRAGMA writable_schema=1",
     ),
-    *("ATTACH '/tmp/x.db' AS x", "SELECT load_extension('x')", "SELECT randomblob(1000000000)", "SELECT zeroblob(1<<30)", "VACUUM INTO '/tmp/x'"),
+    *(
+        "ATTACH '/tmp/x.db' AS x",
+        "SELECT load_extension('x')",
+        "SELECT randomblob(1000000000)",
+        "SELECT zeroblob(1<<30)",
+        "VACUUM INTO '/tmp/x'",
+    ),
     "WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM a) SELECT count(*) FROM a",
     *(
         "SELECT printf('%.*c', 100000000, 'x')",
@@ -232,7 +319,10 @@ SQL = (
         "SELECT\0 1",
         "EXPLAIN SELECT 1",
     ),
-    *("SELECT content FROM memories WHERE content GLOB '" + "*a" * 90 + "'", "SELECT ltrim(hex(randomblob(400000)), '0123456789ABCDEF')"),
+    *(
+        "SELECT content FROM memories WHERE content GLOB '" + "*a" * 90 + "'",
+        "SELECT ltrim(hex(randomblob(400000)), '0123456789ABCDEF')",
+    ),
 )
 
 
@@ -244,7 +334,13 @@ def written(value: object) -> bytes:
         case list() | tuple():
             return b"[" + b",".join(map(written, value)) + b"]"
         case dict():
-            return b"{" + b",".join(json.dumps(str(name)).encode() + b":" + written(item) for name, item in value.items()) + b"}"
+            return (
+                b"{"
+                + b",".join(
+                    json.dumps(str(name)).encode() + b":" + written(item) for name, item in value.items()
+                )
+                + b"}"
+            )
     return json.dumps(value).encode()
 
 
@@ -300,17 +396,24 @@ class Values:
         return text if self._chance.random() < 0.7 else f"{text} {self._chance.choice(TEXTS)}"
 
     def object_of(self, struct: type[msgspec.Struct], odds: float, amiss: int) -> dict[str, object]:
-        """Return what a Struct is read of: what it wants, each other field with these odds, so many of them hostile."""
+        """Return what a Struct is read of: what it wants, each other field with these odds, so many of
+        them hostile.
+        """
         fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
         types = {name: inspect.type_info(field.type) for name, field in fields.items()}
         rare = {"as_of": 0.02, "min_position": 0.02}
-        chosen = [name for name, field in fields.items() if field.required or self._chance.random() < rare.get(name, odds)]
+        chosen = [
+            name
+            for name, field in fields.items()
+            if field.required or self._chance.random() < rare.get(name, odds)
+        ]
         given = {name: self.right(name, types[name]) for name in chosen}
         for name in self._chance.sample(sorted(types), min(amiss, len(types))):
             given[name] = self.hostile(name, types[name])
         return given
 
-    def _typed(self, name: str, type_: inspect.Type, *, is_right: bool) -> Any:  # noqa: C901, PLR0911  a case for each type there is
+    # A case for each type there is
+    def _typed(self, name: str, type_: inspect.Type, *, is_right: bool) -> Any:  # noqa: C901, PLR0911
         """Return a value of a type, at or beyond its bounds where that is not to be right."""
         pick = self._chance.choice
         match _plain(type_):
@@ -318,25 +421,46 @@ class Values:
                 low, high = least if least is not None else 0, most if most is not None else 1_000
                 if not is_right:
                     return pick((*NUMBERS, low - 1, high + 1, low, high))
-                return self._chance.randint(int(low), int(min(high, low + 100))) if isinstance(number, inspect.IntType) else (low + high) / 2
+                return (
+                    self._chance.randint(int(low), int(min(high, low + 100)))
+                    if isinstance(number, inspect.IntType)
+                    else (low + high) / 2
+                )
             case inspect.StrType(max_length=longest):
                 if is_right:
-                    return " ".join(self._chance.choices(WORDS, k=self._chance.randint(1, 6)))[: longest or None]
+                    return " ".join(self._chance.choices(WORDS, k=self._chance.randint(1, 6)))[
+                        : longest or None
+                    ]
                 edges = ["x" * (longest + more) for more in (0, 1)] if longest else []
                 return pick([*edges, pick(DATES), pick(PATHS), *(self.text() for _ in range(6))])
             case inspect.BoolType():
                 return pick((True, False)) if is_right else pick((0, 1, "true", None))
             case inspect.LiteralType(values=values):
-                return pick(values) if is_right else pick((*map(str.upper, map(str, values)), "", *(f"{value} " for value in values)))
-            case inspect.VarTupleType(item_type=item, max_length=longest) | inspect.ListType(item_type=item, max_length=longest):
+                return (
+                    pick(values)
+                    if is_right
+                    else pick((*map(str.upper, map(str, values)), "", *(f"{value} " for value in values)))
+                )
+            case (
+                inspect.VarTupleType(item_type=item, max_length=longest)
+                | inspect.ListType(item_type=item, max_length=longest)
+            ):
                 if is_right:
                     return [self.right(name, item) for _ in range(self._chance.randint(1, 2))]
                 many = pick((0, 1, 3, longest or 100, (longest or 100) + 1))
-                return [self._typed(name, item, is_right=is_right)] * many if many > 3 else [self.hostile(name, item) for _ in range(many)]
+                return (
+                    [self._typed(name, item, is_right=is_right)] * many
+                    if many > 3
+                    else [self.hostile(name, item) for _ in range(many)]
+                )
             case inspect.StructType(cls=struct):
                 return self.object_of(struct, 0.5, 0 if is_right else 2)
             case inspect.DictType():
-                return {"editor": "vi"} if is_right else {self.text()[:80]: self.anything(3) for _ in range(self._chance.randrange(6))}
+                return (
+                    {"editor": "vi"}
+                    if is_right
+                    else {self.text()[:80]: self.anything(3) for _ in range(self._chance.randrange(6))}
+                )
         return {"command": "make", "output": "done"} if is_right else self.anything(4)
 
 
@@ -351,6 +475,32 @@ def _plain(type_: inspect.Type) -> inspect.Type:
 
 
 WORDS = (
-    *("export", "import", "ledger", "invoice", "queue", "worker", "cache", "index", "schema", "billing", "search", "token", "upload", "report"),
-    *("PaymentGateway", "fjord_amber.py", "v0.9.4", "数据库", "night", "timeout", "decided", "prefer", "never", "because"),
+    *(
+        "export",
+        "import",
+        "ledger",
+        "invoice",
+        "queue",
+        "worker",
+        "cache",
+        "index",
+        "schema",
+        "billing",
+        "search",
+        "token",
+        "upload",
+        "report",
+    ),
+    *(
+        "PaymentGateway",
+        "fjord_amber.py",
+        "v0.9.4",
+        "数据库",
+        "night",
+        "timeout",
+        "decided",
+        "prefer",
+        "never",
+        "because",
+    ),
 )

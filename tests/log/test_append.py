@@ -63,7 +63,9 @@ def commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     genuine = Appender.commit
 
-    def counted(appender: Appender, connection: Connection, proposals: list[Proposal], head: Head) -> Committed:
+    def counted(
+        appender: Appender, connection: Connection, proposals: list[Proposal], head: Head
+    ) -> Committed:
         sizes.append(len(proposals))
         return genuine(appender, connection, proposals, head)
 
@@ -73,7 +75,9 @@ def commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 async def test_positions_are_dense_and_in_commit_order_under_concurrency(tmp_path: Path) -> None:
     async with running_log(tmp_path / "log.db") as log:
-        outcomes = await asyncio.gather(*(append(log, queried(text=str(number)), queried(text=str(number))) for number in range(150)))
+        outcomes = await asyncio.gather(
+            *(append(log, queried(text=str(number)), queried(text=str(number))) for number in range(150))
+        )
         events = await everything(log)
     assert [event.position for event in events] == list(range(1, 301))
     assert sorted(outcome.position for outcome in outcomes) == list(range(2, 301, 2))
@@ -92,7 +96,12 @@ async def test_an_answer_without_position_is_given_that_of_its_last_event(tmp_pa
 async def test_an_event_may_name_the_one_before_it_as_its_cause(tmp_path: Path) -> None:
     async with running_log(tmp_path / "log.db") as log:
         await append(log, queried())
-        await append(log, NewEvent(event=stored()), NewEvent(event=embedded(), follows=True), NewEvent(event=deleted(), cause=1))
+        await append(
+            log,
+            NewEvent(event=stored()),
+            NewEvent(event=embedded(), follows=True),
+            NewEvent(event=deleted(), cause=1),
+        )
         assert [event.cause for event in await everything(log)] == [None, None, 2, 1]
 
 
@@ -101,13 +110,19 @@ async def test_what_was_acknowledged_is_read_by_another_connection_at_once(tmp_p
         for number in range(1, 20):
             outcome = await append(log, queried())
             other = sqlite.connect(tmp_path / "log.db")
-            assert other.execute("SELECT max(position) FROM events").fetchone() == (outcome.position,) == (number,)
+            assert (
+                other.execute("SELECT max(position) FROM events").fetchone()
+                == (outcome.position,)
+                == (number,)
+            )
             other.close()
 
 
 async def test_the_log_waits_for_the_disk_at_every_commit(tmp_path: Path) -> None:
     async with running_log(tmp_path / "log.db") as log:
-        pragmas = await log._writer.run(lambda c: [c.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")])
+        pragmas = await log._writer.run(
+            lambda c: [c.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")]
+        )
     assert pragmas == [2, "wal"]
 
 
@@ -119,10 +134,16 @@ async def test_proposals_that_wait_together_share_one_commit(tmp_path: Path, com
     assert len(commits) <= 4
 
 
-@pytest.mark.parametrize("error", [Refused("not now"), ZeroDivisionError("a mistake")], ids=["refused", "mistaken"])
-async def test_a_decision_that_raises_harms_nobody_else_in_its_batch(tmp_path: Path, commits: list[int], error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [Refused("not now"), ZeroDivisionError("a mistake")], ids=["refused", "mistaken"]
+)
+async def test_a_decision_that_raises_harms_nobody_else_in_its_batch(
+    tmp_path: Path, commits: list[int], error: Exception
+) -> None:
     async with running_log(tmp_path / "log.db") as log:
-        outcomes = await asyncio.gather(append(log, queried()), log.append(raising(error)), append(log, queried()), return_exceptions=True)
+        outcomes = await asyncio.gather(
+            append(log, queried()), log.append(raising(error)), append(log, queried()), return_exceptions=True
+        )
         assert outcomes[1] is error
         assert [outcome.position for outcome in outcomes if isinstance(outcome, Outcome)] == [1, 2]
         assert len(await everything(log)) == 2
@@ -139,10 +160,14 @@ async def test_a_decision_that_raises_harms_nobody_else_in_its_batch(tmp_path: P
     ],
     ids=["guard refuses", "half refused", "time too large", "not encodable"],
 )
-async def test_events_that_cannot_be_written_harm_nobody_else_in_their_batch(tmp_path: Path, commits: list[int], bad: Proposal) -> None:
+async def test_events_that_cannot_be_written_harm_nobody_else_in_their_batch(
+    tmp_path: Path, commits: list[int], bad: Proposal
+) -> None:
     async with running_log(tmp_path / "log.db") as log:
         await append(log, stored("taken"))
-        before, broken, after = await asyncio.gather(append(log, queried()), log.append(bad), append(log, queried()), return_exceptions=True)
+        before, broken, after = await asyncio.gather(
+            append(log, queried()), log.append(bad), append(log, queried()), return_exceptions=True
+        )
         assert isinstance(broken, Exception)
         assert [getattr(before, "position", before), getattr(after, "position", after)] == [2, 3]
         assert len(await everything(log)) == 3
@@ -152,11 +177,15 @@ async def test_events_that_cannot_be_written_harm_nobody_else_in_their_batch(tmp
 
 async def test_an_event_too_large_is_refused_alone(tmp_path: Path) -> None:
     async with running_log(tmp_path / "log.db") as log:
-        outcomes = await asyncio.gather(append(log, queried()), append(log, queried(text="x" * 1_100_000)), return_exceptions=True)
+        outcomes = await asyncio.gather(
+            append(log, queried()), append(log, queried(text="x" * 1_100_000)), return_exceptions=True
+        )
         assert [type(outcome).__name__ for outcome in outcomes] == ["Outcome", "Invalid"]
 
 
-async def test_a_decision_sees_what_earlier_ones_of_its_batch_have_decided(tmp_path: Path, commits: list[int]) -> None:
+async def test_a_decision_sees_what_earlier_ones_of_its_batch_have_decided(
+    tmp_path: Path, commits: list[int]
+) -> None:
     seen: list[str | None] = []
 
     def look(guards: DecisionState, _now_us: int) -> Decision:
@@ -165,7 +194,13 @@ async def test_a_decision_sees_what_earlier_ones_of_its_batch_have_decided(tmp_p
         return Decision(answer=Written())
 
     async with running_log(tmp_path / "log.db") as log:
-        steps = [Proposal(decide=look), proposal(stored()), Proposal(decide=look), proposal(deleted()), Proposal(decide=look)]
+        steps = [
+            Proposal(decide=look),
+            proposal(stored()),
+            Proposal(decide=look),
+            proposal(deleted()),
+            Proposal(decide=look),
+        ]
         await asyncio.gather(*(log.append(step) for step in steps))
     assert seen == [None, "active", "deleted"]
     assert commits == [5]
@@ -187,9 +222,19 @@ async def test_guards_follow_the_events(tmp_path: Path) -> None:
                 guards[Memories].is_embedded("mem-1", "other"),
                 guards[Memories].is_embedded("mem-2", "paper-1"),
             )
-            return [(one.state, one.stored_at, one.changed_at, one.pending), (two.state, two.pending), holders == (None, two), embeddings]
+            return [
+                (one.state, one.stored_at, one.changed_at, one.pending),
+                (two.state, two.pending),
+                holders == (None, two),
+                embeddings,
+            ]
 
-        assert await log._writer.run(look) == [("superseded", 1, 4, False), ("active", True), True, (True, False, False)]
+        assert await log._writer.run(look) == [
+            ("superseded", 1, 4, False),
+            ("active", True),
+            True,
+            (True, False, False),
+        ]
 
 
 async def test_the_same_request_gives_the_first_answer_and_appends_once(tmp_path: Path) -> None:
@@ -209,7 +254,9 @@ async def test_a_request_that_is_answered_again_has_the_position_it_had(tmp_path
 
 
 async def test_a_request_that_appended_nothing_is_answered_again_with_its_position(tmp_path: Path) -> None:
-    nothing = Proposal(decide=lambda _guards, _now_us: Decision(answer=Written(position=1)), request=request("r1"))
+    nothing = Proposal(
+        decide=lambda _guards, _now_us: Decision(answer=Written(position=1)), request=request("r1")
+    )
     async with running_log(tmp_path / "log.db") as log:
         await append(log, queried())
         assert [(await log.append(nothing)).position, (await log.append(nothing)).position] == [1, 1]
@@ -217,7 +264,9 @@ async def test_a_request_that_appended_nothing_is_answered_again_with_its_positi
 
 async def test_a_request_sent_twice_at_once_appends_once(tmp_path: Path, commits: list[int]) -> None:
     async with running_log(tmp_path / "log.db") as log:
-        outcomes = await asyncio.gather(*(append(log, queried(), word=str(n), request=request("r1")) for n in range(5)))
+        outcomes = await asyncio.gather(
+            *(append(log, queried(), word=str(n), request=request("r1")) for n in range(5))
+        )
         assert [answer(outcome) for outcome in outcomes] == [{"position": 1, "word": "0"}] * 5
         assert log.head == 1
     assert commits == [5]
@@ -236,7 +285,10 @@ async def test_requests_are_remembered_across_a_restart(tmp_path: Path, clock: F
     async with running_log(tmp_path / "log.db", clock) as log:
         await append(log, queried(), word="first", request=request("r1"))
     async with running_log(tmp_path / "log.db", clock) as log:
-        assert answer(await append(log, queried(), word="again", request=request("r1"))) == {"position": 1, "word": "first"}
+        assert answer(await append(log, queried(), word="again", request=request("r1"))) == {
+            "position": 1,
+            "word": "first",
+        }
         with pytest.raises(Conflict):
             await append(log, queried(), request=request("r1", b"other"))
         assert log.head == 1
@@ -252,7 +304,13 @@ async def test_a_refused_request_may_be_tried_again(tmp_path: Path) -> None:
 
 async def test_the_time_of_recording_never_runs_backwards(tmp_path: Path, clock: FakeClock) -> None:
     async with running_log(tmp_path / "log.db", clock) as log:
-        for now in (START_US, START_US + 50_000_000, START_US - 900_000_000, START_US + 10, START_US + 60_000_000):
+        for now in (
+            START_US,
+            START_US + 50_000_000,
+            START_US - 900_000_000,
+            START_US + 10,
+            START_US + 60_000_000,
+        ):
             clock.us = now
             await append(log, queried(), queried())
     clock.us = START_US - 3_000_000_000
@@ -267,7 +325,9 @@ async def test_the_time_of_recording_never_runs_backwards(tmp_path: Path, clock:
     assert len({event.origin for event in events}) == 1
 
 
-async def test_one_moment_of_a_wrong_clock_dates_nothing_that_comes_after_it(tmp_path: Path, clock: FakeClock) -> None:
+async def test_one_moment_of_a_wrong_clock_dates_nothing_that_comes_after_it(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     seen: list[int] = []
 
     def look(_guards: DecisionState, now_us: int) -> Decision:
@@ -299,7 +359,9 @@ async def test_a_caller_that_is_cancelled_stops_waiting_and_its_proposal_is_sett
         assert proof(log).ok
 
 
-async def test_too_many_waiting_are_refused_at_once(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_waiting_are_refused_at_once(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(event_log, "WAITING_MAX", 20)
     async with event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log:
         for _ in range(20):
@@ -312,7 +374,10 @@ async def test_too_many_waiting_are_refused_at_once(tmp_path: Path, clock: FakeC
 
 
 async def test_draining_settles_what_waits_and_refuses_the_rest(tmp_path: Path, clock: FakeClock) -> None:
-    async with event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log, anyio.create_task_group() as tasks:
+    async with (
+        event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log,
+        anyio.create_task_group() as tasks,
+    ):
         for _ in range(30):
             log.append_later(proposal(queried()))
         tasks.start_soon(log.run)
@@ -332,10 +397,16 @@ async def test_what_still_waits_when_the_log_closes_is_told_so(tmp_path: Path, c
         await waiting
 
 
-async def test_a_full_disk_fails_the_whole_batch_loses_nothing_and_passes(tmp_path: Path, clock: FakeClock) -> None:
+async def test_a_full_disk_fails_the_whole_batch_loses_nothing_and_passes(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     async with running_log(tmp_path / "log.db", clock) as log:
         await append(log, queried())
-        await log._writer.run(lambda c: c.execute(f"PRAGMA max_page_count={c.execute('PRAGMA page_count').fetchone()[0]}").fetchall())
+        await log._writer.run(
+            lambda c: c.execute(
+                f"PRAGMA max_page_count={c.execute('PRAGMA page_count').fetchone()[0]}"
+            ).fetchall()
+        )
         batch = [append(log, queried(text="x" * 900)) for _ in range(60)]
         outcomes = await asyncio.gather(*batch, return_exceptions=True)
         assert {type(outcome) for outcome in outcomes} == {StorageFull}
@@ -350,7 +421,9 @@ async def test_a_full_disk_fails_the_whole_batch_loses_nothing_and_passes(tmp_pa
 
 
 @pytest.mark.parametrize("error", [StorageFull, StorageFailed])
-async def test_a_checkpoint_that_fails_takes_no_commit_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+async def test_a_checkpoint_that_fails_takes_no_commit_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
     """The events are on the disk by then: they are acknowledged, and followers miss none."""
     async with running_log(tmp_path / "log.db") as log, anyio.create_task_group() as tasks:
         seen: list[Position] = []
@@ -385,7 +458,9 @@ async def _follow(log: EventLog, seen: list[Position]) -> None:
         seen.append(event.position)  # noqa: PERF401  the test looks at it meanwhile
 
 
-async def test_after_a_failed_write_the_log_goes_on_with_a_new_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_after_a_failed_write_the_log_goes_on_with_a_new_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     genuine = Appender.commit
     async with running_log(tmp_path / "log.db") as log:
         await append(log, queried())
@@ -427,7 +502,10 @@ def _insert(connection: Connection, count: int) -> None:
     connection.execute(_SERIES, (count,))
 
 
-_SERIES = "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO t SELECT i FROM n"
+_SERIES = (
+    "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO t SELECT i"
+    " FROM n"
+)
 
 
 async def test_a_cursor_moves_with_what_it_led_to_or_not_at_all(tmp_path: Path, clock: FakeClock) -> None:
@@ -451,7 +529,9 @@ async def test_a_cursor_moves_with_what_it_led_to_or_not_at_all(tmp_path: Path, 
         assert await log.cursors() == {"expiry": at(8, 2), "other": Cursor("other", 1)}
 
 
-async def test_requests_of_long_ago_are_forgotten_bit_by_bit(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_of_long_ago_are_forgotten_bit_by_bit(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(requests, "KEPT_EVENTS", 3)
     monkeypatch.setattr(requests, "FORGOTTEN_AT_ONCE", 2)
     nothing = Proposal(decide=lambda _guards, _now_us: Decision(answer=Written()))
@@ -465,7 +545,9 @@ async def test_requests_of_long_ago_are_forgotten_bit_by_bit(tmp_path: Path, clo
     async with running_log(tmp_path / "log.db", clock) as log:
         for _ in range(4):
             await log.settled()
-        again = [await append(log, queried(), request=request(f"old-{number}", b"other")) for number in range(4)]
+        again = [
+            await append(log, queried(), request=request(f"old-{number}", b"other")) for number in range(4)
+        ]
         assert [outcome.position for outcome in again] == [9, 10, 11, 12]
         for name in ("old-4", "old-5", "old and empty", "new"):
             with pytest.raises(Conflict):

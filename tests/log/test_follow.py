@@ -33,7 +33,9 @@ async def follow(log: EventLog, after: Position, seen: list[RecordedEvent]) -> N
 
 
 @pytest.mark.parametrize("kept", [1, 3, 1_024])
-async def test_a_follower_misses_nothing_and_sees_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
+async def test_a_follower_misses_nothing_and_sees_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
     monkeypatch.setattr(tail, "EVENTS_MAX", kept)
     monkeypatch.setattr(event_log, "FOLLOW_CHUNK", 7)
     async with running_log(tmp_path / "log.db") as log, anyio.create_task_group() as tasks:
@@ -50,7 +52,9 @@ async def test_a_follower_misses_nothing_and_sees_nothing_twice(tmp_path: Path, 
         assert [event.position for event in seen] == list(range(after + 1, 141))
 
 
-async def test_what_is_read_from_memory_is_what_is_read_from_the_disk(tmp_path: Path, clock: FakeClock) -> None:
+async def test_what_is_read_from_memory_is_what_is_read_from_the_disk(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     async with running_log(tmp_path / "log.db", clock) as log:
         await append(log, stored(metadata={"a": [1, None, "é"]}), tool_called(), client="cli", trace="t")
         fresh = await log.read(0, 10)
@@ -66,7 +70,13 @@ async def test_an_events_envelope_says_where_it_comes_from(tmp_path: Path, clock
     async with running_log(tmp_path / "log.db", clock) as log:
         await append(log, queried(), client="cli", trace="trace-1", session_id="s1")
         (event,) = await everything(log)
-        assert (event.tag, event.client, event.trace, event.session_id, event.tz_offset) == ("memory.queried@1", "cli", "trace-1", "s1", 60)
+        assert (event.tag, event.client, event.trace, event.session_id, event.tz_offset) == (
+            "memory.queried@1",
+            "cli",
+            "trace-1",
+            "s1",
+            60,
+        )
         assert event.origin == log.origin
         assert event.occurred_at == event.recorded_at
         assert await log.chain_at(1) == event.chain
@@ -82,7 +92,9 @@ async def test_the_origin_of_a_log_stays(tmp_path: Path, clock: FakeClock) -> No
         assert log.origin != origin
 
 
-async def test_a_read_is_bounded_in_bytes_and_never_empty(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_read_is_bounded_in_bytes_and_never_empty(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with running_log(tmp_path / "log.db", clock) as log:
         await append(log, *[queried(text="x" * 3_000)] * 10)
     monkeypatch.setattr(reading, "BATCH_BYTES_MAX", 7_000)
@@ -98,7 +110,9 @@ def test_the_tail_is_bounded_and_answers_only_what_it_holds_without_a_gap() -> N
     kept.extend((recorded(queried(), position), 300) for position in range(1, 2_001))
     assert [event.position for event in kept.after(1_990, 3)] == [1_991, 1_992, 1_993]
     assert kept.after(900, 10) == []
-    assert [event.position for event in kept.after(2_000 - tail.EVENTS_MAX, 1)] == [2_000 - tail.EVENTS_MAX + 1]
+    assert [event.position for event in kept.after(2_000 - tail.EVENTS_MAX, 1)] == [
+        2_000 - tail.EVENTS_MAX + 1
+    ]
     kept.clear()
     assert kept.after(1_990, 3) == []
 
@@ -116,7 +130,9 @@ _LARGE_EVENTS: dict[str, Callable[[int], Event]] = {
 
 
 @pytest.mark.parametrize("kind", _LARGE_EVENTS)
-async def test_the_tail_is_bounded_in_bytes_whatever_the_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+async def test_the_tail_is_bounded_in_bytes_whatever_the_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     monkeypatch.setattr(tail, "BYTES_MAX", 1_000_000)
     async with running_log(tmp_path / "log.db") as log:
         for number in range(1, 9):

@@ -1,4 +1,6 @@
-"""Inline projections: in step with every append, made from the log where another version wrote them, and seen when they are damaged."""
+"""Inline projections: in step with every append, made from the log where another version wrote them, and
+seen when they are damaged.
+"""
 
 import asyncio
 import threading
@@ -17,24 +19,41 @@ from omegad.log import catching_up, event_log
 from omegad.log.decision import Decision, Proposal
 from omegad.log.event import Event, RecordedEvent
 from omegad.log.event_log import EventLog
-from omegad.log.inline import Inline, InlineProjection, ProjectionFailed
-from omegad.log.projection import Statement
+from omegad.log.inline import Inline, ProjectionFailed
+from omegad.log.projection import Projection, Statement
 from omegad.memory.events import MemoryStored
 from omegad.runtime.errors import ShuttingDown, Unavailable
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection
-from tests.builders import PATIENCE_S, FakeClock, Written, append, everything, proof, proposal, queried, rows, running_log, stored, until
+from tests.builders import (
+    PATIENCE_S,
+    FakeClock,
+    Written,
+    append,
+    everything,
+    proof,
+    proposal,
+    queried,
+    rows,
+    running_log,
+    stored,
+    until,
+)
 
 SEEDS = count()
 
 
 @dataclass
 class Named:
-    """A projection of one table: which memories were stored where. `at` is called with each position before it is shown."""
+    """A projection of one table: which memories were stored where. `at` is called with each position
+    before it is shown.
+    """
 
     NAME: str = "named"
     VERSION: int = 1
-    SCHEMA: LiteralString = "CREATE TABLE state_named (memory_id TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT;\n"
+    SCHEMA: LiteralString = (
+        "CREATE TABLE state_named (memory_id TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT;\n"
+    )
     EVENTS: tuple[type[Event], ...] = (MemoryStored,)
     CANONICAL: tuple[LiteralString, ...] = ("SELECT * FROM state_named ORDER BY memory_id",)
     at: Callable[[int], None] = lambda _position: None
@@ -42,11 +61,13 @@ class Named:
     def project(self, recorded: RecordedEvent) -> Iterator[Statement]:
         assert isinstance(recorded.event, MemoryStored)
         self.at(recorded.position)
-        yield Statement("INSERT INTO state_named VALUES (?, ?)", (recorded.event.memory_id, recorded.position))
+        yield Statement(
+            "INSERT INTO state_named VALUES (?, ?)", (recorded.event.memory_id, recorded.position)
+        )
 
 
 @asynccontextmanager
-async def running(path: Path, *projections: InlineProjection, wait_s: float = PATIENCE_S) -> Any:
+async def running(path: Path, *projections: Projection, wait_s: float = PATIENCE_S) -> Any:
     vocabulary = replace(VOCABULARY, inline=Inline(projections), state=lambda connection: connection)
     async with (
         event_log.opened(path, FakeClock(seed=next(SEEDS)), vocabulary, catch_up_wait_s=wait_s) as log,
@@ -69,30 +90,44 @@ async def named(log: EventLog) -> list[tuple[Any, ...]]:
     return seen
 
 
-async def fill(path: Path, memories: int = 9, projections: Sequence[InlineProjection] = (Named(),)) -> list[tuple[Any, ...]]:
-    """Write a log of memories, every other event about something else; return what the projection must say of it."""
+async def fill(
+    path: Path, memories: int = 9, projections: Sequence[Projection] = (Named(),)
+) -> list[tuple[Any, ...]]:
+    """Write a log of memories, every other event about something else; return what the projection must say
+    of it.
+    """
     async with running(path, *projections) as log:
         for number in range(memories):
             await append(log, stored(f"mem-{number}", str(number)), queried())
     return [(f"mem-{number}", 2 * number + 1) for number in range(memories)]
 
 
-CHANGED = "CREATE TABLE state_named (memory_id TEXT NOT NULL, position INTEGER PRIMARY KEY, more TEXT) STRICT;\n"
+CHANGED = (
+    "CREATE TABLE state_named (memory_id TEXT NOT NULL, position INTEGER PRIMARY KEY, more TEXT) STRICT;\n"
+)
 
 
 @pytest.mark.parametrize(
     "before",
-    [Named(VERSION=2), Named(SCHEMA=CHANGED.replace(", more TEXT", "")), Named("other", SCHEMA=Named.SCHEMA + "CREATE TABLE x (a);\n")],
+    [
+        Named(VERSION=2),
+        Named(SCHEMA=CHANGED.replace(", more TEXT", "")),
+        Named("other", SCHEMA=Named.SCHEMA + "CREATE TABLE x (a);\n"),
+    ],
     ids=["version", "shape", "other name"],
 )
-async def test_what_another_version_wrote_is_made_anew_from_the_log(tmp_path: Path, before: Named, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_another_version_wrote_is_made_anew_from_the_log(
+    tmp_path: Path, before: Named, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(catching_up, "CATCH_UP_EVENTS", 4)
     expected = await fill(tmp_path / "log.db", projections=[before])
     shown: list[int] = []
     async with running(tmp_path / "log.db", Named(at=shown.append)) as log:
         assert await named(log) == expected
         assert log.state_position == log.head == 18
-        tables = await log._writer.run(lambda connection: rows(connection, "SELECT name FROM sqlite_schema WHERE type = 'table'"))
+        tables = await log._writer.run(
+            lambda connection: rows(connection, "SELECT name FROM sqlite_schema WHERE type = 'table'")
+        )
         assert [name for (name,) in tables if name in {"state_named", "x"}] == ["state_named"]
     assert shown == [position for _, position in expected]
     async with running(tmp_path / "log.db", Named(at=shown.append)) as log:
@@ -101,7 +136,9 @@ async def test_what_another_version_wrote_is_made_anew_from_the_log(tmp_path: Pa
     assert shown[len(expected) :] == [19]
 
 
-async def test_a_version_that_knows_a_projection_not_at_all_leaves_nothing_of_it_behind(tmp_path: Path) -> None:
+async def test_a_version_that_knows_a_projection_not_at_all_leaves_nothing_of_it_behind(
+    tmp_path: Path,
+) -> None:
     await fill(tmp_path / "log.db", 2)
     async with running(tmp_path / "log.db") as log:
         await append(log, stored("unseen"))
@@ -122,7 +159,12 @@ async def test_what_a_release_without_inline_projections_appended_is_not_left_ou
 
     async with running(tmp_path / "log.db", Replacing()) as log:
         assert await named(log) == [("mem-0", 1), ("mem-1", 3)]
-        assert await log._writer.run(lambda connection: rows(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'named_guards'")) == []
+        assert (
+            await log._writer.run(
+                lambda connection: rows(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'named_guards'")
+            )
+            == []
+        )
 
 
 @dataclass
@@ -140,7 +182,9 @@ class Gate:
             assert self.open.wait(PATIENCE_S)
 
 
-async def test_reads_go_on_and_appends_wait_while_a_projection_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reads_go_on_and_appends_wait_while_a_projection_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(catching_up, "CATCH_UP_EVENTS", 4)
     expected = await fill(tmp_path / "log.db")
     gate = Gate(9)
@@ -157,7 +201,9 @@ async def test_reads_go_on_and_appends_wait_while_a_projection_is_made(tmp_path:
         await until(lambda: log.head == 19)
 
 
-async def test_the_making_of_a_projection_that_is_broken_off_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_making_of_a_projection_that_is_broken_off_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(catching_up, "CATCH_UP_EVENTS", 4)
     expected = await fill(tmp_path / "log.db")
     gate = Gate(9)
@@ -215,10 +261,14 @@ async def test_what_was_taken_out_of_a_table_is_seen_and_made_again(tmp_path: Pa
     expected = await fill(tmp_path / "log.db")
     async with running(tmp_path / "log.db", Named()) as log:
         assert proof(log).ok
-        await log._writer.run(lambda connection: connection.execute("DELETE FROM state_named WHERE position > 3").fetchall())
+        await log._writer.run(
+            lambda connection: connection.execute("DELETE FROM state_named WHERE position > 3").fetchall()
+        )
         report = proof(log)
         assert (report.ok, report.first_bad, report.events) == (False, None, 18)
-        assert report.problems == ("the inline projection 'named' is not what the 18 events say: it has 2 rows, a replay 9",)
+        assert report.problems == (
+            "the inline projection 'named' is not what the 18 events say: it has 2 rows, a replay 9",
+        )
         await log.refold()
         assert await named(log) == expected
         assert proof(log).ok
@@ -239,7 +289,11 @@ async def test_a_damaged_page_of_a_table_or_an_index_is_seen(tmp_path: Path, wha
     async with running_log(path) as log:
         await append(log, *(stored(f"mem-{number}", str(number)) for number in range(200)))
     connection = open_writer(path, durable=False)
-    root, size = rows(connection, "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = ?", what)[0]
+    root, size = rows(
+        connection,
+        "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = ?",
+        what,
+    )[0]
     connection.close()
     with path.open("r+b") as file:
         file.seek((root - 1) * size + 200)

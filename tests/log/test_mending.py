@@ -29,15 +29,22 @@ async def test_each_moment_has_its_place_also_after_the_clock_was_mended_twice(t
     async with running_log(tmp_path / "log.db", clock) as log:
         await _at(log, clock, START_US, START_US + HOUR_US)  # 1, 2
         await _at(log, clock, START_US + YEAR_US, START_US + YEAR_US + HOUR_US)  # 3, 4: ahead, an hour long
-        await _at(log, clock, START_US + 4 * HOUR_US, START_US + 5 * HOUR_US)  # 5, 6: right again, and not said
+        await _at(
+            log, clock, START_US + 4 * HOUR_US, START_US + 5 * HOUR_US
+        )  # 5, 6: right again, and not said
         clock.us = START_US + 6 * HOUR_US
         ahead = await _mend(log, clock)  # 7
         assert (ahead.first, ahead.last) == (3, 4)
         assert ahead.right_us == START_US + HOUR_US
-        assert ahead.from_us - ahead.ahead_us == START_US + 4 * HOUR_US  # no later than what was right again came
+        assert (
+            ahead.from_us - ahead.ahead_us == START_US + 4 * HOUR_US
+        )  # no later than what was right again came
         assert await log.stamped_ahead(clock.us) is None
         await _at(log, clock, START_US + 7 * HOUR_US)  # 8
-        assert [recorded.recorded_at for recorded in await everything(log)][6:] == [START_US + 6 * HOUR_US, START_US + 7 * HOUR_US]
+        assert [recorded.recorded_at for recorded in await everything(log)][6:] == [
+            START_US + 6 * HOUR_US,
+            START_US + 7 * HOUR_US,
+        ]
         await _at(log, clock, START_US + 20 * HOUR_US)  # 9: ahead, once more
         clock.us = START_US + 8 * HOUR_US
         await _mend(log, clock)  # 10

@@ -18,12 +18,46 @@ from omegad.log.verifying import ChainCheck, Erasures, LogReport
 from omegad.runtime.errors import LogBroken
 from omegad.storage.database import open_writer
 from omegad.storage.driver import Connection, sqlite
-from tests.builders import FakeClock, append, embedded, erased, everything, proof, queried, rows, running_log, stored, threads_ended, tool_called
+from tests.builders import (
+    FakeClock,
+    append,
+    embedded,
+    erased,
+    everything,
+    proof,
+    queried,
+    rows,
+    running_log,
+    stored,
+    threads_ended,
+    tool_called,
+)
 
 EVENTS = 8
-ENVELOPE = ("event_id", "tag", "recorded_at", "occurred_at", "tz_offset", "origin", "hlc", "session_id", "project", "client", "cause", "trace")
-COLUMNS = [("events", name) for name in (*ENVELOPE, "payload_hash", "chain")] + [("payloads", "salt"), ("payloads", "body")]
-TRIGGERS = ("events_are_not_updated", "events_are_not_deleted", "payloads_are_not_updated", "payloads_are_deleted_only_when_erased")
+ENVELOPE = (
+    "event_id",
+    "tag",
+    "recorded_at",
+    "occurred_at",
+    "tz_offset",
+    "origin",
+    "hlc",
+    "session_id",
+    "project",
+    "client",
+    "cause",
+    "trace",
+)
+COLUMNS = [("events", name) for name in (*ENVELOPE, "payload_hash", "chain")] + [
+    ("payloads", "salt"),
+    ("payloads", "body"),
+]
+TRIGGERS = (
+    "events_are_not_updated",
+    "events_are_not_deleted",
+    "payloads_are_not_updated",
+    "payloads_are_deleted_only_when_erased",
+)
 
 
 _samples: list[Path] = []
@@ -102,7 +136,13 @@ async def test_the_log_refuses_updates_and_deletes(sql: str) -> None:
         assert verify(connection).ok
 
 
-@pytest.mark.parametrize("sql", ["REPLACE INTO payloads VALUES (2, x'00', '{}')", "REPLACE INTO events SELECT * FROM events WHERE position = 2"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "REPLACE INTO payloads VALUES (2, x'00', '{}')",
+        "REPLACE INTO events SELECT * FROM events WHERE position = 2",
+    ],
+)
 async def test_the_logs_own_connection_refuses_to_replace_a_row(tmp_path: Path, sql: str) -> None:
     async with running_log(tmp_path / "log.db") as log:
         await append(log, queried(), queried())
@@ -110,21 +150,43 @@ async def test_the_logs_own_connection_refuses_to_replace_a_row(tmp_path: Path, 
             await log._writer.run(lambda connection: connection.execute(sql).fetchall())
 
 
-@given(place=st.sampled_from(COLUMNS), position=st.integers(1, EVENTS), byte=st.integers(0, 2_000), bit=st.integers(0, 7))
-def test_any_flipped_bit_of_any_column_of_any_row_shows(place: tuple[str, str], position: int, byte: int, bit: int) -> None:
+@given(
+    place=st.sampled_from(COLUMNS),
+    position=st.integers(1, EVENTS),
+    byte=st.integers(0, 2_000),
+    bit=st.integers(0, 7),
+)
+def test_any_flipped_bit_of_any_column_of_any_row_shows(
+    place: tuple[str, str], position: int, byte: int, bit: int
+) -> None:
     table, column = place
     with tampered_copy() as connection:
-        ((value, kind),) = rows(connection, f"SELECT CAST({column} AS BLOB), typeof({column}) FROM {table} WHERE position = ?", position)
+        ((value, kind),) = rows(
+            connection,
+            f"SELECT CAST({column} AS BLOB), typeof({column}) FROM {table} WHERE position = ?",
+            position,
+        )
         if kind == "integer":
-            connection.execute(f"UPDATE {table} SET {column} = {column} + ? WHERE position = ?", (1 << bit, position))
+            connection.execute(
+                f"UPDATE {table} SET {column} = {column} + ? WHERE position = ?", (1 << bit, position)
+            )
         else:
             data = bytearray(value or b"\0")
             data[byte % len(data)] ^= (1 << bit) if value else 0
-            cast = "TEXT" if kind in {"text", "null"} and column not in {"payload_hash", "chain", "salt"} else "BLOB"
+            cast = (
+                "TEXT"
+                if kind in {"text", "null"} and column not in {"payload_hash", "chain", "salt"}
+                else "BLOB"
+            )
             if column == "cause":
-                connection.execute("UPDATE events SET cause = 1 WHERE position = ? AND cause IS NULL", (position,))
+                connection.execute(
+                    "UPDATE events SET cause = 1 WHERE position = ? AND cause IS NULL", (position,)
+                )
             else:
-                connection.execute(f"UPDATE {table} SET {column} = CAST(? AS {cast}) WHERE position = ?", (bytes(data), position))
+                connection.execute(
+                    f"UPDATE {table} SET {column} = CAST(? AS {cast}) WHERE position = ?",
+                    (bytes(data), position),
+                )
         report = verify(connection)
     assert (report.ok, report.first_bad, report.events) == (False, position, position - 1)
 
@@ -137,8 +199,14 @@ def test_any_flipped_bit_of_any_column_of_any_row_shows(place: tuple[str, str], 
             "DELETE FROM payloads WHERE position = :at",
             "UPDATE events SET position = 99 WHERE position = :at",
             "UPDATE payloads SET position = 99 WHERE position = :at",
-            "UPDATE payloads SET body = (SELECT body FROM payloads WHERE position = :at + 1) WHERE position = :at",
-            "UPDATE payloads SET (body, salt) = (SELECT body, salt FROM payloads WHERE position = :at + 1) WHERE position = :at",
+            (
+                "UPDATE payloads SET body = (SELECT body FROM payloads WHERE position = :at + 1) WHERE"
+                " position = :at"
+            ),
+            (
+                "UPDATE payloads SET (body, salt) = (SELECT body, salt FROM payloads WHERE position = :at +"
+                " 1) WHERE position = :at"
+            ),
         ]
     ),
 )
@@ -166,8 +234,8 @@ def test_a_row_put_in_between_shows() -> None:
             connection.execute(f"UPDATE {table} SET position = 1 - position WHERE position < -3")
             connection.execute(f"UPDATE {table} SET position = -position WHERE position < 0")
         connection.execute(
-            "INSERT INTO events SELECT 4, 'forged', tag, recorded_at, occurred_at, tz_offset, origin, hlc, session_id, project, client, cause, trace,"
-            " payload_hash, chain FROM events WHERE position = 3"
+            "INSERT INTO events SELECT 4, 'forged', tag, recorded_at, occurred_at, tz_offset, origin, hlc,"
+            " session_id, project, client, cause, trace, payload_hash, chain FROM events WHERE position = 3"
         )
         connection.execute("INSERT INTO payloads SELECT 4, salt, body FROM payloads WHERE position = 3")
         assert verify(connection).first_bad == 4
@@ -177,7 +245,9 @@ async def test_an_erased_payload_verifies_when_an_event_names_it(tmp_path: Path)
     async with running_log(tmp_path / "log.db") as log:
         await append(log, stored(), queried())
         await append(log, erased(1))
-        await log._writer.run(lambda connection: connection.execute("DELETE FROM payloads WHERE position = 1").fetchall())
+        await log._writer.run(
+            lambda connection: connection.execute("DELETE FROM payloads WHERE position = 1").fetchall()
+        )
         await log.refold()  # what decisions know of it is to go with it
         report = proof(log)
         assert (report.ok, report.events) == (True, 3)
@@ -197,7 +267,9 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-async def test_what_is_erased_while_the_log_is_being_verified_is_not_taken_for_damage(tmp_path: Path, searches: list[int]) -> None:
+async def test_what_is_erased_while_the_log_is_being_verified_is_not_taken_for_damage(
+    tmp_path: Path, searches: list[int]
+) -> None:
     async with running_log(tmp_path / "log.db") as log:
         await append(log, *[queried()] * 6)
         await append(log, erased(1))
@@ -212,7 +284,11 @@ async def test_what_is_erased_while_the_log_is_being_verified_is_not_taken_for_d
 
 
 async def _wipe(log: EventLog, position: int) -> None:
-    await log._writer.run(lambda connection: connection.execute("DELETE FROM payloads WHERE position = ?", (position,)).fetchall())
+    await log._writer.run(
+        lambda connection: connection.execute(
+            "DELETE FROM payloads WHERE position = ?", (position,)
+        ).fetchall()
+    )
 
 
 async def test_erasures_are_searched_for_only_once_a_payload_is_missing_and_found_together(
@@ -285,7 +361,9 @@ async def test_a_log_of_a_newer_format_is_refused(tmp_path: Path) -> None:
             pass
 
 
-async def test_verifying_goes_part_by_part_and_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_verifying_goes_part_by_part_and_tells_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(verifying, "VERIFY_CHUNK", 2)
     told: list[tuple[int, int]] = []
     async with running_log(tmp_path / "log.db") as log:
@@ -297,7 +375,17 @@ async def test_verifying_goes_part_by_part_and_tells_how_far_it_is(tmp_path: Pat
 
 def test_no_two_different_rows_read_alike() -> None:
     previous = chain.GENESIS
-    envelopes: list[tuple[object, ...]] = [("a", "b"), ("ab", ""), ("", "ab"), ("a", None), ("a", ""), ("a",), (None, "a"), ("+1:a", ""), (1, "b")]
+    envelopes: list[tuple[object, ...]] = [
+        ("a", "b"),
+        ("ab", ""),
+        ("", "ab"),
+        ("a", None),
+        ("a", ""),
+        ("a",),
+        (None, "a"),
+        ("+1:a", ""),
+        (1, "b"),
+    ]
     assert len({chain.link(previous, one) for one in envelopes}) == len(envelopes)
     assert chain.link(b"x" * 32, ("a",)) != chain.link(previous, ("a",))
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import projections
 from omegad.catalog.events import CODEC
+from omegad.log.checkpoint import start_of
 from omegad.log.event import Event, RecordedEvent
 from omegad.log.projection import Embedding, Projection, schema
 from omegad.memory.events import MemoryEdited, MemoryEvolved, MemoryStored
@@ -20,6 +21,8 @@ from omegad.storage.digest import digest
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import run_script
 from omegad.views import applying, checkpoints
+from omegad.views.applying import Lookup, ViewFold
+from projections import vectors
 from tests.builders import edited, embedded, evolved, look_up, open_in_memory, recorded, rows, show, stored
 from tests.histories import STEPS, Step, history
 from tests.released import FILES, tag_in
@@ -30,7 +33,9 @@ CHECKPOINTS = (Path(applying.__file__).parent / "checkpoints.sql").read_text(enc
 
 
 def golden() -> list[RecordedEvent]:
-    """Return every event that was ever released, in an order in which it could have come; each other shape is about something of its own."""
+    """Return every event that was ever released, in an order in which it could have come; each other shape
+    is about something of its own.
+    """
     order = [MemoryStored, MemoryEvolved, MemoryEdited, *CODEC.kinds.values()]
     facts = sorted(map(_released, FILES), key=lambda event: order.index(type(event)))
     return [recorded(event, position) for position, event in enumerate(facts, 1)]
@@ -45,8 +50,14 @@ def every_kind() -> list[RecordedEvent]:
 def _released(path: Path) -> Event:
     event = CODEC.decode(tag_in(path), path.read_bytes())
     assert isinstance(event, Event)
-    named = next((name for name in event.__struct_fields__ if name.endswith("_id") and getattr(event, name)), None)
-    return event if path.stem in CODEC.kinds or not named else msgspec.structs.replace(event, **{named: f"one of {path.stem}"})
+    named = next(
+        (name for name in event.__struct_fields__ if name.endswith("_id") and getattr(event, name)), None
+    )
+    return (
+        event
+        if path.stem in CODEC.kinds or not named
+        else msgspec.structs.replace(event, **{named: f"one of {path.stem}"})
+    )
 
 
 class Views:
@@ -55,14 +66,18 @@ class Views:
     def __init__(self) -> None:
         self.connection = open_in_memory()
         run_script(self.connection, CHECKPOINTS)
-        self.states = {projection.NAME: checkpoints.start_of(projection) for projection in projections.ALL}
+        self.states = {projection.NAME: start_of(projection) for projection in projections.ALL}
         for projection in projections.ALL:
             run_script(self.connection, schema(projection))
             checkpoints.save(self.connection, self.states[projection.NAME])
 
     def apply(self, batch: Sequence[RecordedEvent]) -> None:
-        work = {projection.NAME: (projection, self.states[projection.NAME]) for projection in projections.ALL}
-        self.states |= applying.apply(self.connection, batch, work, look_up)
+        self.show(batch, look_up)
+
+    def show(self, batch: Sequence[RecordedEvent], lookup: Lookup) -> None:
+        self.states |= ViewFold(projections.ALL, self.states, lookup).show(
+            self.connection, batch, self.states
+        )
 
     def say(self) -> dict[str, object]:
         assert [state for state in self.states.values() if state.error] == []
@@ -89,7 +104,11 @@ def test_a_projection_has_what_the_contract_asks_for(projection: Projection) -> 
 
 def test_names_and_tables_are_nobody_elses() -> None:
     names = [projection.NAME for projection in projections.ALL]
-    tables = [table for projection in projections.ALL for table in re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", projection.SCHEMA)]
+    tables = [
+        table
+        for projection in projections.ALL
+        for table in re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", projection.SCHEMA)
+    ]
     assert len(set(names)) == len(names)
     assert len(set(tables)) == len(tables)
     assert not {"checkpoints", "deferred"} & set(tables)
@@ -98,8 +117,17 @@ def test_names_and_tables_are_nobody_elses() -> None:
 @EACH
 def test_a_projection_touches_no_tables_but_its_own(projection: Projection) -> None:
     own = set(re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", projection.SCHEMA))
-    statements = [sql for event in golden() if isinstance(event.event, projection.EVENTS) for sql, _ in projection.project(event)]
-    named = {name for sql in (*statements, *projection.CANONICAL) for name in re.findall(r"(?:INTO|FROM|UPDATE|JOIN) (\w+)", sql)}
+    statements = [
+        sql
+        for event in golden()
+        if isinstance(event.event, projection.EVENTS)
+        for sql, _ in projection.project(event)
+    ]
+    named = {
+        name
+        for sql in (*statements, *projection.CANONICAL)
+        for name in re.findall(r"(?:INTO|FROM|UPDATE|JOIN) (\w+)", sql)
+    }
     assert named
     assert named - own - {"SET", "json_each"} == set()
 
@@ -127,20 +155,26 @@ def test_every_place_that_waits_for_a_vector_may_be_filled_twice(projection: Pro
     for event in events:
         for sql, values in projection.project(event):
             if any(isinstance(value, Embedding) for value in values):
-                connection.execute(sql, [look_up(value) if isinstance(value, Embedding) else value for value in values])
+                connection.execute(
+                    sql, [look_up(value) if isinstance(value, Embedding) else value for value in values]
+                )
     assert (digest(connection, projection), _approximate(connection, projection)) == before
     connection.close()
 
 
-@pytest.mark.parametrize("reworded", [edited("a", "other words"), evolved("a", "more words")], ids=["edited", "evolved"])
+@pytest.mark.parametrize(
+    "reworded", [edited("a", "other words"), evolved("a", "more words")], ids=["edited", "evolved"]
+)
 def test_a_vector_that_comes_after_the_text_has_changed_is_no_vector_of_the_memory(reworded: Event) -> None:
     late, current = recorded(embedded("a", "words"), 2), recorded(embedded("a", "new words"), 4)
     views = Views()
-    work = {projection.NAME: (projection, views.states[projection.NAME]) for projection in projections.ALL}
     log = [recorded(stored("a", "words"), 1), late, recorded(reworded, 3), current]
-    views.states |= applying.apply(views.connection, log, work, lambda wanted: look_up(wanted) if wanted.text_hash in _hashes(current) else None)
+    views.show(
+        log,
+        lambda wanted: look_up(wanted) if wanted.text_hash in _hashes(current) else None,
+    )
     before = views.say()
-    assert applying.fill(views.connection, projections.vectors, late, look_up)
+    assert applying.fill(views.connection, vectors, late, look_up)
     assert views.say() == before
     assert rows(views.connection, "SELECT id, vector IS NULL FROM memory_vectors") == [(4096, 0)]
     assert rows(views.connection, "SELECT rowid FROM memories_vec") == [(4096,)]
@@ -169,7 +203,9 @@ def _approximate(connection: Connection, projection: Projection) -> list[object]
     ids=str,
 )
 @EACH
-def test_a_projection_shows_whatever_a_memory_may_hold(projection: Projection, changes: dict[str, object]) -> None:
+def test_a_projection_shows_whatever_a_memory_may_hold(
+    projection: Projection, changes: dict[str, object]
+) -> None:
     event = recorded(stored(**changes), 1)  # type: ignore[arg-type]
     show(projection, [event]).close()
 
@@ -186,9 +222,9 @@ def test_the_size_of_batches_does_not_matter(steps: list[tuple[int, int, int]], 
     for event in log:
         one_by_one.apply([event])
     assert at_once.say() == in_parts.say() == one_by_one.say()
-    assert [rows(v.connection, "SELECT rowid FROM memories_vec ORDER BY 1") for v in (in_parts, one_by_one)] == [
-        rows(at_once.connection, "SELECT rowid FROM memories_vec ORDER BY 1")
-    ] * 2
+    assert [
+        rows(v.connection, "SELECT rowid FROM memories_vec ORDER BY 1") for v in (in_parts, one_by_one)
+    ] == [rows(at_once.connection, "SELECT rowid FROM memories_vec ORDER BY 1")] * 2
 
 
 @given(STEPS, st.integers(0, 40))
@@ -202,7 +238,9 @@ def test_an_event_shown_before_changes_nothing(steps: list[tuple[int, int, int]]
 
 
 @given(STEPS, st.integers(1, 60), st.integers(1, 9))
-def test_an_interrupted_batch_leaves_no_trace(steps: list[tuple[int, int, int]], fails_at: int, size: int) -> None:
+def test_an_interrupted_batch_leaves_no_trace(
+    steps: list[tuple[int, int, int]], fails_at: int, size: int
+) -> None:
     """A lookup that is interrupted stands for anything that ends a batch in its middle."""
 
     class Interrupted(BaseException):
@@ -222,10 +260,9 @@ def test_an_interrupted_batch_leaves_no_trace(steps: list[tuple[int, int, int]],
     for start in range(0, len(log), size):
         whole.apply(log[start : start + size])
         batch = log[start : start + size]
-        work = {projection.NAME: (projection, broken.states[projection.NAME]) for projection in projections.ALL}
         before = broken.say()
         try:
-            broken.states |= applying.apply(broken.connection, batch, work, look_up_or_fail)
+            broken.show(batch, look_up_or_fail)
         except Interrupted:
             assert not broken.connection.in_transaction
             assert broken.say() == before

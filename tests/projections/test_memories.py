@@ -101,34 +101,57 @@ def test_a_stored_memory_is_a_row() -> None:
 
 def test_it_was_created_when_it_occurred() -> None:
     connection = show(memories, [recorded(stored(), occurred_at=START_US - 60_000_000)])
-    assert rows(connection, "SELECT created_at, created_us FROM memories") == [("2025-12-31T23:59:00.000000Z", START_US - 60_000_000)]
+    assert rows(connection, "SELECT created_at, created_us FROM memories") == [
+        ("2025-12-31T23:59:00.000000Z", START_US - 60_000_000)
+    ]
     connection.close()
 
 
 def test_repetitions_are_counted_and_keep_it_young() -> None:
     row = memory(stored(), repeated(), repeated())
-    assert (row["repeated"], row["said_us"], row["created_us"], row["edited_at"]) == (2, START_US + 3 * SECOND, START_US + SECOND, None)
+    assert (row["repeated"], row["said_us"], row["created_us"], row["edited_at"]) == (
+        2,
+        START_US + 3 * SECOND,
+        START_US + SECOND,
+        None,
+    )
     assert (row["content"], row["changed_position"], row["expires_us"]) == (stored().content, 3, None)
 
 
 @pytest.mark.parametrize("event", [repeated(), edited(), evolved()], ids=["repeated", "edited", "evolved"])
 def test_what_is_said_again_lives_on_from_then(event: Event) -> None:
     row = memory(stored(ttl_seconds=60), tool_called(), event)
-    assert (row["expires_us"], row["ttl_seconds"], row["said_us"]) == (START_US + 63 * SECOND, 60, START_US + 3 * SECOND)
+    assert (row["expires_us"], row["ttl_seconds"], row["said_us"]) == (
+        START_US + 63 * SECOND,
+        60,
+        START_US + 3 * SECOND,
+    )
 
 
 @pytest.mark.parametrize("event", [repeated(), edited(), evolved()], ids=["repeated", "edited", "evolved"])
 def test_what_was_said_long_ago_makes_no_memory_older_or_shorter_lived(event: Event) -> None:
     """What is imported happened when it says, which may be before what is known."""
-    connection = show(memories, [recorded(stored(ttl_seconds=60), 1), recorded(event, 2, occurred_at=START_US - 1_000 * SECOND)])
-    assert rows(connection, "SELECT said_us, expires_us FROM memories") == [(START_US + SECOND, START_US + 61 * SECOND)]
+    connection = show(
+        memories,
+        [recorded(stored(ttl_seconds=60), 1), recorded(event, 2, occurred_at=START_US - 1_000 * SECOND)],
+    )
+    assert rows(connection, "SELECT said_us, expires_us FROM memories") == [
+        (START_US + SECOND, START_US + 61 * SECOND)
+    ]
     connection.close()
 
 
-@pytest.mark.parametrize("event", [edited("mem-1", "other words"), evolved("mem-1", "other words")], ids=["edited", "evolved"])
+@pytest.mark.parametrize(
+    "event", [edited("mem-1", "other words"), evolved("mem-1", "other words")], ids=["edited", "evolved"]
+)
 def test_a_memory_that_is_reworded_keeps_its_id_and_birth_and_says_when(event: Event) -> None:
     row = memory(stored(event_type="decision"), event)
-    assert (row["id"], row["created_us"], row["event_type"], row["status"]) == (1, START_US + SECOND, "decision", "active")
+    assert (row["id"], row["created_us"], row["event_type"], row["status"]) == (
+        1,
+        START_US + SECOND,
+        "decision",
+        "active",
+    )
     assert (row["content"], row["content_hash"]) == ("other words", key_of("other words"))
     assert (row["edited_at"], row["changed_position"]) == ("2026-01-01T00:00:02.000000Z", 2)
 
@@ -159,7 +182,9 @@ def test_a_memory_names_the_latest_that_denies_it() -> None:
     assert (row["contradicted_by"], row["status"]) == ("mem-3", "active")
 
 
-@pytest.mark.parametrize("hidden", [superseded("mem-1", "mem-2"), deleted(), expired()], ids=["superseded", "deleted", "expired"])
+@pytest.mark.parametrize(
+    "hidden", [superseded("mem-1", "mem-2"), deleted(), expired()], ids=["superseded", "deleted", "expired"]
+)
 def test_a_memory_that_is_restored_is_as_it_was_before_it_was_hidden(hidden: Event) -> None:
     before = memory(stored(ttl_seconds=60), rated())
     assert memory(stored(ttl_seconds=60), rated(), hidden, restored()) == before | {"changed_position": 4}
@@ -180,22 +205,58 @@ def test_a_pending_memory_is_pending_until_its_relations_are_decided() -> None:
 
 @pytest.mark.parametrize(
     ("event", "status", "by"),
-    [(superseded("mem-1", "mem-2"), "superseded", "mem-2"), (deleted("mem-1"), "deleted", None), (expired("mem-1"), "expired", None)],
+    [
+        (superseded("mem-1", "mem-2"), "superseded", "mem-2"),
+        (deleted("mem-1"), "deleted", None),
+        (expired("mem-1"), "expired", None),
+    ],
     ids=["superseded", "deleted", "expired"],
 )
-def test_a_memory_that_is_hidden_keeps_its_row_and_says_when_it_changed(event: Event, status: str, by: str | None) -> None:
+def test_a_memory_that_is_hidden_keeps_its_row_and_says_when_it_changed(
+    event: Event, status: str, by: str | None
+) -> None:
     row = memory(stored(), tool_called(), event)
-    assert (row["status"], row["superseded_by"], row["changed_position"], row["content"]) == (status, by, 3, stored().content)
+    assert (row["status"], row["superseded_by"], row["changed_position"], row["content"]) == (
+        status,
+        by,
+        3,
+        stored().content,
+    )
 
 
 def test_being_returned_is_counted_with_the_moment_the_query_took_for_now() -> None:
-    row = memory(stored(), queried(("mem-1", 0.9), at=START_US), queried(("mem-1", 0.1), ("mem-2", 0.05), at=START_US + 5_000_000), queried())
-    assert (row["access_count"], row["last_accessed"], row["changed_position"]) == (2, "2026-01-01T00:00:05.000000Z", 1)
+    row = memory(
+        stored(),
+        queried(("mem-1", 0.9), at=START_US),
+        queried(("mem-1", 0.1), ("mem-2", 0.05), at=START_US + 5_000_000),
+        queried(),
+    )
+    assert (row["access_count"], row["last_accessed"], row["changed_position"]) == (
+        2,
+        "2026-01-01T00:00:05.000000Z",
+        1,
+    )
 
 
 def test_an_event_about_a_memory_that_is_not_there_changes_nothing() -> None:
-    changes = [repeated("x"), related("x"), evolved("x"), edited("x"), contradicted("x", "y"), rated("x"), promoted("x"), embedded("x")]
-    states = [superseded("x", "y"), deleted("x"), expired("x"), restored("x"), linked("x", "y"), unlinked("x", "y", "related")]
+    changes = [
+        repeated("x"),
+        related("x"),
+        evolved("x"),
+        edited("x"),
+        contradicted("x", "y"),
+        rated("x"),
+        promoted("x"),
+        embedded("x"),
+    ]
+    states = [
+        superseded("x", "y"),
+        deleted("x"),
+        expired("x"),
+        restored("x"),
+        linked("x", "y"),
+        unlinked("x", "y", "related"),
+    ]
     events: list[Event] = [*changes, *states, queried(("x", 1.0))]
     connection = show(memories, [recorded(event, position) for position, event in enumerate(events, 1)])
     assert rows(connection, "SELECT * FROM memories") == []

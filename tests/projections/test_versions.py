@@ -1,15 +1,34 @@
-"""A view that says something else of the same events than it did has another VERSION, so that no home keeps the old rows."""
+"""A view that says something else of the same events than it did has another VERSION, so that no home
+keeps the old rows.
+"""
 
 import pytest
 
 import projections
-from omegad.coordination.task_events import TaskCancelled, TaskClaimed, TaskCompleted, TaskDependencyChanged, TaskFailed, TaskProgressed, TaskReopened
-from omegad.knowledge.events import Effect, MemoryRippled, ThesisEvidenceRetracted, ThesisPredicted, ThesisResolved, ThesisRevised, Touch
-from omegad.knowledge.lint_events import FindingDismissed
+from omegad.coordination.events import (
+    TaskCancelled,
+    TaskClaimed,
+    TaskCompleted,
+    TaskDependencyChanged,
+    TaskFailed,
+    TaskProgressed,
+    TaskReopened,
+)
+from omegad.knowledge.events import (
+    Effect,
+    FindingDismissed,
+    MemoryRippled,
+    ThesisEvidenceRetracted,
+    ThesisPredicted,
+    ThesisResolved,
+    ThesisRevised,
+    Touch,
+)
 from omegad.log.event import Event
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Projection
-from omegad.session.git_events import CheckedRef
+from omegad.memory.events import MemoryCountsCarried
+from omegad.session.events import CheckedRef
 from omegad.storage.digest import digest
 from tests.builders import (
     START_US,
@@ -63,15 +82,42 @@ from tests.builders import (
 
 TOUCH = Touch(thesis_id="th-1", side="for", is_echo=True)
 LOG: tuple[Event, ...] = (
-    stored("a", "Anna: the PaymentGateway of fjord_amber.py now runs on 8080, because 7070 was taken", tags=("pay",), auto_tags=("python",)),
-    stored("b", "数据库用 PostgreSQL; is that still so?", event_type="decision", referenced_at=1_767_225_600_000_000, ttl_seconds=60),
+    stored(
+        "a",
+        "Anna: the PaymentGateway of fjord_amber.py now runs on 8080, because 7070 was taken",
+        tags=("pay",),
+        auto_tags=("python",),
+    ),
+    stored(
+        "b",
+        "数据库用 PostgreSQL; is that still so?",
+        event_type="decision",
+        referenced_at=1_767_225_600_000_000,
+        ttl_seconds=60,
+    ),
     stored("c", "the build needs HTTPServer2", pending=True, on_probation=True, metadata={"ticket": 7}),
     stored("d", "the importer was replaced; see std::vector<int> in src/a-b.cc"),
     embedded("a", "one", "two"),
     repeated("a", tags=("pay", "port"), content="the same"),
     repeated("b", ttl_seconds=90),
-    evolved("c", "the build needs HTTPServer2\nand a compiler, since v1.2", tags=("build",), auto_tags=("c",), is_permanent=True),
-    edited("d", "the importer is in Rust", auto_tags=("rust",), tags=("new",), priority=5, metadata={}, referenced_at=0, source="x", confidence=0.5),
+    evolved(
+        "c",
+        "the build needs HTTPServer2\nand a compiler, since v1.2",
+        tags=("build",),
+        auto_tags=("c",),
+        is_permanent=True,
+    ),
+    edited(
+        "d",
+        "the importer is in Rust",
+        auto_tags=("rust",),
+        tags=("new",),
+        priority=5,
+        metadata={},
+        referenced_at=0,
+        source="x",
+        confidence=0.5,
+    ),
     related("c", ("a", 0.5)),
     contradicted("a", "d"),
     linked("a", "b", "evolves", 0.25),
@@ -91,7 +137,17 @@ LOG: tuple[Event, ...] = (
     tool_called(2, tool_input=excerpt('{"file_path":"/src/a.py","old":"see mem-00000000000000aa"}')),
     turn_ended(),
     session_ended(),
-    push_checked(CheckedRef(ref="refs/heads/main", local_sha="a", remote_sha="b", found="stale", is_forced=True, lacks=1, commits=("b Ann: x",))),
+    push_checked(
+        CheckedRef(
+            ref="refs/heads/main",
+            local_sha="a",
+            remote_sha="b",
+            found="stale",
+            is_forced=True,
+            lacks=1,
+            commits=("b Ann: x",),
+        )
+    ),
     push_checked(verdict="allowed"),
     identity_changed(),
     identity_changed("USER.md", "Ann", "ab12345"),
@@ -104,7 +160,11 @@ LOG: tuple[Event, ...] = (
     ThesisPredicted(thesis_id="th-1", version=1, probability=0.4, due_at=None, criterion="p95"),
     ThesisRevised(thesis_id="th-1", version=2, memory_id="b", statement="rather this", why=None),
     ThesisResolved(thesis_id="th-1", version=2, outcome="no", source="seen"),
-    MemoryRippled(memory_id="c", origin="s", effects=(Effect(memory_id="a", similarity=0.9, side="for", is_echo=False, theses=(TOUCH,)),)),
+    MemoryRippled(
+        memory_id="c",
+        origin="s",
+        effects=(Effect(memory_id="a", similarity=0.9, side="for", is_echo=False, theses=(TOUCH,)),),
+    ),
     FindingDismissed(rule="orphan", ids=("a", "b")),
     subagent_ended(),
     session_compacted(),
@@ -134,11 +194,24 @@ GONE = (
     memory_erased("gone"),
 )
 MENDED = ClockMended(
-    first=1, last=99, from_us=START_US, to_us=START_US - 5_000_000, ahead_us=2_000_000, right_us=START_US - 9_000_000, reason="the battery"
+    first=1,
+    last=99,
+    from_us=START_US,
+    to_us=START_US - 5_000_000,
+    ahead_us=2_000_000,
+    right_us=START_US - 9_000_000,
+    reason="the battery",
 )
 """Whatever has a time of its own says another after this."""
 ALONE: dict[str, tuple[Event, ...]] = {
-    **dict.fromkeys(("memories", "edges", "vectors", "fulltext"), GONE),
+    **dict.fromkeys(("edges", "vectors", "fulltext"), GONE),
+    "memories": (
+        MemoryCountsCarried(
+            memory_id="a", origin="elsewhere", retrievals=7, last_retrieved_at=START_US - 9_000_000
+        ),
+        MemoryCountsCarried(memory_id="b", origin="elsewhere", retrievals=1),
+        *GONE,
+    ),
     "coord_claims": (
         files_claimed("a.py", "b.py", intent="faster"),
         branch_claimed(),
@@ -165,7 +238,7 @@ ALONE: dict[str, tuple[Event, ...]] = {
 
 
 PINNED: dict[str, tuple[int, str]] = {
-    "memories": (4, "7a010182865aad2a2e9bb0f755f76f87"),
+    "memories": (5, "585adf2cf0fa3f8d0a58a56ab3e07fdb"),
     "edges": (2, "a5abc4e2d04f4605adf55adf533ff902"),
     "vectors": (2, "98396640ac9eb54260b51ed7f900ab0f"),
     "fulltext": (3, "6039a90f0aa178e96fb90cf1b1345da5"),
@@ -194,10 +267,19 @@ PINNED: dict[str, tuple[int, str]] = {
 @pytest.mark.parametrize("projection", projections.ALL, ids=lambda projection: projection.NAME)
 def test_what_a_version_says_of_the_past_it_says_for_ever(projection: Projection) -> None:
     log = (*LOG, *ALONE.get(projection.NAME, ()), MENDED)
-    connection = show(projection, [recorded(event, position) for position, event in enumerate(log, 1) if isinstance(event, projection.EVENTS)])
+    connection = show(
+        projection,
+        [
+            recorded(event, position)
+            for position, event in enumerate(log, 1)
+            if isinstance(event, projection.EVENTS)
+        ],
+    )
     said = digest(connection, projection).digest
     connection.close()
-    assert (projection.VERSION, said) == PINNED[projection.NAME], "let VERSION go up where this changes on purpose, and pin what it says now"
+    assert (projection.VERSION, said) == PINNED[projection.NAME], (
+        "let VERSION go up where this changes on purpose, and pin what it says now"
+    )
 
 
 def test_the_log_has_every_event_that_a_view_shows() -> None:

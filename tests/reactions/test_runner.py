@@ -16,7 +16,7 @@ from omegad.log.decision import Cursor, Outcome
 from omegad.log.event import RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.memory.events import MemoryRated, MemoryStored
-from omegad.memory.lives import RateMemory
+from omegad.memory.lifecycle import RateMemory
 from omegad.memory.store import StoreMemory
 from omegad.reactions import runner
 from omegad.reactions.contract import Reader
@@ -25,7 +25,20 @@ from omegad.requests.command import Command
 from omegad.requests.method import RequestContext
 from omegad.runtime.config import Paths
 from omegad.runtime.errors import Refused, StorageFull, ViewFailed
-from tests.builders import PATIENCE_S, START_US, FakeClock, append, everything, proposal, rated, running_log, served, stored, tool_called, until
+from tests.builders import (
+    PATIENCE_S,
+    START_US,
+    FakeClock,
+    append,
+    everything,
+    proposal,
+    rated,
+    running_log,
+    served,
+    stored,
+    tool_called,
+    until,
+)
 
 QUICK = Pace(retry_s=0.001, retry_max_s=0.002, clock_s=0.002, sweep_s=0.002)
 HOUR_US = 3_600_000_000
@@ -90,14 +103,22 @@ def appending(log: EventLog) -> Step:
     async def execute(command: Command, context: RequestContext, cursor: Cursor | None = None) -> Outcome:
         assert isinstance(command, RateMemory)
         event = MemoryRated(memory_id=command.memory_id, rating="helpful", points=1, reason=command.reason)
-        return await log.append(proposal(event, client=context.client, cause=context.cause, request=context.delivery, cursor=cursor))
+        return await log.append(
+            proposal(
+                event, client=context.client, cause=context.cause, request=context.delivery, cursor=cursor
+            )
+        )
 
     return execute
 
 
 @asynccontextmanager
-async def running(log: EventLog, *those: Any, execute: Step | None = None, clock: FakeClock | None = None) -> AsyncIterator[Runner]:
-    it = Runner(log, cast("Any", BlindViews()), clock or FakeClock(), execute or appending(log), those, pace=QUICK)
+async def running(
+    log: EventLog, *those: Any, execute: Step | None = None, clock: FakeClock | None = None
+) -> AsyncIterator[Runner]:
+    it = Runner(
+        log, cast("Any", BlindViews()), clock or FakeClock(), execute or appending(log), those, pace=QUICK
+    )
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(it.run)
         yield it
@@ -112,7 +133,11 @@ async def has_begun(log: EventLog, name: str = "praise") -> None:
 
 async def ratings(log: EventLog) -> list[tuple[str, str | None, int | None]]:
     """Return what was rated, the reason, and the position of the cause."""
-    return [(one.event.memory_id, one.event.reason, one.cause) for one in await everything(log) if isinstance(one.event, MemoryRated)]
+    return [
+        (one.event.memory_id, one.event.reason, one.cause)
+        for one in await everything(log)
+        if isinstance(one.event, MemoryRated)
+    ]
 
 
 async def test_what_follows_from_each_event_is_done_in_order_and_names_its_cause(tmp_path: Path) -> None:
@@ -127,11 +152,15 @@ async def test_what_follows_from_each_event_is_done_in_order_and_names_its_cause
             assert await ratings(log) == [("a", "0", 2), ("a", "1", 2), ("b", "0", 6), ("b", "1", 6)]
             await until(lambda: it.status()["praise"].lag == 0)
             assert it.status()["praise"].trouble is None
-        assert {one.client for one in await everything(log) if isinstance(one.event, MemoryRated)} == {"reaction:praise"}
+        assert {one.client for one in await everything(log) if isinstance(one.event, MemoryRated)} == {
+            "reaction:praise"
+        }
         assert (await log.cursors())["praise"].position == 6
 
 
-async def test_another_run_goes_on_where_the_last_one_ended_also_as_another_version(tmp_path: Path, clock: FakeClock) -> None:
+async def test_another_run_goes_on_where_the_last_one_ended_also_as_another_version(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     newer = Praise()
     newer.VERSION = 2
     async with running_log(tmp_path / "log.db", clock) as log:
@@ -147,7 +176,9 @@ async def test_another_run_goes_on_where_the_last_one_ended_also_as_another_vers
 
 
 @given(count=st.integers(1, 3), kills=st.sets(st.tuples(st.integers(1, 12), st.booleans()), max_size=6))
-def test_whenever_it_is_killed_each_command_is_carried_out_once(count: int, kills: set[tuple[int, bool]]) -> None:
+def test_whenever_it_is_killed_each_command_is_carried_out_once(
+    count: int, kills: set[tuple[int, bool]]
+) -> None:
     async def scenario(folder: Path) -> None:
         calls, clock = 0, FakeClock()
 
@@ -174,9 +205,13 @@ def test_whenever_it_is_killed_each_command_is_carried_out_once(count: int, kill
             async with running_log(folder / "log.db", clock) as log:
                 with suppress(BaseExceptionGroup):
                     async with running(log, Praise(count), execute=deadly(log)) as it:
-                        await until(lambda: it.standings["praise"].saved == 3)
+                        await until(lambda: it.progress["praise"].saved == 3)
         async with running_log(folder / "log.db", clock) as log:
-            expected = [(name, str(number), place) for place, name in enumerate(memories, 1) for number in range(count)]
+            expected = [
+                (name, str(number), place)
+                for place, name in enumerate(memories, 1)
+                for number in range(count)
+            ]
             assert await ratings(log) == expected
 
     with TemporaryDirectory() as folder:
@@ -195,7 +230,9 @@ async def test_one_event_that_it_fails_on_is_set_aside_and_keeps_nobody_from_goi
         assert sorted(name for name, _, _ in await ratings(log)) == ["bad", "good", "good", "once", "once"]
         assert failing.seen == ["bad"] * runner.TRIES + ["once"] * 2 + ["good"]
         status = it.status()
-        assert (status["praise"].trouble or "").startswith("set aside 1, the first at 1 (ValueError); `omegad reaction list`")
+        assert (status["praise"].trouble or "").startswith(
+            "set aside 1, the first at 1 (ValueError); `omegad reaction list`"
+        )
         assert status["other"].trouble is None
 
 
@@ -228,7 +265,9 @@ async def test_what_is_refused_is_passed_over(tmp_path: Path) -> None:
             assert (await ratings(log), it.status()["praise"].trouble) == ([("there", "0", 2)], None)
 
 
-async def test_events_that_lead_to_nothing_move_the_cursor_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_events_that_lead_to_nothing_move_the_cursor_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(runner, "SAVE_EVERY", 10)
     async with running_log(tmp_path / "log.db") as log, running(log, Praise()) as it:
         await has_begun(log)
@@ -236,7 +275,7 @@ async def test_events_that_lead_to_nothing_move_the_cursor_now_and_then(tmp_path
         await until(lambda: it.status()["praise"].lag == 0)
         assert (await log.cursors())["praise"].position == 0
         await append(log, tool_called(10))
-        await until(lambda: it.standings["praise"].saved == 10)
+        await until(lambda: it.progress["praise"].saved == 10)
         assert (await log.cursors())["praise"].position == 10
 
 
@@ -260,19 +299,23 @@ async def test_each_slot_of_time_has_its_turn_once(tmp_path: Path) -> None:
             assert schedule.slots == [first, first + 1, first + 6]
             clock.us += HOUR_US
             await until(lambda: log.head == 4)
-        assert await ratings(log) == [("m", str(slot), None) for slot in (first, first + 1, first + 6, first + 7)]
+        assert await ratings(log) == [
+            ("m", str(slot), None) for slot in (first, first + 1, first + 6, first + 7)
+        ]
 
 
 async def test_a_slot_that_it_fails_on_is_tried_again_and_then_set_aside(tmp_path: Path) -> None:
     clock, schedule = FakeClock(step_us=0), Hourly()
     schedule.raised = [ValueError("out of luck")] * (runner.TRIES + 1)
     async with running_log(tmp_path / "log.db") as log, running(log, schedule, clock=clock) as it:
-        await until(lambda: it.standings["hourly"].position)
+        await until(lambda: it.progress["hourly"].position)
         assert len(schedule.slots) == runner.TRIES
         clock.us += HOUR_US
         await until(lambda: log.head == 1)
         assert len(schedule.slots) == runner.TRIES + 2
-        assert (it.status()["hourly"].trouble or "").startswith(f"set aside 1, the first at {schedule.slots[0]} (ValueError);")
+        assert (it.status()["hourly"].trouble or "").startswith(
+            f"set aside 1, the first at {schedule.slots[0]} (ValueError);"
+        )
 
 
 class Copy(Praise):
@@ -322,7 +365,9 @@ class Learn:
             yield StoreMemory(content=f"This proved wrong: {content}", event_type="error_pattern")
 
 
-async def test_a_reaction_is_added_by_its_name_in_the_list(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_reaction_is_added_by_its_name_in_the_list(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reactions, "ALL", (*reactions.ALL, Learn()))
     async with served(paths, clock) as it:
         log = it.daemon.services.log
@@ -330,15 +375,22 @@ async def test_a_reaction_is_added_by_its_name_in_the_list(paths: Paths, clock: 
         one = (await it.caller.call("memory.store", content="the build needs no compiler"))["memory_id"]
         await it.caller.call("memory.rate", memory_id=one, rating="outdated")
         await until(lambda: log.head == 3)
-        (learnt,) = [one for one in await everything(log) if isinstance(one.event, MemoryStored) and one.cause]
+        (learnt,) = [
+            one for one in await everything(log) if isinstance(one.event, MemoryStored) and one.cause
+        ]
         assert (learnt.cause, learnt.client) == (2, "reaction:learn")
         await it.caught_up()
         listed = (await it.caller.call("memory.list"))["memories"]
-        assert {memory["content"] for memory in listed} == {"the build needs no compiler", "This proved wrong: the build needs no compiler"}
+        assert {memory["content"] for memory in listed} == {
+            "the build needs no compiler",
+            "This proved wrong: the build needs no compiler",
+        }
         assert (await it.caller.call("system.status"))["reactions"]["learn"]["trouble"] is None
 
 
-async def test_the_service_says_what_is_wrong_with_a_reaction(paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_service_says_what_is_wrong_with_a_reaction(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(_recorded: RecordedEvent, _reader: Reader) -> Iterable[Command]:
         raise ValueError("no sense in it")
 
@@ -347,7 +399,11 @@ async def test_the_service_says_what_is_wrong_with_a_reaction(paths: Paths, cloc
     async with served(paths, clock) as it:
         await has_begun(it.daemon.services.log, "learn")
         await append(it.daemon.services.log, rated("m"))
-        await until(lambda: it.daemon.reactions.standings["learn"].position == 1)
+        await until(lambda: it.daemon.reactions.progress["learn"].position == 1)
         degraded = (await it.caller.call("system.status"))["degraded"]
-        assert [told for told in degraded if told.startswith("the reaction learn: set aside 1, the first at 1 (ValueError);")]
+        assert [
+            told
+            for told in degraded
+            if told.startswith("the reaction learn: set aside 1, the first at 1 (ValueError);")
+        ]
         assert 'omegad_reaction_lag{reaction="learn"} 0' in (await it.caller.call("system.metrics"))["text"]

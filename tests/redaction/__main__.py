@@ -1,4 +1,6 @@
-"""`python -m tests.redaction [--gitleaks FOLDER] [--detect-secrets FOLDER] [--tldr FOLDER] [--manuals FOLDER] [--code FOLDER …]`."""
+"""`python -m tests.redaction [--gitleaks FOLDER] [--detect-secrets FOLDER] [--tldr FOLDER] [--manuals
+FOLDER] [--code FOLDER …]`.
+"""
 
 import argparse
 import time
@@ -24,12 +26,18 @@ GOAL_LINES = 10_000
 
 
 def main() -> None:
-    """Print how much is found of what is secret in each corpus, and how much that is none in each folder of code."""
+    """Print how much is found of what is secret in each corpus, and how much that is none in each folder
+    of code.
+    """
     options = _options()
     total: Counter[bool] = Counter()
     for name, (reader, _) in READERS.items():
         if folder := getattr(options, name):
-            samples = [one for one in dict.fromkeys(reader(folder)) if options.half is None or one.is_held_aside == (options.half == "held")]
+            samples = [
+                one
+                for one in dict.fromkeys(reader(folder))
+                if options.half is None or one.is_held_aside == (options.half == "held")
+            ]
             total += _samples(name, samples, is_shown=options.show)
     if total:
         print(f"\nfound in all: {_share(total[True], total.total())}\n")
@@ -50,7 +58,10 @@ def _samples(name: str, samples: list[Sample], *, is_shown: bool) -> Counter[boo
         else:
             false += bool(marks)
         if is_shown and is_found != sample.is_secret:
-            print(f"  {'missed' if sample.is_secret else 'false'} {sample.kind}: {sample.text[: 2 * LINE_CHARACTERS]!r}")
+            print(
+                f"  {'missed' if sample.is_secret else 'false'} {sample.kind}:"
+                f" {sample.text[: 2 * LINE_CHARACTERS]!r}"
+            )
     print(f"{name}: {_share(found[True], found.total())}; marked of what the author says is none: {false}")
     print(f"  kinds found whole: {_share(sum(not one[False] for one in kinds.values()), len(kinds))}")
     for kind, count in sorted(kinds.items(), key=lambda item: (item[1][True] / item[1].total(), item[0])):
@@ -70,11 +81,20 @@ def _code(folder: Path, *, is_shown: bool) -> None:
             before = "".join(pieces[at : at + PIECE_LINES])
             clean, kinds = redact(before)
             if kinds:
-                marks += Counter({kind: clean.count(f"[REDACTED:{kind}]") - before.count(f"[REDACTED:{kind}]") for kind in kinds})
+                marks += Counter(
+                    {
+                        kind: clean.count(f"[REDACTED:{kind}]") - before.count(f"[REDACTED:{kind}]")
+                        for kind in kinds
+                    }
+                )
                 if is_shown:
                     _show(path, before, clean)
     share = marks.total() / max(1, lines) * GOAL_LINES
-    print(f"{folder.name}: {marks.total()} in {lines:,} lines, {share:.2f} in {GOAL_LINES:,}: {dict(marks.most_common())}", flush=True)
+    print(
+        f"{folder.name}: {marks.total()} in {lines:,} lines, {share:.2f} in {GOAL_LINES:,}:"
+        f" {dict(marks.most_common())}",
+        flush=True,
+    )
 
 
 def _show(path: Path, before: str, clean: str) -> None:
@@ -113,12 +133,27 @@ def _share(part: int, whole: int) -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.redaction", description="Measure what redaction finds; nothing passes or fails.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.redaction", description="Measure what redaction finds; nothing passes or fails."
+    )
     for name, (_, of_what) in READERS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=Path, metavar="FOLDER", help=of_what)
-    parser.add_argument("--code", type=Path, nargs="*", default=[], metavar="FOLDER", help="files without secrets, of which nothing should be taken")
-    parser.add_argument("--half", choices=["open", "held"], help="only the half by which the rules were written, or the other one")
-    parser.add_argument("--show", action="store_true", help="also show each that was missed, and each that was taken for one")
+    parser.add_argument(
+        "--code",
+        type=Path,
+        nargs="*",
+        default=[],
+        metavar="FOLDER",
+        help="files without secrets, of which nothing should be taken",
+    )
+    parser.add_argument(
+        "--half",
+        choices=["open", "held"],
+        help="only the half by which the rules were written, or the other one",
+    )
+    parser.add_argument(
+        "--show", action="store_true", help="also show each that was missed, and each that was taken for one"
+    )
     return parser.parse_args()
 
 

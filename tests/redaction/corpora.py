@@ -1,6 +1,8 @@
-"""Texts with secrets that others wrote for their own scanners and manuals, read from their repositories as these are laid out.
+"""Texts with secrets that others wrote for their own scanners and manuals, read from their repositories as
+these are laid out.
 
-Where they write a placeholder, a value is put in that is drawn from the placeholder's own place, the same in every run.
+Where they write a placeholder, a value is put in that is drawn from the placeholder's own place, the same in
+every run.
 """
 
 import ast
@@ -17,12 +19,29 @@ from typing import Any
 
 import msgspec
 
-PASSWORDS = ("hunter2", "swordfish", "Winter2024!", "c0rrect-horse", "q7Zt3Lx9Vb2N", "letmein99", "Tr0ub4dor&3", "m0nk3y_King", "s3cr3t", "dragonfly")
-TOKENS = ("0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c", "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF", "3f9a1c2e-77aa-4bbf-9c11-0a2b3c4d5e6f")
+PASSWORDS = (
+    "hunter2",
+    "swordfish",
+    "Winter2024!",
+    "c0rrect-horse",
+    "q7Zt3Lx9Vb2N",
+    "letmein99",
+    "Tr0ub4dor&3",
+    "m0nk3y_King",
+    "s3cr3t",
+    "dragonfly",
+)
+TOKENS = (
+    "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c",
+    "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF",
+    "3f9a1c2e-77aa-4bbf-9c11-0a2b3c4d5e6f",
+)
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """A text; whether its author says that a secret is in it, and which, where that is known; `kind` is the author's rule or command."""
+    """A text; whether its author says that a secret is in it, and which, where that is known; `kind` is
+    the author's rule or command.
+    """
 
     kind: str
     text: str
@@ -37,9 +56,17 @@ class Sample(msgspec.Struct, frozen=True):
 
 # The rules of gitleaks in Go: each builds lists of true and of false positives and gives them to a check.
 
-_GO = re.compile(r'//[^\n]*|/\*.*?\*/|(?P<raw>`[^`]*`)|(?P<text>"(?:[^"\\\n]|\\.)*")|(?P<word>[A-Za-z_][\w.]*)|(?P<sign>:=|\.\.\.|\S)', re.DOTALL)
+_GO = re.compile(
+    r'//[^\n]*|/\*.*?\*/|(?P<raw>`[^`]*`)|(?P<text>"(?:[^"\\\n]|\\.)*")|(?P<word>[A-Za-z_][\w.]*)|(?P<sign>:=|\.\.\.|\S)',
+    re.DOTALL,
+)
 _RULE = re.compile(r'RuleID:\s*"([^"]+)"')
-_ALPHABETS = {"Numeric": "[0-9]", "Hex": "[a-f0-9]", "AlphaNumeric": "[a-z0-9]", "AlphaNumericExtendedShort": "[a-z0-9_-]"}
+_ALPHABETS = {
+    "Numeric": "[0-9]",
+    "Hex": "[a-f0-9]",
+    "AlphaNumeric": "[a-z0-9]",
+    "AlphaNumericExtendedShort": "[a-z0-9_-]",
+}
 _ALPHABETS |= {"AlphaNumericExtended": r"[a-z0-9=_\-]", "AlphaNumericExtendedLong": r"[a-z0-9\/=_\+\-]"}
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 # How a secret may be assigned: as in settings, and in the languages that the scanner's authors try.
@@ -49,7 +76,9 @@ _ASSIGNMENTS = """
 {i}Token := `{s}`|String {i}Token = "{s}";|var {i}Token = "{s}"|${i}Token .= "{s}"|{i}Token = '{s}'|System.setProperty("{I}_TOKEN", "{s}")
   "{i}Token" => "{s}"|{i}_TOKEN = "{s}"|{i}_TOKEN := "{s}"|{i}_TOKEN ::= "{s}"|{i}_TOKEN :::= "{s}"|{i}_TOKEN ?= "{s}"
 """
-_FORMS = [form.replace("~", "\n") for line in _ASSIGNMENTS.strip("\n").split("\n") for form in line.split("|")]
+_FORMS = [
+    form.replace("~", "\n") for line in _ASSIGNMENTS.strip("\n").split("\n") for form in line.split("|")
+]
 
 
 class _Unread(Exception):
@@ -88,7 +117,11 @@ class _Go:
             if word in {"utils.Validate", "utils.ValidateWithPaths"}:
                 for name in ("tps", "fps"):
                     yield place, name, list(_flat(self._known.pop(name, [])))
-            elif re.fullmatch(r"[A-Za-z_]\w*", word) and self._next() in {":=", "="} and word not in {"r", "if", "for"}:
+            elif (
+                re.fullmatch(r"[A-Za-z_]\w*", word)
+                and self._next() in {":=", "="}
+                and word not in {"r", "if", "for"}
+            ):
                 self._at += 1
                 self._assign(word)
 
@@ -158,7 +191,10 @@ class _Go:
             case "GenerateSampleSecret":
                 return _Text.of(f'{given[0]}_api_token = "{given[1]}"', given[1])
             case "GenerateSampleSecrets":
-                return [_Text.of(form.format(i=given[0], I=given[0].upper(), s=given[1]), given[1]) for form in _FORMS]
+                return [
+                    _Text.of(form.format(i=given[0], I=given[0].upper(), s=given[1]), given[1])
+                    for form in _FORMS
+                ]
             case "fmt.Sprintf":
                 return given[0].replace("%s", "{}").format(*given[1:])
             case "Hex8_4_4_4_12":
@@ -170,9 +206,13 @@ class _Go:
 
 
 def drawn(pattern: str, draw: random.Random) -> str:
-    """Return a text that a regular expression matches, of the repeats that it allows at most ten more than it asks for."""
+    """Return a text that a regular expression matches, of the repeats that it allows at most ten more than
+    it asks for.
+    """
     parser = __import__("re")._parser
-    return "".join(_drawn(parser.parse(pattern.replace("(?i:", "(?:").replace("[[:alnum:]]", "[0-9A-Za-z]")), draw))
+    return "".join(
+        _drawn(parser.parse(pattern.replace("(?i:", "(?:").replace("[[:alnum:]]", "[0-9A-Za-z]")), draw)
+    )
 
 
 def _drawn(parsed: Any, draw: random.Random) -> Iterator[str]:
@@ -232,7 +272,11 @@ def gitleaks(folder: Path) -> Iterator[Sample]:
 
 # The tests of detect-secrets in Python: parameters of tests, and lists named as cases.
 
-_OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {ast.Add: operator.add, ast.Mult: operator.mul, ast.Mod: operator.mod}
+_OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Mult: operator.mul,
+    ast.Mod: operator.mod,
+}
 
 
 def detect_secrets(folder: Path) -> Iterator[Sample]:
@@ -244,8 +288,14 @@ def detect_secrets(folder: Path) -> Iterator[Sample]:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     known[name] = _value(value, known)
                     if name.endswith("TEST_CASES") and isinstance(known[name], list):
-                        yield from (Sample(kind, text, secret is not None, secret or "") for text, secret in known[name])
-                case ast.Call(func=ast.Attribute(attr="parametrize"), args=[ast.Constant(value=str(names)), ast.List() | ast.Tuple() as cases]):
+                        yield from (
+                            Sample(kind, text, secret is not None, secret or "")
+                            for text, secret in known[name]
+                        )
+                case ast.Call(
+                    func=ast.Attribute(attr="parametrize"),
+                    args=[ast.Constant(value=str(names)), ast.List() | ast.Tuple() as cases],
+                ):
                     if re.match(r"(?:payload|line|file_content)\b", names):
                         yield from _cases(kind, [_value(case, known) for case in cases.elts])
                 case _:
@@ -274,7 +324,10 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:  # noqa: PLR0911  o
             values = [_value(one, known) for one in elements]
             return values if isinstance(node, ast.List) else tuple(values)
         case ast.JoinedStr(values=parts):
-            return "".join(str(_value(part.value if isinstance(part, ast.FormattedValue) else part, known)) for part in parts)
+            return "".join(
+                str(_value(part.value if isinstance(part, ast.FormattedValue) else part, known))
+                for part in parts
+            )
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             values = [_value(left, known), _value(right, known)]
             return None if None in values else _OPERATORS[type(op)](*values)
@@ -287,7 +340,9 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:  # noqa: PLR0911  o
         case ast.Call(func=ast.Attribute(value=text, attr="format"), args=args, keywords=keywords):
             form = _value(text, known)
             given = {str(one.arg): _value(one.value, known) for one in keywords}
-            return form.format(*(_value(one, known) for one in args), **given) if isinstance(form, str) else None
+            return (
+                form.format(*(_value(one, known) for one in args), **given) if isinstance(form, str) else None
+            )
         case ast.Call(func=ast.Attribute(attr="dedent"), args=[text]):
             found = _value(text, known)
             return textwrap.dedent(found) if isinstance(found, str) else None
@@ -299,11 +354,15 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:  # noqa: PLR0911  o
 
 _PLACE = re.compile(r"\{\{(.*?)\}\}")
 _VALUE = re.compile(
-    r"(?:the |your[ _-]|my[ _-])?(?:[a-z]+[ _-]){0,3}?(?P<password>(?:db|user)?pass(?:word|phrase|code|wd)?|pin)[ _-]?[0-9]?"
-    r"|(?:the |your[ _-]|my[ _-])?(?:[a-z]+[ _-]){0,2}?(?P<token>token|api[_-]?key|(?:client|api|consumer|app|shared)[_ -]secret|secret_(?"
+    r"(?:the |your[ _-]|my[ _-])?(?:[a-z]+["
+    r" _-]){0,3}?(?P<password>(?:db|user)?pass(?:word|phrase|code|wd)?|pin)[ _-]?[0-9]?"
+    r"|(?:the |your[ _-]|my[ _-])?(?:[a-z]+["
+    r" _-]){0,2}?(?P<token>token|api[_-]?key|(?:client|api|consumer|app|shared)[_ -]secret|secret_(?"
     r":value|key)|api_key_string|token_string)"
 )
-_WITHIN = re.compile(r"(?<![\w/.-])(?P<user>[\w.-]*(?:user|name|login|admin)[\w.-]*[:%])(?P<password>pass(?:word|wd|phrase)?)\b")
+_WITHIN = re.compile(
+    r"(?<![\w/.-])(?P<user>[\w.-]*(?:user|name|login|admin)[\w.-]*[:%])(?P<password>pass(?:word|wd|phrase)?)\b"
+)
 _NO_VALUE = re.compile(r"encrypted|hash|one_time|old.password_file|type|public|share_token|_id\b")
 
 
@@ -328,33 +387,48 @@ def _filled(kind: str, command: str) -> Iterator[Sample]:
         value = _WITHIN.sub(rf"\g<user>{secret}", place[1]) if match.re is _WITHIN else secret
         text = f"{command[: place.start()]}{value}{command[place.end() :]}"
         for option in (1, 2):
-            yield Sample(kind, _PLACE.sub(partial(_plain, option=option), text), is_secret=True, secret=secret)
+            yield Sample(
+                kind, _PLACE.sub(partial(_plain, option=option), text), is_secret=True, secret=secret
+            )
 
 
 def _plain(place: re.Match[str], *, option: int) -> str:
-    """Return what a person would put for a placeholder: one of two spellings of an option, else its words as one."""
+    """Return what a person would put for a placeholder: one of two spellings of an option, else its words
+    as one.
+    """
     spellings = re.fullmatch(r"\[([^|\]]*)\|([^|\]]*)\]", place[1])
     return spellings[option] if spellings else place[1].replace(" ", "_")
 
 
-# Manual pages as text, one file a command: their options that take a password, and lines that call the command.
+# Manual pages as text, one file a command: their options that take a password, and lines that call the
+# command.
 
 _OPTION = re.compile(
-    r"(?P<option>--?[A-Za-z0-9][\w-]*)(?P<sign>\[?=| |(?<=\s-[A-Za-z])\[?)[<\[]?(?P<value>(?:[a-z]{2,10}[_-])?(?P<word>pass(?:word|wd|phra"
+    r"(?P<option>--?[A-Za-z0-9][\w-]*)(?P<sign>\[?=|"
+    r" |(?<=\s-[A-Za-z])\[?)[<\[]?(?P<value>(?:[a-z]{2,10}[_-])?(?P<word>pass(?:word|wd|phra"
     r"se|code)?|pw|secret|token|PASS(?:WORD|WD|PHRASE)?|SECRET|TOKEN))[>\]]?(?=[\s,]|$)"
 )
 
 
 def manuals(folder: Path) -> Iterator[Sample]:
-    """Yield a command for each option of a manual's text (`NAME.1.txt`) whose value is a password, and the lines in which one is given."""
+    """Yield a command for each option of a manual's text (`NAME.1.txt`) whose value is a password, and the
+    lines in which one is given.
+    """
     for path in sorted(folder.glob("*.[18].txt")):
         kind, seen = path.name.split(".")[0], set[str]()
         for line in path.read_text(errors="replace").splitlines():
             bare = line.strip()
             if line[:1].isspace() and bare.startswith("-"):
                 bare = f" {bare}"
-                texts = [f"{kind} {match['option']}{match['sign'].strip('[')}@@ " for match in _OPTION.finditer(bare.split("  ")[0])]
-            elif bare.removeprefix("$ ").removeprefix("# ").startswith(f"{kind} ") and "-" in bare and len(bare) < 200:
+                texts = [
+                    f"{kind} {match['option']}{match['sign'].strip('[')}@@ "
+                    for match in _OPTION.finditer(bare.split("  ")[0])
+                ]
+            elif (
+                bare.removeprefix("$ ").removeprefix("# ").startswith(f"{kind} ")
+                and "-" in bare
+                and len(bare) < 200
+            ):
                 texts = [_WITHIN.sub(r"\g<user>@@", bare)] if _WITHIN.search(bare) else []
             else:
                 texts = []

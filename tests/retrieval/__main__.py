@@ -19,7 +19,9 @@ NO_DAEMON = 3
 
 
 def main() -> int:
-    """Score a daemon; return 0, 1 where a floor is missed, 2 where there is no model, 3 where no daemon answers."""
+    """Score a daemon; return 0, 1 where a floor is missed, 2 where there is no model, 3 where no daemon
+    answers.
+    """
     options = _options()
     try:
         run = _run(options.socket)
@@ -44,13 +46,24 @@ def _run(socket: Path | None) -> Run:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.retrieval", description="Score how well memories are found, with a set of the project's own."
+        prog="python -m tests.retrieval",
+        description="Score how well memories are found, with a set of the project's own.",
     )
     parser.add_argument(
-        "--socket", type=Path, metavar="PATH", help="ask the daemon there, which keeps the set; else one is started on a home of its own"
+        "--socket",
+        type=Path,
+        metavar="PATH",
+        help="ask the daemon there, which keeps the set; else one is started on a home of its own",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything found, question by question, to a file")
-    parser.add_argument("--verbose", action="store_true", help="also print each miss with what was returned instead")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="also write everything found, question by question, to a file",
+    )
+    parser.add_argument(
+        "--verbose", action="store_true", help="also print each miss with what was returned instead"
+    )
     return parser.parse_args()
 
 

@@ -53,11 +53,17 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def own_daemon() -> Iterator[Client]:
-    """Start a daemon process, with the installed model, on a home of its own that is removed in the end; raises `NoModel`."""
+    """Start a daemon process, with the installed model, on a home of its own that is removed in the end;
+    raises `NoModel`.
+    """
     models = find_paths().models
     if catalogue.installed(models, "auto") is None:
         raise NoModel(f"no embedding model is installed in {models}; `omegad model install` fetches one")
-    with homes.directory() as folder, homes.served(folder / "home", "auto") as running, homes.connected(running) as client:
+    with (
+        homes.directory() as folder,
+        homes.served(folder / "home", "auto") as running,
+        homes.connected(running) as client,
+    ):
         yield client
 
 
@@ -87,7 +93,10 @@ def ask(call: Call, questions: Sequence[Question], kept: Sequence[Kept]) -> tupl
         answer = call("memory.query", limit=LIMIT, **question.parameters())
         took_ms = (time.perf_counter() - started_s) * 1_000
         degraded += answer["degraded"] is not None
-        hits = tuple(Hit(memory_id=hit["memory_id"], score=hit["score"], keys=tuple(keys[hit["memory_id"]])) for hit in answer["results"])
+        hits = tuple(
+            Hit(memory_id=hit["memory_id"], score=hit["score"], keys=tuple(keys[hit["memory_id"]]))
+            for hit in answer["results"]
+        )
         answers.append(_answered(question, hits, ids, is_abstained=answer["abstained"], took_ms=took_ms))
     return answers, degraded
 
@@ -97,7 +106,9 @@ def _kept(key: str, answer: dict[str, Any]) -> Kept:
     return Kept(key=key, memory_id=answer["memory_id"], outcome=answer["outcome"], **changes)
 
 
-def _answered(question: Question, hits: tuple[Hit, ...], ids: dict[str, str], *, is_abstained: bool, took_ms: float) -> Answered:
+def _answered(
+    question: Question, hits: tuple[Hit, ...], ids: dict[str, str], *, is_abstained: bool, took_ms: float
+) -> Answered:
     return Answered(
         question=question,
         hits=hits,

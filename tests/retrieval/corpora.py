@@ -1,6 +1,8 @@
-"""Memories and questions of several kinds, put into views as a daemon would, with real vectors, for a model to be fitted to.
+"""Memories and questions of several kinds, put into views as a daemon would, with real vectors, for a model
+to be fitted to.
 
-The project's own set is there always. Others are files on the machine of whoever fits, which the project does not hold.
+The project's own set is there always. Others are files on the machine of whoever fits, which the project does
+not hold.
 """
 
 import json
@@ -23,16 +25,17 @@ from omegad.index.vector_index import VectorIndex
 from omegad.memory.types import MemoryTypes
 from omegad.runtime.times import parse_time
 from omegad.search import QueryMemory, Sources, pipeline
-from omegad.search.model import Model
+from omegad.search.model import RankingModel
 from omegad.text.ingestion import tagging
 from tests.builders import EMBEDDER, START_US, embedded, stored
-from tests.queries.shown import Shown
 from tests.retrieval.dataset import load_memories, load_questions
+from tests.shown import Shown
 
 MINUTE_US = 60_000_000
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 FEW = {1: 4, 3: 3, 10: 2, 30: 1}
-"""Of how many memories the small stores are that questions are asked of as well, and the odds that they hold the answer.
+"""Of how many memories the small stores are that questions are asked of as well, and the odds that they hold
+the answer.
 
 Whoever has stored little knows what, and asks for that.
 """
@@ -70,7 +73,9 @@ class Corpus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A question asked of memories of a corpus, which are in a project: what the search looked at, and the rows of its answers."""
+    """A question asked of memories of a corpus, which are in a project: what the search looked at, and the
+    rows of its answers.
+    """
 
     corpus: Corpus
     project: str
@@ -82,7 +87,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 def own() -> Iterator[Corpus]:
     """Yield the project's own set, by project."""
-    memories, questions = load_memories(), [question for question in load_questions() if question.mode == "hybrid"]
+    memories, questions = (
+        load_memories(),
+        [question for question in load_questions() if question.mode == "hybrid"],
+    )
     for project in sorted({memory.project for memory in memories if memory.project}):
         inside = [memory for memory in memories if memory.project == project]
         keys = {memory.key for memory in inside}
@@ -95,13 +103,22 @@ def own() -> Iterator[Corpus]:
                     content=memory.content,
                     event_type=memory.event_type,
                     session_id=memory.session_id,
-                    referenced_at=parse_time(f"{memory.referenced_date[:10]}T00:00:00Z", "date") if memory.referenced_date else None,
+                    referenced_at=(
+                        parse_time(f"{memory.referenced_date[:10]}T00:00:00Z", "date")
+                        if memory.referenced_date
+                        else None
+                    ),
                     tags=memory.tags,
                 )
                 for memory in inside
             ],
             questions=[
-                Question(text=one.text, kind=one.kind, gold=frozenset(one.gold), stale=frozenset([one.stale] if one.stale else []))
+                Question(
+                    text=one.text,
+                    kind=one.kind,
+                    gold=frozenset(one.gold),
+                    stale=frozenset([one.stale] if one.stale else []),
+                )
                 for one in questions
                 if one.project == project and keys.issuperset(one.gold)
             ],
@@ -109,20 +126,36 @@ def own() -> Iterator[Corpus]:
 
 
 def sets(path: Path, domain: str) -> Iterator[Corpus]:
-    """Yield the sets of a file: each a project, its memories (id, content, event_type, session_id) and its questions (text, kind, gold, stale)."""
+    """Yield the sets of a file: each a project, its memories (id, content, event_type, session_id) and its
+    questions (text, kind, gold, stale).
+    """
     for one in json.loads(path.read_text())["sets"]:
-        memories = [Memory(key=m["id"], content=m["content"], event_type=m["event_type"], session_id=m.get("session_id")) for m in one["memories"]]
+        memories = [
+            Memory(
+                key=m["id"], content=m["content"], event_type=m["event_type"], session_id=m.get("session_id")
+            )
+            for m in one["memories"]
+        ]
         told = (question for question in one["questions"] if not question.get("near"))
-        questions = [Question(text=q["text"], kind=q["kind"], gold=frozenset(q["gold"]), stale=frozenset(q["stale"])) for q in told]
+        questions = [
+            Question(text=q["text"], kind=q["kind"], gold=frozenset(q["gold"]), stale=frozenset(q["stale"]))
+            for q in told
+        ]
         yield Corpus(domain=domain, name=one["project"], memories=memories, questions=questions)
 
 
 def locomo(path: Path, domain: str) -> Iterator[Corpus]:
-    """Yield the conversations of a file in the form of LoCoMo: one memory a turn, dated by its session; categories 1 to 4."""
+    """Yield the conversations of a file in the form of LoCoMo: one memory a turn, dated by its session;
+    categories 1 to 4.
+    """
     for number, sample in enumerate(json.loads(path.read_text())):
         talk, memories = sample["conversation"], []
-        for session in sorted((key for key in talk if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])):
-            said = datetime.strptime(talk[f"{session}_date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+        for session in sorted(
+            (key for key in talk if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])
+        ):
+            said = datetime.strptime(talk[f"{session}_date_time"], "%I:%M %p on %d %B, %Y").replace(
+                tzinfo=UTC
+            )
             for turn in talk[session]:
                 caption = f" [{turn['blip_caption']}]" if turn.get("blip_caption") else ""
                 memories.append(
@@ -136,19 +169,28 @@ def locomo(path: Path, domain: str) -> Iterator[Corpus]:
         known = {memory.key for memory in memories}
         questions = []
         for one in sample["qa"]:
-            gold = {f"D{int(a)}:{int(b)}" for evidence in one["evidence"] for a, b in re.findall(r"D:?(\d+):(\d+)", evidence)} & known
+            gold = {
+                f"D{int(a)}:{int(b)}"
+                for evidence in one["evidence"]
+                for a, b in re.findall(r"D:?(\d+):(\d+)", evidence)
+            } & known
             if one["category"] in CATEGORIES and gold:
-                questions.append(Question(text=one["question"], kind=CATEGORIES[one["category"]], gold=frozenset(gold)))
+                questions.append(
+                    Question(text=one["question"], kind=CATEGORIES[one["category"]], gold=frozenset(gold))
+                )
         yield Corpus(domain=domain, name=f"locomo-{number}", memories=memories, questions=questions)
 
 
 def embedder(models: Path, cache: Path | None) -> tuple[Embed, Callable[[], None]]:
-    """Return what embeds a text by the installed model, and what writes the vectors to *cache*; raises `FileNotFoundError` without a model."""
+    """Return what embeds a text by the installed model, and what writes the vectors to *cache*; raises
+    `FileNotFoundError` without a model.
+    """
     manifest = catalogue.installed(models, "auto")
     if manifest is None:
         raise FileNotFoundError(f"no embedding model in {models}; `omegad model install` fetches one")
     session = Session(models / manifest.name, manifest)
-    known: dict[str, bytes] = pickle.loads(cache.read_bytes()) if cache and cache.exists() else {}  # noqa: S301  whoever fits wrote it
+    # Whoever fits wrote it
+    known: dict[str, bytes] = pickle.loads(cache.read_bytes()) if cache and cache.exists() else {}  # noqa: S301
 
     def embed(text: str) -> bytes:
         key = f"{manifest.embedder_id} {text_hash(text)}"
@@ -178,7 +220,9 @@ class Library:
         for corpus in corpora:
             self._put(corpus.name, corpus.memories)
 
-    def ask(self, corpus: Corpus, question: Question, model: Model, project: str | None = None) -> Asked:
+    def ask(
+        self, corpus: Corpus, question: Question, model: RankingModel, project: str | None = None
+    ) -> Asked:
         """Ask a question of all of a corpus, or of what a *project* holds of it."""
         asked_of = project or corpus.name
         rows = self._rows[asked_of]
@@ -186,19 +230,36 @@ class Library:
         query = QueryMemory(text=question.text, project=asked_of)
         sources = Sources(self._embed(question.text), self._indexs[asked_of], MemoryTypes({}), model)
         seen = pipeline.observed(self._views[asked_of].connection, query, sources, now_us)
-        known = (frozenset(rows[key] for key in keys if key in rows) for keys in (question.gold, question.stale))
-        return Asked(corpus=corpus, project=asked_of, question=question, seen=seen, **dict(zip(("gold", "stale"), known, strict=True)))
+        known = (
+            frozenset(rows[key] for key in keys if key in rows) for keys in (question.gold, question.stale)
+        )
+        return Asked(
+            corpus=corpus,
+            project=asked_of,
+            question=question,
+            seen=seen,
+            **dict(zip(("gold", "stale"), known, strict=True)),
+        )
 
-    def rank(self, asked: Asked, model: Model) -> list[int]:
+    def rank(self, asked: Asked, model: RankingModel) -> list[int]:
         """Return the rows that were seen as a model ranks them, best first."""
         return [one.id for one in pipeline.ordered(self._views[asked.project].connection, asked.seen, model)]
 
-    def signs(self, asked: Asked, model: Model) -> dict[str, float]:
+    def signs(self, asked: Asked, model: RankingModel) -> dict[str, float]:
         """Return what the confidence in a model's ranking is read from."""
         connection = self._views[asked.project].connection
         return pipeline.signs(connection, pipeline.ordered(connection, asked.seen, model), asked.seen)
 
-    def few(self, corpus: Corpus, question: Question, model: Model, size: int, chance: random.Random, *, is_answerable: bool) -> Asked:
+    def few(
+        self,
+        corpus: Corpus,
+        question: Question,
+        model: RankingModel,
+        size: int,
+        chance: random.Random,
+        *,
+        is_answerable: bool,
+    ) -> Asked:
         """Ask a question of a store of so many memories of its corpus, one of which answers it or none."""
         project = f"{corpus.name} {size} {next(self._minutes)}"
         others = [memory for memory in corpus.memories if memory.key not in question.gold]

@@ -47,10 +47,11 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A question, and the keys of all memories that answer it: none where nothing in the set does.
 
-    `decision`, `reason`, `lesson`, `error`, `preference` ask for a memory of that sort; a `reason` has rivals that state the fact alone.
-    `identifier` is a name as code spells it, or a part of one. `multilingual` is asked in a language other than English, which is the
-    memory's own. `temporal` names a month. `paraphrase` shares no telling word with its answer. `multihop` needs the memories beside it
-    in the session. `update` asks for a fact that changed: `newest` holds it and `stale` is what it was. `unanswerable` has no answer.
+    `decision`, `reason`, `lesson`, `error`, `preference` ask for a memory of that sort; a `reason` has rivals
+    that state the fact alone. `identifier` is a name as code spells it, or a part of one. `multilingual` is
+    asked in a language other than English, which is the memory's own. `temporal` names a month. `paraphrase`
+    shares no telling word with its answer. `multihop` needs the memories beside it in the session. `update`
+    asks for a fact that changed: `newest` holds it and `stale` is what it was. `unanswerable` has no answer.
     """
 
     kind: Kind

@@ -1,7 +1,9 @@
-"""`python -m tests.retrieval.fit --sets histories=FILE … --locomo conversations=FILE … [--write]`: fit the ranking and its confidence.
+"""`python -m tests.retrieval.fit --sets histories=FILE … --locomo conversations=FILE … [--write]`: fit the
+ranking and its confidence.
 
-Each kind of texts (a domain) weighs the same. Printed are the figures of every domain by a model that was fitted without it, and by the one
-that is fitted to all; `--write` makes that the model in force, with its provenance. The project's own set is one of the domains.
+Each kind of texts (a domain) weighs the same. Printed are the figures of every domain by a model that was
+fitted without it, and by the one that is fitted to all; `--write` makes that the model in force, with its
+provenance. The project's own set is one of the domains.
 """
 
 import argparse
@@ -26,7 +28,7 @@ from omegad.runtime.config import find_paths
 from omegad.search import confidence
 from omegad.search import model as models
 from omegad.search.features import FEATURES, MATCHING, PRIOR
-from omegad.search.model import Model, Newness, Weight
+from omegad.search.model import Newness, RankingModel, Weight
 from tests.retrieval.corpora import FEW, Asked, Library, embedder, locomo, own, sets
 
 Array = npt.NDArray[np.float64]
@@ -38,19 +40,34 @@ PRIOR_MOST = 16.0  # either way
 NEWEST = 0.05  # of a point of MRR is what a point of the newest above the stale is worth
 PRIORS = {"type": 0.1, "priority": 0.05, "rating": 0.5, "strength": 0.2, "probation": -0.7}
 """Set, not fitted: the data has neither ratings nor age, and its types follow its domains."""
-SIGNS = ("intercept", "log_cosine", "covered", "unknown_words", "unknown_names", "lacks_names", "in_period", "by_chance")
+SIGNS = (
+    "intercept",
+    "log_cosine",
+    "covered",
+    "unknown_words",
+    "unknown_names",
+    "lacks_names",
+    "in_period",
+    "by_chance",
+)
 RIDGE, RIDGE_OF_CONFIDENCE = 0.01, 1e-4
 ROUNDS = 2
 FOREIGN = 1  # questions of other projects of the domain that each project is asked, for each one of its own
-SMALL = 200  # questions that stores of each size in `FEW` are asked in each domain: half have an answer there, a quarter are of other projects
-ANSWERED = 0.985  # share of what is answered in whole projects whose confidence is above the floor, in the domain where it is least
+# Questions that stores of each size in `FEW` are asked in each domain: half have an answer there, a quarter
+# are of other projects
+SMALL = 200
+# Share of what is answered in whole projects whose confidence is above the floor, in the domain where it is
+# least
+ANSWERED = 0.985
 FITTED = tuple(name for name in FEATURES if name not in PRIOR)
 
 Domains = dict[str, list[Asked]]
 
 
 class Signs(NamedTuple):
-    """What was found for a question in a store of *size* memories, 0 for a whole project, and whether one of the best results answers."""
+    """What was found for a question in a store of *size* memories, 0 for a whole project, and whether one
+    of the best results answers.
+    """
 
     domain: str
     size: int
@@ -71,7 +88,12 @@ def main() -> int:
     start = _model({name: Weight(1.0, 1.0, 0.0, 1.0) for name in MATCHING})
     asked, fitted_to = Domains(), Domains()
     for _ in range(ROUNDS):  # the shortlist is chosen by the weights that are fitted to it
-        asked = _by_domain(library.ask(corpus, question, start) for corpus in corpora for question in corpus.questions if question.gold)
+        asked = _by_domain(
+            library.ask(corpus, question, start)
+            for corpus in corpora
+            for question in corpus.questions
+            if question.gold
+        )
         fitted_to = {domain: some for domain, some in asked.items() if domain not in options.aside}
         start = _ranking(fitted_to)
     for domain in fitted_to:
@@ -81,7 +103,12 @@ def main() -> int:
     fitted = msgspec.structs.replace(start, newness=newness, provenance=_provenance(fitted_to))
     fitted = _confidence(library, fitted, fitted_to)
     for domain, some in asked.items():
-        _print("fitted to all" if domain in fitted_to else "kept aside", domain, some, partial(library.rank, model=fitted))
+        _print(
+            "fitted to all" if domain in fitted_to else "kept aside",
+            domain,
+            some,
+            partial(library.rank, model=fitted),
+        )
     save()
     if options.write:
         TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(_rounded(fitted)), indent=2) + b"\n")
@@ -95,8 +122,10 @@ def _by_domain(asked: Iterable[Asked]) -> Domains:
     return dict(found)
 
 
-def _ranking(domains: Domains) -> Model:
-    """Return the model of the ranking alone: of a softmax over each question's shortlist, that of the greatest likelihood of its answers."""
+def _ranking(domains: Domains) -> RankingModel:
+    """Return the model of the ranking alone: of a softmax over each question's shortlist, that of the
+    greatest likelihood of its answers.
+    """
     tables, golds, shares, given, lengths = [], [], [], [], []
     place = [FITTED.index(name) for name in BY_LENGTH]
     for some in domains.values():
@@ -124,7 +153,10 @@ def _ranking(domains: Domains) -> Model:
         slope = scaled.T @ (weight[which] * (odds / total[which] - wanted))
         return missed + RIDGE * float(weights @ weights), slope + 2 * RIDGE * weights
 
-    found = minimize(loss, np.zeros(whole.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 1_000}).x / spread
+    found = (
+        minimize(loss, np.zeros(whole.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 1_000}).x
+        / spread
+    )
     slopes: dict[str, float] = dict(zip(BY_LENGTH, found[len(FITTED) :].tolist(), strict=True))
     weights = {
         name: Weight(value, value + slopes.get(name, 0.0), float(seen.min()), float(seen.max()))
@@ -133,8 +165,10 @@ def _ranking(domains: Domains) -> Model:
     return _model(weights, (float(min(lengths)), float(max(lengths))))
 
 
-def _newness(library: Library, domains: Domains, start: Model) -> Newness:
-    """Return the reach and likeness that put the answers first, and the newest of them, in the domains whose answers become outdated."""
+def _newness(library: Library, domains: Domains, start: RankingModel) -> Newness:
+    """Return the reach and likeness that put the answers first, and the newest of them, in the domains
+    whose answers become outdated.
+    """
     some = [one for asked in domains.values() if any(one.stale for one in asked) for one in asked]
     found: list[tuple[float, Newness]] = []
     for reach, low in product((0.0, 2.0, 3.0, 4.0, 5.0), (0.4, 0.5)):
@@ -146,31 +180,47 @@ def _newness(library: Library, domains: Domains, start: Model) -> Newness:
     return max(found, key=lambda pair: pair[0])[1]
 
 
-def _confidence(library: Library, model: Model, domains: Domains) -> Model:
+def _confidence(library: Library, model: RankingModel, domains: Domains) -> RankingModel:
     """Return the model with logistic regressions of whether one of the best results answers.
 
-    In whole projects, which weigh as much as the small stores, what answers weighs the same as what does not; in small stores by `FEW`.
+    In whole projects, which weigh as much as the small stores, what answers weighs the same as what does not;
+    in small stores by `FEW`.
     """
     signs = list(_signs(library, model, domains))
     by_meaning = _logistic(signs, SIGNS)
     for left_out in domains:
         others = _logistic([one for one in signs if one.domain != left_out], SIGNS)
         some = [one for one in signs if one.domain == left_out and "log_cosine" in one.found]
-        losses = [-math.log(sure if one.answers else 1 - sure) for one in some for sure in [models.probability(others, one.found)]]
-        sys.stdout.write(f"confidence without {left_out}: log loss {np.average(losses, weights=_weights(some)):.4f}\n")
+        losses = [
+            -math.log(sure if one.answers else 1 - sure)
+            for one in some
+            for sure in [models.probability(others, one.found)]
+        ]
+        sys.stdout.write(
+            f"confidence without {left_out}: log loss {np.average(losses, weights=_weights(some)):.4f}\n"
+        )
     by_words = _logistic(signs, tuple(name for name in SIGNS if name != "log_cosine"))
     sure = [(one, models.probability(by_meaning, one.found)) for one in signs if "log_cosine" in one.found]
-    whole = [[value for one, value in sure if one.domain == domain and one.answers and not one.size] for domain in domains]
+    whole = [
+        [value for one, value in sure if one.domain == domain and one.answers and not one.size]
+        for domain in domains
+    ]
     floor = min(float(np.quantile(some, 1 - ANSWERED)) for some in whole)
     for domain, is_small, is_answer in product(domains, (False, True), (True, False)):
-        below = [value < floor for one, value in sure if (one.domain, one.size > 0, one.answers) == (domain, is_small, is_answer)]
+        below = [
+            value < floor
+            for one, value in sure
+            if (one.domain, one.size > 0, one.answers) == (domain, is_small, is_answer)
+        ]
         told = f"{domain}, {'small' if is_small else 'whole'}, {'answered' if is_answer else 'not answered'}"
         sys.stdout.write(f"below the floor of {floor:.3f}, {told}: {100 * fmean(below):.1f} %\n")
     return msgspec.structs.replace(model, confidence=by_meaning, confidence_by_words=by_words, floor=floor)
 
 
-def _signs(library: Library, model: Model, domains: Domains) -> Iterator[Signs]:
-    """Yield what is found for each domain's questions: asked of their own projects, of others, and of small stores."""
+def _signs(library: Library, model: RankingModel, domains: Domains) -> Iterator[Signs]:
+    """Yield what is found for each domain's questions: asked of their own projects, of others, and of
+    small stores.
+    """
     chance = random.Random(1)  # noqa: S311  a sample, not a secret
     for domain, some in domains.items():
         corpora = [corpus for corpus in library.corpora if corpus.domain == domain]
@@ -178,11 +228,17 @@ def _signs(library: Library, model: Model, domains: Domains) -> Iterator[Signs]:
         answerable = [(corpus, question) for corpus, question in everyone if question.gold]
         # The keys of another project's answers may be keys of this one as well.
         strange = {
-            corpus.name: [msgspec.structs.replace(question, gold=frozenset()) for other, question in everyone if other is not corpus]
+            corpus.name: [
+                msgspec.structs.replace(question, gold=frozenset())
+                for other, question in everyone
+                if other is not corpus
+            ]
             for corpus in corpora
         }
         asked = [(0, one) for one in some]
-        asked += [(0, library.ask(corpus, question, model)) for corpus, question in everyone if not question.gold]
+        asked += [
+            (0, library.ask(corpus, question, model)) for corpus, question in everyone if not question.gold
+        ]
         for corpus in corpora:
             strangers = strange[corpus.name]
             chosen = chance.sample(strangers, min(len(strangers), FOREIGN * len(corpus.questions)))
@@ -191,18 +247,30 @@ def _signs(library: Library, model: Model, domains: Domains) -> Iterator[Signs]:
             corpus, question = chance.choice(answerable)
             if number % 4 == 0:
                 question = chance.choice(strange[corpus.name])
-            asked.append((size, library.few(corpus, question, model, size, chance, is_answerable=number % 2 == 1)))
+            asked.append(
+                (size, library.few(corpus, question, model, size, chance, is_answerable=number % 2 == 1))
+            )
         for size, one in asked:
             best = library.rank(one, model)[: confidence.JUDGED]
-            yield Signs(domain=domain, size=size, found=library.signs(one, model), answers=not one.gold.isdisjoint(best))
+            yield Signs(
+                domain=domain,
+                size=size,
+                found=library.signs(one, model),
+                answers=not one.gold.isdisjoint(best),
+            )
 
 
 def _weights(signs: Sequence[Signs]) -> Array:
     """Return the weight of each, by its domain, the size of its store and whether it answers."""
     counts = Counter((one.domain, one.size, one.answers) for one in signs)
     odds = [FEW.get(one.size, 1) for one in signs]
-    shares = [(each if one.answers else 1) / (1 + each) / (len(FEW) if one.size else 1) for one, each in zip(signs, odds, strict=True)]
-    return np.array([share / counts[one.domain, one.size, one.answers] for one, share in zip(signs, shares, strict=True)])
+    shares = [
+        (each if one.answers else 1) / (1 + each) / (len(FEW) if one.size else 1)
+        for one, each in zip(signs, odds, strict=True)
+    ]
+    return np.array(
+        [share / counts[one.domain, one.size, one.answers] for one, share in zip(signs, shares, strict=True)]
+    )
 
 
 def _logistic(signs: Sequence[Signs], names: tuple[str, ...]) -> dict[str, float]:
@@ -214,16 +282,27 @@ def _logistic(signs: Sequence[Signs], names: tuple[str, ...]) -> dict[str, float
         sure = expit(table @ weights)
         missed = -float(weight @ (answers * np.log(sure + 1e-12) + (1 - answers) * np.log(1 - sure + 1e-12)))
         slope = table.T @ (weight * (sure - answers))
-        return missed + RIDGE_OF_CONFIDENCE * float(weights @ weights), slope + 2 * RIDGE_OF_CONFIDENCE * weights
+        return (
+            missed + RIDGE_OF_CONFIDENCE * float(weights @ weights),
+            slope + 2 * RIDGE_OF_CONFIDENCE * weights,
+        )
 
     found = minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B", options={"maxiter": 1_000}).x
     return {name: float(value) for name, value in zip(names, found, strict=True)}
 
 
-def _model(weights: dict[str, Weight], lengths: tuple[float, float] = (0.0, 0.0)) -> Model:
+def _model(weights: dict[str, Weight], lengths: tuple[float, float] = (0.0, 0.0)) -> RankingModel:
     priors = {name: Weight(value, value, -PRIOR_MOST, PRIOR_MOST) for name, value in PRIORS.items()}
     none = Newness(reach=0.0, same=(0.5, 0.8))
-    return Model(provenance="", ranking=weights | priors, lengths=lengths, newness=none, confidence={}, confidence_by_words={}, floor=0.0)
+    return RankingModel(
+        provenance="",
+        ranking=weights | priors,
+        lengths=lengths,
+        newness=none,
+        confidence={},
+        confidence_by_words={},
+        floor=0.0,
+    )
 
 
 def _figures(asked: Sequence[Asked], rank: Callable[[Asked], list[int]]) -> dict[str, float]:
@@ -235,7 +314,9 @@ def _figures(asked: Sequence[Asked], rank: Callable[[Asked], list[int]]) -> dict
         rows["R@10"].append(sum(place < 10 for place in places) / len(places))
         rows["MRR"].append(1 / (places[0] + 1) if places[0] < 10 else 0.0)
         if one.stale:
-            rows["newest above stale"].append(places[0] < min(order.index(row) if row in order else 100 for row in one.stale))
+            rows["newest above stale"].append(
+                places[0] < min(order.index(row) if row in order else 100 for row in one.stale)
+            )
     return {name: 100 * fmean(values) for name, values in rows.items()}
 
 
@@ -249,14 +330,20 @@ def _print(label: str, domain: str, some: Sequence[Asked], rank: Callable[[Asked
 
 
 def _provenance(domains: Domains) -> str:
-    counts = ", ".join(f"{domain} ({len({one.corpus.name for one in some})} projects, {len(some)} questions)" for domain, some in domains.items())
+    counts = ", ".join(
+        f"{domain} ({len({one.corpus.name for one in some})} projects, {len(some)} questions)"
+        for domain, some in domains.items()
+    )
     return f"python -m tests.retrieval.fit; all-MiniLM-L6-v2; domains of equal weight: {counts}"
 
 
-def _rounded(fitted: Model) -> Model:
+def _rounded(fitted: RankingModel) -> RankingModel:
     return msgspec.structs.replace(
         fitted,
-        ranking={name: Weight(*(round(value, 3) for value in msgspec.structs.astuple(weight))) for name, weight in fitted.ranking.items()},
+        ranking={
+            name: Weight(*(round(value, 3) for value in msgspec.structs.astuple(weight)))
+            for name, weight in fitted.ranking.items()
+        },
         lengths=(round(fitted.lengths[0], 3), round(fitted.lengths[1], 3)),
         confidence={name: round(value, 3) for name, value in fitted.confidence.items()},
         confidence_by_words={name: round(value, 3) for name, value in fitted.confidence_by_words.items()},
@@ -265,15 +352,40 @@ def _rounded(fitted: Model) -> Model:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.retrieval.fit", description=(__doc__ or "").split("\n\n", 1)[1])
-    parser.add_argument("--sets", nargs="*", default=[], metavar="DOMAIN=FILE", help="files of sets of memories and questions")
-    parser.add_argument("--locomo", nargs="*", default=[], metavar="DOMAIN=FILE", help="files of conversations in the form of LoCoMo")
-    parser.add_argument("--aside", nargs="*", default=[], metavar="DOMAIN", help="domains to print figures of, and not to fit to")
-    parser.add_argument("--cache", type=Path, metavar="FILE", help="where vectors are kept from one fit to the next")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.retrieval.fit", description=(__doc__ or "").split("\n\n", 1)[1]
+    )
+    parser.add_argument(
+        "--sets", nargs="*", default=[], metavar="DOMAIN=FILE", help="files of sets of memories and questions"
+    )
+    parser.add_argument(
+        "--locomo",
+        nargs="*",
+        default=[],
+        metavar="DOMAIN=FILE",
+        help="files of conversations in the form of LoCoMo",
+    )
+    parser.add_argument(
+        "--aside",
+        nargs="*",
+        default=[],
+        metavar="DOMAIN",
+        help="domains to print figures of, and not to fit to",
+    )
+    parser.add_argument(
+        "--cache", type=Path, metavar="FILE", help="where vectors are kept from one fit to the next"
+    )
     parser.add_argument("--write", action="store_true", help="make the fitted model the one in force")
     options = parser.parse_args()
-    pairs = [(read, *one.split("=", 1)) for read, given in ((sets, options.sets), (locomo, options.locomo)) for one in given]
-    options.files = [(lambda path, domain, read=read: read(Path(path), domain), domain, path) for read, domain, path in pairs]
+    pairs = [
+        (read, *one.split("=", 1))
+        for read, given in ((sets, options.sets), (locomo, options.locomo))
+        for one in given
+    ]
+    options.files = [
+        (lambda path, domain, read=read: read(Path(path), domain), domain, path)
+        for read, domain, path in pairs
+    ]
     return options
 
 

@@ -42,7 +42,13 @@ def _shares(card: Scorecard) -> Iterator[str]:
     for name, label in LABELS.items():
         value = getattr(card, name)
         shown = "-" if value is None else f"{100 * value:.1f}"
-        bound = f"at least {FLOORS[name]:g}" if name in FLOORS else f"at most {CEILINGS[name]:g}" if name in CEILINGS else ""
+        bound = (
+            f"at least {FLOORS[name]:g}"
+            if name in FLOORS
+            else f"at most {CEILINGS[name]:g}"
+            if name in CEILINGS
+            else ""
+        )
         yield f"{label:<40}{shown:>8} %  {bound}".rstrip()
 
 
@@ -56,7 +62,9 @@ def _outcomes(run: Run, *, is_verbose: bool) -> Iterator[str]:
         yield f"    {one.key} has lost what looks like a secret: {', '.join(one.redacted)}"
     for one in run.kept if is_verbose else ():
         if one.contradicts:
-            yield f"    {one.key} contradicts {', '.join(first.get(other, other) for other in one.contradicts)}"
+            yield (
+                f"    {one.key} contradicts {', '.join(first.get(other, other) for other in one.contradicts)}"
+            )
 
 
 def _miss(one: Answered) -> Iterator[str]:
@@ -69,4 +77,7 @@ def _miss(one: Answered) -> Iterator[str]:
     yield f"    wanted: {wanted}" + ("; abstained" if one.abstained else "")
     for place, hit in enumerate(one.hits, 1):
         mark = "*" if hit.memory_id in one.golds else " "
-        yield f"  {mark} {place:>2}. {hit.score:.3f} {', '.join(hit.keys) or '(not of the set)'} {hit.memory_id}"
+        yield (
+            f"  {mark} {place:>2}. {hit.score:.3f} {', '.join(hit.keys) or '(not of the set)'}"
+            f" {hit.memory_id}"
+        )

@@ -1,7 +1,9 @@
-"""What answers are worth, as pure functions: recall, reciprocal rank, abstention, and whether the newest fact comes first.
+"""What answers are worth, as pure functions: recall, reciprocal rank, abstention, and whether the newest fact
+comes first.
 
-Shares are 0 to 1 and None where no question asks for them. With *golds* the ids of the memories that answer a question, and the results in order:
-recall@k is |golds ∩ first k| / |golds|; the reciprocal rank is 1 / the place of the first gold, 0 where there is none.
+Shares are 0 to 1 and None where no question asks for them. With *golds* the ids of the memories that answer a
+question, and the results in order: recall@k is |golds ∩ first k| / |golds|; the reciprocal rank is 1 / the
+place of the first gold, 0 where there is none.
 """
 
 import statistics
@@ -15,7 +17,9 @@ from tests.retrieval.dataset import KINDS, Question
 LIMIT = 10  # results asked for
 IDENTIFIER_PLACES = 5
 
-FLOORS: Mapping[str, float] = MappingProxyType({"recall_5": 91.0, "identifiers": 100.0, "newest_above_stale": 60.0, "unanswerable_abstained": 50.0})
+FLOORS: Mapping[str, float] = MappingProxyType(
+    {"recall_5": 91.0, "identifiers": 100.0, "newest_above_stale": 60.0, "unanswerable_abstained": 50.0}
+)
 """The least that each share may be, in percent, by the name of `Scorecard`'s field."""
 
 CEILINGS: Mapping[str, float] = MappingProxyType({"answerable_abstained": 5.0})
@@ -31,7 +35,9 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    """A question and what came back. `golds` are the ids that answer it; `newest` and `stale` those of an update."""
+    """A question and what came back. `golds` are the ids that answer it; `newest` and `stale` those of an
+    update.
+    """
 
     question: Question
     hits: tuple[Hit, ...]
@@ -61,10 +67,16 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
         return self.stale not in ids or ids.index(self.newest) < ids.index(self.stale)
 
     def is_miss(self) -> bool:
-        """Say whether the answer falls short in anything that is scored but the order of golds within the first five."""
+        """Say whether the answer falls short in anything that is scored but the order of golds within the
+        first five.
+        """
         if not self.golds:
             return not self.abstained
-        return self.abstained or self.recall(IDENTIFIER_PLACES) < 1 or (self.newest is not None and not self.is_newest_above())
+        return (
+            self.abstained
+            or self.recall(IDENTIFIER_PLACES) < 1
+            or (self.newest is not None and not self.is_newest_above())
+        )
 
 
 class Recall(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +89,9 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole result. `identifiers` is the share of identifier questions with all golds in the first five."""
+    """The whole result. `identifiers` is the share of identifier questions with all golds in the first
+    five.
+    """
 
     overall: Recall
     kinds: dict[str, Recall]
@@ -109,9 +123,15 @@ def scored(answers: Sequence[Answered]) -> Scorecard:
     )
 
 
-def shortfalls(card: Scorecard, floors: Mapping[str, float] = FLOORS, ceilings: Mapping[str, float] = CEILINGS) -> list[str]:
+def shortfalls(
+    card: Scorecard, floors: Mapping[str, float] = FLOORS, ceilings: Mapping[str, float] = CEILINGS
+) -> list[str]:
     """Return, in words, what is below its floor or above its ceiling."""
-    low = [f"{name} is {100 * value:.1f} %, the floor is {floors[name]:g} %" for name, value in _values(card, floors) if 100 * value < floors[name]]
+    low = [
+        f"{name} is {100 * value:.1f} %, the floor is {floors[name]:g} %"
+        for name, value in _values(card, floors)
+        if 100 * value < floors[name]
+    ]
     high = [
         f"{name} is {100 * value:.1f} %, the ceiling is {ceilings[name]:g} %"
         for name, value in _values(card, ceilings)

@@ -54,14 +54,23 @@ def update(ids: str, newest: str = "n", stale: str = "s") -> Answered:
 
 @pytest.mark.parametrize(
     ("ids", "gold", "at_5", "at_10"),
-    [("axxxx", "a", 1, 1), ("vwxyza", "a", 0, 1), ("vwxyabcdeb", "ab", 0.5, 1), ("vwxyz", "a", 0, 0), ("", "a", 0, 0), ("ab", "abcd", 0.5, 0.5)],
+    [
+        ("axxxx", "a", 1, 1),
+        ("vwxyza", "a", 0, 1),
+        ("vwxyabcdeb", "ab", 0.5, 1),
+        ("vwxyz", "a", 0, 0),
+        ("", "a", 0, 0),
+        ("ab", "abcd", 0.5, 0.5),
+    ],
 )
 def test_recall_is_the_share_of_golds_among_the_first(ids: str, gold: str, at_5: float, at_10: float) -> None:
     one = answered(ids, gold)
     assert (one.recall(5), one.recall(10)) == (at_5, at_10)
 
 
-@pytest.mark.parametrize(("ids", "gold", "rank"), [("abc", "a", 1), ("abc", "cb", 1 / 2), ("abc", "z", 0), ("", "a", 0)])
+@pytest.mark.parametrize(
+    ("ids", "gold", "rank"), [("abc", "a", 1), ("abc", "cb", 1 / 2), ("abc", "z", 0), ("", "a", 0)]
+)
 def test_the_reciprocal_rank_is_that_of_the_first_gold(ids: str, gold: str, rank: float) -> None:
     assert answered(ids, gold).reciprocal_rank() == rank
 
@@ -74,8 +83,14 @@ def test_more_places_never_find_less(ids: list[str], golds: set[str]) -> None:
     assert (one.reciprocal_rank() > 0) == (found[-1] > 0)
 
 
-@pytest.mark.parametrize(("ids", "is_above"), [("ns", True), ("xns", True), ("n", True), ("sn", False), ("s", False), ("", False), ("xy", False)])
-def test_the_newest_is_above_when_it_was_found_and_nothing_stale_comes_first(ids: str, is_above: bool) -> None:  # noqa: FBT001  a column of the table
+@pytest.mark.parametrize(
+    ("ids", "is_above"),
+    [("ns", True), ("xns", True), ("n", True), ("sn", False), ("s", False), ("", False), ("xy", False)],
+)
+def test_the_newest_is_above_when_it_was_found_and_nothing_stale_comes_first(
+    ids: str,
+    is_above: bool,  # noqa: FBT001
+) -> None:
     assert update(ids).is_newest_above() is is_above
 
 
@@ -104,7 +119,11 @@ def test_each_share_is_over_the_questions_that_it_is_about() -> None:
     assert card.overall.questions == 5
     assert card.recall_5 == (1 + 1 / 2 + 0 + 1 + 1) / 5
     assert card.overall.recall_10 == 4 / 5
-    assert {kind: recall.questions for kind, recall in card.kinds.items()} == {"lesson": 1, "identifier": 2, "update": 2}
+    assert {kind: recall.questions for kind, recall in card.kinds.items()} == {
+        "lesson": 1,
+        "identifier": 2,
+        "update": 2,
+    }
     assert card.kinds["update"].mrr == 3 / 4
 
 
@@ -130,7 +149,9 @@ def test_floors_and_ceilings_are_kept_or_named() -> None:
     card = scored([answered("a", "a"), answered("", "a")])
     assert shortfalls(card, {"recall_5": 50.0}, {"answerable_abstained": 50.0}) == []
     assert shortfalls(card, {"recall_5": 50.1}, {}) == ["recall_5 is 50.0 %, the floor is 50.1 %"]
-    assert shortfalls(card, {}, {"answerable_abstained": 49.0}) == ["answerable_abstained is 50.0 %, the ceiling is 49 %"]
+    assert shortfalls(card, {}, {"answerable_abstained": 49.0}) == [
+        "answerable_abstained is 50.0 %, the ceiling is 49 %"
+    ]
     assert shortfalls(card, {"identifiers": 100.0}, {}) == [], "nothing was asked"
 
 
@@ -151,7 +172,11 @@ class PaperDaemon:
             is_new = "twice" not in params["content"]
             if is_new:
                 self.stored.append(params)
-            return {"memory_id": f"mem-{len(self.stored)}", "outcome": "stored" if is_new else "duplicate", "redacted": []}
+            return {
+                "memory_id": f"mem-{len(self.stored)}",
+                "outcome": "stored" if is_new else "duplicate",
+                "redacted": [],
+            }
         self.asked.append(params)
         results = [{"memory_id": f"mem-{number}", "score": 0.5} for number in range(len(self.stored), 0, -1)]
         return {"results": results, "abstained": not results, "degraded": "keyword"}
@@ -159,7 +184,10 @@ class PaperDaemon:
 
 def test_what_was_merged_is_found_by_the_id_that_answers_for_it() -> None:
     daemon = PaperDaemon()
-    memories = [Memory(key=key, content=f"{key} {word}", event_type="memory", session_id="s") for key, word in (("a", ""), ("b", "twice"), ("c", ""))]
+    memories = [
+        Memory(key=key, content=f"{key} {word}", event_type="memory", session_id="s")
+        for key, word in (("a", ""), ("b", "twice"), ("c", ""))
+    ]
     kept = asking.store(daemon.call, memories)
     questions = [
         Question(kind="lesson", text="what is b?", gold=("b",), project="shop"),
@@ -181,7 +209,10 @@ def test_what_was_merged_is_found_by_the_id_that_answers_for_it() -> None:
 
 
 def test_the_report_names_misses_and_what_was_merged() -> None:
-    kept = [Kept(key="a", memory_id="a", outcome="stored", redacted=("token",)), Kept(key="b", memory_id="a", outcome="duplicate")]
+    kept = [
+        Kept(key="a", memory_id="a", outcome="stored", redacted=("token",)),
+        Kept(key="b", memory_id="a", outcome="duplicate"),
+    ]
     answers = [answered("a", "a"), update("sn")]
     run = Run(card=scored(answers), kept=kept, answers=answers, degraded=1)
     short, long = ("\n".join(report.lines(run, is_verbose=is_verbose)) for is_verbose in (False, True))
@@ -190,19 +221,29 @@ def test_the_report_names_misses_and_what_was_merged() -> None:
     assert "1 answers were degraded" in short
     assert long.startswith(short)
     assert long.count("wanted:") == 1
-    assert "update: ?\n    wanted: n\n     1. 1.000 (not of the set) s\n  *  2. 1.000 (not of the set) n" in long
+    assert (
+        "update: ?\n    wanted: n\n     1. 1.000 (not of the set) s\n  *  2. 1.000 (not of the set) n" in long
+    )
 
 
-def test_the_command_says_so_where_there_is_no_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_so_where_there_is_no_model(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("sys.argv", ["retrieval"])
     assert main() == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err == f"no embedding model is installed in {tmp_path}/omegad/models; `omegad model install` fetches one\n"
+    assert (
+        printed.err
+        == f"no embedding model is installed in {tmp_path}/omegad/models; `omegad model install` fetches"
+        " one\n"
+    )
 
 
-def test_the_command_says_so_where_no_daemon_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_so_where_no_daemon_answers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("sys.argv", ["retrieval", "--socket", str(tmp_path / "none")])
     assert main() == 3
     assert "no omegad answers" in capsys.readouterr().err
@@ -226,7 +267,9 @@ def test_every_gold_is_a_memory_within_the_scope_of_its_question() -> None:
         keys = {*question.gold, *filter(None, (question.newest, question.stale))}
         assert keys <= BY_KEY.keys(), question
         assert len(question.gold) == len({*question.gold}), question
-        assert question.project is None or {BY_KEY[key].project for key in keys} <= {question.project}, question
+        assert question.project is None or {BY_KEY[key].project for key in keys} <= {question.project}, (
+            question
+        )
         assert (question.kind == "unanswerable") == (not question.gold), question
 
 
@@ -255,7 +298,9 @@ def test_the_set_is_as_mixed_as_memories_are() -> None:
 
 
 def test_what_is_asked_for_by_name_stands_in_its_memory() -> None:
-    """An identifier that is one word is in every memory that answers it, and nothing that is unanswerable is in any."""
+    """An identifier that is one word is in every memory that answers it, and nothing that is unanswerable
+    is in any.
+    """
     for question in QUESTIONS:
         if " " in question.text:
             continue

@@ -29,7 +29,9 @@ class Line:
 
     def ask(self, request_id: object, method: str, params: object = None) -> None:
         """Send a request."""
-        self.send({"jsonrpc": "2.0", "id": request_id, "method": method, "params": {} if params is None else params})
+        self.send(
+            {"jsonrpc": "2.0", "id": request_id, "method": method, "params": {} if params is None else params}
+        )
 
     async def receive(self) -> Any:
         """Return the next line as JSON, or None when the connection was closed."""
@@ -67,7 +69,9 @@ class House(NamedTuple):
 
 @contextmanager
 def socket_path() -> Iterator[Path]:
-    """Name a socket in a directory of its own, briefly: its name has about a hundred bytes, wherever temporary files are."""
+    """Name a socket in a directory of its own, briefly: its name has about a hundred bytes, wherever
+    temporary files are.
+    """
     with tempfile.TemporaryDirectory(prefix="o") as directory:
         yield Path(directory) / "run" / "o.sock"
 

@@ -24,7 +24,9 @@ OWN = str(os.getpid())
     ids=["nothing", "another process", "nobody", "none", "no number", "too many"],
 )
 @pytest.mark.skipif(os.uname().sysname != "Linux", reason="elsewhere it is launchd that is asked")
-def test_what_is_not_for_this_process_is_not_taken_and_children_are_told_nothing(environ: dict[str, str]) -> None:
+def test_what_is_not_for_this_process_is_not_taken_and_children_are_told_nothing(
+    environ: dict[str, str],
+) -> None:
     assert activation.passed(environ) == []
     assert environ == {}
 

@@ -81,7 +81,9 @@ def test_another_process_cannot_hold_the_lock_and_the_death_of_its_holder_frees_
     path = tmp_path / "omegad.lock"
     hold = "with endpoint.lock(pathlib.Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     program = f"import pathlib, sys\nfrom omegad.rpc import endpoint\n{hold}"
-    with subprocess.Popen([sys.executable, "-c", program, str(path)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(path)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
         assert holder.stdout
         assert holder.stdout.readline() == b"held\n"
         with pytest.raises(AlreadyRunning, match=str(holder.pid)), endpoint.lock(path):
@@ -166,7 +168,9 @@ def test_no_daemon_is_found_where_there_is_none(socket_path: Path) -> None:
     assert refusal.value.hint == "run `omegad start`"
 
 
-def test_a_socket_that_another_user_serves_is_not_spoken_to(socket_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_that_another_user_serves_is_not_spoken_to(
+    socket_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with endpoint.listening(socket_path):
         monkeypatch.setattr(endpoint, "peer_uid", lambda _connection: os.geteuid() + 1)
         with pytest.raises(Unavailable, match="another user"):

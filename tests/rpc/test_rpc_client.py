@@ -108,7 +108,12 @@ async def test_both_clients_raise_the_catalogues_exceptions() -> None:
             return found.value
 
         for error in (refusal.value, await in_thread(refused)):
-            assert (error.code, error.kind, error.tag, error.hint) == (-32005, "unavailable", "RETRIEVAL", "install one")
+            assert (error.code, error.kind, error.tag, error.hint) == (
+                -32005,
+                "unavailable",
+                "RETRIEVAL",
+                "install one",
+            )
             assert str(error) == str(errors.ModelMissing())
 
 
@@ -116,14 +121,29 @@ async def test_both_clients_raise_the_catalogues_exceptions() -> None:
     "kind",
     [
         *(errors.NotFound, errors.Conflict, errors.Refused, errors.Invalid, errors.Stale, errors.Overloaded),
-        *(errors.Unavailable, errors.ShuttingDown, ParseFailed, InvalidRequest, MethodNotFound, InternalError),
+        *(
+            errors.Unavailable,
+            errors.ShuttingDown,
+            ParseFailed,
+            InvalidRequest,
+            MethodNotFound,
+            InternalError,
+        ),
     ],
 )
 def test_an_error_keeps_its_class_on_the_way(kind: type[errors.OmegadError]) -> None:
     sent = kind()
-    received = answers.rebuild(WireError(sent.code, str(sent), {"kind": sent.kind, "tag": sent.tag, "hint": sent.hint}))
+    received = answers.rebuild(
+        WireError(sent.code, str(sent), {"kind": sent.kind, "tag": sent.tag, "hint": sent.hint})
+    )
     assert type(received) is kind
-    assert (received.code, received.kind, received.tag, received.hint, str(received)) == (sent.code, sent.kind, sent.tag, sent.hint, str(sent))
+    assert (received.code, received.kind, received.tag, received.hint, str(received)) == (
+        sent.code,
+        sent.kind,
+        sent.tag,
+        sent.hint,
+        str(sent),
+    )
 
 
 def test_an_error_of_a_newer_daemon_is_still_an_error() -> None:
@@ -169,7 +189,9 @@ async def test_a_name_is_introduced_with_hello() -> None:
             pass
         await in_thread(lambda: blocking(house.path))
     assert [method for method, _ in heard] == ["system.hello"] * 3 + ["echo"]
-    assert [params for _, params in heard] == [b'{"protocol":1,"client":"%s"}' % name for name in (b"bridge", b"cli", b"script")] + [b"{}"]
+    assert [params for _, params in heard] == [
+        b'{"protocol":1,"client":"%s"}' % name for name in (b"bridge", b"cli", b"script")
+    ] + [b"{}"]
 
 
 async def test_a_client_whose_hello_is_refused_closes_its_connection() -> None:
@@ -273,7 +295,9 @@ async def test_a_blocking_call_that_takes_too_long_is_given_up_and_the_next_gets
         assert await in_thread(lambda: impatient(house.path)) == {"second": True}
 
 
-@pytest.mark.parametrize("reply", [b"HTTP/1.1 400 Bad Request\n", b'{"id":1,"result":"\xff"}\n', b"[]\n", b"", b'{"id":1,"res'])
+@pytest.mark.parametrize(
+    "reply", [b"HTTP/1.1 400 Bad Request\n", b'{"id":1,"result":"\xff"}\n', b"[]\n", b"", b'{"id":1,"res']
+)
 async def test_what_answers_but_is_no_omegad_is_no_daemon(reply: bytes) -> None:
     def blocking(path: Path) -> None:
         with Client(path, timeout_s=PATIENCE_S) as client, pytest.raises(errors.NoDaemon):
@@ -288,12 +312,17 @@ async def test_what_answers_but_is_no_omegad_is_no_daemon(reply: bytes) -> None:
                     await client.call("echo")
 
 
-async def test_an_answer_may_come_in_many_pieces_and_after_one_that_nobody_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_may_come_in_many_pieces_and_after_one_that_nobody_waits_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("omegad.rpc.client.READ_BYTES", 1)
 
     def ask(path: Path) -> object:
         with Client(path, timeout_s=PATIENCE_S) as client:
             return client.call("a")
 
-    with socket_path() as path, answering(path, b'{"id":99,"result":0}\n{"method":"news"}\n{"id":1,"result":"\xc3\xa9"}\n'):
+    with (
+        socket_path() as path,
+        answering(path, b'{"id":99,"result":0}\n{"method":"news"}\n{"id":1,"result":"\xc3\xa9"}\n'),
+    ):
         assert await in_thread(lambda: ask(path)) == "é"

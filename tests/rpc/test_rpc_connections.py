@@ -92,7 +92,9 @@ async def test_a_slow_reader_stalls_nobody_and_its_answers_do_not_pile_up() -> N
             assert desk.seen.count("big") <= 10
             reader, writer = await asyncio.open_unix_connection(sock=slow, limit=4 * MEGABYTE)
             with anyio.fail_after(PATIENCE_S):
-                assert {msgspec.json.decode(await reader.readline())["id"] for _ in range(200)} == set(range(200))
+                assert {msgspec.json.decode(await reader.readline())["id"] for _ in range(200)} == set(
+                    range(200)
+                )
             writer.close()
 
 
@@ -111,14 +113,20 @@ async def test_no_more_answers_are_made_than_a_connection_may_leave_unread_and_a
             assert house.server.held_bytes <= 8 * MEGABYTE
             reader, writer = await asyncio.open_unix_connection(sock=slow, limit=4 * MEGABYTE)
             with anyio.fail_after(PATIENCE_S):
-                assert {msgspec.json.decode(await reader.readline())["id"] for _ in range(60)} == set(range(60))
+                assert {msgspec.json.decode(await reader.readline())["id"] for _ in range(60)} == set(
+                    range(60)
+                )
             writer.close()
 
 
 async def test_clients_that_do_not_read_leave_room_for_those_that_do() -> None:
     desk = Desk()
     limits = Limits(answer_bytes_max=4 * MEGABYTE, answer_bytes_in_all_max=12 * MEGABYTE)
-    async with serving(desk, limits, long_answers={"big": MEGABYTE}) as house, AsyncExitStack() as stack, house.dial() as other:
+    async with (
+        serving(desk, limits, long_answers={"big": MEGABYTE}) as house,
+        AsyncExitStack() as stack,
+        house.dial() as other,
+    ):
         deaf = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(4)]
         for connection in deaf:
             connection.connect(str(house.path))
@@ -134,8 +142,16 @@ async def test_clients_that_do_not_read_leave_room_for_those_that_do() -> None:
 async def test_a_client_that_finds_no_room_for_its_answer_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "RETRIES_MAX", 3)
     desk = Desk()
-    limits, long_answers = Limits(answer_bytes_in_all_max=2 * MEGABYTE), dict.fromkeys(("big", "hang"), MEGABYTE)
-    async with serving(desk, limits, long_answers=long_answers) as house, house.dial() as first, house.dial() as second, house.dial() as third:
+    limits, long_answers = (
+        Limits(answer_bytes_in_all_max=2 * MEGABYTE),
+        dict.fromkeys(("big", "hang"), MEGABYTE),
+    )
+    async with (
+        serving(desk, limits, long_answers=long_answers) as house,
+        house.dial() as first,
+        house.dial() as second,
+        house.dial() as third,
+    ):
         for line in (first, second):
             line.ask(1, "hang")
             await desk.begun.acquire()
@@ -174,7 +190,11 @@ async def test_one_connection_too_many_is_told_why_and_closed() -> None:
             assert (await second.call("echo"))["result"] == {}
             async with house.dial() as third:
                 answer = await third.receive()
-                assert (answer["id"], code_of(answer), answer["error"]["data"]["kind"]) == (None, -32004, "overloaded")
+                assert (answer["id"], code_of(answer), answer["error"]["data"]["kind"]) == (
+                    None,
+                    -32004,
+                    "overloaded",
+                )
                 assert await third.receive() is None
             assert house.server.refused == 1
         await until(lambda: house.server.connections == 1)
@@ -183,7 +203,11 @@ async def test_one_connection_too_many_is_told_why_and_closed() -> None:
 
 
 async def test_so_many_connections_too_many_are_told_why_and_none_stays_for_long() -> None:
-    async with serving(Desk(), Limits(connections_max=1)) as house, house.dial() as first, AsyncExitStack() as stack:
+    async with (
+        serving(Desk(), Limits(connections_max=1)) as house,
+        house.dial() as first,
+        AsyncExitStack() as stack,
+    ):
         assert (await first.call("echo"))["result"] == {}
         for _ in range(100):
             line = await stack.enter_async_context(house.dial())

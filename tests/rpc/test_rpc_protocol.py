@@ -55,7 +55,11 @@ def fault_in(line: bytes) -> Fault:
 def test_a_request_carries_its_params_as_they_were_written() -> None:
     request = parse(b'{"jsonrpc": "2.0", "id": "x", "method": "memory.get", "params": {"memory_id" :  "m1"}}')
     assert isinstance(request, Request)
-    assert (request.id, request.method, bytes(request.params)) == ("x", "memory.get", b'{"memory_id" :  "m1"}')
+    assert (request.id, request.method, bytes(request.params)) == (
+        "x",
+        "memory.get",
+        b'{"memory_id" :  "m1"}',
+    )
 
 
 def test_a_request_without_an_id_is_a_notification_and_one_with_null_is_not() -> None:
@@ -124,7 +128,9 @@ def test_half_a_character_is_read_as_a_replacement_and_all_else_as_it_is(written
         (b'[{"jsonrpc":"2.0","id":1,"method":"a","params":%s}]', None),
     ],
 )
-def test_what_is_nested_too_deeply_is_refused_under_the_id_that_stands_at_its_ends(line: bytes, recovered: object) -> None:
+def test_what_is_nested_too_deeply_is_refused_under_the_id_that_stands_at_its_ends(
+    line: bytes, recovered: object
+) -> None:
     fault = fault_in(line % (b"[" * 200_000 + b"]" * 200_000))
     assert (fault.error.code, fault.id) == (-32700, recovered)
 
@@ -160,7 +166,9 @@ def test_json_that_is_no_request_is_invalid_under_the_id_it_came_with(line: byte
     assert (fault.error.code, fault.id) == (-32600, recovered)
 
 
-@pytest.mark.parametrize("request_id", [0, -1, 2**53, 2**63, 2**64, -(2**70), "", "1", "é\n\u2028\u0000", "🧠" * 100, None])
+@pytest.mark.parametrize(
+    "request_id", [0, -1, 2**53, 2**63, 2**64, -(2**70), "", "1", "é\n\u2028\u0000", "🧠" * 100, None]
+)
 def test_an_id_comes_back_exactly(request_id: object) -> None:
     request = parse(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": "a"}))
     assert isinstance(request, Request)
@@ -194,7 +202,9 @@ def test_a_batch_holds_a_hundred_requests_and_not_one_more() -> None:
 
 
 def test_blank_lines_are_no_messages() -> None:
-    assert [described(one) for one in receive_all(Receiver(1000), b"\n \t\r\n" + PING + b"\r\n\n")] == [(1, "system.ping", b"")]
+    assert [described(one) for one in receive_all(Receiver(1000), b"\n \t\r\n" + PING + b"\r\n\n")] == [
+        (1, "system.ping", b"")
+    ]
 
 
 def test_the_last_line_counts_without_a_newline_once_the_stream_has_ended() -> None:
@@ -207,7 +217,11 @@ def test_the_last_line_counts_without_a_newline_once_the_stream_has_ended() -> N
 def test_a_line_that_is_too_long_is_answered_once_and_the_next_one_is_read() -> None:
     receiver = Receiver(100)
     messages = receive_all(receiver, b"x" * 80, b"x" * 80, b"x" * 800, b"x\n" + PING + b"\n")
-    assert [one.error.code if isinstance(one, Fault) else one.method for one in messages if not isinstance(one, Batch)] == [-32600, "system.ping"]
+    assert [
+        one.error.code if isinstance(one, Fault) else one.method
+        for one in messages
+        if not isinstance(one, Batch)
+    ] == [-32600, "system.ping"]
 
 
 def test_a_long_line_is_told_off_before_it_ends() -> None:
@@ -242,13 +256,19 @@ def test_a_line_that_never_ends_is_not_kept() -> None:
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**80), 2**80) | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**80), 2**80)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
     max_leaves=12,
 )
 ids = st.none() | st.integers(-(2**70), 2**70) | texts
 requests = st.builds(
-    lambda request_id, method, params: msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}),
+    lambda request_id, method, params: msgspec.json.encode(
+        {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+    ),
     ids,
     texts,
     st.dictionaries(texts, json_values, max_size=3) | st.lists(json_values, max_size=3),
@@ -258,7 +278,16 @@ some_lines = st.one_of(
     st.lists(requests, max_size=3).map(lambda entries: b"[" + b",".join(entries) + b"]"),
     json_values.map(msgspec.json.encode),
     st.binary(max_size=40).map(lambda data: data.replace(b"\n", b"")),
-    st.sampled_from([b"", b"x" * 300, b'{"jsonrpc":"2.0","method":"a","params":{"x":"\\ud800"}}', b"[[[[", b"\xef\xbb\xbf{}", b"\x00"]),
+    st.sampled_from(
+        [
+            b"",
+            b"x" * 300,
+            b'{"jsonrpc":"2.0","method":"a","params":{"x":"\\ud800"}}',
+            b"[[[[",
+            b"\xef\xbb\xbf{}",
+            b"\x00",
+        ]
+    ),
 )
 
 
@@ -273,7 +302,9 @@ def test_how_the_bytes_are_cut_makes_no_difference(lines: list[bytes], data: st.
 
 
 def test_every_single_cut_of_a_conversation_gives_the_same_messages() -> None:
-    stream = b"\n".join([PING, b"x" * 90, b"[" + PING + b"," + PING + b"]"[:1], b"[]", "é".encode(), PING]) + b"\n"
+    stream = (
+        b"\n".join([PING, b"x" * 90, b"[" + PING + b"," + PING + b"]"[:1], b"[]", "é".encode(), PING]) + b"\n"
+    )
     whole = [described(one) for one in receive_all(Receiver(80), stream)]
     for cut in range(len(stream)):
         assert [described(one) for one in receive_all(Receiver(80), stream[:cut], stream[cut:])] == whole
@@ -302,14 +333,19 @@ def test_members_of_any_type_are_a_request_or_an_invalid_one(members: dict[str, 
 
 
 @given(ids, json_values)
-def test_an_answer_is_one_line_that_says_what_was_answered(request_id: int | str | None, result: object) -> None:
+def test_an_answer_is_one_line_that_says_what_was_answered(
+    request_id: int | str | None, result: object
+) -> None:
     line = encode_result(request_id, result)
     assert b"\n" not in line
     assert msgspec.json.decode(line) == {"jsonrpc": "2.0", "id": request_id, "result": result}
 
 
 def test_a_raw_result_over_several_lines_is_sent_on_one() -> None:
-    assert encode_result(1, Raw(b'{\n  "a": "x\\ny"\n}')) == b'{"jsonrpc":"2.0","id":1,"result":{   "a": "x\\ny" }}'
+    assert (
+        encode_result(1, Raw(b'{\n  "a": "x\\ny"\n}'))
+        == b'{"jsonrpc":"2.0","id":1,"result":{   "a": "x\\ny" }}'
+    )
 
 
 def test_an_empty_raw_result_is_null() -> None:
@@ -355,4 +391,8 @@ def test_a_cancellation_that_names_no_id_is_invalid(params: bytes) -> None:
 
 
 def test_a_cancellation_names_an_id() -> None:
-    assert [parse_cancel(Raw(params)) for params in (b'{"id":1}', b'{"id":"a"}', b'{"id":null}')] == [1, "a", None]
+    assert [parse_cancel(Raw(params)) for params in (b'{"id":1}', b'{"id":"a"}', b'{"id":null}')] == [
+        1,
+        "a",
+        None,
+    ]

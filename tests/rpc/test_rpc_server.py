@@ -63,8 +63,20 @@ async def recurse() -> object:
     return await recurse()
 
 
-@pytest.mark.parametrize("mistake", [raise_value_error, raise_group, cancel_itself, await_a_cancelled_future, return_what_is_no_json, recurse])
-async def test_a_mistake_in_a_handler_is_told_to_its_caller_without_details_and_to_nobody_else(mistake: Callable[[], Awaitable[object]]) -> None:
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        raise_value_error,
+        raise_group,
+        cancel_itself,
+        await_a_cancelled_future,
+        return_what_is_no_json,
+        recurse,
+    ],
+)
+async def test_a_mistake_in_a_handler_is_told_to_its_caller_without_details_and_to_nobody_else(
+    mistake: Callable[[], Awaitable[object]],
+) -> None:
     desk = Desk()
 
     async def handler(call: Call) -> object:
@@ -134,7 +146,10 @@ async def test_a_batch_larger_than_the_limit_in_flight_is_still_answered_whole()
 
 async def test_a_batch_whose_answers_take_too_much_is_answered_as_far_as_they_go() -> None:
     desk = Desk()
-    async with serving(desk, Limits(answer_bytes_max=4 * MEGABYTE), long_answers={"big": MEGABYTE}) as house, house.dial() as line:
+    async with (
+        serving(desk, Limits(answer_bytes_max=4 * MEGABYTE), long_answers={"big": MEGABYTE}) as house,
+        house.dial() as line,
+    ):
         line.send([{"jsonrpc": "2.0", "id": i, "method": "big"} for i in range(100)])
         answers = by_id(await line.receive())
         assert answers.keys() == set(range(100))
@@ -156,7 +171,11 @@ async def test_long_answers_that_nobody_could_foresee_are_withheld_once_too_many
 
 async def test_no_more_requests_run_than_may_be_in_flight_and_none_is_lost() -> None:
     desk = Desk()
-    async with serving(desk, Limits(requests_in_flight_max=4)) as house, house.dial() as line, house.dial() as other:
+    async with (
+        serving(desk, Limits(requests_in_flight_max=4)) as house,
+        house.dial() as line,
+        house.dial() as other,
+    ):
         for i in range(50):
             line.ask(i, "wait")
         for _ in range(4):
@@ -169,7 +188,11 @@ async def test_no_more_requests_run_than_may_be_in_flight_and_none_is_lost() -> 
 
 async def test_large_requests_wait_for_each_other() -> None:
     desk = Desk()
-    async with serving(desk, Limits(line_bytes_max=MEGABYTE)) as house, house.dial() as line, house.dial() as other:
+    async with (
+        serving(desk, Limits(line_bytes_max=MEGABYTE)) as house,
+        house.dial() as line,
+        house.dial() as other,
+    ):
         for i in range(6):
             line.ask(i, "wait", ["x" * (MEGABYTE - 200)])
         for _ in range(2):
@@ -203,7 +226,11 @@ async def test_a_cancelled_request_is_answered_once_as_cancelled() -> None:
         line.ask(8, "rpc.cancel", {"id": 7})
         answers = by_id([await line.receive(), await line.receive()])
         assert answers[8]["result"] == {"ok": True}
-        assert (code_of(answers[7]), answers[7]["error"]["message"], answers[7]["error"]["data"]["kind"]) == (-32002, "cancelled", "refused")
+        assert (code_of(answers[7]), answers[7]["error"]["message"], answers[7]["error"]["data"]["kind"]) == (
+            -32002,
+            "cancelled",
+            "refused",
+        )
         assert desk.cancelled == 1
         assert (await line.call("rpc.cancel", {"id": 7}))["result"] == {"ok": False}
 
@@ -232,7 +259,11 @@ async def test_a_request_cancelled_before_it_began_never_runs() -> None:
     async with serving(desk, Limits(requests_in_flight_max=1)) as house, house.dial() as line:
         ask = {"jsonrpc": "2.0", "params": {}}
         line.send(
-            [ask | {"id": 1, "method": "wait"}, ask | {"id": 2, "method": "echo"}, ask | {"id": 3, "method": "rpc.cancel", "params": {"id": 2}}]
+            [
+                ask | {"id": 1, "method": "wait"},
+                ask | {"id": 2, "method": "echo"},
+                ask | {"id": 3, "method": "rpc.cancel", "params": {"id": 2}},
+            ]
         )
         await desk.begun.acquire()
         desk.gate.set()
@@ -276,7 +307,11 @@ async def test_each_connection_is_a_peer_of_its_own_for_as_long_as_it_lasts() ->
         return [call.peer.connection, call.peer.name, call.peer.written]
 
     async with serving(introduce) as house, house.dial() as first, house.dial() as second:
-        assert [(await line.call("hello"))["result"] for line in (first, first, second)] == [[1, "x", 1], [1, "xx", 2], [2, "x", 1]]
+        assert [(await line.call("hello"))["result"] for line in (first, first, second)] == [
+            [1, "x", 1],
+            [1, "xx", 2],
+            [2, "x", 1],
+        ]
 
 
 async def test_notifications_come_before_the_answer_they_belong_to() -> None:
@@ -296,4 +331,9 @@ async def test_the_server_counts_what_it_did() -> None:
         await line.call("echo")
         line.send(b"nonsense")
         await line.receive()
-        assert (house.server.connections, house.server.requests, house.server.refused, house.server.in_flight) == (1, 2, 1, 0)
+        assert (
+            house.server.connections,
+            house.server.requests,
+            house.server.refused,
+            house.server.in_flight,
+        ) == (1, 2, 1, 0)

@@ -78,7 +78,9 @@ async def test_who_asks_without_end_gives_way_to_a_hook(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("is_batch", [False, True])
-async def test_a_client_that_asks_one_thing_is_served_before_all_that_another_has_asked(monkeypatch: pytest.MonkeyPatch, *, is_batch: bool) -> None:
+async def test_a_client_that_asks_one_thing_is_served_before_all_that_another_has_asked(
+    monkeypatch: pytest.MonkeyPatch, *, is_batch: bool
+) -> None:
     pids = iter([7] * 16 + [8])
     monkeypatch.setattr(endpoint, "peer_pid", lambda _connection: next(pids))
     busy = Busy()
@@ -87,7 +89,9 @@ async def test_a_client_that_asks_one_thing_is_served_before_all_that_another_ha
         modest = await stack.enter_async_context(house.dial())
         assert (await modest.call("hello"))["result"] == {}
         for line in greedy:
-            asked = [{"jsonrpc": "2.0", "id": number, "method": "greedy"} for number in range(GREEDY_REQUESTS)]
+            asked = [
+                {"jsonrpc": "2.0", "id": number, "method": "greedy"} for number in range(GREEDY_REQUESTS)
+            ]
             for message in [asked] if is_batch else asked:
                 line.send(message)
         await until(lambda: "greedy" in busy.seen)
@@ -100,7 +104,9 @@ async def test_a_client_that_asks_one_thing_is_served_before_all_that_another_ha
     assert before < 8 * GREEDY_REQUESTS
 
 
-async def test_connections_of_one_client_share_the_places_of_a_lane_and_others_have_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connections_of_one_client_share_the_places_of_a_lane_and_others_have_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pids = iter([7] * 4 + [8])
     monkeypatch.setattr(endpoint, "peer_pid", lambda _connection: next(pids))
     desk = Desk()
@@ -162,7 +168,9 @@ async def _write(line: Line, data: bytes) -> None:
         await line.writer.drain()
 
 
-async def test_who_never_ends_a_long_line_is_disconnected_once_others_wait_and_small_requests_never_wait() -> None:
+async def test_who_never_ends_a_long_line_is_disconnected_once_others_wait_and_small_requests_never_wait() -> (
+    None
+):
     async with serving(Desk(), TIGHT) as house, AsyncExitStack() as stack, anyio.create_task_group() as tasks:
         for _ in range(4):
             tasks.start_soon(_write, await stack.enter_async_context(house.dial()), HALF)

@@ -1,9 +1,11 @@
 """Whole conversations with a daemon, as transcripts that can be read as documentation.
 
-Each `*.txt` beside this file is one: a request (`method {params}`, or a raw line after `>`), `----`, and what was answered, with ids, times
-and other values that differ from run to run replaced by names. A later request may use those names. `#` begins a remark.
+Each `*.txt` beside this file is one: a request (`method {params}`, or a raw line after `>`), `----`, and what
+was answered, with ids, times and other values that differ from run to run replaced by names. A later request
+may use those names. `#` begins a remark.
 
-`OMEGAD_BLESS=1 python -m pytest tests/scenarios` writes the transcripts anew. Commit a change to one only if you understand it.
+`OMEGAD_BLESS=1 python -m pytest tests/scenarios` writes the transcripts anew. Commit a change to one only if
+you understand it.
 """
 
 import json
@@ -44,7 +46,9 @@ class Step(NamedTuple):
 
 
 def _steps(text: str) -> Iterator[Step]:
-    """Read a transcript: steps are separated by empty lines, and a remark belongs to the step that follows."""
+    """Read a transcript: steps are separated by empty lines, and a remark belongs to the step that
+    follows.
+    """
     for part in re.split(r"\n{2,}(?=[#>a-z])", text.strip()):
         before, _, answer = part.partition(f"\n{SEPARATOR}")
         remarks, request = re.fullmatch(r"((?:#.*\n|\n)*)(.*)", before).groups()  # type: ignore[union-attr]
@@ -70,7 +74,9 @@ class Conversation:
         self._connection.send(line)
         answer = self._connection.receive()
         if request.startswith("memory.query") and "result" in answer:
-            until(lambda: self._home.call("system.status")["log"]["head"] > head)  # a query is logged after its answer
+            until(
+                lambda: self._home.call("system.status")["log"]["head"] > head
+            )  # a query is logged after its answer
         until(self._home.caught_up)  # so that positions are the same each time
         return self._with_names(self._shown(answer, is_raw=request.startswith(">")))
 
@@ -78,7 +84,10 @@ class Conversation:
         if request.startswith(">"):
             return request.removeprefix(">").strip().encode()
         method, _, params = request.partition(" ")
-        return b'{"jsonrpc":"2.0","id":1,"method":%s,"params":%s}' % (json.dumps(method).encode(), params.encode() or b"{}")
+        return b'{"jsonrpc":"2.0","id":1,"method":%s,"params":%s}' % (
+            json.dumps(method).encode(),
+            params.encode() or b"{}",
+        )
 
     def _shown(self, answer: Any, *, is_raw: bool) -> str:
         told = answer if is_raw else answer.get("result", answer.get("error"))
@@ -133,12 +142,21 @@ def test_there_are_conversations() -> None:
 
 
 def test_a_transcript_is_read_as_it_is_written() -> None:
-    steps = [Step("# Two lines\n# of remark.\n", 'memory.store {"content": "a"}', '{\n  "a": 1\n}'), Step("", "> {", "error {\n}")]
+    steps = [
+        Step("# Two lines\n# of remark.\n", 'memory.store {"content": "a"}', '{\n  "a": 1\n}'),
+        Step("", "> {", "error {\n}"),
+    ]
     assert list(_steps(_written(steps))) == steps
 
 
 def test_what_differs_from_run_to_run_is_replaced_and_nothing_else() -> None:
-    answer = {"pid": 17, "position": 17, "score": 0.123456, "took_ms": None, "results": [{"at": 5, "rank": 1}]}
+    answer = {
+        "pid": 17,
+        "position": 17,
+        "score": 0.123456,
+        "took_ms": None,
+        "results": [{"at": 5, "rank": 1}],
+    }
     assert _settled(msgspec.json.decode(msgspec.json.encode(answer))) == {
         "pid": "<pid>",
         "position": 17,

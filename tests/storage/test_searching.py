@@ -12,7 +12,9 @@ from omegad.storage.searching import HEADER, READ_BYTES, holding
 PIECE = b"a phrase that was erased"
 
 
-@pytest.mark.parametrize("before", [0, 1, READ_BYTES - 7, READ_BYTES, 2 * READ_BYTES - len(PIECE) + 1, 3 * READ_BYTES])
+@pytest.mark.parametrize(
+    "before", [0, 1, READ_BYTES - 7, READ_BYTES, 2 * READ_BYTES - len(PIECE) + 1, 3 * READ_BYTES]
+)
 def test_a_piece_is_found_wherever_it_stands(tmp_path: Path, before: int) -> None:
     plain, database, without, empty = (tmp_path / name for name in ("plain", "database", "without", "empty"))
     plain.write_bytes(b"x" * before + PIECE + b"x" * 10)
@@ -20,7 +22,10 @@ def test_a_piece_is_found_wherever_it_stands(tmp_path: Path, before: int) -> Non
     without.write_bytes(b"x" * before + PIECE[:-1] + b"x" + PIECE[1:])
     empty.touch()
     wanted = [b"another one, which is a good deal longer than the first", PIECE]
-    assert holding([plain, database, without, empty, tmp_path / "none"], wanted) == {plain: "file", database: "database"}
+    assert holding([plain, database, without, empty, tmp_path / "none"], wanted) == {
+        plain: "file",
+        database: "database",
+    }
 
 
 def test_a_file_that_becomes_shorter_while_it_is_searched_is_searched_as_it_is(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""SQLite as we use it: the driver, transactions that are over when the call is, readers that see one moment, errors in our words."""
+"""SQLite as we use it: the driver, transactions that are over when the call is, readers that see one
+moment, errors in our words.
+"""
 
 import asyncio
 import importlib
@@ -45,7 +47,10 @@ def count(connection: Connection) -> int:
 
 
 def module(version: tuple[int, int, int], *, extensions: bool = True) -> Any:
-    return SimpleNamespace(Connection=type("C", (), {"enable_load_extension": None} if extensions else {}), sqlite_version_info=version)
+    return SimpleNamespace(
+        Connection=type("C", (), {"enable_load_extension": None} if extensions else {}),
+        sqlite_version_info=version,
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,7 +90,10 @@ def test_a_connection_knows_vectors_and_full_text_and_checkpoints_only_when_told
     connection = open_writer(file, durable=True)
     assert connection.execute("SELECT vec_version()").fetchone()
     connection.execute("CREATE VIRTUAL TABLE f USING fts5(a)")
-    pragmas = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("wal_autocheckpoint", "synchronous", "journal_mode", "foreign_keys")]
+    pragmas = [
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("wal_autocheckpoint", "synchronous", "journal_mode", "foreign_keys")
+    ]
     assert pragmas == [0, 2, "wal", 1]
     connection.close()
 
@@ -284,7 +292,10 @@ async def test_draining_waits_for_the_reads_under_way_and_lets_none_begin(file: 
         return count(connection)
 
     async with readers.opened(file, 1) as reading, asyncio.timeout(PATIENCE_S):
-        under_way, queued = asyncio.create_task(reading.read(slowly)), asyncio.create_task(reading.read(count))
+        under_way, queued = (
+            asyncio.create_task(reading.read(slowly)),
+            asyncio.create_task(reading.read(count)),
+        )
         await until(begun.is_set)
         draining = asyncio.create_task(reading.drain())
         await asyncio.sleep(0.02)
@@ -292,7 +303,9 @@ async def test_draining_waits_for_the_reads_under_way_and_lets_none_begin(file: 
         may_end.set()
         assert await under_way == 0
         await draining
-        assert (await asyncio.gather(queued, return_exceptions=True))[0] == 0 or isinstance(queued.exception(), ReadersClosed)
+        assert (await asyncio.gather(queued, return_exceptions=True))[0] == 0 or isinstance(
+            queued.exception(), ReadersClosed
+        )
         with pytest.raises(ReadersClosed):
             await reading.read(count)
 
@@ -312,7 +325,9 @@ async def test_the_wal_stays_bounded_under_a_long_load(file: Path) -> None:
     await writer.close()
 
 
-def test_a_reader_that_holds_the_wal_back_is_not_waited_for(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_holds_the_wal_back_is_not_waited_for(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(checkpointer, "WAL_BYTES_TRUNCATE", 100_000)
     writer, reader, checkpoints = open_writer(file, durable=False), open_reader(file), Checkpointer(file)
     with snapshot(reader):

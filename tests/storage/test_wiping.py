@@ -1,4 +1,6 @@
-"""Deleted bytes leave the file and its write-ahead log, also those that were deleted before anybody saw to it."""
+"""Deleted bytes leave the file and its write-ahead log, also those that were deleted before anybody saw to
+it.
+"""
 
 import io
 import json
@@ -21,13 +23,17 @@ SAID = b"the door opens with 4711 0815"
 
 
 @pytest.mark.parametrize("always_bytes", [0, wiping.ALWAYS_BYTES])
-def test_nothing_is_left_of_what_was_deleted_without_care(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, always_bytes: int) -> None:
+def test_nothing_is_left_of_what_was_deleted_without_care(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, always_bytes: int
+) -> None:
     monkeypatch.setattr(wiping, "ALWAYS_BYTES", always_bytes)
     path = tmp_path / "a.db"
     writer = open_writer(path, durable=False)
     writer.execute("PRAGMA secure_delete=OFF")
     writer.execute("CREATE TABLE said (text TEXT)")
-    writer.executemany("INSERT INTO said VALUES (?)", [(f"{SAID.decode()} {number}",) for number in range(500)])
+    writer.executemany(
+        "INSERT INTO said VALUES (?)", [(f"{SAID.decode()} {number}",) for number in range(500)]
+    )
     writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     writer.execute("DELETE FROM said WHERE rowid % 3")
     writer.execute("DELETE FROM said")
@@ -46,14 +52,20 @@ def test_nothing_is_left_of_what_was_deleted_without_care(tmp_path: Path, monkey
     writer.close()
 
 
-def test_a_file_that_cannot_be_read_may_hold_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_cannot_be_read_may_hold_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     names = {}
     for name in ("holds", "locked", "other"):
         (tmp_path / name).write_bytes(SAID if name == "holds" else b"else")
         names[name] = os.fsencode(tmp_path / name).hex()
     is_readable = Path.open
-    monkeypatch.setattr(Path, "open", lambda path, mode: _refuse() if path.name == "locked" else is_readable(path, mode))
-    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps({"files": list(names.values()), "pieces": [SAID.hex()]})))
+    monkeypatch.setattr(
+        Path, "open", lambda path, mode: _refuse() if path.name == "locked" else is_readable(path, mode)
+    )
+    monkeypatch.setattr(
+        "sys.stdin", io.StringIO(json.dumps({"files": list(names.values()), "pieces": [SAID.hex()]}))
+    )
     searching.main()
     assert json.loads(capsys.readouterr().out) == {names["holds"]: "file", names["locked"]: "unread"}
 
@@ -64,5 +76,7 @@ def _refuse() -> NoReturn:
 
 @pytest.mark.parametrize("asked", [b"", b'{"files": ["6'])
 def test_who_is_asked_by_somebody_who_is_killed_meanwhile_says_nothing(asked: bytes) -> None:
-    done = subprocess.run([sys.executable, "-I", "-S", searching.__file__], input=asked, capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", searching.__file__], input=asked, capture_output=True, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -11,11 +11,23 @@ from tests.torture.run import Limits, Torture, refusals
 
 
 def main() -> None:
-    """Torture a daemon, and end with 1 where something acknowledged was lost, doubled, or came back after its erasure."""
-    parser = argparse.ArgumentParser(prog="python -m tests.torture", description="Kill a daemon at random moments of mixed work.")
+    """Torture a daemon, and end with 1 where something acknowledged was lost, doubled, or came back after
+    its erasure.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.torture", description="Kill a daemon at random moments of mixed work."
+    )
     parser.add_argument("--kills", type=int, default=1_000)
-    parser.add_argument("--acknowledged", type=int, help="requests that must be acknowledged in all; 100 a kill where left out")
-    parser.add_argument("--seed", default=secrets.token_hex(4), help="names the same choices again; moments differ all the same")
+    parser.add_argument(
+        "--acknowledged",
+        type=int,
+        help="requests that must be acknowledged in all; 100 a kill where left out",
+    )
+    parser.add_argument(
+        "--seed",
+        default=secrets.token_hex(4),
+        help="names the same choices again; moments differ all the same",
+    )
     parser.add_argument("--folder", type=Path, help="where the homes are, which are kept then")
     options = parser.parse_args()
     acknowledged = options.acknowledged or 100 * options.kills

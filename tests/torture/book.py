@@ -49,7 +49,11 @@ class Book:
         del self.unanswered[asked.mark]
         self.counts[asked.method] += 1
         self.acknowledged.append((asked, answer))
-        if asked.method == "memory.store" and answer["outcome"] == "stored" and "erasable" in asked.params["tags"]:
+        if (
+            asked.method == "memory.store"
+            and answer["outcome"] == "stored"
+            and "erasable" in asked.params["tags"]
+        ):
             self.erasable.append((answer["memory_id"], asked.mark))
 
     def erased(self, memory_id: str) -> None:
@@ -64,8 +68,13 @@ def same(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def lost_or_doubled(book: Book, events: list[dict[str, Any]]) -> Iterator[str]:
-    """Hold the log's events, from the first, against the book; yield a sentence for everything that is not as acknowledged."""
-    if any(after["recorded_at"] < before["recorded_at"] and after["tag"] != "clock.mended@1" for before, after in pairwise(events)):
+    """Hold the log's events, from the first, against the book; yield a sentence for everything that is not
+    as acknowledged.
+    """
+    if any(
+        after["recorded_at"] < before["recorded_at"] and after["tag"] != "clock.mended@1"
+        for before, after in pairwise(events)
+    ):
         yield "recorded_at decreases"
     if [event["position"] for event in events] != list(range(1, len(events) + 1)):
         yield "positions are not 1, 2, 3 …"
@@ -77,21 +86,31 @@ def lost_or_doubled(book: Book, events: list[dict[str, Any]]) -> Iterator[str]:
             if times and asked.mark in book.gone:
                 yield f"{asked.mark} was erased and is in the log"
         elif times != 1:
-            yield f"{asked.mark} ({asked.method}) was acknowledged with {same(answer)} and is in the log {times} times"
+            yield (
+                f"{asked.mark} ({asked.method}) was acknowledged with {same(answer)} and is in the log"
+                f" {times} times"
+            )
     for asked in book.unanswered.values():
         if written[asked.mark] > 1:
-            yield f"{asked.mark} ({asked.method}) was never acknowledged and is in the log {written[asked.mark]} times"
+            yield (
+                f"{asked.mark} ({asked.method}) was never acknowledged and is in the log"
+                f" {written[asked.mark]} times"
+            )
     yield from _shared(events)
 
 
 def _marks(events: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Return the mark of each event that one request has written; a request writes one event with its mark."""
+    """Return the mark of each event that one request has written; a request writes one event with its
+    mark.
+    """
     for event in events:
         data = event["data"]
         if not data:  # erased
             continue
         tag = event["tag"].split("@")[0]
-        if tag == "memory.stored" and data["source"] != COMPACTED:  # a summary begins as the first memory does that it is made of
+        if (
+            tag == "memory.stored" and data["source"] != COMPACTED
+        ):  # a summary begins as the first memory does that it is made of
             yield _first_word(data["content"])
         elif tag == "tool.called":
             yield str(data.get("tool_use_id") or "")
@@ -115,5 +134,9 @@ def _shared(events: Iterable[dict[str, Any]]) -> Iterator[str]:
             holders |= dict.fromkeys(names, session)
         elif event["tag"].startswith("claims.released@"):
             ended = {(data["worktree"], path) for path in data["paths"]}
-            for name in [name for name, holder in holders.items() if holder == session and (data.get("is_all") or name in ended)]:
+            for name in [
+                name
+                for name, holder in holders.items()
+                if holder == session and (data.get("is_all") or name in ended)
+            ]:
                 del holders[name]

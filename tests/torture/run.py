@@ -23,7 +23,9 @@ from tests.torture.work import Work
 ACKNOWLEDGED_BEFORE_KILL = (1, 200)
 STEPS_BEFORE_KILL = (1, 3_000)
 KILLS_OF_A_HOME = 100
-"""After so many a home is proved, and the next one begun: one that grows on takes longer for every kill, and shows nothing that it did not."""
+"""After so many a home is proved, and the next one begun: one that grows on takes longer for every kill,
+and shows nothing that it did not.
+"""
 SEARCHED_EVERY = 10  # kills
 VERBS = ("backup", "export")
 
@@ -54,7 +56,14 @@ class Torture:
         self.home = FaultyHome(self.folder / f"home-{next(self._numbers)}")
         self.clock.write_text("0", encoding="ascii")
         self.book = Book()
-        self.work = Work(self.home.path, self.home.socket, self.book, self.chance, clock=self.clock, full_disk=self.full_disk)
+        self.work = Work(
+            self.home.path,
+            self.home.socket,
+            self.book,
+            self.chance,
+            clock=self.clock,
+            full_disk=self.full_disk,
+        )
         self.work.refused = self.refused
 
     @property
@@ -103,7 +112,9 @@ class Torture:
         return Fault(within=f"{self.home.path}/", trace=os.devnull, clock=str(self.clock), **fields)  # type: ignore[arg-type]
 
     def _start(self, fault: Fault | None = None) -> bool:
-        """Start the daemon; where its fault ends the start, start it without; say whether it has its fault still."""
+        """Start the daemon; where its fault ends the start, start it without; say whether it has its fault
+        still.
+        """
         self.full_disk.unlink(missing_ok=True)
         self.home.fault = fault or self._fault()
         if self.home.serves():
@@ -124,9 +135,13 @@ class Torture:
         self._start(fault)
         self._settle()
         beside = self._beside() if self.chance.random() < 0.2 else None
-        a_kill = max(1, (limits.acknowledged - self.acknowledged) // max(1, limits.kills - self.counts["kills"]))
+        a_kill = max(
+            1, (limits.acknowledged - self.acknowledged) // max(1, limits.kills - self.counts["kills"])
+        )
         enough = len(self.book.acknowledged) + self.chance.randint(1, 2 * a_kill)
-        asyncio.run(self._work_until_killed(enough, beside[-1] if beside else None, with_full_disk=kind == "disk"))
+        asyncio.run(
+            self._work_until_killed(enough, beside[-1] if beside else None, with_full_disk=kind == "disk")
+        )
         self.counts["kills"] += 1
         self.counts[f"kills: {kind}"] += 1
         if beside:
@@ -143,14 +158,22 @@ class Torture:
                 self._start()
 
     async def _work_until_killed(self, enough: int, beside: Forked | None, *, with_full_disk: bool) -> None:
-        """Let the work go on until the daemon ends on its fault, or enough is acknowledged, and then kill it; half of what runs beside, too."""
+        """Let the work go on until the daemon ends on its fault, or enough is acknowledged, and then kill
+        it; half of what runs beside, too.
+        """
         if beside and self.chance.random() < 0.5:
-            asyncio.get_running_loop().call_later(self.chance.uniform(0, 0.3), beside.send_signal, signal.SIGKILL)
+            asyncio.get_running_loop().call_later(
+                self.chance.uniform(0, 0.3), beside.send_signal, signal.SIGKILL
+            )
         with_rebuilds = self.chance.random() < 0.3
-        working = asyncio.create_task(self.work.go_on(with_rebuilds=with_rebuilds, with_full_disk=with_full_disk))
+        working = asyncio.create_task(
+            self.work.go_on(with_rebuilds=with_rebuilds, with_full_disk=with_full_disk)
+        )
         deadline = time.monotonic() + PATIENCE_S
         while len(self.book.acknowledged) < enough and not working.done():
-            assert time.monotonic() < deadline, f"nothing is acknowledged: {self.work.refused} {self.home.printed()[-2_000:]}"
+            assert time.monotonic() < deadline, (
+                f"nothing is acknowledged: {self.work.refused} {self.home.printed()[-2_000:]}"
+            )
             await asyncio.sleep(self.chance.uniform(0, 0.01))
         self.full_disk.unlink(missing_ok=True)
         self.home.process.send_signal(signal.SIGKILL)
@@ -164,7 +187,9 @@ class Torture:
         return verb, copy, self._forked([verb, str(copy)], self.home)
 
     def _end_beside(self, verb: str, copy: Path, process: Forked) -> None:
-        """See that a copy that was made is whole, and makes a home whose log verifies, whenever that is killed."""
+        """See that a copy that was made is whole, and makes a home whose log verifies, whenever that is
+        killed.
+        """
         status = process.wait()
         self.counts[f"{verb} {'whole' if status == 0 else 'killed'}"] += 1
         assert status in {0, -signal.SIGKILL}, (verb, status)
@@ -188,7 +213,9 @@ class Torture:
             self.counts[f"{arguments[0]} {'whole' if process.wait() == 0 else 'killed'}"] += 1
             if process.returncode == 0:
                 break
-        was_done = "has events already" in home.printed()  # by the one that was killed when nothing but its end was left to do
+        was_done = (
+            "has events already" in home.printed()
+        )  # by the one that was killed when nothing but its end was left to do
         assert process.returncode == 0 or (verb == "export" and was_done), home.printed()
         try:
             home.start()
@@ -214,7 +241,9 @@ class Torture:
                 data = path.read_bytes() if path.is_file() else b""
             except FileNotFoundError:  # the daemon removes files meanwhile
                 continue
-            yield from (f"{path.name} holds {mark.decode()}, which was erased" for mark in marks if mark in data)
+            yield from (
+                f"{path.name} holds {mark.decode()}, which was erased" for mark in marks if mark in data
+            )
 
     def _checked(self) -> None:
         """Have log and views proved."""
@@ -229,4 +258,7 @@ class Torture:
 
 def refusals(torture: Torture) -> str:
     """Say what the daemon refused meanwhile, and how often."""
-    return "\n".join(f"{number:6} times {told}" for told, number in sorted(torture.refused.items(), key=lambda item: -item[1]))
+    return "\n".join(
+        f"{number:6} times {told}"
+        for told, number in sorted(torture.refused.items(), key=lambda item: -item[1])
+    )

@@ -1,4 +1,6 @@
-"""What goes on while a daemon is killed: writes, hooks, races for files, erasures, compactions, rebuilds, a full disk, a clock that jumps."""
+"""What goes on while a daemon is killed: writes, hooks, races for files, erasures, compactions, rebuilds,
+a full disk, a clock that jumps.
+"""
 
 import asyncio
 import random
@@ -51,22 +53,39 @@ Part = Callable[[Caller], Awaitable[None]]
 class Work:
     """Lets all of it go on against one home, and keeps the book."""
 
-    def __init__(self, home: Path, socket: Path, book: Book, chance: random.Random, *, clock: Path, full_disk: Path) -> None:
+    def __init__(
+        self, home: Path, socket: Path, book: Book, chance: random.Random, *, clock: Path, full_disk: Path
+    ) -> None:
         self._home, self._socket, self._book, self._chance = home, socket, book, chance
         self._clock, self._full_disk = clock, full_disk
         self.refused = Counter[str]()
 
     async def go_on(self, *, with_rebuilds: bool, with_full_disk: bool) -> None:
         """Work until the daemon is gone."""
-        parts: list[Part] = [self._hooks, self._race, self._race, self._erase, self._compact, self._step_clock]
+        parts: list[Part] = [
+            self._hooks,
+            self._race,
+            self._race,
+            self._erase,
+            self._compact,
+            self._step_clock,
+        ]
         parts += [self._write] * 3
         parts += [self._rebuild] * with_rebuilds + [self._fill_disk] * with_full_disk
-        await asyncio.gather(*(self._until_gone(part, f"{part.__name__.strip('_')}-{number}") for number, part in enumerate(parts)))
+        await asyncio.gather(
+            *(
+                self._until_gone(part, f"{part.__name__.strip('_')}-{number}")
+                for number, part in enumerate(parts)
+            )
+        )
 
     async def send_again(self) -> None:
         """Ask once more for all that was not answered; each must be answered now."""
         unanswered = list(self._book.unanswered.values())
-        parts = [self._send_all(name, [one for one in unanswered if one.client == name]) for name in {one.client for one in unanswered}]
+        parts = [
+            self._send_all(name, [one for one in unanswered if one.client == name])
+            for name in {one.client for one in unanswered}
+        ]
         ended = await asyncio.gather(self._erase_all(), *parts, return_exceptions=True)
         for error in filter(None, ended):
             raise error
@@ -114,7 +133,12 @@ class Work:
         number, chance = self._book.number(), self._chance
         mark = f"mark{number:07d}"
         if chance.random() < 0.7:
-            call = {"session_id": client, "tool_name": "Bash", "tool_input": f"make {chance.choice(WORDS)}", "tool_use_id": mark}
+            call = {
+                "session_id": client,
+                "tool_name": "Bash",
+                "tool_input": f"make {chance.choice(WORDS)}",
+                "tool_use_id": mark,
+            }
             return Asked(client, "tool.record", {**call, "request_id": f"r{number}"}, mark)
         words = " ".join(chance.sample(WORDS, 6))
         tags = ["erasable"] if chance.random() < 0.1 else []
@@ -125,18 +149,40 @@ class Work:
             "project": "atlas",
         }
         if chance.random() < 0.2:
-            params |= {"event_type": "lesson_learned", "content": f"{mark} the nightly export times out at step {number}"}
+            params |= {
+                "event_type": "lesson_learned",
+                "content": f"{mark} the nightly export times out at step {number}",
+            }
         return Asked(client, "memory.store", {**params, "request_id": f"r{number}"}, mark)
 
     async def _hooks(self, client: Caller) -> None:
         """Tell of tool calls and prompts, each of them twice."""
         mark = f"mark{self._book.number():07d}"
-        payload: dict[str, Any] = {"session_id": "hooked", "cwd": str(self._home), "hook_event_name": "PostToolUse"}
-        payload |= {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": mark, "tool_response": {"stdout": "done"}}
+        payload: dict[str, Any] = {
+            "session_id": "hooked",
+            "cwd": str(self._home),
+            "hook_event_name": "PostToolUse",
+        }
+        payload |= {
+            "tool_name": "Bash",
+            "tool_input": {"command": "make"},
+            "tool_use_id": mark,
+            "tool_response": {"stdout": "done"},
+        }
         if self._chance.random() < 0.3:
-            payload = {"session_id": "hooked", "cwd": str(self._home), "hook_event_name": "UserPromptSubmit", "prompt": f"{mark} make it faster"}
+            payload = {
+                "session_id": "hooked",
+                "cwd": str(self._home),
+                "hook_event_name": "UserPromptSubmit",
+                "prompt": f"{mark} make it faster",
+            }
         event = payload["hook_event_name"]
-        asked = Asked(client.name, "hook.dispatch", {"event": event, "payload": payload, "delivery_id": mark, "host": "claude-code"}, mark)
+        asked = Asked(
+            client.name,
+            "hook.dispatch",
+            {"event": event, "payload": payload, "delivery_id": mark, "host": "claude-code"},
+            mark,
+        )
         await self._send(client, asked)
         with suppress(OmegadError):
             await client.call(asked.method, **asked.params)
@@ -145,7 +191,13 @@ class Work:
         """Claim files that others want as well, and let go of them."""
         paths = self._chance.sample(FILES, self._chance.randint(1, 3))
         try:
-            await client.call("claim.files", session_id=client.name, paths=paths, folder=str(self._home.parent), request_id=f"c{self._book.number()}")
+            await client.call(
+                "claim.files",
+                session_id=client.name,
+                paths=paths,
+                folder=str(self._home.parent),
+                request_id=f"c{self._book.number()}",
+            )
             await client.call("claim.release", session_id=client.name)
         except NoDaemon:
             raise
@@ -177,7 +229,14 @@ class Work:
         await asyncio.sleep(self._chance.random())
         with_types = ["lesson_learned"]
         try:
-            await client.call("memory.compact", project="atlas", event_types=with_types, threshold=0.5, min_cluster=2, limit=3)
+            await client.call(
+                "memory.compact",
+                project="atlas",
+                event_types=with_types,
+                threshold=0.5,
+                min_cluster=2,
+                limit=3,
+            )
         except NoDaemon:
             raise
         except OmegadError as error:

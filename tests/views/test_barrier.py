@@ -31,13 +31,17 @@ def _empty(_connection: Connection, snapshot: Snapshot) -> str:
     return "nothing"
 
 
-async def _refusal(views: Views, asked: Barrier, work: Callable[[Connection, Snapshot], object]) -> OmegadError:
+async def _refusal(
+    views: Views, asked: Barrier, work: Callable[[Connection, Snapshot], object]
+) -> OmegadError:
     with pytest.raises(OmegadError) as caught:
         await views.at(asked, work)
     return caught.value
 
 
-async def test_a_read_sees_what_it_waited_for_and_says_which_moment_that_is(tmp_path: Path, clock: FakeClock) -> None:
+async def test_a_read_sees_what_it_waited_for_and_says_which_moment_that_is(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     async with views_of(tmp_path, clock, [counter("a", version=7), counter("b")]) as (log, views):
         await append(log, *[queried()] * 30)
         for reached in (
@@ -46,7 +50,9 @@ async def test_a_read_sees_what_it_waited_for_and_says_which_moment_that_is(tmp_
             Barrier(names=("a",), acknowledged=30, wait_s=20.0),
         ):
             assert await views.at(reached, _count) == (30, 30, 0)
-        assert await views.at(Barrier(names=("a",)), lambda _, snapshot: (snapshot.versions, snapshot.file)) == ({"a": 7}, views.file)
+        assert await views.at(
+            Barrier(names=("a",)), lambda _, snapshot: (snapshot.versions, snapshot.file)
+        ) == ({"a": 7}, views.file)
         assert isinstance(await _refusal(views, Barrier(names=("a",), min_position=31), _count), Invalid)
         assert isinstance(await _refusal(views, Barrier(names=("a",)), _missing), NotFound)
 
@@ -54,12 +60,22 @@ async def test_a_read_sees_what_it_waited_for_and_says_which_moment_that_is(tmp_
 def test_a_snapshot_is_as_old_as_the_projection_that_is_furthest_behind(tmp_path: Path) -> None:
     connection = open_in_memory()
     connection.execute("CREATE TABLE checkpoints (name TEXT, position INTEGER, version INTEGER)")
-    connection.execute("INSERT INTO checkpoints VALUES ('memories', 9, 3), ('vectors', 7, 2), ('audit', 1, 1)")
-    taken = [barrier.taken(connection, tmp_path, Barrier(names=names, acknowledged=8)) for names in (("memories", "vectors"), ("memories",))]
-    assert [(one.position, one.stale_by, one.versions) for one in taken] == [(7, 1, {"memories": 3, "vectors": 2}), (9, 0, {"memories": 3})]
+    connection.execute(
+        "INSERT INTO checkpoints VALUES ('memories', 9, 3), ('vectors', 7, 2), ('audit', 1, 1)"
+    )
+    taken = [
+        barrier.taken(connection, tmp_path, Barrier(names=names, acknowledged=8))
+        for names in (("memories", "vectors"), ("memories",))
+    ]
+    assert [(one.position, one.stale_by, one.versions) for one in taken] == [
+        (7, 1, {"memories": 3, "vectors": 2}),
+        (9, 0, {"memories": 3}),
+    ]
 
 
-async def test_what_is_not_shown_yet_is_not_called_missing(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_not_shown_yet_is_not_called_missing(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("omegad.views.barrier.OWN_WRITES_S", 0.01)
     async with (
         running_log(tmp_path / "log.db", clock) as log,
@@ -77,7 +93,9 @@ async def test_what_is_not_shown_yet_is_not_called_missing(tmp_path: Path, clock
         assert await views.at(behind, _empty) == "nothing"
 
 
-async def test_views_that_do_not_show_the_log_they_were_opened_with_are_read_by_nobody_who_needs_them_whole(tmp_path: Path, clock: FakeClock) -> None:
+async def test_views_that_do_not_show_the_log_they_were_opened_with_are_read_by_nobody_who_needs_them_whole(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     async with running_log(tmp_path / "log.db", clock) as log:
         await append(log, *[queried()] * 1_000)
     async with (

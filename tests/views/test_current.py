@@ -1,4 +1,6 @@
-"""The views that are served: which file, what is refused, rebuilding beside it, and proof that they equal the log."""
+"""The views that are served: which file, what is refused, rebuilding beside it, and proof that they equal
+the log.
+"""
 
 import asyncio
 import os
@@ -12,14 +14,24 @@ import pytest
 import projections
 from omegad.daemon import VOCABULARY
 from omegad.log import event_log
+from omegad.log.checkpoint import Checkpoint
 from omegad.log.event_log import EventLog
+from omegad.log.folding import Progress
 from omegad.log.projection import Projection
-from omegad.runtime.errors import Invalid, LogLost, Refused, Stale, StorageCorrupt, StorageFailed, StorageFull, ViewFailed
+from omegad.runtime.errors import (
+    Invalid,
+    LogLost,
+    Refused,
+    Stale,
+    StorageCorrupt,
+    StorageFailed,
+    StorageFull,
+    ViewFailed,
+)
 from omegad.storage.driver import Connection
 from omegad.views import current, generation, log_check
 from omegad.views.barrier import Barrier, Snapshot
-from omegad.views.building import Order, Progress, RebuiltView
-from omegad.views.checkpoints import Checkpoint
+from omegad.views.building import Order, RebuiltView
 from omegad.views.current import Views
 from tests.builders import (
     PATIENCE_S,
@@ -56,13 +68,40 @@ async def fill(log: EventLog, count: int = 3, first: int = 1) -> None:
     for number in range(first, first + count):
         name = f"mem-{number}"
         edges = relations((f"mem-{number - 1}", 0.6)) if number > 1 else ()
-        await append(log, stored(name, f"note {number} on the build", related=edges), embedded(name, f"note {number} on the build"))
-        await append(log, repeated(name), queried((name, 0.9), query_id=f"query-{number}"), tool_called(number))
-    await append(log, stored(f"old-{first}", f"old {first}", pending=True), related(f"old-{first}", ("mem-1", 0.5)))
-    await append(log, superseded(f"old-{first}", "mem-1"), stored(f"gone-{first}", f"gone {first}"), deleted(f"gone-{first}"))
+        await append(
+            log,
+            stored(name, f"note {number} on the build", related=edges),
+            embedded(name, f"note {number} on the build"),
+        )
+        await append(
+            log, repeated(name), queried((name, 0.9), query_id=f"query-{number}"), tool_called(number)
+        )
+    await append(
+        log, stored(f"old-{first}", f"old {first}", pending=True), related(f"old-{first}", ("mem-1", 0.5))
+    )
+    await append(
+        log,
+        superseded(f"old-{first}", "mem-1"),
+        stored(f"gone-{first}", f"gone {first}"),
+        deleted(f"gone-{first}"),
+    )
     last = f"mem-{first + count - 1}"
-    await append(log, edited(last, "another note"), embedded(last, "another note"), evolved("mem-1"), restored(f"old-{first}"), rated(last))
-    await append(log, linked(last, "mem-1"), unlinked(last, "mem-1", "related"), contradicted("mem-1", last), promoted(last), expired(f"old-{first}"))
+    await append(
+        log,
+        edited(last, "another note"),
+        embedded(last, "another note"),
+        evolved("mem-1"),
+        restored(f"old-{first}"),
+        rated(last),
+    )
+    await append(
+        log,
+        linked(last, "mem-1"),
+        unlinked(last, "mem-1", "related"),
+        contradicted("mem-1", last),
+        promoted(last),
+        expired(f"old-{first}"),
+    )
 
 
 def names_in(home: Path, pattern: str) -> list[str]:
@@ -88,7 +127,9 @@ async def test_the_name_views_db_points_at_the_file_that_is_served(tmp_path: Pat
         await views.rebuild((), nothing)
         assert views.file != before
         assert pointer.readlink() == Path(views.file.name)
-        assert names_in(tmp_path, "views-*") == names_in(tmp_path, f"{before.name}*") + names_in(tmp_path, f"{views.file.name}*")
+        assert names_in(tmp_path, "views-*") == names_in(tmp_path, f"{before.name}*") + names_in(
+            tmp_path, f"{views.file.name}*"
+        )
         await views.rebuild(["edges"], nothing)
         assert not before.exists(), "the one before is kept, and no other"
 
@@ -104,7 +145,9 @@ async def test_the_same_views_are_served_after_a_restart(tmp_path: Path, clock: 
         assert await live(views) == before
 
 
-async def test_orphans_of_an_interrupted_rebuild_are_removed_at_the_start(tmp_path: Path, clock: FakeClock) -> None:
+async def test_orphans_of_an_interrupted_rebuild_are_removed_at_the_start(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     async with views_of(tmp_path, clock, projections.ALL) as (log, views):
         await fill(log)
         await views.wait_for(log.head, views.names)
@@ -143,7 +186,9 @@ async def test_a_damaged_file_is_built_again(tmp_path: Path, clock: FakeClock, d
             await until(lambda: views.driver.position() == log.head)
             reports = await views.verify((), nothing)
         assert [name for name, report in reports.items() if not report.equal] == []
-        assert {name: report.live_digest for name, report in reports.items() if name != "audit"} == {n: d for n, d in before.items() if n != "audit"}
+        assert {name: report.live_digest for name, report in reports.items() if name != "audit"} == {
+            n: d for n, d in before.items() if n != "audit"
+        }
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["beside", "and where that fails, step by step"])
@@ -158,10 +203,13 @@ async def test_views_that_show_nothing_of_a_long_log_are_built_beside(
             raise StorageFull
 
         async with opened_views(tmp_path, log, projections.ALL) as views, anyio.create_task_group() as tasks:
-            first, views.beside = views.file, views.beside._replace(build=full) if fails else views.beside
+            first, views.workers = views.file, views.workers._replace(build=full) if fails else views.workers
             tasks.start_soon(views.run)
             with anyio.fail_after(PATIENCE_S):
-                found = await views.at(Barrier(names=("memories",), wait_s=PATIENCE_S), lambda c, _: rows(c, "SELECT count(*) FROM memories"))
+                found = await views.at(
+                    Barrier(names=("memories",), wait_s=PATIENCE_S),
+                    lambda c, _: rows(c, "SELECT count(*) FROM memories"),
+                )
                 assert found == [(62,)]
                 assert (views.file == first) == fails
                 await append(log, stored("late"))
@@ -175,13 +223,17 @@ async def test_damage_that_only_a_reader_meets_is_mended_too(tmp_path: Path, clo
         await fill(log, 60)
         await views.wait_for(log.head, views.names)
         file = views.file
-        root = await views.read(lambda c: c.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'memories'").fetchone()[0])
+        root = await views.read(
+            lambda c: c.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'memories'").fetchone()[0]
+        )
     data = bytearray(file.read_bytes())
     data[(root - 1) * 4096 : root * 4096] = b"\xff" * 4096
     file.write_bytes(data)
 
     def count(connection: Connection) -> int:
-        found: int = connection.execute("SELECT count(*) FROM memories NOT INDEXED WHERE content != ''").fetchone()[0]
+        found: int = connection.execute(
+            "SELECT count(*) FROM memories NOT INDEXED WHERE content != ''"
+        ).fetchone()[0]
         return found
 
     async with views_of(tmp_path, clock, projections.ALL) as (log, views):
@@ -195,8 +247,12 @@ async def test_damage_that_only_a_reader_meets_is_mended_too(tmp_path: Path, clo
         assert found == 62
 
 
-async def test_a_log_that_is_not_the_one_that_the_views_have_seen_is_refused(tmp_path: Path, clock: FakeClock) -> None:
-    """A log restored from a backup, to which other events were appended, reaches the same positions with another history."""
+async def test_a_log_that_is_not_the_one_that_the_views_have_seen_is_refused(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """A log restored from a backup, to which other events were appended, reaches the same positions with
+    another history.
+    """
     async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
         await append(log, queried(text="kept"))
         await append(log, queried(text="lost"))
@@ -207,7 +263,9 @@ async def test_a_log_that_is_not_the_one_that_the_views_have_seen_is_refused(tmp
             (tmp_path / name).unlink()
         async with running_log(tmp_path / "log.db", clock) as log:
             await append(log, *[queried(text="other")] * count)
-        (tmp_path / "views.db").unlink(missing_ok=True)  # a file that nothing points at may be the last copy just as well
+        (tmp_path / "views.db").unlink(
+            missing_ok=True
+        )  # a file that nothing points at may be the last copy just as well
         for _ in range(2):
             with pytest.raises(LogLost, match=f"has seen event 2 of log.db, {complaint}"):
                 async with (
@@ -233,7 +291,9 @@ async def _outdated(home: Path, clock: FakeClock) -> None:
             await on_file(views, f"DELETE FROM {name} WHERE id = 5")
 
 
-async def test_a_view_of_an_earlier_version_answers_until_the_new_one_is_built(tmp_path: Path, clock: FakeClock) -> None:
+async def test_a_view_of_an_earlier_version_answers_until_the_new_one_is_built(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     await _outdated(tmp_path, clock)
     now = [counter("a", version=2), counter("b")]
     barrier = Barrier(names=("a", "b"))
@@ -246,7 +306,12 @@ async def test_a_view_of_an_earlier_version_answers_until_the_new_one_is_built(t
             tasks.start_soon(views.run)
             counts = {len(await ids(views, "a"))}
             while 600 not in counts:
-                counts.add(await views.at(barrier, lambda connection, _: connection.execute("SELECT count(*) FROM a").fetchone()[0]))
+                counts.add(
+                    await views.at(
+                        barrier,
+                        lambda connection, _: connection.execute("SELECT count(*) FROM a").fetchone()[0],
+                    )
+                )
             assert counts == {599, 600}
             await until(lambda: not views.rebuilding)
             assert (await views.at(barrier, lambda _, snapshot: snapshot)).versions == {"a": 2, "b": 1}
@@ -258,7 +323,9 @@ async def test_a_view_of_an_earlier_version_answers_until_the_new_one_is_built(t
             tasks.cancel_scope.cancel()
 
 
-async def test_a_view_whose_tables_have_changed_is_read_by_nobody_until_it_is_built_again(tmp_path: Path, clock: FakeClock) -> None:
+async def test_a_view_whose_tables_have_changed_is_read_by_nobody_until_it_is_built_again(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     await _outdated(tmp_path, clock)
     now = [counter("a", version=2, column="kind"), counter("b")]
 
@@ -267,7 +334,10 @@ async def test_a_view_whose_tables_have_changed_is_read_by_nobody_until_it_is_bu
 
     async with running_log(tmp_path / "log.db", clock) as log, opened_views(tmp_path, log, now) as views:
         assert views.rebuilding == ("a",)
-        for barrier in (Barrier(names=("a", "b"), wait_s=0.0), Barrier(names=("a",), wait_s=0.0, makes_do=True)):
+        for barrier in (
+            Barrier(names=("a", "b"), wait_s=0.0),
+            Barrier(names=("a",), wait_s=0.0, makes_do=True),
+        ):
             with pytest.raises(Stale, match="'a' is being built again: 0 %"):
                 await views.at(barrier, kinds)
         with pytest.raises(Stale):
@@ -276,7 +346,9 @@ async def test_a_view_whose_tables_have_changed_is_read_by_nobody_until_it_is_bu
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(views.run)
             await append(log, queried())
-            assert await views.at(Barrier(names=("a", "b"), acknowledged=601, wait_s=PATIENCE_S), kinds) == {"memory.queried@1"}
+            assert await views.at(Barrier(names=("a", "b"), acknowledged=601, wait_s=PATIENCE_S), kinds) == {
+                "memory.queried@1"
+            }
             await until(lambda: not views.rebuilding)
             assert (await views.verify(("a",), nothing))["a"].equal
             tasks.cancel_scope.cancel()
@@ -296,7 +368,10 @@ async def test_an_earlier_version_is_replaced_when_there_is_room_and_a_failure_i
         genuine(connection, target)
 
     monkeypatch.setattr(generation, "copy_to", full)
-    async with views_of(tmp_path, clock, [counter("a", version=2, poison="bad"), counter("b")]) as (log, views):
+    async with views_of(tmp_path, clock, [counter("a", version=2, poison="bad"), counter("b")]) as (
+        log,
+        views,
+    ):
         await until(lambda: len(attempts) == 3 and not views.rebuilding)
         await append(log, queried(text="bad"))
         await until(lambda: views.driver.failure(["a"]))
@@ -307,7 +382,9 @@ async def test_an_earlier_version_is_replaced_when_there_is_room_and_a_failure_i
         assert views.checkpoints["b"].position == 601
 
 
-async def test_damage_on_a_full_disk_is_waited_out(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_damage_on_a_full_disk_is_waited_out(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(current, "RETRY_SECONDS", 0.01)
     async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
         await append(log, queried())
@@ -345,13 +422,21 @@ async def test_a_directory_in_the_place_of_a_file_is_named(tmp_path: Path, clock
 
 
 @pytest.mark.parametrize("names", [(), ("retrievals",)], ids=["all", "one"])
-async def test_a_rebuilt_file_has_every_index_and_waits_for_the_disk_again(tmp_path: Path, clock: FakeClock, names: tuple[str, ...]) -> None:
+async def test_a_rebuilt_file_has_every_index_and_waits_for_the_disk_again(
+    tmp_path: Path, clock: FakeClock, names: tuple[str, ...]
+) -> None:
     async with views_of(tmp_path, clock, projections.ALL) as (log, views):
         await fill(log, 10)
 
         async def shape() -> list[list[tuple[object, ...]]]:
-            asked = ("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name", "PRAGMA synchronous", "PRAGMA cache_size")
-            return await views.driver.generation.writer.run(lambda connection: [connection.execute(sql).fetchall() for sql in asked])
+            asked = (
+                "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name",
+                "PRAGMA synchronous",
+                "PRAGMA cache_size",
+            )
+            return await views.driver.generation.writer.run(
+                lambda connection: [connection.execute(sql).fetchall() for sql in asked]
+            )
 
         before = await shape()
         await views.rebuild(names, nothing)
@@ -362,7 +447,7 @@ async def test_a_rebuilt_file_has_every_index_and_waits_for_the_disk_again(tmp_p
 async def test_a_rebuild_gives_the_same_rows_while_appends_go_on(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("omegad.views.building.BATCH_EVENTS", 16)
+    monkeypatch.setattr("omegad.log.folding.BATCH_EVENTS", 16)
     async with views_of(tmp_path, clock, projections.ALL) as (log, views), anyio.create_task_group() as tasks:
         await fill(log, 150)
 
@@ -380,7 +465,9 @@ async def test_a_rebuild_gives_the_same_rows_while_appends_go_on(
         assert all(report.equal for report in (await views.verify((), nothing)).values())
 
 
-async def test_a_rebuild_reads_no_more_than_its_views_show_and_comes_to_the_end_of_the_log(tmp_path: Path, clock: FakeClock) -> None:
+async def test_a_rebuild_reads_no_more_than_its_views_show_and_comes_to_the_end_of_the_log(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
         await append(log, queried(), *(tool_called(number) for number in range(1, 4)))
         await views.wait_for(4, ["a"])
@@ -411,7 +498,9 @@ async def test_readers_are_answered_all_through_a_rebuild(tmp_path: Path, clock:
 
         async def read_on() -> None:
             while True:
-                counts.append(await views.read(lambda c: c.execute("SELECT count(*) FROM memories").fetchone()[0]))
+                counts.append(
+                    await views.read(lambda c: c.execute("SELECT count(*) FROM memories").fetchone()[0])
+                )
 
         for _ in range(4):
             tasks.start_soon(read_on)
@@ -428,12 +517,16 @@ async def test_one_rebuild_at_a_time(tmp_path: Path, clock: FakeClock) -> None:
             await views.rebuild(["wishes"], nothing)
         with pytest.raises(Invalid):
             await views.verify(["wishes"], nothing)
-        outcomes = await asyncio.gather(views.rebuild((), nothing), views.rebuild((), nothing), return_exceptions=True)
+        outcomes = await asyncio.gather(
+            views.rebuild((), nothing), views.rebuild((), nothing), return_exceptions=True
+        )
         assert [type(outcome) for outcome in outcomes] == [dict, Refused]
         await views.rebuild(["edges"], nothing)
 
 
-async def test_a_rebuild_that_is_cancelled_leaves_the_live_views_and_no_file(tmp_path: Path, clock: FakeClock) -> None:
+async def test_a_rebuild_that_is_cancelled_leaves_the_live_views_and_no_file(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     async with views_of(tmp_path, clock, projections.ALL) as (log, views):
         await fill(log, 60)
         await views.wait_for(log.head, views.names)
@@ -449,7 +542,9 @@ async def test_a_rebuild_that_is_cancelled_leaves_the_live_views_and_no_file(tmp
         assert all(report.equal for report in (await views.verify((), nothing)).values())
 
 
-async def test_a_rebuild_whose_projection_fails_leaves_the_live_views(tmp_path: Path, clock: FakeClock) -> None:
+async def test_a_rebuild_whose_projection_fails_leaves_the_live_views(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
         await append(log, queried(), queried(text="bad"))
         await views.wait_for(2, ["a"])
@@ -462,7 +557,9 @@ async def test_a_rebuild_whose_projection_fails_leaves_the_live_views(tmp_path: 
         assert not views.rebuilding
 
 
-async def test_a_rebuild_for_which_there_is_no_room_leaves_no_file(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_rebuild_for_which_there_is_no_room_leaves_no_file(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(_connection: Connection, target: Path) -> None:
         target.write_bytes(b"the first pages")
         raise StorageFull
@@ -481,7 +578,9 @@ async def test_verifying_finds_nothing_where_nothing_is_wrong(tmp_path: Path, cl
         await fill(log, 10)
         await views.wait_for(log.head, views.names)
         reports = await views.verify((), nothing)
-        assert {name: (report.equal, report.problem) for name, report in reports.items()} == dict.fromkeys(views.names, (True, None))
+        assert {name: (report.equal, report.problem) for name, report in reports.items()} == dict.fromkeys(
+            views.names, (True, None)
+        )
         assert all(report.live_digest == report.replay_digest for report in reports.values())
         assert set(await views.verify(["audit"], nothing)) == {"audit"}
         assert not names_in(tmp_path, "views-verify*")
@@ -494,7 +593,10 @@ async def test_verifying_finds_nothing_where_nothing_is_wrong(tmp_path: Path, cl
         ("memories", "DELETE FROM memories WHERE id = 1"),
         ("edges", "UPDATE edges SET weight = 0.1 WHERE id = (SELECT min(id) FROM edges)"),
         ("vectors", "UPDATE memory_vectors SET chunk = 7"),
-        ("vectors", "UPDATE memory_vectors SET vector = (SELECT vector FROM memory_vectors ORDER BY id DESC LIMIT 1)"),
+        (
+            "vectors",
+            "UPDATE memory_vectors SET vector = (SELECT vector FROM memory_vectors ORDER BY id DESC LIMIT 1)",
+        ),
         ("vectors", "DELETE FROM memories_vec"),
         ("fulltext", "DELETE FROM memories_fts WHERE rowid = 1"),
         ("fulltext", "UPDATE memories_fts_content SET c0 = 'other words' WHERE id = 1"),
@@ -505,7 +607,9 @@ async def test_verifying_finds_nothing_where_nothing_is_wrong(tmp_path: Path, cl
         ("retrievals", "DELETE FROM retrieval_queries"),
     ],
 )
-async def test_verifying_finds_what_was_tampered_with(tmp_path: Path, clock: FakeClock, name: str, sql: str) -> None:
+async def test_verifying_finds_what_was_tampered_with(
+    tmp_path: Path, clock: FakeClock, name: str, sql: str
+) -> None:
     async with views_of(tmp_path, clock, projections.ALL) as (log, views):
         await fill(log)
         await views.wait_for(log.head, views.names)
@@ -521,8 +625,14 @@ async def test_two_may_verify_at_once(tmp_path: Path, clock: FakeClock) -> None:
         await fill(log, 60)
         await views.wait_for(log.head, views.names)
         found = await asyncio.gather(*(views.verify((), nothing) for _ in range(3)), return_exceptions=True)
-        assert [outcome for outcome in found if isinstance(outcome, BaseException) and not isinstance(outcome, Refused)] == []
-        assert all(report.equal for outcome in found if isinstance(outcome, dict) for report in outcome.values())
+        assert [
+            outcome
+            for outcome in found
+            if isinstance(outcome, BaseException) and not isinstance(outcome, Refused)
+        ] == []
+        assert all(
+            report.equal for outcome in found if isinstance(outcome, dict) for report in outcome.values()
+        )
         assert any(isinstance(outcome, dict) for outcome in found)
 
 

@@ -14,6 +14,7 @@ import pytest
 import projections
 from omegad.daemon import VOCABULARY
 from omegad.log import event_log
+from omegad.log.checkpoint import Checkpoint
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Event, RecordedEvent
 from omegad.log.event_log import EventLog
@@ -21,27 +22,48 @@ from omegad.log.projection import Embedding, Projection, Statement
 from omegad.memory.events import MemoryStored
 from omegad.runtime.errors import StorageFull, ViewFailed
 from omegad.search.events import MemoryQueried
-from omegad.session.tool_events import ToolCalled
+from omegad.session.events import ToolCalled
 from omegad.storage.driver import Connection
 from omegad.views import checkpoints
 from omegad.views.applying import Lookup
-from omegad.views.checkpoints import Checkpoint
 from omegad.views.current import Views
-from tests.builders import PATIENCE_S, FakeClock, append, at_most, embedded, look_up, opened_views, queried, rows, stored, tool_called, until
+from tests.builders import (
+    PATIENCE_S,
+    FakeClock,
+    append,
+    at_most,
+    embedded,
+    look_up,
+    opened_views,
+    queried,
+    rows,
+    stored,
+    tool_called,
+    until,
+)
 
 REFUSED = "the text of an event whose row the table refuses"
 
 
 def counter(
-    name: str = "counter", *, poison: str = "", version: int = 1, events: tuple[type[Event], ...] = (MemoryQueried,), column: str = "tag"
+    name: str = "counter",
+    *,
+    poison: str = "",
+    version: int = 1,
+    events: tuple[type[Event], ...] = (MemoryQueried,),
+    column: str = "tag",
 ) -> Projection:
-    """A projection of one row for each event, which fails where the text of one is *poison*; its second *column* holds the event's tag."""
+    """A projection of one row for each event, which fails where the text of one is *poison*; its second
+    *column* holds the event's tag.
+    """
 
     def project(recorded: RecordedEvent) -> Iterator[Statement]:
         if poison and getattr(recorded.event, "text", "") == poison:
             raise ZeroDivisionError("poisoned")
         refused = getattr(recorded.event, "text", "") == REFUSED
-        yield Statement(f"INSERT INTO {name} VALUES (?, ?)", (recorded.position, None if refused else recorded.tag))
+        yield Statement(
+            f"INSERT INTO {name} VALUES (?, ?)", (recorded.position, None if refused else recorded.tag)
+        )
 
     made = SimpleNamespace(
         NAME=name,
@@ -55,7 +77,9 @@ def counter(
 
 
 @asynccontextmanager
-async def views_of(home: Path, clock: FakeClock, all_of: Sequence[Projection], lookup: Lookup = look_up) -> AsyncIterator[tuple[EventLog, Views]]:
+async def views_of(
+    home: Path, clock: FakeClock, all_of: Sequence[Projection], lookup: Lookup = look_up
+) -> AsyncIterator[tuple[EventLog, Views]]:
     async with (
         event_log.opened(home / "log.db", clock, VOCABULARY) as log,
         opened_views(home, log, all_of, lookup) as views,
@@ -69,7 +93,12 @@ async def views_of(home: Path, clock: FakeClock, all_of: Sequence[Projection], l
 
 
 async def ids(views: Views, table: str) -> list[int]:
-    return [row[0] for row in await views.read(lambda connection: rows(connection, f"SELECT id FROM {table} ORDER BY id"))]
+    return [
+        row[0]
+        for row in await views.read(
+            lambda connection: rows(connection, f"SELECT id FROM {table} ORDER BY id")
+        )
+    ]
 
 
 def nothing(*_: object) -> None:
@@ -86,14 +115,22 @@ async def test_every_projection_shows_every_event_of_its_own(tmp_path: Path, clo
         assert views.driver.checkpoints["a"].chain == await log.chain_at(14)
 
 
-async def test_a_poisoned_event_stops_only_the_projection_that_fails_on_it(tmp_path: Path, clock: FakeClock) -> None:
+async def test_a_poisoned_event_stops_only_the_projection_that_fails_on_it(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     async with views_of(tmp_path, clock, [counter("sick", poison="bad"), counter("well")]) as (log, views):
-        await asyncio.gather(*(append(log, queried(text="bad" if number == 7 else "good")) for number in range(1, 21)))
+        await asyncio.gather(
+            *(append(log, queried(text="bad" if number == 7 else "good")) for number in range(1, 21))
+        )
         await views.wait_for(20, ["well"])
         assert await ids(views, "well") == list(range(1, 21))
         assert await ids(views, "sick") == list(range(1, 7))
         failed = views.driver.checkpoints["sick"]
-        assert (failed.position, failed.failed_position, failed.error) == (6, 7, "ZeroDivisionError: poisoned")
+        assert (failed.position, failed.failed_position, failed.error) == (
+            6,
+            7,
+            "ZeroDivisionError: poisoned",
+        )
         with pytest.raises(ViewFailed, match="'sick' failed at position 7: ZeroDivisionError"):
             await views.wait_for(20, ["sick"])
         await views.wait_for(6, ["sick"])
@@ -102,9 +139,16 @@ async def test_a_poisoned_event_stops_only_the_projection_that_fails_on_it(tmp_p
         assert await ids(views, "sick") == list(range(1, 21))
 
 
-async def test_a_row_that_is_refused_takes_back_no_more_than_its_own_event(tmp_path: Path, clock: FakeClock) -> None:
-    async with views_of(tmp_path, clock, [counter("sick"), counter("well", events=(ToolCalled,))]) as (log, views):
-        await append(log, *[queried(text=REFUSED if number == 7 else "") for number in range(1, 11)], tool_called())
+async def test_a_row_that_is_refused_takes_back_no_more_than_its_own_event(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with views_of(tmp_path, clock, [counter("sick"), counter("well", events=(ToolCalled,))]) as (
+        log,
+        views,
+    ):
+        await append(
+            log, *[queried(text=REFUSED if number == 7 else "") for number in range(1, 11)], tool_called()
+        )
         await views.wait_for(11, ["well"])
         assert await ids(views, "sick") == list(range(1, 7))
         failed = views.driver.checkpoints["sick"]
@@ -112,21 +156,30 @@ async def test_a_row_that_is_refused_takes_back_no_more_than_its_own_event(tmp_p
         assert "NOT NULL" in (failed.error or "")
 
 
-async def test_when_every_projection_has_failed_the_service_still_answers(tmp_path: Path, clock: FakeClock) -> None:
+async def test_when_every_projection_has_failed_the_service_still_answers(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     with at_most(5):
-        async with views_of(tmp_path, clock, [counter("sick", poison="bad"), counter("ill", poison="bad")]) as (log, views):
+        async with views_of(
+            tmp_path, clock, [counter("sick", poison="bad"), counter("ill", poison="bad")]
+        ) as (log, views):
             await append(log, queried(text="bad"))
             await until(lambda: views.driver.failure(["sick"]) and views.driver.failure(["ill"]))
             await append(log, queried())
             assert log.head == 2
 
 
-async def test_an_event_of_a_newer_version_fails_only_the_projections_of_its_noun(tmp_path: Path, clock: FakeClock) -> None:
+async def test_an_event_of_a_newer_version_fails_only_the_projections_of_its_noun(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     class MemoryMerged(Event, frozen=True, kw_only=True, tag="memory.merged@1"):
         into: str
 
     both = [counter("memory"), counter("tool", events=(ToolCalled,))]
-    async with event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log, anyio.create_task_group() as tasks:
+    async with (
+        event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(log.run)
         await append(log, queried(), MemoryMerged(into="mem-1"), tool_called())
         await log.drain()
@@ -141,14 +194,19 @@ async def test_an_event_of_a_newer_version_fails_only_the_projections_of_its_nou
 
 
 async def test_a_payload_that_cannot_be_read_throws_no_view_away(tmp_path: Path, clock: FakeClock) -> None:
-    """A newer version may add a field under the same tag. What does not show the event goes on; what does says where it failed."""
+    """A newer version may add a field under the same tag. What does not show the event goes on; what does
+    says where it failed.
+    """
 
     class MemoryQueriedLater(MemoryQueried, frozen=True, kw_only=True, tag="memory.queried@1"):
         mood: str = "good"
 
     both = [counter("memory"), counter("tool", events=(ToolCalled,))]
     later = MemoryQueriedLater(**msgspec.structs.asdict(queried()))
-    async with event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log, anyio.create_task_group() as tasks:
+    async with (
+        event_log.opened(tmp_path / "log.db", clock, VOCABULARY) as log,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(log.run)
         await append(log, queried(), later, tool_called())
         await log.drain()
@@ -160,13 +218,18 @@ async def test_a_payload_that_cannot_be_read_throws_no_view_away(tmp_path: Path,
         assert await ids(views, "tool") == [3]
 
 
-async def test_every_view_of_ours_can_be_reset_and_shows_the_same_again(tmp_path: Path, clock: FakeClock) -> None:
+async def test_every_view_of_ours_can_be_reset_and_shows_the_same_again(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     async with views_of(tmp_path, clock, projections.ALL) as (log, views):
         await append(log, stored(), embedded(), queried(("mem-1", 0.5)), tool_called())
         await views.wait_for(4, views.names)
         before = {name: report.live_digest for name, report in (await views.verify((), nothing)).items()}
     newer: list[Any] = [
-        SimpleNamespace(**{n: getattr(p, n) for n in dir(p) if n.isupper() or n == "project"} | {"VERSION": 99}) for p in projections.ALL
+        SimpleNamespace(
+            **{n: getattr(p, n) for n in dir(p) if n.isupper() or n == "project"} | {"VERSION": 99}
+        )
+        for p in projections.ALL
     ]
     async with views_of(tmp_path, clock, newer) as (_, views):
         await until(lambda: not views.rebuilding)
@@ -175,7 +238,9 @@ async def test_every_view_of_ours_can_be_reset_and_shows_the_same_again(tmp_path
         assert all(report.equal for report in after.values())
 
 
-async def test_a_new_projection_catches_up_without_holding_the_others_back(tmp_path: Path, clock: FakeClock) -> None:
+async def test_a_new_projection_catches_up_without_holding_the_others_back(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     async with views_of(tmp_path, clock, [counter("old")]) as (log, views):
         await append(log, *[queried()] * 1_200)
         await views.wait_for(1_200, ["old"])
@@ -186,12 +251,19 @@ async def test_a_new_projection_catches_up_without_holding_the_others_back(tmp_p
         assert await ids(views, "new") == await ids(views, "old") == list(range(1, 1_202))
 
 
-async def test_rows_and_checkpoint_are_committed_together_or_not_at_all(tmp_path: Path, clock: FakeClock) -> None:
-    """The step is cancelled at every moment of it; the rows that there are then are those that the checkpoint speaks of."""
+async def test_rows_and_checkpoint_are_committed_together_or_not_at_all(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """The step is cancelled at every moment of it; the rows that there are then are those that the
+    checkpoint speaks of.
+    """
     for delay in range(25):
         home = tmp_path / str(delay)
         home.mkdir()
-        async with event_log.opened(home / "log.db", clock, VOCABULARY) as log, anyio.create_task_group() as tasks:
+        async with (
+            event_log.opened(home / "log.db", clock, VOCABULARY) as log,
+            anyio.create_task_group() as tasks,
+        ):
             tasks.start_soon(log.run)
             await append(log, *[queried()] * 300)
             async with opened_views(home, log, [counter("a")]) as views:
@@ -199,13 +271,17 @@ async def test_rows_and_checkpoint_are_committed_together_or_not_at_all(tmp_path
                 await asyncio.sleep(delay / 5_000)
                 step.cancel()
                 await asyncio.gather(step, return_exceptions=True)
-                found, shown = await views.read(lambda c: (rows(c, "SELECT count(*) FROM a"), rows(c, "SELECT position FROM checkpoints")))
+                found, shown = await views.read(
+                    lambda c: (rows(c, "SELECT count(*) FROM a"), rows(c, "SELECT position FROM checkpoints"))
+                )
                 assert found == shown
                 assert found in ([(0,)], [(300,)])
             await log.drain()
 
 
-async def test_a_checkpoint_that_cannot_be_written_takes_its_rows_back(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_checkpoint_that_cannot_be_written_takes_its_rows_back(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("omegad.views.driver.RETRY_SECONDS", 0.02)
     async with views_of(tmp_path, clock, [counter("a"), counter("b")]) as (log, views):
         genuine, fails = checkpoints.move, [True]
@@ -224,7 +300,9 @@ async def test_a_checkpoint_that_cannot_be_written_takes_its_rows_back(tmp_path:
         assert await ids(views, "a") == await ids(views, "b") == [1, 2]
 
 
-async def test_a_step_that_was_cancelled_is_taken_again_after_a_restart(tmp_path: Path, clock: FakeClock) -> None:
+async def test_a_step_that_was_cancelled_is_taken_again_after_a_restart(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     for delay in range(8):
         async with views_of(tmp_path, clock, [counter("a")]) as (log, _):
             await append(log, *[queried()] * 50)
@@ -235,11 +313,17 @@ async def test_a_step_that_was_cancelled_is_taken_again_after_a_restart(tmp_path
         assert await ids(views, "a") == list(range(1, log.head + 1))
 
 
-async def test_a_full_disk_is_waited_out(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_is_waited_out(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("omegad.views.driver.RETRY_SECONDS", 0.02)
     async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
         writer = views.driver.generation.writer
-        await writer.run(lambda c: c.execute(f"PRAGMA max_page_count={c.execute('PRAGMA page_count').fetchone()[0]}").fetchall())
+        await writer.run(
+            lambda c: c.execute(
+                f"PRAGMA max_page_count={c.execute('PRAGMA page_count').fetchone()[0]}"
+            ).fetchall()
+        )
         await append(log, *[queried()] * 2_000)
         await until(lambda: views.driver.trouble)
         assert "full" in (views.driver.trouble or "")
@@ -250,7 +334,9 @@ async def test_a_full_disk_is_waited_out(tmp_path: Path, clock: FakeClock, monke
         await until(lambda: views.driver.trouble is None)
 
 
-async def test_a_checkpoint_of_the_file_that_fails_makes_no_view_fail(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_checkpoint_of_the_file_that_fails_makes_no_view_fail(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The rows are committed by then, and must not be written a second time."""
     monkeypatch.setattr("omegad.views.driver.RETRY_SECONDS", 0.02)
     async with views_of(tmp_path, clock, [counter("a")]) as (log, views):
@@ -272,15 +358,29 @@ async def test_vectors_that_are_not_at_hand_are_filled_in_later(tmp_path: Path, 
     async with views_of(tmp_path, clock, projections.ALL, known.get) as (log, views):
         told: list[bool] = []
         views.on_deferred = lambda: told.append(True)
-        await append(log, stored("mem-1"), embedded("mem-1", "one", "two"), stored("mem-2", "other"), embedded("mem-2", "three"))
+        await append(
+            log,
+            stored("mem-1"),
+            embedded("mem-1", "one", "two"),
+            stored("mem-2", "other"),
+            embedded("mem-2", "three"),
+        )
         await views.wait_for(4, views.names)
         assert told
         assert await views.read(_vectors) == [(2048, None, 0), (2049, None, 0), (4096, None, 0)]
         assert await views.driver.fill_at([2, 4]) == 0
-        wanted = [Embedding("paper-1", text_hash) for event in (embedded("x", "one"), embedded("x", "three")) for text_hash in event.text_hashes]
+        wanted = [
+            Embedding("paper-1", text_hash)
+            for event in (embedded("x", "one"), embedded("x", "three"))
+            for text_hash in event.text_hashes
+        ]
         known |= {one: look_up(one) for one in wanted}
         assert await views.driver.fill_at([2, 4]) == 1
-        assert [(row[0], row[1] is not None, row[2]) for row in await views.read(_vectors)] == [(2048, True, 1), (2049, False, 0), (4096, True, 1)]
+        assert [(row[0], row[1] is not None, row[2]) for row in await views.read(_vectors)] == [
+            (2048, True, 1),
+            (2049, False, 0),
+            (4096, True, 1),
+        ]
         two = Embedding("paper-1", embedded("x", "two").text_hashes[0])
         known[two] = look_up(two)
         assert await views.driver.fill_at([2, 4]) == 1
@@ -290,7 +390,11 @@ async def test_vectors_that_are_not_at_hand_are_filled_in_later(tmp_path: Path, 
 
 
 def _vectors(connection: Any) -> list[tuple[Any, ...]]:
-    return rows(connection, "SELECT id, vector, EXISTS (SELECT 1 FROM memories_vec WHERE rowid = id) FROM memory_vectors ORDER BY id")
+    return rows(
+        connection,
+        "SELECT id, vector, EXISTS (SELECT 1 FROM memories_vec WHERE rowid = id) FROM memory_vectors ORDER"
+        " BY id",
+    )
 
 
 async def test_the_wal_of_the_views_stays_bounded_under_a_long_load(tmp_path: Path, clock: FakeClock) -> None:

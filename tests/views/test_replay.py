@@ -25,7 +25,10 @@ def write(path: Path, numbers: Numbers) -> Connection:
     """Write vectors that are a number over and over, and open the file for reading."""
     writer = open_writer(path, durable=False)
     writer.execute("CREATE TABLE v (id INTEGER PRIMARY KEY, vector BLOB)")
-    rows = [(key, None if number is None else np.full(384, number, "<f4").tobytes()) for key, number in numbers.items()]
+    rows = [
+        (key, None if number is None else np.full(384, number, "<f4").tobytes())
+        for key, number in numbers.items()
+    ]
     writer.execute("BEGIN")
     writer.executemany("INSERT INTO v VALUES (?, ?)", rows)
     writer.execute("COMMIT")
@@ -42,8 +45,14 @@ _numbers = st.dictionaries(st.integers(1, 12), st.sampled_from([0.0, 0.5, 1.0, N
 
 
 @given(ours=_numbers, theirs=_numbers)
-def test_those_that_both_files_have_are_compared_and_those_without_a_vector_counted(ours: Numbers, theirs: Numbers) -> None:
-    differing = [key for key in ours.keys() & theirs.keys() if ours[key] != theirs[key] and None not in {ours[key], theirs[key]}]
+def test_those_that_both_files_have_are_compared_and_those_without_a_vector_counted(
+    ours: Numbers, theirs: Numbers
+) -> None:
+    differing = [
+        key
+        for key in ours.keys() & theirs.keys()
+        if ours[key] != theirs[key] and None not in {ours[key], theirs[key]}
+    ]
     with TemporaryDirectory() as folder:
         assert apart(Path(folder), ours, theirs) == (list(ours.values()).count(None), len(differing))
 
@@ -55,7 +64,10 @@ def test_a_difference_within_the_tolerance_is_none(tmp_path: Path, difference: f
 
 def test_many_vectors_are_compared_in_little_memory(tmp_path: Path) -> None:
     numbers = {key: key / 10_000 for key in range(1, 5_001)}
-    with closing(write(tmp_path / "a.db", numbers)) as mine, closing(write(tmp_path / "b.db", numbers)) as other:
+    with (
+        closing(write(tmp_path / "a.db", numbers)) as mine,
+        closing(write(tmp_path / "b.db", numbers)) as other,
+    ):
         tracemalloc.start()
         try:
             assert replay._apart(mine, other, SELECT) == (0, 0)

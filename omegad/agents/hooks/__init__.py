@@ -3,6 +3,6 @@
 Boundary: the socket's `hook.dispatch`. Everything that follows from a session's events later is a reaction's.
 """
 
-from omegad.agents.hooks.dispatch import METHODS, DispatchHook
+from omegad.agents.hooks.dispatch import DispatchHook
 
-__all__ = ["METHODS", "DispatchHook"]
+__all__ = ["DispatchHook"]

@@ -1,9 +1,9 @@
 """A hook's way in: understood, recorded once, and answered."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -11,34 +11,46 @@ from msgspec import Meta
 from omegad.agents import briefing
 from omegad.agents.hooks import claims, hosts, messages, surfacing
 from omegad.agents.hooks.hosts import Hook
-from omegad.agents.hooks.looking import looked
-from omegad.agents.hooks.prepared import PreparedHook, Telling, Told
-from omegad.agents.hooks.pushes import CheckedPush, checked
-from omegad.agents.hooks.surfacing import Shown
+from omegad.agents.hooks.prepared import Notice, PreparedHook, Recalled, looked
+from omegad.agents.hooks.surfacing import Surfaced
 from omegad.coordination.session_end import is_open
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent
 from omegad.memory.types import MemoryTypes
-from omegad.person.reminder_state import Reminders
-from omegad.person.skill_events import SkillConfirmed
-from omegad.person.skill_state import Skills
+from omegad.person.events import SkillConfirmed
+from omegad.person.state import Reminders, Skills
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
 from omegad.runtime.clock import uuid7
 from omegad.runtime.errors import Overloaded, PathHangs
+from omegad.runtime.repository import project_of
 from omegad.runtime.times import parse_time
-from omegad.session.events import Delivery, MemorySurfaced, PromptSubmitted, SessionCompacted, SessionEnded, SessionStarted, SubagentEnded, TurnEnded
+from omegad.session.events import (
+    CheckedRef,
+    Delivery,
+    GitPushChecked,
+    MemorySurfaced,
+    PromptSubmitted,
+    SessionCompacted,
+    SessionEnded,
+    SessionStarted,
+    SubagentEnded,
+    ToolCalled,
+    TurnEnded,
+    Verdict,
+)
 from omegad.session.hook_state import Hooks
-from omegad.session.projects import name_of, project_of
+from omegad.session.projects import name_of
 from omegad.session.tool_calls import Excerpts, excerpt_of
-from omegad.session.tool_events import ToolCalled
 from omegad.session.tool_state import ToolCalls
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 from omegad.text.quoting import one_line
 
 KNOWING = 0.1
-"""Which part of its time the verdict on a tool waits for memories, and again for what is told of who holds the file."""
+"""Which part of its time the verdict on a tool waits for memories, and again for what is told of who holds
+the file.
+"""
 LOOK_S = 0.1  # for the views to show what has just happened
 EMBED_S = 0.25
 ASKED_S, SAID_S = 0.02, 10.0
@@ -51,22 +63,49 @@ BEGINNING = ("session_start", "prompt")
 """Where an agent is told what became of its lessons about skills."""
 
 
+class CheckedPush(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A push that was looked at before it ran."""
+
+    remote: Annotated[str, Meta(max_length=1_024)]
+    verdict: Verdict
+    reason: Annotated[str, Meta(max_length=65_536)] | None
+    refs: Annotated[tuple[CheckedRef, ...], Meta(max_length=64)]
+
+
 class DispatchHook(Command, frozen=True, kw_only=True, tag="hook.dispatch"):
     """Take in what an agent's host tells at a hook, once, and answer with what its agent should know.
 
-    The same delivery_id counts once, for 30 days at least, and so do the same session, event and tool_use_id; what has no tool_use_id is the
-    same again where it says the same within 2 seconds. What counts already is answered with nothing.
+    The same delivery_id counts once, for 30 days at least, and so do the same session, event and tool_use_id;
+    what has no tool_use_id is the same again where it says the same within 2 seconds. What counts already is
+    answered with nothing.
     """
 
     event: Annotated[str, Meta(max_length=256, description="the host's name of the event")]
-    payload: Annotated[dict[str, Any], Meta(description="what the host gives its hook: a JSON object")]
-    delivery_id: Annotated[Name | None, Meta(description="which delivery it is, of all that there ever are")] = None
+    payload: Annotated[dict[str, object], Meta(description="what the host gives its hook: a JSON object")]
+    delivery_id: Annotated[
+        Name | None, Meta(description="which delivery it is, of all that there ever are")
+    ] = None
     occurred_at: Annotated[str | None, Meta(description="when it happened, like 2026-01-31T09:30:00Z")] = None
-    host: Annotated[str, Meta(max_length=64, description="which host it seems to be: claude-code, codex, cursor, gemini, …")] = ""
-    answer_within_ms: Annotated[int, Meta(ge=0, description="how long after it happened somebody reads the answer")] | None = None
-    pushes: Annotated[tuple[CheckedPush, ...], Meta(max_length=16, description="what the push guard found of the pushes in it")] = ()
+    host: Annotated[
+        str,
+        Meta(max_length=64, description="which host it seems to be: claude-code, codex, cursor, gemini, …"),
+    ] = ""
+    answer_within_ms: (
+        Annotated[int, Meta(ge=0, description="how long after it happened somebody reads the answer")] | None
+    ) = None
+    pushes: Annotated[
+        tuple[CheckedPush, ...],
+        Meta(max_length=16, description="what the push guard found of the pushes in it"),
+    ] = ()
     is_spooled: Annotated[bool, Meta(description="whether nobody reads the answer")] = False
-    is_kept: Annotated[bool, Meta(description="whether it lies in the spool, too: it is answered now, and recorded when that is taken in")] = False
+    is_kept: Annotated[
+        bool,
+        Meta(
+            description=(
+                "whether it lies in the spool, too: it is answered now, and recorded when that is taken in"
+            )
+        ),
+    ] = False
 
 
 class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,15 +117,28 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def prepare(services: Services, command: DispatchHook, context: RequestContext) -> PreparedHook | None:
-    """Understand a hook, and look for what its agent should know; None for one that is of no concern. Raises `Invalid`."""
+    """Understand a hook, and look for what its agent should know; None for one that is of no concern.
+    Raises `Invalid`.
+    """
     del context
-    occurred_at = None if command.occurred_at is None else min(parse_time(command.occurred_at, "occurred_at"), services.clock.now_us())
+    occurred_at = (
+        None
+        if command.occurred_at is None
+        else min(parse_time(command.occurred_at, "occurred_at"), services.clock.now_us())
+    )
     hook = hosts.understood(command.event, command.payload, command.host)
     if hook is None:
         return None
     is_asked = command.is_kept or hook.kind == "before_tool"
-    if not command.is_spooled and not await services.spool_settled(0.0 if command.is_kept else ASKED_S if is_asked else SAID_S) and not is_asked:
-        raise Overloaded("what hooks left in the spool is being taken in, and this goes behind it", hint="try again in a moment")
+    if (
+        not command.is_spooled
+        and not await services.spool_settled(0.0 if command.is_kept else ASKED_S if is_asked else SAID_S)
+        and not is_asked
+    ):
+        raise Overloaded(
+            "what hooks left in the spool is being taken in, and this goes behind it",
+            hint="try again in a moment",
+        )
     project = await _project(services, hook.folder)
     project = None if project is None else hosts.name(project)
     is_call = hook.kind == "after_tool"
@@ -102,11 +154,15 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
         ),
         project=project,
         occurred_at=occurred_at,
-        excerpts=Excerpts(excerpt_of(hook.tool_input), excerpt_of(hook.result)) if is_call else Excerpts(None, None),
+        excerpts=(
+            Excerpts(excerpt_of(hook.tool_input), excerpt_of(hook.result))
+            if is_call
+            else Excerpts(None, None)
+        ),
         text=None if hook.text is None else excerpt_of(hook.text),
         query_id=uuid7(services.clock),
         is_spooled=command.is_spooled,
-        told=told or Told(),
+        told=told or Recalled(),
     )
     return await claims.prepare(services, found, within_s)
 
@@ -119,87 +175,129 @@ async def _project(services: Services, folder: str | None) -> str | None:
         return name_of(folder)
 
 
-async def _told(services: Services, hook: Hook, project: str | None) -> Told:
-    """Return what an agent should know at a hook. Words alone are looked for where the model takes too long."""
+async def _told(services: Services, hook: Hook, project: str | None) -> Recalled:
+    """Return what an agent should know at a hook. Words alone are looked for where the model takes too
+    long.
+    """
     look = partial(looked, services, names=surfacing.VIEWS, wait_s=LOOK_S)
-    is_start, is_prompt, sought = hook.kind == "session_start", hook.kind == "prompt", surfacing.wanted(hook, project)
+    is_start, is_prompt, sought = (
+        hook.kind == "session_start",
+        hook.kind == "prompt",
+        surfacing.wanted(hook, project),
+    )
     if not is_start and not is_prompt and sought is None:
-        return Told()
+        return Recalled()
 
-    def begin(connection: Connection, moment: Moment) -> tuple[bool, Told]:
+    def begin(connection: Connection, moment: Moment) -> tuple[bool, Recalled]:
         shown = surfacing.briefed(connection, hook, project, moment) if is_start else None
         due = surfacing.due(connection, project, moment.now_us) if is_start or is_prompt else ()
-        return surfacing.is_due(connection, hook), Told(shown, due, moment)
+        return surfacing.is_due(connection, hook), Recalled(shown, due, moment)
 
     if is_start:
         await services.embed_question(WARMING, within_s=WARM_S)
-    # What became due a moment ago is told at the next prompt, so that none waits for the views on its account; nor does a verdict on a tool.
-    is_wanted, told = await look(begin, (False, Told()), at_least=0 if is_prompt or hook.kind == "before_tool" else services.head)
+    # What became due a moment ago is told at the next prompt, so that none waits for the views on its
+    # account; nor does a verdict on a tool.
+    is_wanted, told = await look(
+        begin, (False, Recalled()), at_least=0 if is_prompt or hook.kind == "before_tool" else services.head
+    )
     if sought is None or not is_wanted:
         return told
     vector = await services.embed_question(sought.text, within_s=EMBED_S, turn=Turn.FIRST)
 
-    def read(connection: Connection, moment: Moment) -> Shown | None:
+    def read(connection: Connection, moment: Moment) -> Surfaced | None:
         return surfacing.found(connection, hook, sought, (vector, services[MemoryTypes]), moment)
 
     shown = await look(read, None, at_least=services.head)
-    return told._replace(shown=shown if shown is None or vector is None else msgspec.structs.replace(shown, embedder_id=services.embedder_id))
+    return told._replace(
+        shown=(
+            shown
+            if shown is None or vector is None
+            else msgspec.structs.replace(shown, embedder_id=services.embedder_id)
+        )
+    )
 
 
-def decide(command: DispatchHook, prepared: PreparedHook | None, state: DecisionState, now_us: int) -> Decision:
-    """Decide what a hook comes to: what happened and what was found of pushes, what its agent is told of it while somebody reads that, and claims."""
+def decide(
+    command: DispatchHook, prepared: PreparedHook | None, state: DecisionState, now_us: int
+) -> Decision:
+    """Decide what a hook comes to: what happened and what was found of pushes, what its agent is told of
+    it while somebody reads that, and claims.
+    """
     if prepared is None or _is_known(prepared, state, now_us, has_pushes=bool(command.pushes)):
         return Decision(answer=HookAnswer())
     hook = prepared.hook
     ruling, claimed = claims.ruled_on(prepared, state, now_us)
     prepared = msgspec.structs.replace(prepared, ruling=ruling)
-    is_over = command.answer_within_ms is not None and now_us - (prepared.occurred_at or now_us) > command.answer_within_ms * 1_000
+    is_over = (
+        command.answer_within_ms is not None
+        and now_us - (prepared.occurred_at or now_us) > command.answer_within_ms * 1_000
+    )
     stdout, told = ("", []) if is_over or command.is_spooled else _answered(prepared, state, now_us)
     happened = None if command.is_kept else _happened(prepared, state)
     events = [*([happened] if happened else []), *checked(command.pushes, hook, prepared.delivery), *told]
     new = (
-        NewEvent(event=event, session_id=hook.session_id or None, project=prepared.project, occurred_at=prepared.occurred_at, follows=place > 0)
+        NewEvent(
+            event=event,
+            session_id=hook.session_id or None,
+            project=prepared.project,
+            occurred_at=prepared.occurred_at,
+            follows=place > 0,
+        )
         for place, event in enumerate(events)
     )
     return Decision(events=(*new, *claimed), answer=HookAnswer(stdout=stdout))
 
 
 def _answered(prepared: PreparedHook, state: DecisionState, now_us: int) -> tuple[str, list[Event]]:
-    """Return what the host reads, and the events of what that tells its agent; nothing where the host takes no words."""
+    """Return what the host reads, and the events of what that tells its agent; nothing where the host
+    takes no words.
+    """
     hook = prepared.hook
     if hook.kind != "before_tool" and not hosts.answer(hook, "?"):
         return "", []
     told = [telling(prepared, state, now_us) for telling in TELLINGS]
-    text, verdict = "\n".join(line for one in told for line in one.lines), next((one.verdict for one in told if one.verdict), "")
+    text, verdict = (
+        "\n".join(line for one in told for line in one.lines),
+        next((one.verdict for one in told if one.verdict), ""),
+    )
     stdout = hosts.judged(hook, verdict, text) if verdict else hosts.answer(hook, text)
     return stdout, [event for one in told for event in one.events] if stdout else []
 
 
-def _skills(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
+def _skills(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice:
     """Tell what became of lessons about skills."""
     del now_us
     outcomes = state[Skills].untold(prepared.hook.session_id) if prepared.hook.kind in BEGINNING else {}
     lines = [one_line(told, SKILL_CHARACTERS) for told in outcomes.values()]
-    return Telling(lines, (SkillConfirmed(outcomes=tuple(outcomes)),)) if outcomes else Telling()
+    return Notice(lines, (SkillConfirmed(outcomes=tuple(outcomes)),)) if outcomes else Notice()
 
 
-def _reminders(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
+def _reminders(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice:
     """Tell the reminders that are due; what was told meanwhile is not told again."""
     del now_us
-    moment, untold = prepared.told.moment, [line for line in prepared.told.due if not state[Reminders].is_told(line.memory_id)]
+    moment, untold = (
+        prepared.told.moment,
+        [line for line in prepared.told.due if not state[Reminders].is_told(line.source)],
+    )
     if not untold or moment is None:
-        return Telling()
-    event = briefing.surfaced(f"{prepared.query_id}-due", "reminder", prepared.hook.kind, [line.memory_id for line in untold], moment)
-    return Telling([surfacing.reminding(prepared.project, untold)], (event,))
+        return Notice()
+    event = briefing.surfaced(
+        f"{prepared.query_id}-due",
+        "reminder",
+        prepared.hook.kind,
+        [line.source for line in untold],
+        moment,
+    )
+    return Notice([surfacing.reminding(prepared.project, untold)], (event,))
 
 
-def _memories(prepared: PreparedHook, state: DecisionState, now_us: int) -> Telling:
+def _memories(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice:
     """Tell memories; what was told meanwhile is not told again."""
     del now_us
     shown = prepared.told.shown
     if shown is None or _is_told(prepared.hook, shown, state):
-        return Telling()
-    return Telling([shown.text], tuple(_surfaced(prepared.query_id, shown)))
+        return Notice()
+    return Notice([shown.text], tuple(_surfaced(prepared.query_id, shown)))
 
 
 TELLINGS = (claims.news, claims.stopped, _skills, _reminders, _memories, messages.news)
@@ -216,9 +314,10 @@ def _is_known(prepared: PreparedHook, state: DecisionState, now_us: int, *, has_
     return state[Hooks].has_come(hook.session_id, prepared.delivery, occurred_at)
 
 
-def _is_told(hook: Hook, shown: Shown, state: DecisionState) -> bool:
+def _is_told(hook: Hook, shown: Surfaced, state: DecisionState) -> bool:
     return shown.how == "edit" and (
-        state[ToolCalls].count(hook.session_id) < surfacing.CALLS_MIN or state[Hooks].has_surfaced(hook.session_id, shown.subject)
+        state[ToolCalls].count(hook.session_id) < surfacing.CALLS_MIN
+        or state[Hooks].has_surfaced(hook.session_id, shown.subject)
     )
 
 
@@ -227,7 +326,9 @@ def _happened(prepared: PreparedHook, state: DecisionState) -> Event | None:
     match hook.kind:
         case "session_start":
             folder = None if hook.folder is None else hook.folder[:FOLDER_CHARACTERS]
-            return SessionStarted(host=hook.host, source=hook.source, model=hook.model, folder=folder, delivery=delivery)
+            return SessionStarted(
+                host=hook.host, source=hook.source, model=hook.model, folder=folder, delivery=delivery
+            )
         case "prompt" if prepared.text:
             return PromptSubmitted(host=hook.host, prompt=prepared.text, delivery=delivery)
         case "after_tool":
@@ -252,21 +353,45 @@ def _ended(hook: Hook, prepared: PreparedHook, state: DecisionState) -> Event | 
         case "turn_end":
             return TurnEnded(host=hook.host, message=prepared.text, delivery=delivery)
         case "subagent_end":
-            return SubagentEnded(host=hook.host, agent_id=hook.agent_id, agent_type=hook.agent_type, message=prepared.text, delivery=delivery)
+            return SubagentEnded(
+                host=hook.host,
+                agent_id=hook.agent_id,
+                agent_type=hook.agent_type,
+                message=prepared.text,
+                delivery=delivery,
+            )
         case "compaction":
-            return SessionCompacted(host=hook.host, trigger=hook.trigger, after=known.ended_at if known else 0, delivery=delivery)
+            return SessionCompacted(
+                host=hook.host, trigger=hook.trigger, after=known.ended_at if known else 0, delivery=delivery
+            )
         case "session_end" if is_open(hook.session_id, state):
-            return SessionEnded(host=hook.host, reason=hook.reason, after=known.ended_at if known else 0, delivery=delivery)
+            return SessionEnded(
+                host=hook.host, reason=hook.reason, after=known.ended_at if known else 0, delivery=delivery
+            )
         case _:
             return None
 
 
-def _surfaced(query_id: str, shown: Shown) -> Iterator[MemorySurfaced]:
+def _surfaced(query_id: str, shown: Surfaced) -> Iterator[MemorySurfaced]:
     if shown.results:
         event = briefing.surfaced(query_id, shown.how, shown.subject, (), shown.moment)
         yield msgspec.structs.replace(event, results=shown.results, embedder_id=shown.embedder_id)
     if shown.review:
         yield briefing.surfaced(f"{query_id}-review", "review", shown.subject, shown.review, shown.moment)
+
+
+def checked(pushes: Sequence[CheckedPush], hook: Hook, delivery: Delivery) -> Iterator[GitPushChecked]:
+    """Return the event of each push; the first says which delivery told of them."""
+    for place, push in enumerate(pushes):
+        yield GitPushChecked(
+            how="hook" if hook.kind == "push" else "command",
+            host=hook.host,
+            remote=push.remote,
+            verdict=push.verdict,
+            reason=push.reason,
+            refs=push.refs,
+            delivery=None if place else delivery,
+        )
 
 
 METHODS = (CommandMethod(params=DispatchHook, answer=HookAnswer, prepare=prepare, decide=decide, verb=None),)

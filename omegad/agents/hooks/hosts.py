@@ -3,17 +3,27 @@
 import re
 import unicodedata
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from omegad.agents.push_guard import verdict
 from omegad.agents.push_guard.commands import taken_away
 from omegad.session import edits
-from omegad.session.tool_events import ToolStatus
+from omegad.session.events import ToolStatus
 from omegad.text.redaction import redact_name
 
-Kind = Literal["session_start", "prompt", "before_tool", "after_tool", "turn_end", "subagent_end", "compaction", "session_end", "push"]
+Kind = Literal[
+    "session_start",
+    "prompt",
+    "before_tool",
+    "after_tool",
+    "turn_end",
+    "subagent_end",
+    "compaction",
+    "session_end",
+    "push",
+]
 
 NAME_MAX = 256
 PRE_PUSH = "pre-push"
@@ -49,7 +59,8 @@ ADDS_CONTEXT: dict[str, frozenset[Kind]] = {
 
 _ENDED_WITH = re.compile(r"(?:exited with code|[Ee]xit code:?) ([0-9]{1,3})\b")
 _LOOKS_FAILED = re.compile(
-    r"(?:[\w.]{1,80}(?:Error|Exception): |(?:ba|z|da)?sh: .{0,200}: (?:command )?not found|fatal: |npm ERR! |error(?:\[\w{1,9}\])?: )"
+    r"(?:[\w.]{1,80}(?:Error|Exception): |(?:ba|z|da)?sh: .{0,200}: (?:command )?not found|fatal: |npm ERR!"
+    r" |error(?:\[\w{1,9}\])?: )"
 )
 """How the last line begins that a command prints which has failed, for hosts that do not say how it ended."""
 _LINE_MAX = 1_000
@@ -81,19 +92,30 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     agent_type: str | None = None
     tool_name: str = ""
     tool_use_id: str | None = None
-    tool_input: Any = None
+    tool_input: object = None
     files: tuple[str, ...] = ()
     """Those that a tool is to change, as it says them."""
     away: tuple[str, ...] = ()
     """Paths, and patterns of them, that a shell command is to move or remove."""
-    result: Any = None
+    result: object = None
     status: ToolStatus = "ok"
     duration_ms: float | None = None
 
     @property
     def said(self) -> tuple[object, ...]:
         """What makes it the same as another of its session."""
-        return self.kind, self.source, self.reason, self.trigger, self.agent_id, self.text, self.turn, self.tool_name, self.tool_input, self.result
+        return (
+            self.kind,
+            self.source,
+            self.reason,
+            self.trigger,
+            self.agent_id,
+            self.text,
+            self.turn,
+            self.tool_name,
+            self.tool_input,
+            self.result,
+        )
 
     @property
     def file(self) -> str | None:
@@ -101,7 +123,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
         return next(iter(self.files), None)
 
 
-def understood(event: str, payload: Mapping[str, Any], host: str) -> Hook | None:
+def understood(event: str, payload: Mapping[str, object], host: str) -> Hook | None:
     """Return what a host tells; None for what is of no concern, or of no session."""
     fired = _text(payload, "hook_event_name") or event
     kind = KINDS.get("".join(filter(str.isalnum, fired)).lower())
@@ -113,17 +135,25 @@ def understood(event: str, payload: Mapping[str, Any], host: str) -> Hook | None
         kind = "subagent_end"
     host_name = _host(fired, payload, host)
     result = _first(payload, "tool_response", "tool_output", "tool_result", "result")
-    tool_name, tool_input = _text(payload, "tool_name") or "unknown", _first(payload, "tool_input", "tool_args")
+    tool_name, tool_input = (
+        _text(payload, "tool_name") or "unknown",
+        _first(payload, "tool_input", "tool_args"),
+    )
     return Hook(
         kind=kind,
         fired=fired[:NAME_MAX],
         host=host_name,
         session_id=name(session_id or ""),
-        folder=_text(payload, "cwd") or next(iter(_strings(_first(payload, "workspace_roots", "workspace_paths"))), None),
+        folder=_text(payload, "cwd")
+        or next(iter(_strings(_first(payload, "workspace_roots", "workspace_paths"))), None),
         source=_text(payload, "source", most=NAME_MAX),
         model=_text(payload, "model", most=NAME_MAX),
         reason=_text(payload, "reason", most=NAME_MAX),
-        text=_text(payload, "prompt") if kind == "prompt" else _text(payload, "last_assistant_message", "prompt_response", "response"),
+        text=(
+            _text(payload, "prompt")
+            if kind == "prompt"
+            else _text(payload, "last_assistant_message", "prompt_response", "response")
+        ),
         turn=_text(payload, "prompt_id", "turn_id", "generation_id", most=NAME_MAX),
         trigger=_text(payload, "trigger", most=NAME_MAX),
         agent_id=agent_id,
@@ -131,21 +161,31 @@ def understood(event: str, payload: Mapping[str, Any], host: str) -> Hook | None
         tool_name=name(tool_name),
         tool_use_id=None if (use := _text(payload, "tool_use_id", "tool_call_id")) is None else name(use),
         tool_input=tool_input,
-        files=edits.changed(tool_name[:NAME_MAX], tool_input) if kind in {"before_tool", "after_tool"} else (),
+        files=(
+            edits.changed(tool_name[:NAME_MAX], tool_input) if kind in {"before_tool", "after_tool"} else ()
+        ),
         away=_away(tool_name, tool_input, payload) if kind == "before_tool" else (),
         result=_plain(result if (error := payload.get("error")) is None else error),
         status=_status(fired, payload, result, tool_name if host_name == "codex" else ""),
-        duration_ms=None if not isinstance(took := _first(payload, "duration_ms", "duration"), int | float) or took < 0 else float(took),
+        duration_ms=(
+            None
+            if not isinstance(took := _first(payload, "duration_ms", "duration"), int | float) or took < 0
+            else float(took)
+        ),
     )
 
 
-def _away(tool_name: str, tool_input: object, payload: Mapping[str, Any]) -> tuple[str, ...]:
+def _away(tool_name: str, tool_input: object, payload: Mapping[str, object]) -> tuple[str, ...]:
     """Return what a shell command is to move or remove."""
     command = _first(tool_input, "command", "cmd") if isinstance(tool_input, Mapping) else None
     folder = _text(payload, "cwd")
     if tool_name.lower() not in SHELL_TOOLS or folder is None or not isinstance(command, str | list):
         return ()
-    return tuple(taken_away(command if isinstance(command, str) else list(map(str, command)), folder)[: edits.FILES_MAX])
+    return tuple(
+        taken_away(command if isinstance(command, str) else list(map(str, command)), folder)[
+            : edits.FILES_MAX
+        ]
+    )
 
 
 def answer(hook: Hook, text: str) -> str:
@@ -168,12 +208,16 @@ def judged(hook: Hook, mode: str, text: str) -> str:
 
 
 def name(value: str) -> str:
-    """Return a name as requests have it: composed, without credentials, and of a length that a name may have."""
+    """Return a name as requests have it: composed, without credentials, and of a length that a name may
+    have.
+    """
     return redact_name(unicodedata.normalize("NFC", value[:NAME_MAX]))
 
 
-def _host(fired: str, payload: Mapping[str, Any], told: str) -> str:
-    """Say which host it is, by what it tells before what its environment shows: some run the hooks of others."""
+def _host(fired: str, payload: Mapping[str, object], told: str) -> str:
+    """Say which host it is, by what it tells before what its environment shows: some run the hooks of
+    others.
+    """
     if "cursor_version" in payload or told == "cursor":
         # It runs Claude Code's hooks in their own form.
         return "cursor" if fired[:1].islower() else "claude-code"
@@ -188,11 +232,17 @@ def _host(fired: str, payload: Mapping[str, Any], told: str) -> str:
     return name(told) if told else "claude-code"
 
 
-def _status(fired: str, payload: Mapping[str, Any], result: object, guessed: str) -> ToolStatus:
-    """Say how a tool ended; *guessed* is a tool whose host does not say, which is a shell's last line to tell."""
+def _status(fired: str, payload: Mapping[str, object], result: object, guessed: str) -> ToolStatus:
+    """Say how a tool ended; *guessed* is a tool whose host does not say, which is a shell's last line to
+    tell.
+    """
     if fired.lower() == "posttoolusefailure" or payload.get("error") is not None:
         return "denied" if payload.get("is_interrupt") is True else "error"
-    if guessed in SHELLS and isinstance(result, str) and _LOOKS_FAILED.match(result[-_LINE_MAX:].rstrip().rpartition("\n")[2]):
+    if (
+        guessed in SHELLS
+        and isinstance(result, str)
+        and _LOOKS_FAILED.match(result[-_LINE_MAX:].rstrip().rpartition("\n")[2])
+    ):
         return "error"
     return "error" if _has_failed(result) else "ok"
 
@@ -201,7 +251,11 @@ def _has_failed(result: object) -> bool:
     match result:
         case Mapping():
             code = _first(result, "exit_code", "return_code")
-            failed = _first(result, "is_error", "error") or result.get("success") is False or _text(result, "result_type") in {"failure", "denied"}
+            failed = (
+                _first(result, "is_error", "error")
+                or result.get("success") is False
+                or _text(result, "result_type") in {"failure", "denied"}
+            )
             return bool(failed) or (isinstance(code, int) and code != 0)
         case str():
             found = _ENDED_WITH.search(result, 0, _EXIT_CHARACTERS)
@@ -218,7 +272,7 @@ def _plain(result: object) -> object:
     return result
 
 
-def _first(payload: Mapping[str, Any], *keys: str) -> Any:  # noqa: ANN401  any JSON
+def _first(payload: Mapping[str, object], *keys: str) -> object:
     """Return the first of these that there is, under its name or the one that has humps."""
     for key in keys:
         head, *rest = key.split("_")
@@ -228,7 +282,7 @@ def _first(payload: Mapping[str, Any], *keys: str) -> Any:  # noqa: ANN401  any 
     return None
 
 
-def _text(payload: Mapping[str, Any], *keys: str, most: int | None = None) -> str | None:
+def _text(payload: Mapping[str, object], *keys: str, most: int | None = None) -> str | None:
     found = _first(payload, *keys)
     return found[:most] if isinstance(found, str) and found else None
 

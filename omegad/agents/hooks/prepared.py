@@ -1,31 +1,38 @@
 """What preparing finds for a hook, and what an agent is told at one."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from omegad.agents.briefing import Line
+from omegad.agents.assembling import Line
 from omegad.agents.hooks.hosts import Hook
-from omegad.agents.hooks.surfacing import Shown
-from omegad.coordination.claims import Ruling, Wanted
-from omegad.log.event import Event, Excerpt
-from omegad.requests.method import Moment
+from omegad.agents.hooks.surfacing import Surfaced
+from omegad.coordination.claim import Ruling, Wanted
+from omegad.log.event import Event, Excerpt, Position
+from omegad.requests.method import Moment, Services
+from omegad.runtime.errors import ReadTooLong
 from omegad.search.events import Returned
 from omegad.session.events import Delivery
 from omegad.session.tool_calls import Excerpts
+from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
 
 
-class Told(NamedTuple):
-    """What an agent should know: memories, and reminders that are due, with the moment that they were read at."""
+class Recalled(NamedTuple):
+    """What an agent should know: memories, and reminders that are due, with the moment that they were read
+    at.
+    """
 
-    shown: Shown | None = None
+    shown: Surfaced | None = None
     due: tuple[Line, ...] = ()
     moment: Moment | None = None
 
 
 class Details(msgspec.Struct, frozen=True):
-    """What is told of an edit that is stopped, beside who holds the file: memories about it, and for each holder when they edited it and why."""
+    """What is told of an edit that is stopped, beside who holds the file: memories about it, and for each
+    holder when they edited it and why.
+    """
 
     moment: Moment
     memories: str = ""
@@ -37,8 +44,8 @@ class Details(msgspec.Struct, frozen=True):
 class PreparedHook(msgspec.Struct, frozen=True, kw_only=True):
     """A hook as it is understood, what is kept of it, and what its agent should know.
 
-    `wanted` is the claim that it comes to, `claims` what becomes of an edit of what others hold, `details` what is told of that, and `ruling` how
-    the claim is decided, once it is.
+    `wanted` is the claim that it comes to, `claims` what becomes of an edit of what others hold, `details`
+    what is told of that, and `ruling` how the claim is decided, once it is.
     """
 
     hook: Hook
@@ -49,16 +56,39 @@ class PreparedHook(msgspec.Struct, frozen=True, kw_only=True):
     text: Excerpt | None
     query_id: str
     is_spooled: bool
-    told: Told = Told()
+    told: Recalled = Recalled()
     wanted: Wanted | None = None
     claims: str = "off"
     details: Details | None = None
     ruling: Ruling = Ruling()
 
 
-class Telling(NamedTuple):
-    """What an agent is told: lines, the events of its being told, and the verdict on what it is about to do, "" for none."""
+class Notice(NamedTuple):
+    """What an agent is told: lines, the events of its being told, and the verdict on what it is about to
+    do, "" for none.
+    """
 
     lines: Sequence[str] = ()
     events: Sequence[Event] = ()
     verdict: str = ""
+
+
+T = TypeVar("T")
+
+
+async def looked(
+    services: Services,
+    work: Callable[[Connection, Moment], T],
+    otherwise: T,
+    *,
+    at_least: Position,
+    names: Sequence[str],
+    wait_s: float,
+) -> T:
+    """Return what *work* finds in the views, *otherwise* where that takes too long; whoever reads for it
+    says so in the log.
+    """
+    try:
+        return await services.look(work, at_least=at_least, names=names, wait_s=wait_s, turn=Turn.FIRST)
+    except ReadTooLong:
+        return otherwise

@@ -1,7 +1,8 @@
-"""Stops a `git push` that would leave out, or discard, what others have pushed: before an agent runs one, and as a hook of git itself.
+"""Stops a `git push` that would leave out, or discard, what others have pushed: before an agent runs one, and
+as a hook of git itself.
 
-Boundary: runs in the process of a hook, on the standard library alone, and asks git; it changes nothing in a repository, not even
-what is known there of a remote. What it finds is told to the daemon by whoever asked.
+Boundary: runs in the process of a hook, on the standard library alone, and asks git; it changes nothing in a
+repository, not even what is known there of a remote. What it finds is told to the daemon by whoever asked.
 """
 
 import json
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from omegad.agents.push_guard.repository import Repository
 
 MODES = {"deny": "denied", "ask": "asked", "warn": "warned"}
-"""What is done about a push that is to be stopped, and what is said to have been done; anything else is nothing."""
+"""What is done about a push that is to be stopped, and what is said to have been done; anything else is
+nothing.
+"""
 BEFORE_TOOL = frozenset(("pretooluse", "beforetool", "beforeshellexecution"))
 PUSHES_MAX = 8
 HEAD = "omegad's push guard stopped this push."
@@ -28,7 +31,9 @@ CANNOT_ASK = ("codex",)
 
 
 class Guarded(NamedTuple):
-    """What became of a hook: the payload for the daemon, if it is to hear of it, what was found of each push, both as JSON, and what is printed."""
+    """What became of a hook: the payload for the daemon, if it is to hear of it, what was found of each
+    push, both as JSON, and what is printed.
+    """
 
     payload: bytes | None
     pushes: bytes = b""
@@ -37,7 +42,9 @@ class Guarded(NamedTuple):
 
 
 def mode_of(home: str) -> str:
-    """Return what is to be done about a push that is to be stopped: of the environment, else of the home's configuration, else `deny`."""
+    """Return what is to be done about a push that is to be stopped: of the environment, else of the home's
+    configuration, else `deny`.
+    """
     if mode := os.environ.get("OMEGAD_PUSH_GUARD"):
         return mode
     try:
@@ -57,7 +64,11 @@ def before_tool(payload: bytes, host: str, home: str) -> Guarded:
     if isinstance(tool_input, str):
         tool_input = _read(tool_input.encode())
     mode = mode_of(home)
-    found = _pushes(said, tool_input) if mode in MODES and fired.lower() in BEFORE_TOOL and isinstance(tool_input, dict) else []
+    found = (
+        _pushes(said, tool_input)
+        if mode in MODES and fired.lower() in BEFORE_TOOL and isinstance(tool_input, dict)
+        else []
+    )
     if not found:
         return Guarded(payload)
     from omegad.agents.push_guard.checking import check
@@ -66,17 +77,27 @@ def before_tool(payload: bytes, host: str, home: str) -> Guarded:
     deadline = time.monotonic() + LIMIT_S
     checked = [one for push in found if (one := check(push, deadline - time.monotonic()))]
     stopped = [one for one in checked if one.is_stopped]
-    stdout = _json(answer(_host(said, fired, host), fired, mode, [one.reason for one in stopped])) if stopped else b""
+    stdout = (
+        _json(answer(_host(said, fired, host), fired, mode, [one.reason for one in stopped]))
+        if stopped
+        else b""
+    )
     return Guarded(payload, _told(checked, mode), stdout)
 
 
 def pre_push(arguments: list[str], home: str) -> Guarded:
-    """Look at what git is about to push, which it says on standard input, and print why it is stopped; see githooks(5)."""
+    """Look at what git is about to push, which it says on standard input, and print why it is stopped; see
+    githooks(5).
+    """
     from omegad.agents.push_guard.checking import GONE, NOTHING, Checked, Pushed, judged, missing, whole
     from omegad.agents.push_guard.repository import HEADS, Repository
 
     remote = (arguments or ["origin"])[0]
-    payload: dict[str, Any] = {"hook_event_name": "pre-push", "cwd": os.getcwd(), "session_id": os.environ.get("CLAUDE_CODE_SESSION_ID") or None}
+    payload: dict[str, object] = {
+        "hook_event_name": "pre-push",
+        "cwd": os.getcwd(),
+        "session_id": os.environ.get("CLAUDE_CODE_SESSION_ID") or None,
+    }
     mode = mode_of(home)
     if mode not in MODES:
         return Guarded(None)
@@ -84,7 +105,8 @@ def pre_push(arguments: list[str], home: str) -> Guarded:
     lines = [line.split() for line in sys.stdin.read().splitlines()]
     options = {whole(word) for word in _parent()}
     is_mirror = "--mirror" in options or repository.is_set(f"remote.{remote}.mirror")
-    # What is deleted by name is left to git; what is only because it is not here is looked at. Of a mirror git does not say what it deletes.
+    # What is deleted by name is left to git; what is only because it is not here is looked at. Of a mirror
+    # git does not say what it deletes.
     pushed = [
         (Pushed(ref, name.removeprefix(HEADS), sha) if set(sha) - NOTHING else Pushed(ref, "", GONE), there)
         for name, sha, ref, there in lines
@@ -94,7 +116,8 @@ def pre_push(arguments: list[str], home: str) -> Guarded:
     if not pushed:
         _say(_diverged(repository, remote) if not lines else "")
         return Guarded(None)
-    # git has refused by itself what is neither forced nor all that the remote has, as far as that is known here.
+    # git has refused by itself what is neither forced nor all that the remote has, as far as that is known
+    # here.
     with_lease = "--force-with-lease" in options
     checked = judged(repository, remote, pushed, is_forced=True)
     if with_lease and checked.is_stopped:
@@ -103,20 +126,22 @@ def pre_push(arguments: list[str], home: str) -> Guarded:
         _say(f"{WARNING if mode == 'warn' else HEAD}\n{checked.reason}")
     payload["tool_input"] = checked.told("")["refs"]
     stopping = mode if mode == "warn" else "deny"
-    return Guarded(_json(payload), _told([checked], stopping), b"", int(checked.is_stopped and stopping == "deny"))
+    return Guarded(
+        _json(payload), _told([checked], stopping), b"", int(checked.is_stopped and stopping == "deny")
+    )
 
 
-def answer(host: str, fired: str, mode: str, reasons: list[str]) -> dict[str, Any]:
+def answer(host: str, fired: str, mode: str, reasons: list[str]) -> dict[str, object]:
     """Return what a host takes for a verdict on what its agent is about to do, in its own words."""
     return verdict(host, fired, mode, "\n".join([WARNING if mode == "warn" else HEAD, *reasons]))
 
 
-def verdict(host: str, fired: str, mode: str, text: str) -> dict[str, Any]:
+def verdict(host: str, fired: str, mode: str, text: str) -> dict[str, object]:
     """Return what a host takes for the verdict `deny`, `ask` or `warn`; one that cannot ask denies."""
     if mode == "ask" and host in CANNOT_ASK:
         mode = "deny"
     if mode == "warn":
-        plain: dict[str, dict[str, Any]] = {
+        plain: dict[str, dict[str, object]] = {
             "cursor": {"additional_context": text},
             "gemini": {"systemMessage": text},
             "copilot": {"additionalContext": text},
@@ -130,17 +155,25 @@ def verdict(host: str, fired: str, mode: str, text: str) -> dict[str, Any]:
         case "copilot":
             return {"permissionDecision": mode, "permissionDecisionReason": text}
         case _:
-            return {"hookSpecificOutput": {"hookEventName": fired, "permissionDecision": mode, "permissionDecisionReason": text}}
+            return {
+                "hookSpecificOutput": {
+                    "hookEventName": fired,
+                    "permissionDecision": mode,
+                    "permissionDecisionReason": text,
+                }
+            }
 
 
 def _read(payload: bytes) -> Any:  # noqa: ANN401  any JSON
     try:
-        return json.loads(mended(payload), parse_int=float)  # an integer may have more digits than Python reads
+        return json.loads(
+            mended(payload), parse_int=float
+        )  # an integer may have more digits than Python reads
     except RecursionError:
         return json.loads(flattened(mended(payload)), parse_int=float)
 
 
-def _pushes(said: dict[str, Any], tool_input: dict[str, Any]) -> list[Push]:
+def _pushes(said: dict[str, Any], tool_input: dict[str, object]) -> list[Push]:
     folder = _first(said, "cwd") or next(iter(said.get("workspace_roots") or ()), "/")
     inner = _first(tool_input, "workdir", "working_directory", "cwd", "directory", "dir_path")
     folder = join(str(folder), inner) if isinstance(inner, str) else str(folder)
@@ -153,7 +186,9 @@ def _pushes(said: dict[str, Any], tool_input: dict[str, Any]) -> list[Push]:
 
 
 def _told(checked: "list[Checked]", mode: str) -> bytes:
-    return _json([one.told(MODES[mode] if one.is_stopped else "allowed") for one in checked]) if checked else b""
+    return (
+        _json([one.told(MODES[mode] if one.is_stopped else "allowed") for one in checked]) if checked else b""
+    )
 
 
 def _json(value: object) -> bytes:
@@ -161,11 +196,11 @@ def _json(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _first(values: dict[str, Any], *keys: str) -> Any:  # noqa: ANN401  any JSON
+def _first(values: dict[str, object], *keys: str) -> Any:  # noqa: ANN401  any JSON
     return next((values[key] for key in keys if values.get(key)), None)
 
 
-def _host(said: dict[str, Any], fired: str, host: str) -> str:
+def _host(said: dict[str, object], fired: str, host: str) -> str:
     """Say which host it is, as the daemon does."""
     if "cursor_version" in said or host == "cursor":
         return "cursor" if fired[:1].islower() else "claude-code"
@@ -178,12 +213,18 @@ def _host(said: dict[str, Any], fired: str, host: str) -> str:
 
 
 def _diverged(repository: "Repository", remote: str) -> str:
-    """Return what to say where git itself pushes nothing: what the branch lacks of the remote's, as far as is known here, which may be why."""
+    """Return what to say where git itself pushes nothing: what the branch lacks of the remote's, as far as
+    is known here, which may be why.
+    """
     from omegad.agents.push_guard.checking import listed
     from omegad.agents.push_guard.repository import HEADS
 
     branch = repository.branch
-    follows = repository.setting(f"branch.{branch}.merge") if repository.setting(f"branch.{branch}.remote") == remote else None
+    follows = (
+        repository.setting(f"branch.{branch}.merge")
+        if repository.setting(f"branch.{branch}.remote") == remote
+        else None
+    )
     there = f"{remote}/{(follows or branch or '').removeprefix(HEADS)}"
     mine, theirs = repository.commit("HEAD"), repository.commit(f"refs/remotes/{there}")
     if not (mine and theirs) or repository.is_in(theirs, mine) or repository.is_in(mine, theirs):
@@ -199,7 +240,13 @@ def _parent() -> list[str]:
     from omegad.agents.push_guard.repository import programs
 
     environ = {**os.environ, "PATH": programs()}
-    shown = subprocess.run(["ps", "-o", "args=", "-p", str(os.getppid())], env=environ, capture_output=True, text=True, check=False)
+    shown = subprocess.run(
+        ["ps", "-o", "args=", "-p", str(os.getppid())],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return [word.partition("=")[0] for word in shown.stdout.split()]
 
 

@@ -1,4 +1,6 @@
-"""Where a remote is: an address that git itself carries to, or one that would have it run a program of the repository's choice."""
+"""Where a remote is: an address that git itself carries to, or one that would have it run a program of the
+repository's choice.
+"""
 
 import re
 from os.path import expanduser, isabs, join
@@ -14,7 +16,10 @@ SUFFIXES = ("/.git", "", ".git/.git", ".git")
 _HELPER = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
 _URL = re.compile(r"([A-Za-z0-9][A-Za-z0-9+.-]*)://(?:[^/@]*@)?(.?)", re.DOTALL)
 _SHORT = re.compile(r"(?:[^/:]*@)?([^/:]?)[^/:]*:", re.DOTALL)
-_WHOLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*://(?:[^/@]*@)?(?P<server>\[[^\]]*\]|[^/:]+)(?::[0-9]*)?/(?P<path>.*)", re.DOTALL)
+_WHOLE = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9+.-]*://(?:[^/@]*@)?(?P<server>\[[^\]]*\]|[^/:]+)(?::[0-9]*)?/(?P<path>.*)",
+    re.DOTALL,
+)
 _HOSTED = re.compile(r"(?:[^/:@]*@)?(?P<server>\[[^\]]*\]|[^/:]+):(?P<path>.*)", re.DOTALL)
 
 
@@ -26,7 +31,9 @@ class Address(NamedTuple):
 
 
 def address_of(url: str, top: str) -> Address | None:
-    """Read the address of a remote of the repository whose files begin at *top*; None where git would run a helper for it, or an option."""
+    """Read the address of a remote of the repository whose files begin at *top*; None where git would run
+    a helper for it, or an option.
+    """
     if _HELPER.match(url):
         return None
     if found := _URL.match(url):
@@ -40,6 +47,8 @@ def address_of(url: str, top: str) -> Address | None:
 
 
 def place_of(url: str) -> tuple[str, str] | None:
-    """Return the server and the path that an address names, by whichever way it is reached; None where it names no server."""
+    """Return the server and the path that an address names, by whichever way it is reached; None where it
+    names no server.
+    """
     found = _WHOLE.match(url) or _HOSTED.match(url)
     return (found["server"].lower(), found["path"].strip("/").removesuffix(".git")) if found else None

@@ -1,7 +1,7 @@
 """What a push would come to: whether what it puts on a remote's branches has all that is there."""
 
 import json
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from omegad.agents.push_guard.commands import Push
 from omegad.agents.push_guard.repository import HEADS, OutOfTimeError, Repository
@@ -13,9 +13,40 @@ TOLD_MAX = 64  # branches, those that stop a push first
 REASONS_MAX = 8
 VALUED = ("--push-option", "--repo", "--receive-pack", "--exec", "--recurse-submodules")
 OPTIONS = (
-    *("--all", "--atomic", "--branches", "--delete", "--dry-run", "--exec", "--follow-tags", "--force", "--force-if-includes"),
-    *("--force-with-lease", "--help", "--ipv4", "--ipv6", "--mirror", "--porcelain", "--progress", "--prune", "--push-option", "--quiet"),
-    *("--receive-pack", "--recurse-submodules", "--repo", "--set-upstream", "--signed", "--tags", "--thin", "--verbose", "--verify"),
+    *(
+        "--all",
+        "--atomic",
+        "--branches",
+        "--delete",
+        "--dry-run",
+        "--exec",
+        "--follow-tags",
+        "--force",
+        "--force-if-includes",
+    ),
+    *(
+        "--force-with-lease",
+        "--help",
+        "--ipv4",
+        "--ipv6",
+        "--mirror",
+        "--porcelain",
+        "--progress",
+        "--prune",
+        "--push-option",
+        "--quiet",
+    ),
+    *(
+        "--receive-pack",
+        "--recurse-submodules",
+        "--repo",
+        "--set-upstream",
+        "--signed",
+        "--tags",
+        "--thin",
+        "--verbose",
+        "--verify",
+    ),
 )
 """The options of git-push(1), any of which may be cut short where that is plain."""
 LETTERS = {"f": "--force", "d": "--delete", "n": "--dry-run", "h": "--help"}
@@ -24,7 +55,9 @@ EVERY_BRANCH = f"{HEADS}*"
 
 
 class Pushed(NamedTuple):
-    """A branch of a remote, and what is to be pushed to it: the name and the id that it has here; both are nothing where it is to be deleted."""
+    """A branch of a remote, and what is to be pushed to it: the name and the id that it has here; both are
+    nothing where it is to be deleted.
+    """
 
     ref: str
     source: str
@@ -33,7 +66,9 @@ class Pushed(NamedTuple):
 
 
 class Ref(NamedTuple):
-    """What was found of a branch: `new`, `same`, `ahead`, `stale` where commits are there that are not pushed, `unknown` where these are not here."""
+    """What was found of a branch: `new`, `same`, `ahead`, `stale` where commits are there that are not
+    pushed, `unknown` where these are not here.
+    """
 
     ref: str
     local_sha: str
@@ -45,7 +80,9 @@ class Ref(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A push that was looked at. `reason` says why it is to be stopped, or why nothing could be said of it."""
+    """A push that was looked at. `reason` says why it is to be stopped, or why nothing could be said of
+    it.
+    """
 
     remote: str
     refs: tuple[Ref, ...]
@@ -56,13 +93,18 @@ class Checked(NamedTuple):
         """Whether it would leave out, or discard, what others have pushed."""
         return any(ref.found in STOPPING for ref in self.refs)
 
-    def told(self, verdict: str) -> dict[str, Any]:
+    def told(self, verdict: str) -> dict[str, object]:
         """Return it as JSON, for the daemon."""
         refs = sorted(self.refs, key=lambda ref: ref.found not in STOPPING)[:TOLD_MAX]
-        return {"remote": self.remote, "verdict": verdict, "reason": self.reason or None, "refs": [ref._asdict() for ref in refs]}
+        return {
+            "remote": self.remote,
+            "verdict": verdict,
+            "reason": self.reason or None,
+            "refs": [ref._asdict() for ref in refs],
+        }
 
 
-class Asked(NamedTuple):
+class PushArguments(NamedTuple):
     """The arguments of a push, in order; what is not to be done, or cannot be foreseen, in words."""
 
     options: frozenset[str]
@@ -70,8 +112,10 @@ class Asked(NamedTuple):
     repo: str | None = None
 
 
-class Wanted(NamedTuple):
-    """What a push would set: branches, those of `matching` only where the remote has them; of others that match `pruned` it would take all away."""
+class PushedRefs(NamedTuple):
+    """What a push would set: branches, those of `matching` only where the remote has them; of others that
+    match `pruned` it would take all away.
+    """
 
     pushed: tuple[Pushed, ...]
     matching: tuple[Pushed, ...] = ()
@@ -81,8 +125,15 @@ class Wanted(NamedTuple):
         """Return what is set where a remote's branches are so, and what each is there."""
         found = [*self.pushed, *(one for one in self.matching if one.ref in there)]
         kept = {one.ref for one in found}
-        gone = (ref for ref in there if ref not in kept and any(_matched(ref, pattern) is not None for pattern in self.pruned))
-        return [(one, there.get(one.ref)) for one in (*found, *(Pushed(ref, "", GONE, is_forced=True) for ref in gone))]
+        gone = (
+            ref
+            for ref in there
+            if ref not in kept and any(_matched(ref, pattern) is not None for pattern in self.pruned)
+        )
+        return [
+            (one, there.get(one.ref))
+            for one in (*found, *(Pushed(ref, "", GONE, is_forced=True) for ref in gone))
+        ]
 
 
 class _UnforeseenError(Exception):
@@ -105,29 +156,43 @@ def check(push: Push, within_s: float) -> Checked | None:
         return Checked(remote, (), "looking at it took too long")
 
 
-def _checked(repository: Repository, remote: str, wanted: Wanted) -> Checked:
-    if wanted == Wanted(()):
+def _checked(repository: Repository, remote: str, wanted: PushedRefs) -> Checked:
+    if wanted == PushedRefs(()):
         return Checked(remote, ())
     is_open = wanted.matching or wanted.pruned
     there = repository.refs_at(remote, None if is_open else [one.ref for one in wanted.pushed])
     if isinstance(there, str):
         asked = (*wanted.pushed, *wanted.matching)
-        return Checked(remote, tuple(Ref(one.ref, one.sha, None, "unasked", one.is_forced) for one in asked), f"{remote} was not heard: {there}")
+        return Checked(
+            remote,
+            tuple(Ref(one.ref, one.sha, None, "unasked", one.is_forced) for one in asked),
+            f"{remote} was not heard: {there}",
+        )
     return judged(repository, remote, list(dict.fromkeys(one for refs in there for one in wanted.at(refs))))
 
 
-def judged(repository: Repository, remote: str, pushed: list[tuple[Pushed, str | None]], *, is_forced: bool = False) -> Checked:
-    """Compare what is pushed with where the remote's branches are; *is_forced* says that what lacks anything must be forced, to have come so far."""
+def judged(
+    repository: Repository, remote: str, pushed: list[tuple[Pushed, str | None]], *, is_forced: bool = False
+) -> Checked:
+    """Compare what is pushed with where the remote's branches are; *is_forced* says that what lacks
+    anything must be forced, to have come so far.
+    """
     refs = tuple(_compared(repository, one, remote_sha) for one, remote_sha in pushed)
     if is_forced:
         refs = tuple(ref._replace(is_forced=ref.found == "stale") for ref in refs)
-    reasons = [_reason(remote, one, ref) for (one, _), ref in zip(pushed, refs, strict=True) if ref.found in STOPPING]
-    more = [f"So it is with {len(reasons) - REASONS_MAX} more branches."] if len(reasons) > REASONS_MAX else []
+    reasons = [
+        _reason(remote, one, ref) for (one, _), ref in zip(pushed, refs, strict=True) if ref.found in STOPPING
+    ]
+    more = (
+        [f"So it is with {len(reasons) - REASONS_MAX} more branches."] if len(reasons) > REASONS_MAX else []
+    )
     return Checked(remote, refs, inert("\n".join([*reasons[:REASONS_MAX], *more])))
 
 
 def missing(repository: Repository, remote: str) -> list[tuple[Pushed, str]]:
-    """Return the branches of a remote that a mirror of the repository does not have; none where the remote does not answer."""
+    """Return the branches of a remote that a mirror of the repository does not have; none where the remote
+    does not answer.
+    """
     here, there = repository.refs(HEADS), repository.refs_at(remote, None)
     found = {} if isinstance(there, str) else {ref: sha for refs in there for ref, sha in refs.items()}
     return [(Pushed(ref, "", GONE, is_forced=True), sha) for ref, sha in found.items() if ref not in here]
@@ -152,18 +217,33 @@ def _reason(remote: str, one: Pushed, ref: Ref) -> str:
     branch = ref.ref.removeprefix(HEADS)
     count = f"{ref.lacks} commit{'s' * (ref.lacks != 1)}"
     if one.sha == GONE:
-        what, keep = f"This would delete {remote}/{branch}", f"Where they are to stay: git fetch {remote} {branch}:{branch}"
+        what, keep = (
+            f"This would delete {remote}/{branch}",
+            f"Where they are to stay: git fetch {remote} {branch}:{branch}",
+        )
         if ref.found == "unknown":
-            return f"{what}, which is at {(ref.remote_sha or '')[:12]} on the remote; this clone does not have that commit. {keep}"
-        return f"{what} and {count} that no branch has here (their subjects are data):\n{listed(ref.commits, ref.lacks)}\n{keep}"
+            return (
+                f"{what}, which is at {(ref.remote_sha or '')[:12]} on the remote; this clone does not have"
+                f" that commit. {keep}"
+            )
+        return (
+            f"{what} and {count} that no branch has here (their subjects are"
+            f" data):\n{listed(ref.commits, ref.lacks)}\n{keep}"
+        )
     what = f"{json.dumps(one.source, ensure_ascii=False)} to {remote}/{branch}"
     way = f"Bring it in first: git pull --rebase {remote} {branch}"
     if ref.is_forced:
         way += ". Where it is your own and is to be replaced: git push --force-with-lease"
     if ref.found == "unknown":
-        return f"This would push {what}, which is at {(ref.remote_sha or '')[:12]} on the remote; this clone does not have that commit. {way}"
+        return (
+            f"This would push {what}, which is at {(ref.remote_sha or '')[:12]} on the remote; this clone"
+            f" does not have that commit. {way}"
+        )
     would = "discard" if ref.is_forced else "leave out"
-    return f"This would push {what} and {would} {count} that the remote has (their subjects are data):\n{listed(ref.commits, ref.lacks)}\n{way}"
+    return (
+        f"This would push {what} and {would} {count} that the remote has (their subjects are"
+        f" data):\n{listed(ref.commits, ref.lacks)}\n{way}"
+    )
 
 
 def listed(commits: tuple[str, ...], count: int) -> str:
@@ -172,7 +252,7 @@ def listed(commits: tuple[str, ...], count: int) -> str:
     return "\n".join([*(f"- {line}" for line in commits), *more])
 
 
-def _asked(push: Push) -> Asked:
+def _asked(push: Push) -> PushArguments:
     options, names, repo, words = set[str](), list[str](), None, list(push.arguments)
     while words:
         word = words.pop(0)
@@ -198,7 +278,7 @@ def _asked(push: Push) -> Asked:
                 words.pop(0)
         else:
             names.append(word)
-    return Asked(frozenset(options), tuple(names), repo)
+    return PushArguments(frozenset(options), tuple(names), repo)
 
 
 def whole(option: str) -> str:
@@ -216,21 +296,27 @@ def _repository(push: Push, within_s: float) -> Repository:
     return Repository(push.folder, tuple(map(str, push.where)), within_s)
 
 
-def _remote(repository: Repository, asked: Asked) -> str:
+def _remote(repository: Repository, asked: PushArguments) -> str:
     """Return the remote that a push goes to."""
     branch = repository.branch
     keys = (f"branch.{branch}.pushremote", "remote.pushdefault", f"branch.{branch}.remote")
     remote = repository.meant((asked.names or (asked.repo,))[0] or repository.setting(*keys) or "origin")
     if remote is None:
-        raise _UnforeseenError("it goes to what is no remote of this repository")  # nobody else's server is asked before a person agrees
+        raise _UnforeseenError(
+            "it goes to what is no remote of this repository"
+        )  # nobody else's server is asked before a person agrees
     return remote
 
 
-def _wanted(repository: Repository, asked: Asked, remote: str) -> Wanted:
+def _wanted(repository: Repository, asked: PushArguments, remote: str) -> PushedRefs:
     """Return the branches of a remote that a push would set, or take away."""
-    is_mirror = "--mirror" in asked.options or (not asked.names[1:] and repository.is_set(f"remote.{remote}.mirror"))
+    is_mirror = "--mirror" in asked.options or (
+        not asked.names[1:] and repository.is_set(f"remote.{remote}.mirror")
+    )
     is_forced = is_mirror or "--force" in asked.options
-    refspecs = ["refs/*:refs/*"] if is_mirror else list(asked.names[1:]) or _default(repository, asked, remote)
+    refspecs = (
+        ["refs/*:refs/*"] if is_mirror else list(asked.names[1:]) or _default(repository, asked, remote)
+    )
     left_out = {name for one in refspecs if one.startswith("^") for name in _excluded(repository, one[1:])}
     pushed, matching, pruned = list[Pushed](), list[Pushed](), list[str]()
     for refspec in (one for one in refspecs if not one.startswith("^")):
@@ -238,7 +324,11 @@ def _wanted(repository: Repository, asked: Asked, remote: str) -> Wanted:
         is_one_forced = is_forced or refspec.startswith("+")
         if not names and not ref:
             here = repository.refs(HEADS)
-            matching += [Pushed(name, name.removeprefix(HEADS), sha, is_one_forced) for name, sha in here.items() if name not in left_out]
+            matching += [
+                Pushed(name, name.removeprefix(HEADS), sha, is_one_forced)
+                for name, sha in here.items()
+                if name not in left_out
+            ]
             pruned.append(EVERY_BRANCH)
         elif "*" in names:
             pushed += _many(repository, names, ref or names, left_out, is_forced=is_one_forced)
@@ -247,14 +337,18 @@ def _wanted(repository: Repository, asked: Asked, remote: str) -> Wanted:
             pushed.append(one)
     if "--force-with-lease" in asked.options and not any(one.is_forced for one in (*pushed, *matching)):
         raise _UnforeseenError("git itself checks what --force-with-lease expects")
-    return Wanted(tuple(pushed), tuple(matching), tuple(pruned) if is_mirror or "--prune" in asked.options else ())
+    return PushedRefs(
+        tuple(pushed), tuple(matching), tuple(pruned) if is_mirror or "--prune" in asked.options else ()
+    )
 
 
 def _excluded(repository: Repository, pattern: str) -> list[str]:
     return [name for name in repository.refs(_beginning(pattern)) if _matched(name, pattern) is not None]
 
 
-def _many(repository: Repository, names: str, to: str, left_out: set[str], *, is_forced: bool) -> list[Pushed]:
+def _many(
+    repository: Repository, names: str, to: str, left_out: set[str], *, is_forced: bool
+) -> list[Pushed]:
     """Return what a refspec with a star pushes to branches."""
     found = list[Pushed]()
     for name, sha in repository.refs(_beginning(names)).items():
@@ -279,7 +373,7 @@ def _matched(ref: str, pattern: str) -> str | None:
     return ref[len(before) : len(ref) - len(after)] if fits else None
 
 
-def _default(repository: Repository, asked: Asked, remote: str) -> list[str]:
+def _default(repository: Repository, asked: PushArguments, remote: str) -> list[str]:
     """Return what is pushed where nothing is named, as refspecs."""
     if "--all" in asked.options:
         return [f"{EVERY_BRANCH}:{EVERY_BRANCH}"]
@@ -294,7 +388,9 @@ def _default(repository: Repository, asked: Asked, remote: str) -> list[str]:
     if branch is None or how == "nothing":
         return []
     upstream = repository.setting(f"branch.{branch}.merge")
-    return [f"{HEADS}{branch}:{upstream}" if how in ("upstream", "tracking") and upstream else f"{HEADS}{branch}"]
+    return [
+        f"{HEADS}{branch}:{upstream}" if how in ("upstream", "tracking") and upstream else f"{HEADS}{branch}"
+    ]
 
 
 def _pushed(repository: Repository, source: str, ref: str, *, is_forced: bool) -> Pushed | None:
@@ -303,10 +399,16 @@ def _pushed(repository: Repository, source: str, ref: str, *, is_forced: bool) -
         return None
     full = repository.ref(source) or ""
     if not ref:
-        ref = full if full.startswith("refs/") else ""  # of a commit that no branch is at, git wants to know where it goes
+        ref = (
+            full if full.startswith("refs/") else ""
+        )  # of a commit that no branch is at, git wants to know where it goes
     elif ref.startswith("heads/"):
         ref = f"refs/{ref}"  # as git reads it where the remote has that branch
     elif not ref.startswith("refs/") and not full.startswith("refs/tags/"):
         ref = f"{HEADS}{ref}"
     sha = repository.commit(source)
-    return Pushed(ref, full.removeprefix(HEADS) or source, sha, is_forced) if sha and ref.startswith(HEADS) else None
+    return (
+        Pushed(ref, full.removeprefix(HEADS) or source, sha, is_forced)
+        if sha and ref.startswith(HEADS)
+        else None
+    )

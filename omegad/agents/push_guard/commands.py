@@ -1,6 +1,8 @@
-"""Finds `git push` in a line of shell: in which folder, of which repository, with which arguments; and what a line moves or removes.
+"""Finds `git push` in a line of shell: in which folder, of which repository, with which arguments; and what a
+line moves or removes.
 
-What cannot be known before the line runs, as what a variable holds, is None, and is left to the hook that git itself runs.
+What cannot be known before the line runs, as what a variable holds, is None, and is left to the hook that git
+itself runs.
 """
 
 import re
@@ -71,10 +73,28 @@ TAKING = frozenset(("mv", "rm", "rmdir", "unlink", "trash"))
 COMMANDS = SHELLS | TAKING | {"git", "cd", "pushd", "eval"}
 """What is looked into."""
 KEEPS = frozenset(
-    ("add", "commit", "diff", "fetch", "grep", "log", "ls-files", "notes", "push", "rev-parse", "shortlog", "show", "status", "tag", "version")
+    (
+        "add",
+        "commit",
+        "diff",
+        "fetch",
+        "grep",
+        "log",
+        "ls-files",
+        "notes",
+        "push",
+        "rev-parse",
+        "shortlog",
+        "show",
+        "status",
+        "tag",
+        "version",
+    )
 )
 """What of git leaves the branches where they are, or takes the current one further."""
-WITH_VALUE = frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"))
+WITH_VALUE = frozenset(
+    ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix")
+)
 PLACES = {"GIT_DIR": "--git-dir", "GIT_WORK_TREE": "--work-tree"}
 SETTINGS = ("branch.", "push.", "remote.", "url.")
 """What of git's configuration says where a push goes, and what it pushes."""
@@ -85,7 +105,9 @@ WORDS = ("single", "double", "escaped", "plain")
 
 
 class Push(NamedTuple):
-    """A `git push`: the folder it runs in, git's own options that say which repository it is about, and what comes after `push`."""
+    """A `git push`: the folder it runs in, git's own options that say which repository it is about, and
+    what comes after `push`.
+    """
 
     folder: Word
     where: tuple[Word, ...]
@@ -106,12 +128,16 @@ class _State:
 
 
 def pushes(command: str, folder: str) -> list[Push]:
-    """Return the pushes that a line of shell runs in *folder*, as far as they can be seen in it; of one that is too long, none."""
+    """Return the pushes that a line of shell runs in *folder*, as far as they can be seen in it; of one
+    that is too long, none.
+    """
     return list(_in_line(command, _State(folder, 0))) if len(command) <= COMMAND_CHARACTERS_MAX else []
 
 
 def taken_away(command: str | list[str], folder: str) -> list[str]:
-    """Return the paths of the files and folders that a command moves or removes, as far as they can be seen in it; some may be patterns."""
+    """Return the paths of the files and folders that a command moves or removes, as far as they can be
+    seen in it; some may be patterns.
+    """
     state = _State(folder, 0)
     if isinstance(command, list):
         list(_in_command(list(command), state))
@@ -153,7 +179,9 @@ def _pieces(command: str) -> Iterator[tuple[str, str]]:
     place, kind = 0, ""
     while place < len(command):
         if command[place] == "#" and kind not in WORDS:
-            place = min(command.find("\n", place) % (len(command) + 1), len(command))  # the end where there is no other line
+            place = min(
+                command.find("\n", place) % (len(command) + 1), len(command)
+            )  # the end where there is no other line
             continue
         piece = _PIECE.match(command, place)
         if piece is None:
@@ -226,16 +254,24 @@ def _in_command(words: list[Word], state: _State) -> Iterator[Push]:
 def _take(name: str, words: list[Word], folder: Word, state: _State) -> None:
     """Note what a command moves or removes: for `mv` all but the last of its names."""
     end = words.index("--") if "--" in words else len(words)
-    is_into = name == "mv" and any(word and (word == "-t" or word.startswith("--target-directory")) for word in words[:end])
+    is_into = name == "mv" and any(
+        word and (word == "-t" or word.startswith("--target-directory")) for word in words[:end]
+    )
     skipped = words.index("-t") + 1 if "-t" in words[:end] and is_into else -1
-    names = [word for place, word in enumerate(words) if place > end or (place != skipped and not (word or "").startswith("-"))]
+    names = [
+        word
+        for place, word in enumerate(words)
+        if place > end or (place != skipped and not (word or "").startswith("-"))
+    ]
     if name == "mv" and not is_into:
         names = names[:-1]
     state.away += [join(folder, expanduser(word)) for word in names if word and folder is not None]
 
 
 def _is_option(word: str, before: Word) -> bool:
-    """Say whether a word belongs to what stands before the command of a line: an option, an amount, or what an option of one letter is given."""
+    """Say whether a word belongs to what stands before the command of a line: an option, an amount, or
+    what an option of one letter is given.
+    """
     if word.startswith("-") or _AMOUNT.fullmatch(word):
         return True
     return before is not None and _LETTER.fullmatch(before) is not None and basename(word) not in COMMANDS
@@ -270,13 +306,20 @@ def _in_git(words: list[Word], where: list[Word], state: _State) -> Iterator[Pus
         if option in WITH_VALUE and not value:
             place += 1
         given = value or (words[place] if place < len(words) else None)
-        if option in ("-C", "--git-dir", "--work-tree") or (option == "-c" and (given is None or given.lower().startswith(SETTINGS))):
+        if option in ("-C", "--git-dir", "--work-tree") or (
+            option == "-c" and (given is None or given.lower().startswith(SETTINGS))
+        ):
             where = [*where, option, given]
         place += 1
     subcommand = words[place] if place < len(words) else None
     if subcommand in ("mv", "rm") and "--cached" not in words:
         given = where[where.index("-C") + 1] if "-C" in where else "."
-        _take(str(subcommand), words[place + 1 :], None if given is None else _entered(state.folder, [given]), state)
+        _take(
+            str(subcommand),
+            words[place + 1 :],
+            None if given is None else _entered(state.folder, [given]),
+            state,
+        )
     if subcommand == "push":
         yield Push(state.folder, tuple(where), tuple(words[place + 1 :]), state.is_moved)
     elif subcommand not in KEEPS or "--amend" in words:

@@ -1,7 +1,9 @@
-"""A git repository as the guard of pushes asks it: by commands that change nothing in it, each within the time that is left.
+"""A git repository as the guard of pushes asks it: by commands that change nothing in it, each within the
+time that is left.
 
-Invariant: nothing that a repository's configuration names is run. In a repository only what reads is run, which needs no program, no hook and
-nobody's protocol; another machine is asked from outside of it, with the user's own configuration alone.
+Invariant: nothing that a repository's configuration names is run. In a repository only what reads is run,
+which needs no program, no hook and nobody's protocol; another machine is asked from outside of it, with the
+user's own configuration alone.
 """
 
 import os
@@ -72,7 +74,9 @@ class Done(NamedTuple):
 
 
 def run(words: Sequence[str], folder: str, environ: Mapping[str, str], deadline: float) -> Done:
-    """Run git; raise `OutOfTimeError`, and end all that it has started, where it takes until after *deadline*."""
+    """Run git; raise `OutOfTimeError`, and end all that it has started, where it takes until after
+    *deadline*.
+    """
     with subprocess.Popen(
         words,
         cwd=folder,
@@ -107,13 +111,21 @@ class Repository:
 
     def run(self, *words: str) -> Done:
         """Run git in the repository. Raises `OutOfTimeError`."""
-        return run([*READING, *ABROAD, *self._where, *words], self._folder, {**os.environ, **WITHIN}, self._deadline)
+        return run(
+            [*READING, *ABROAD, *self._where, *words], self._folder, {**os.environ, **WITHIN}, self._deadline
+        )
 
     @cached_property
     def _configured(self) -> list[tuple[str, str, str]]:
-        """What is configured, in order: who says so, the key with its section and name in lower case, and the value."""
-        words = self.run("config", "--null", "--show-scope", "--get-regexp", r"^(remote|branch|push|core|credential)\.").out.split("\0")
-        entries = ((scope, *entry.partition("\n")) for scope, entry in zip(words[::2], words[1::2], strict=False))
+        """What is configured, in order: who says so, the key with its section and name in lower case, and
+        the value.
+        """
+        words = self.run(
+            "config", "--null", "--show-scope", "--get-regexp", r"^(remote|branch|push|core|credential)\."
+        ).out.split("\0")
+        entries = (
+            (scope, *entry.partition("\n")) for scope, entry in zip(words[::2], words[1::2], strict=False)
+        )
         return [(scope, key, value) for scope, key, _, value in entries]
 
     @cached_property
@@ -126,7 +138,9 @@ class Repository:
 
     @property
     def own_program(self) -> str | None:
-        """A program that the repository itself names for the way to a remote: no one has agreed yet that it is run."""
+        """A program that the repository itself names for the way to a remote: no one has agreed yet that
+        it is run.
+        """
         named = (key for scope, key, _ in self._configured if scope in OWN)
         return next((key for key in named if key in PROGRAMS or key.endswith(PROGRAM_ENDS)), None)
 
@@ -136,7 +150,9 @@ class Repository:
 
     def is_set(self, key: str) -> bool:
         """Say whether a setting is on; one without a value is."""
-        return (self.setting(key) or "").lower() in ("true", "yes", "on", "1") or (key in self.settings and not self.setting(key))
+        return (self.setting(key) or "").lower() in ("true", "yes", "on", "1") or (
+            key in self.settings and not self.setting(key)
+        )
 
     @cached_property
     def branch(self) -> str | None:
@@ -146,16 +162,24 @@ class Repository:
     @cached_property
     def top(self) -> str:
         """Where its files begin, to which addresses are relative."""
-        return (self.run("rev-parse", "--show-toplevel").out or self.run("rev-parse", "--absolute-git-dir").out).removesuffix("\n")
+        return (
+            self.run("rev-parse", "--show-toplevel").out or self.run("rev-parse", "--absolute-git-dir").out
+        ).removesuffix("\n")
 
     def remotes(self) -> set[str]:
         """Return the names of the remotes."""
-        return {key[len("remote.") : -len(".url")] for key in self.settings if key.startswith("remote.") and key.endswith(".url")}
+        return {
+            key[len("remote.") : -len(".url")]
+            for key in self.settings
+            if key.startswith("remote.") and key.endswith(".url")
+        }
 
     def meant(self, remote: str) -> str | None:
-        """Return by what name to ask for a remote that is given by its name, its address or a folder; None for a server that is no remote's.
+        """Return by what name to ask for a remote that is given by its name, its address or a folder; None
+        for a server that is no remote's.
 
-        Of an address that names the same place as a remote's, however it is reached, the remote is asked: nobody has agreed yet to another way.
+        Of an address that names the same place as a remote's, however it is reached, the remote is asked:
+        nobody has agreed yet to another way.
         """
         if remote in self.remotes():
             return remote
@@ -165,7 +189,14 @@ class Repository:
         if address.folder is not None:
             return remote
         place = place_of(remote)
-        return next((name for name in sorted(self.remotes()) if any(place_of(url) == place for url in self._urls(name))), None)
+        return next(
+            (
+                name
+                for name in sorted(self.remotes())
+                if any(place_of(url) == place for url in self._urls(name))
+            ),
+            None,
+        )
 
     def _urls(self, remote: str) -> list[str]:
         """Return where a push to a remote goes, which may be given as a folder."""
@@ -179,7 +210,10 @@ class Repository:
         Returns the words of what went wrong where it does not answer, or is not to be asked.
         """
         if program := self.own_program:
-            return f"it is to be reached by a program that this repository names, {program}, and nobody has agreed to that yet"
+            return (
+                f"it is to be reached by a program that this repository names, {program}, and nobody has"
+                " agreed to that yet"
+            )
         urls = self._urls(remote)
         found = list[dict[str, str]]()
         for url in urls[:ADDRESSES_MAX]:
@@ -187,25 +221,44 @@ class Repository:
             if address is None:
                 return "its address has git run a program, and nobody has agreed to that yet"
             try:
-                done = self._refs_in(address.folder, refs) if address.folder is not None else self._asked(address.url, refs)
+                done = (
+                    self._refs_in(address.folder, refs)
+                    if address.folder is not None
+                    else self._asked(address.url, refs)
+                )
             except OutOfTimeError as error:
                 return str(error)
             if done.status:
                 return (done.err.strip() or f"git ended with {done.status}")[-4 * LINE_CHARACTERS :]
-            found.append({ref: sha for sha, ref in (line.split(maxsplit=1) for line in done.out.splitlines())})
+            found.append(
+                {ref: sha for sha, ref in (line.split(maxsplit=1) for line in done.out.splitlines())}
+            )
         return found
 
     def _asked(self, url: str, refs: list[str] | None) -> Done:
         """Ask another machine, as one would in no repository at all."""
-        ssh = os.environ.get("GIT_SSH_COMMAND") or next((value for _, key, value in reversed(self._configured) if key == "core.sshcommand"), "ssh")
-        quiet = {} if "GIT_SSH" in os.environ and "GIT_SSH_COMMAND" not in os.environ else {"GIT_SSH_COMMAND": f"{ssh} {SSH}"}
+        ssh = os.environ.get("GIT_SSH_COMMAND") or next(
+            (value for _, key, value in reversed(self._configured) if key == "core.sshcommand"), "ssh"
+        )
+        quiet = (
+            {}
+            if "GIT_SSH" in os.environ and "GIT_SSH_COMMAND" not in os.environ
+            else {"GIT_SSH_COMMAND": f"{ssh} {SSH}"}
+        )
         environ = {**_elsewhere(), "GIT_ALLOW_PROTOCOL": PROTOCOLS, "GIT_DIR": NOWHERE, **quiet}
         return run(["git", "ls-remote", "--", url, *(refs or [f"{HEADS}*"])], "/", environ, self._deadline)
 
     def _refs_in(self, path: str, refs: list[str] | None) -> Done:
         """Read the refs of a repository of this machine, which runs nothing that it names either."""
         for folder in (path + suffix for suffix in SUFFIXES):
-            words = ["--git-dir", folder, "for-each-ref", "--format=%(objectname) %(refname)", "--", *(refs or [HEADS])]
+            words = [
+                "--git-dir",
+                folder,
+                "for-each-ref",
+                "--format=%(objectname) %(refname)",
+                "--",
+                *(refs or [HEADS]),
+            ]
             done = run([*READING, *words], "/", {**_elsewhere(), **WITHIN}, self._deadline)
             if not done.status:
                 return done
@@ -213,11 +266,19 @@ class Repository:
 
     def commit(self, name: str) -> str | None:
         """Return the id of a commit that the repository has."""
-        return self.run("rev-parse", "-q", "--verify", "--end-of-options", f"{name}^{{commit}}").out.strip() or None
+        return (
+            self.run("rev-parse", "-q", "--verify", "--end-of-options", f"{name}^{{commit}}").out.strip()
+            or None
+        )
 
     def ref(self, name: str) -> str | None:
         """Return the full name of a ref."""
-        return self.run("rev-parse", "-q", "--verify", "--symbolic-full-name", "--end-of-options", name).out.strip() or None
+        return (
+            self.run(
+                "rev-parse", "-q", "--verify", "--symbolic-full-name", "--end-of-options", name
+            ).out.strip()
+            or None
+        )
 
     def refs(self, beginning: str) -> dict[str, str]:
         """Return where all refs are whose names begin so, up to a slash."""
@@ -229,12 +290,18 @@ class Repository:
         return self.run("merge-base", "--is-ancestor", older, newer).status == 0
 
     def lacking(self, mine: str | None, theirs: str) -> tuple[int, tuple[str, ...]]:
-        """Return how many commits *theirs* has that *mine* lacks, or every branch where that is None, and the latest of them in a line each."""
+        """Return how many commits *theirs* has that *mine* lacks, or every branch where that is None, and
+        the latest of them in a line each.
+        """
         among = (theirs, "--not", *([mine] if mine else ["--branches"]), "--")
-        told = self.run("rev-list", f"--max-count={LACKS_MAX}", "--no-color", "--format=tformat:%h %an: %s", *among)
+        told = self.run(
+            "rev-list", f"--max-count={LACKS_MAX}", "--no-color", "--format=tformat:%h %an: %s", *among
+        )
         count = self.run("rev-list", "--count", *among).out.strip()
         subjects = (line for line in told.out.splitlines() if not line.startswith("commit "))
-        lines = tuple("".join(letter for letter in line if letter.isprintable())[:LINE_CHARACTERS] for line in subjects)
+        lines = tuple(
+            "".join(letter for letter in line if letter.isprintable())[:LINE_CHARACTERS] for line in subjects
+        )
         return int(count) if count.isdigit() else len(lines), lines
 
 

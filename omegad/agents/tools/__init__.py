@@ -1,4 +1,6 @@
-"""What agents are given: a small table of tools over the methods, with short answers, since every word of them is paid for by the token.
+"""What agents are given: a small table of tools over the methods, with short answers, since every word of
+them is paid for by the token.
 
-`tool` is the contract; a module that declares tools has one word in `calling`, which lists and calls them.
+A method that is a tool, or an action of one, says so beside itself (`omegad.requests.agent_tool`); here are
+the arguments of tools with several actions, the words of answers, and what asks several methods.
 """

@@ -1,23 +1,22 @@
 """The methods by which programs list the tools and call them."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from omegad.agents.tools import coordinating, finding, memory, protocol, remembering, thesis, upkeep
 from omegad.agents.tools.tool import Arguments, Ask, Fields, Folder, Reply, Session, Tool, Word, harmless
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
 from omegad.runtime.errors import Invalid, NotFound, OmegadError
 from omegad.text.quoting import inert
 
-_DECLARING = (remembering, finding, memory, upkeep, protocol, thesis, coordinating)
-TOOLS: dict[str, Tool] = {tool.name: tool for module in _DECLARING for tool in module.TOOLS}
-"""Every tool by its name."""
-
-_OF_A_MEMORY = re.compile(r"\bmemory\.(edit|delete|supersede|restore|rate|promote|link|unlink|similar|traverse|history|get)\b")
+Tools = Mapping[str, Tool]
+_OF_A_MEMORY = re.compile(
+    r"\bmemory\.(edit|delete|supersede|restore|rate|promote|link|unlink|similar|traverse|history|get)\b"
+)
 _OF_A_TASK = re.compile(r"\btask\.(list|claim)\b")
 _NULL = {"type": "null"}
 _UNTOLD = frozenset({"title", "additionalProperties", "maxItems", "maxLength", "maxProperties", "minLength"})
@@ -32,11 +31,16 @@ class CallTool(Request, frozen=True, kw_only=True, tag="tools.call"):
     """Call a tool for an agent; what goes wrong in it is an answer, too."""
 
     name: Annotated[str, Meta(max_length=64, description="which tool")]
-    arguments: Annotated[dict[str, object], Meta(description="what it takes, as a JSON object")] = msgspec.field(default_factory=dict)
+    arguments: Annotated[dict[str, object], Meta(description="what it takes, as a JSON object")] = (
+        msgspec.field(default_factory=dict)
+    )
     session_id: Annotated[Word | None, Meta(description="the session that calls")] = None
     project: Annotated[Word | None, Meta(description="the project where the arguments name none")] = None
     folder: Annotated[Folder | None, Meta(description="where relative paths begin")] = None
-    request_id: Annotated[Word | None, Meta(description="makes it safe to send again: the same call of the same id changes nothing twice")] = None
+    request_id: Annotated[
+        Word | None,
+        Meta(description="makes it safe to send again: the same call of the same id changes nothing twice"),
+    ] = None
 
 
 class ToolDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,44 +65,64 @@ class Text(msgspec.Struct, frozen=True, tag="text"):
 
 
 class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool says: a short text, and as fields (null where the text is all there is); or an error, and what to do about it."""
+    """What a tool says: a short text, and as fields (null where the text is all there is); or an error,
+    and what to do about it.
+    """
 
     content: tuple[Text, ...]
     structured: Fields | None = None
     is_error: bool = False
 
 
-def listed() -> ToolList:
+def listed(tools: Tools) -> ToolList:
     """Describe every tool."""
-    return ToolList(tools=[_described(tool) for tool in TOOLS.values()])
+    return ToolList(tools=[_described(tool) for tool in tools.values()])
 
 
-async def call(request: CallTool, ask: Ask, *, client: str) -> ToolAnswer:
-    """Call a tool; an error of the catalogue becomes an answer that says what to do. Raises `NotFound` for a tool that there is not."""
-    tool = TOOLS.get(request.name)
+async def call(tools: Tools, request: CallTool, ask: Ask, *, client: str) -> ToolAnswer:
+    """Call a tool; an error of the catalogue becomes an answer that says what to do. Raises `NotFound` for
+    a tool that there is not.
+    """
+    tool = tools.get(request.name)
     if tool is None:
-        raise NotFound(f"there is no tool {request.name!r}", hint=f"the tools are {', '.join(TOOLS)}")
+        raise NotFound(f"there is no tool {request.name!r}", hint=f"the tools are {', '.join(tools)}")
     session = Session(ask, client, request.session_id, request.project, request.folder)
     try:
-        reply = await tool.run(session, _read(tool, request.arguments))
+        given = _read(tool, request.arguments)
+        reply = await tool.actions[tool.meant(given)](session, given)
     except OmegadError as error:
         return ToolAnswer(
-            content=(Text(_for_agents(f"{inert(str(error)).removesuffix('.')} ({error.tag}). What to do: {error.hint}")),), is_error=True
+            content=(
+                Text(
+                    _for_agents(
+                        f"{inert(str(error)).removesuffix('.')} ({error.tag}). What to do: {error.hint}"
+                    )
+                ),
+            ),
+            is_error=True,
         )
     return _answer(reply)
 
 
 def _answer(reply: Reply) -> ToolAnswer:
     text = reply.text if reply.as_it_is else inert(reply.text)
-    return ToolAnswer(content=(Text(text),), structured=None if reply.structured is None else harmless(reply.structured))
+    return ToolAnswer(
+        content=(Text(text),), structured=None if reply.structured is None else harmless(reply.structured)
+    )
 
 
 def _read(tool: Tool, arguments: Fields) -> Arguments:
     try:
-        return msgspec.convert({name: value for name, value in arguments.items() if value is not None}, tool.arguments, strict=False)
+        return msgspec.convert(
+            {name: value for name, value in arguments.items() if value is not None},
+            tool.arguments,
+            strict=False,
+        )
     except (msgspec.ValidationError, RecursionError) as error:
         known = ", ".join(tool.arguments.__struct_fields__)
-        raise Invalid(f"{tool.name}: {error}".replace("Object", "the call", 1), hint=f"call it again; it takes {known}") from error
+        raise Invalid(
+            f"{tool.name}: {error}".replace("Object", "the call", 1), hint=f"call it again; it takes {known}"
+        ) from error
 
 
 def _for_agents(text: str) -> str:
@@ -106,7 +130,11 @@ def _for_agents(text: str) -> str:
     text = _OF_A_MEMORY.sub(r'omega_memory(action="\1")', text)
     text = _OF_A_TASK.sub(r'omega_coord(action="task_\1")', text)
     text = re.sub(r"`omegad (who|claims)`", r'omega_coord(action="\1")', text)
-    for name, tool in (("`omegad query`", "omega_query"), ("memory.query", "omega_query"), ("memory.store", "omega_store")):
+    for name, tool in (
+        ("`omegad query`", "omega_query"),
+        ("memory.query", "omega_query"),
+        ("memory.store", "omega_store"),
+    ):
         text = text.replace(name, tool)
     return text
 
@@ -114,18 +142,26 @@ def _for_agents(text: str) -> str:
 def _described(tool: Tool) -> ToolDescription:
     (schema,) = msgspec.json.schema_components([tool.arguments])[1].values()
     about = " ".join((tool.arguments.__doc__ or "").split())
-    return ToolDescription(name=tool.name, description=about, input_schema=_short(schema), read_only=tool.is_read_only)
+    return ToolDescription(
+        name=tool.name, description=about, input_schema=_short(schema), read_only=tool.is_read_only
+    )
 
 
 def _short(schema: Fields) -> Fields:
-    """Return the schema of a Struct in fewer words: an argument that may be left out need not be described as null."""
+    """Return the schema of a Struct in fewer words: an argument that may be left out need not be described
+    as null.
+    """
     properties = {name: _plain(one) for name, one in schema["properties"].items()}
     required = {"required": schema["required"]} if schema.get("required") else {}
     return {"type": "object", "properties": properties, **required, "additionalProperties": False}
 
 
 def _plain(schema: Fields) -> Fields:
-    told = {name: value for name, value in schema.items() if name not in _UNTOLD and value not in (None, [], (), {}, "")}
+    told = {
+        name: value
+        for name, value in schema.items()
+        if name not in _UNTOLD and value not in (None, [], (), {}, "")
+    }
     match told.pop("anyOf", None):
         case [one] | [one, {"type": "null"}]:
             return {**_plain(one), **told}
@@ -140,4 +176,7 @@ def _plain(schema: Fields) -> Fields:
     return told
 
 
-METHODS = (ServiceMethod(params=ListTools, answer=ToolList), ServiceMethod(params=CallTool, answer=ToolAnswer, writes=True))
+METHODS = (
+    ServiceMethod(params=ListTools, answer=ToolList),
+    ServiceMethod(params=CallTool, answer=ToolAnswer, writes=True),
+)

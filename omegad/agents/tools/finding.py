@@ -4,7 +4,20 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from omegad.agents.tools.tool import Arguments, Fields, Limit, Project, Reply, Session, Strings, Tool, brief, bullets, in_full
+from omegad.agents.briefing import Briefing
+from omegad.agents.tools.tool import (
+    Arguments,
+    Fields,
+    Limit,
+    Project,
+    Reply,
+    Session,
+    Strings,
+    Tool,
+    brief,
+    bullets,
+    in_full,
+)
 
 LESSONS = ("lesson_learned", "error_pattern")
 LEFT_OFF = ("checkpoint", "handoff")
@@ -13,7 +26,9 @@ ABOUT_SHARE = 0.8  # of the best score, from which a checkpoint is of the task t
 
 
 class Query(Arguments, frozen=True, kw_only=True):
-    """Search what was remembered, by meaning and words. Ask before deciding, and when an error looks familiar."""
+    """Search what was remembered, by meaning and words. Ask before deciding, and when an error looks
+    familiar.
+    """
 
     query: Annotated[str, Meta(min_length=1, max_length=8_192)]
     limit: Limit = 5
@@ -42,7 +57,9 @@ class ResumeTask(Arguments, frozen=True, kw_only=True):
 
 
 class Welcome(Arguments, frozen=True, kw_only=True):
-    """Briefing for session start: constraints, profile, decisions, lessons, last checkpoint, due reminders, what to review."""
+    """Briefing for session start: constraints, profile, decisions, lessons, last checkpoint, due
+    reminders, what to review.
+    """
 
     project: Project = None
 
@@ -91,31 +108,40 @@ async def resume_task(session: Session, given: ResumeTask) -> Reply:
     if memory is None:
         return Reply("nothing was left off here; omega_query may know more", {"found": False})
     head = f"{memory.memory_id} [{memory.event_type}, {memory.created_at}]"
-    structured = {"id": memory.memory_id, "type": memory.event_type, "at": memory.created_at, "content": memory.content}
+    structured = {
+        "id": memory.memory_id,
+        "type": memory.event_type,
+        "at": memory.created_at,
+        "content": memory.content,
+    }
     return in_full(head, memory.content, structured)
 
 
-async def left_off(session: Session, project: str | None, task: str | None = None) -> Any:  # noqa: ANN401  a memory, or None
-    """Return the latest checkpoint or handoff of a task or, where none is named, of a project; None where there is none."""
+# A memory, or None
+async def left_off(session: Session, project: str | None, task: str | None = None) -> Any:  # noqa: ANN401
+    """Return the latest checkpoint or handoff of a task or, where none is named, of a project; None where
+    there is none.
+    """
     fields: Fields = {"event_types": LEFT_OFF, "project": project}
     if task:
-        answer = await session.ask("memory.query", text=task, limit=OF_EACH, asked_in=session.session_id, **fields)
+        answer = await session.ask(
+            "memory.query", text=task, limit=OF_EACH, asked_in=session.session_id, **fields
+        )
         about = [one for one in answer.results if one.score >= answer.results[0].score * ABOUT_SHARE]
         return max(about, key=lambda one: one.created_at, default=None)
     page = await session.ask("memory.list", limit=1, **fields)
     return page.memories[0] if page.memories else None
 
 
-async def welcome(session: Session, given: Welcome) -> Reply:
+def briefed(answer: Briefing, session: Session, given: Welcome) -> Reply:
     """Brief a session, as its first hook does."""
-    project = session.project_of(given.project)
-    answer = await session.ask("session.briefing", project=project, session_id=session.session_id)
-    return Reply(answer.text or f"Nothing is remembered of {project or 'any project'} yet.", as_it_is=bool(answer.text))
+    project = session.project_of(given.project) or "any project"
+    return Reply(answer.text or f"Nothing is remembered of {project} yet.", as_it_is=bool(answer.text))
 
 
 TOOLS = (
-    Tool("omega_query", Query, query, is_read_only=True),
-    Tool("omega_lessons", Lessons, lessons, is_read_only=True),
-    Tool("omega_resume_task", ResumeTask, resume_task, is_read_only=True),
-    Tool("omega_welcome", Welcome, welcome, is_read_only=True),
+    Tool("omega_query", Query, {"": query}, is_read_only=True),
+    Tool("omega_lessons", Lessons, {"": lessons}, is_read_only=True),
+    Tool("omega_resume_task", ResumeTask, {"": resume_task}, is_read_only=True),
+    Tool("omega_welcome", Welcome, is_read_only=True),
 )

@@ -1,6 +1,6 @@
 """Tools that store: memories of any kind, checkpoints, the profile, reminders."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -17,9 +17,11 @@ from omegad.agents.tools.tool import (
     brief,
     bullets,
     line,
-    required,
     without_empty,
 )
+from omegad.memory.store import Stored
+from omegad.person.reminder import ReminderList, ReminderSet
+from omegad.requests.command import Acknowledged
 
 SEEN_MAX, PREFERENCES_MAX = 500, 30  # of all projects, among which those of none are looked for
 NEAR_CHARACTERS = 120
@@ -27,11 +29,19 @@ RELATED_MAX = 3
 
 
 class Store(Arguments, frozen=True, kw_only=True):
-    """Remember a decision, lesson, preference, constraint or error for later sessions. One fact each, with its why."""
+    """Remember a decision, lesson, preference, constraint or error for later sessions. One fact each, with
+    its why.
+    """
 
     content: Annotated[str, Meta(min_length=1)]
     event_type: Annotated[
-        str, Meta(description="memory, decision, lesson_learned, user_preference, error_pattern, constraint, task_completion, advisor_insight")
+        str,
+        Meta(
+            description=(
+                "memory, decision, lesson_learned, user_preference, error_pattern, constraint,"
+                " task_completion, advisor_insight"
+            )
+        ),
     ] = "memory"
     tags: Strings = ()
     priority: Annotated[int, Meta(ge=1, le=5)] | None = None
@@ -43,7 +53,9 @@ class Store(Arguments, frozen=True, kw_only=True):
 
 
 class Checkpoint(Arguments, frozen=True, kw_only=True):
-    """Save where the work stands, so that another session can go on. Use it at milestones and before context runs out."""
+    """Save where the work stands, so that another session can go on. Use it at milestones and before
+    context runs out.
+    """
 
     task: Annotated[str, Meta(min_length=1, description="what is being done")]
     progress: Annotated[str, Meta(description="what is done and known")] = ""
@@ -56,28 +68,24 @@ class Checkpoint(Arguments, frozen=True, kw_only=True):
 class Profile(Arguments, frozen=True, kw_only=True):
     """Read what is known of the user, for every project, or update facts: preferences and working style."""
 
-    action: Literal["list", "update"] = "list"
-    update: Annotated[dict[str, str | None], Meta(max_length=20, description="by short key; null forgets")] = msgspec.field(default_factory=dict)
+    action: str = "list"
+    update: Annotated[
+        dict[str, str | None], Meta(max_length=20, description="by short key; null forgets")
+    ] = msgspec.field(default_factory=dict)
 
 
 class Remind(Arguments, frozen=True, kw_only=True):
     """Add, list or finish reminders; each is told once when due."""
 
-    action: Literal["add", "list", "done"] = "list"
+    action: str = "list"
     content: str | None = None
     due: Annotated[str | None, Meta(description="2026-01-31 or RFC 3339")] = None
     memory_id: Annotated[str | None, Meta(description="for done")] = None
     project: Project = None
 
 
-async def store(session: Session, given: Store) -> Reply:
-    """Store, and show what it may replace."""
-    fields = msgspec.structs.asdict(given) | {"project": session.project_of(given.project)}
-    stored = await session.ask("memory.store", **fields, session_id=session.session_id)
-    return _stored(stored)
-
-
-def _stored(stored: Any) -> Reply:  # noqa: ANN401  the method's answer
+def stored(stored: Stored, _session: Session, _given: Store) -> Reply:
+    """Say what became of it, and show what it may replace."""
     near = [{"id": one.memory_id, "text": line(one.content, NEAR_CHARACTERS)} for one in stored.may_replace]
     structured = without_empty(
         {
@@ -94,10 +102,15 @@ def _stored(stored: Any) -> Reply:  # noqa: ANN401  the method's answer
     said = {"stored": "stored as", "duplicate": "known already as", "evolved": "added to"}[stored.outcome]
     parts = [f"{said} {stored.memory_id}"]
     parts += [
-        f"{name}: {', '.join(structured[name])}" for name in ("superseded", "contradicts", "related", "redacted", "ignored") if name in structured
+        f"{name}: {', '.join(structured[name])}"
+        for name in ("superseded", "contradicts", "related", "redacted", "ignored")
+        if name in structured
     ]
     if near:
-        structured["hint"] = f'if it replaces one: omega_memory(action="supersede", memory_id=THAT_ID, target_id="{stored.memory_id}")'
+        structured["hint"] = (
+            'if it replaces one: omega_memory(action="supersede", memory_id=THAT_ID,'
+            f' target_id="{stored.memory_id}")'
+        )
         parts += [*(f"may replace {one['id']}: {one['text']}" for one in near), structured["hint"]]
     return Reply("\n".join(parts), structured)
 
@@ -115,47 +128,73 @@ async def checkpoint(session: Session, given: Checkpoint) -> Reply:
         session_id=session.session_id,
         metadata={"task": given.task, "next_steps": given.next_steps, "files_touched": given.files_touched},
     )
-    return Reply(f"saved as {stored.memory_id}; omega_resume_task finds it", {"memory_id": stored.memory_id, "outcome": stored.outcome})
+    return Reply(
+        f"saved as {stored.memory_id}; omega_resume_task finds it",
+        {"memory_id": stored.memory_id, "outcome": stored.outcome},
+    )
 
 
 async def profile(session: Session, given: Profile) -> Reply:
-    """Show the facts of the profile and what is preferred everywhere, or set facts by their keys."""
-    if given.action == "update" or given.update:
-        required("update", update=given.update or None)
-        await session.ask("profile.update", update=given.update, session_id=session.session_id)
-        return Reply(f"set {', '.join(given.update)}", {"set": list(given.update)})
+    """Show the facts of the profile and what is preferred everywhere."""
+    del given
     facts = (await session.ask("profile.get")).facts
     page = await session.ask("memory.list", event_types=("user_preference",), limit=SEEN_MAX)
     found = [brief(memory) for memory in page.memories if memory.project is None][:PREFERENCES_MAX]
-    text = "\n".join([*(f"{key}: {value}" for key, value in facts.items()), *([bullets(found)] if found else [])])
+    text = "\n".join(
+        [*(f"{key}: {value}" for key, value in facts.items()), *([bullets(found)] if found else [])]
+    )
     return Reply(text or "nothing is known of the user yet", {"facts": facts, "preferences": found})
 
 
-async def remind(session: Session, given: Remind) -> Reply:
-    """Set a reminder, list them by when they are due, or end one."""
-    project = session.project_of(given.project)
-    match "add" if given.action == "list" and given.content else given.action:
-        case "add":
-            required("add", content=given.content, due=given.due)
-            set_ = await session.ask("reminder.set", content=given.content, due=given.due, project=project, session_id=session.session_id)
-            return Reply(f"will remind on {set_.due}: {set_.memory_id}", {"memory_id": set_.memory_id, "due": set_.due})
-        case "done":
-            required("done", memory_id=given.memory_id)
-            await session.ask("reminder.dismiss", memory_id=given.memory_id)
-            return Reply(f"{given.memory_id} is done", {"memory_id": given.memory_id})
-        case "list":
-            listed = (await session.ask("reminder.list", project=project)).reminders
-            found = [
-                without_empty({"id": one.memory_id, "due": one.due, "is_due": one.is_due, "text": line(one.content) or NOTHING_SHOWN})
-                for one in listed
-            ]
-            text = "\n".join(f"- {one['id']} {one['due'][:DAY_CHARACTERS]}{' (due)' if 'is_due' in one else ''} {one['text']}" for one in found)
-            return Reply(text or "no reminders", {"reminders": found})
+def updated(_answer: Acknowledged, _session: Session, given: Profile) -> Reply:
+    """Say which facts were set."""
+    return Reply(f"set {', '.join(given.update)}", {"set": list(given.update)})
+
+
+def will_remind(answer: ReminderSet, _session: Session, _given: Remind) -> Reply:
+    """Say when."""
+    return Reply(
+        f"will remind on {answer.due}: {answer.memory_id}", {"memory_id": answer.memory_id, "due": answer.due}
+    )
+
+
+def dismissed(_answer: Acknowledged, _session: Session, given: Remind) -> Reply:
+    """Say that a reminder is done."""
+    return Reply(f"{given.memory_id} is done", {"memory_id": given.memory_id})
+
+
+def reminders(answer: ReminderList, _session: Session, _given: Remind) -> Reply:
+    """List reminders by when they are due."""
+    found = [
+        without_empty(
+            {
+                "id": one.memory_id,
+                "due": one.due,
+                "is_due": one.is_due,
+                "text": line(one.content) or NOTHING_SHOWN,
+            }
+        )
+        for one in answer.reminders
+    ]
+    text = "\n".join(
+        f"- {one['id']} {one['due'][:DAY_CHARACTERS]}{' (due)' if 'is_due' in one else ''} {one['text']}"
+        for one in found
+    )
+    return Reply(text or "no reminders", {"reminders": found})
 
 
 TOOLS = (
-    Tool("omega_store", Store, store),
-    Tool("omega_checkpoint", Checkpoint, checkpoint),
-    Tool("omega_profile", Profile, profile),
-    Tool("omega_remind", Remind, remind),
+    Tool("omega_store", Store),
+    Tool("omega_checkpoint", Checkpoint, {"": checkpoint}),
+    Tool(
+        "omega_profile",
+        Profile,
+        {"list": profile},
+        meant=lambda given: "update" if given.update else given.action,
+    ),
+    Tool(
+        "omega_remind",
+        Remind,
+        meant=lambda given: "add" if given.action == "list" and given.content else given.action,
+    ),
 )

@@ -1,7 +1,8 @@
 """The `omegad` command: arguments in, one call to the daemon, a table or JSON out.
 
-Boundary: speaks to the daemon through its socket like anyone else; the daemon's own code is imported by `serve` alone.
-Invariant: exit status 0 is done, 1 the daemon said no, 2 wrong usage or a value that is not valid, 3 no daemon, 130 interrupted.
+Boundary: speaks to the daemon through its socket like anyone else; the daemon's own code is imported by
+`serve` alone. Invariant: exit status 0 is done, 1 the daemon said no, 2 wrong usage or a value that is not
+valid, 3 no daemon, 130 interrupted.
 """
 
 import os
@@ -64,10 +65,10 @@ def _run(argv: Sequence[str] | None) -> int:
 
 def _dispatch(parsed: Namespace) -> int:
     """Import the one module that does the verb: what the others need costs more time than most verbs."""
-    from omegad.edge.cli import place  # noqa: PLC0415  reading the configuration's types is as dear
+    from omegad.edge.cli import instance  # noqa: PLC0415  reading the configuration's types is as dear
 
     verb = getattr(import_module(f"omegad.edge.cli.{parsed.module}"), parsed.function)
-    return int(verb(parsed, place.find(parsed)))
+    return int(verb(parsed, instance.find(parsed)))
 
 
 def _status_of(error: OmegadError) -> int:

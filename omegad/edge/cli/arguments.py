@@ -1,6 +1,8 @@
-"""What can be asked on the command line: every verb with its options, derived from the methods and the verbs that ask none.
+"""What can be asked on the command line: every verb with its options, derived from the methods and the verbs
+that ask none.
 
-Cheap to import, because `--help` and every verb pay for it: what there is to say of the methods is derived beforehand.
+Cheap to import, because `--help` and every verb pay for it: what there is to say of the methods is derived
+beforehand.
 """
 
 import json
@@ -11,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from omegad import __version__
-from omegad.edge.cli.verbs import FIRST, GROUPS, OWN
+from omegad.edge.cli.verbs import GROUPS, OWN
 from omegad.requests.verb import Option, Verb, of
 from omegad.runtime import derived
 
@@ -54,7 +56,9 @@ def methods() -> dict[str, dict[str, Any]]:
 
 
 def parser(words: Sequence[str]) -> ArgumentParser:
-    """Return the parser for a command line of *words*; of a hundred verbs it knows those that may be meant, and what those take."""
+    """Return the parser for a command line of *words*; of a hundred verbs it knows those that may be
+    meant, and what those take.
+    """
     whole = ArgumentParser(
         prog="omegad",
         description="Long-term memory for coding agents: a service over an append-only log.",
@@ -80,10 +84,15 @@ def parser(words: Sequence[str]) -> ArgumentParser:
 def verbs() -> list[Verb]:
     """Return every verb, in the order of the help."""
     asking = (of(method["verb"] | {"method": name}) for name, method in methods().items() if "verb" in method)
-    known = [*OWN, *(one for verb in asking for one in ((verb, verb._replace(words=verb.also)) if verb.also else (verb,)))]
-    places = {words: place for place, words in enumerate(FIRST)}
-    last = len(places)
-    return sorted(known, key=lambda verb: (places.get(verb.words.partition(" ")[0], last), places.get(verb.words, last)))
+    known = [
+        *OWN,
+        *(
+            one
+            for verb in asking
+            for one in ((verb, verb._replace(words=verb.also)) if verb.also else (verb,))
+        ),
+    ]
+    return sorted(known, key=lambda verb: (" " in verb.words or not verb.is_first, verb.words))
 
 
 def _group(verbs: "Verbs", groups: "dict[str, Verbs]", name: str) -> "Verbs":
@@ -96,20 +105,43 @@ def _group(verbs: "Verbs", groups: "dict[str, Verbs]", name: str) -> "Verbs":
 
 
 def _add_global(target: ArgumentParser) -> None:
-    """Add what is understood before and after the verb; without defaults, or the one place would undo the other."""
+    """Add what is understood before and after the verb; without defaults, or the one place would undo the
+    other.
+    """
     options = target.add_argument_group("everywhere")
-    options.add_argument("--home", metavar="DIR", default=SUPPRESS, help="the daemon's files (OMEGAD_HOME, else ~/.omegad)")
-    options.add_argument("--socket", metavar="PATH", default=SUPPRESS, help="the daemon's socket (OMEGAD_SOCKET, else one that belongs to the home)")
+    options.add_argument(
+        "--home", metavar="DIR", default=SUPPRESS, help="the daemon's files (OMEGAD_HOME, else ~/.omegad)"
+    )
+    options.add_argument(
+        "--socket",
+        metavar="PATH",
+        default=SUPPRESS,
+        help="the daemon's socket (OMEGAD_SOCKET, else one that belongs to the home)",
+    )
     options.add_argument("--json", action="store_true", default=SUPPRESS, help="print the answer as JSON")
-    options.add_argument("--no-spawn", action="store_true", default=SUPPRESS, help="do not start the daemon; exit with status 3 when none answers")
+    options.add_argument(
+        "--no-spawn",
+        action="store_true",
+        default=SUPPRESS,
+        help="do not start the daemon; exit with status 3 when none answers",
+    )
 
 
 def _add(verbs: "Verbs", name: str, verb: Verb) -> ArgumentParser:
     does = verb.about or methods()[verb.method]["about"]
     epilog = "examples:\n" + "\n".join(f"  {line}" for line in verb.examples) if verb.examples else None
-    target = verbs.add_parser(name, help=does, description=f"{does}.", epilog=epilog, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False)
+    target = verbs.add_parser(
+        name,
+        help=does,
+        description=f"{does}.",
+        epilog=epilog,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     module, _, function = verb.by.partition(".")
-    target.set_defaults(module=module, function=function, method=verb.method, says=verb.says)
+    target.set_defaults(
+        module=module, function=function, method=verb.method, says=verb.says, table=verb.table
+    )
     return target
 
 
@@ -122,7 +154,11 @@ def _fill(target: ArgumentParser, verb: Verb) -> None:
     for parameter in parameters:
         if parameter["name"] not in taken:
             is_required = parameter.get("is_required", False)
-            _add_parameter(target, parameter, is_given=is_required if verb.given is None else parameter["name"] in verb.given)
+            _add_parameter(
+                target,
+                parameter,
+                is_given=is_required if verb.given is None else parameter["name"] in verb.given,
+            )
     _add_global(target)
 
 
@@ -130,12 +166,20 @@ def _add_option(target: ArgumentParser, option: Option) -> None:
     if option.is_given:
         about = option.about if option.default in (None, "") else f"{option.about} ({option.default})"
         nargs = "*" if option.is_many else "?"
-        target.add_argument(option.name, metavar=option.name.upper(), nargs=nargs, default=option.default, help=about)
+        target.add_argument(
+            option.name, metavar=option.name.upper(), nargs=nargs, default=option.default, help=about
+        )
     elif option.kind == "flag":
         target.add_argument(f"--{option.name}", action="store_true", help=option.about)
     else:
         metavar = METAVAR.get(option.kind, option.name.upper())
-        target.add_argument(f"--{option.name}", dest=option.into or option.name, metavar=metavar, type=TYPES.get(option.kind, str), help=option.about)
+        target.add_argument(
+            f"--{option.name}",
+            dest=option.into or option.name,
+            metavar=metavar,
+            type=TYPES.get(option.kind, str),
+            help=option.about,
+        )
 
 
 def _add_parameter(target: ArgumentParser, parameter: dict[str, Any], *, is_given: bool) -> None:
@@ -147,14 +191,20 @@ def _add_parameter(target: ArgumentParser, parameter: dict[str, Any], *, is_give
     elif kind == "yes_or_no":
         more["action"] = BooleanOptionalAction
     else:
-        more |= {"choices": choices} if choices else {"type": TYPES.get(kind, str), "metavar": METAVAR.get(kind, _metavar(name))}
+        more |= (
+            {"choices": choices}
+            if choices
+            else {"type": TYPES.get(kind, str), "metavar": METAVAR.get(kind, _metavar(name))}
+        )
         if parameter.get("is_many"):
             more["action"] = "append"
     if is_given:
         target.add_argument(name, **more)
         return
     option = SINGULAR.get(name, name.replace("_", "-"))
-    target.add_argument(f"--{option}", *ALIASES.get(name, ()), dest=name, required=parameter.get("is_required", False), **more)
+    target.add_argument(
+        f"--{option}", *ALIASES.get(name, ()), dest=name, required=parameter.get("is_required", False), **more
+    )
 
 
 def _metavar(name: str) -> str:

@@ -4,15 +4,18 @@ from argparse import Namespace
 
 from omegad.edge.cli.connection import Answer, ask
 from omegad.edge.cli.erasing import is_wanted
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.parameters import answered, parameters
-from omegad.edge.cli.place import Place
 from omegad.edge.cli.printing import duration, moment, safe, warn, write_fields, write_json
 
 
 @answered
 def show(answer: Answer, _arguments: Namespace) -> None:
     """Show what the clock says, and what does not agree with it."""
-    fields = [("clock", moment(answer["now"])), ("latest event", moment(answer["latest"]) if answer["latest"] else "none")]
+    fields = [
+        ("clock", moment(answer["now"])),
+        ("latest event", moment(answer["latest"]) if answer["latest"] else "none"),
+    ]
     if answer["events"]:
         fields.append(("stamped ahead", _ahead(answer)))
     if answer["jumped_s"]:
@@ -23,10 +26,12 @@ def show(answer: Answer, _arguments: Namespace) -> None:
         warn(answer["trouble"])
 
 
-def mend(arguments: Namespace, place: Place) -> int:
-    """Show what would be mended, and mend it after a yes; with --dry-run only show it. Exit with status 1 where the answer is no."""
+def mend(arguments: Namespace, instance: Instance) -> int:
+    """Show what would be mended, and mend it after a yes; with --dry-run only show it. Exit with status 1
+    where the answer is no.
+    """
     given = parameters(arguments)
-    would = ask(place, arguments.method, **given | {"dry_run": True, "request_id": None})
+    would = ask(instance, arguments.method, **given | {"dry_run": True, "request_id": None})
     if arguments.dry_run or (would["events"] and not arguments.yes):
         if arguments.json:
             write_json(would)
@@ -34,14 +39,19 @@ def mend(arguments: Namespace, place: Place) -> int:
             _tell_what(would)
         if arguments.dry_run:
             return 0
-        now = moment(ask(place, "clock.show")["now"])
-        if not is_wanted(f"Is {now} the right time?", f"nothing was mended: if {now} is the right time, run it with --yes"):
+        now = moment(ask(instance, "clock.show")["now"])
+        if not is_wanted(
+            f"Is {now} the right time?", f"nothing was mended: if {now} is the right time, run it with --yes"
+        ):
             return 1
-    done = ask(place, arguments.method, **given | {"dry_run": False})
+    done = ask(instance, arguments.method, **given | {"dry_run": False})
     if arguments.json:
         write_json(done)
     elif done["events"]:
-        print(f"mended at position {done['position']}: {_ahead(done)}; {len(done['restored'])} memories that expired early are found again")
+        print(
+            f"mended at position {done['position']}: {_ahead(done)}; {len(done['restored'])} memories that"
+            " expired early are found again"
+        )
     else:
         print("nothing to mend: the log and the clock agree")
     return 0
@@ -57,4 +67,7 @@ def _tell_what(would: Answer) -> None:
 
 
 def _ahead(answer: Answer) -> str:
-    return f"{answer['events']:,} events from position {answer['first']:,} on, by a clock that was {duration(answer['ahead_s'])} ahead"
+    return (
+        f"{answer['events']:,} events from position {answer['first']:,} on, by a clock that was"
+        f" {duration(answer['ahead_s'])} ahead"
+    )

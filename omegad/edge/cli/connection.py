@@ -11,7 +11,7 @@ import msgspec
 from omegad import __version__
 from omegad.edge.cli import starting
 from omegad.edge.cli.arguments import methods
-from omegad.edge.cli.place import Place
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import is_terminal, painted, safe, warn
 from omegad.edge.cli.progress import Bar
 from omegad.rpc.client import Client
@@ -28,22 +28,22 @@ Answer: TypeAlias = Any
 """What a method answers: any JSON."""
 
 
-def ask(place: Place, method: str, **params: object) -> Answer:
+def ask(instance: Instance, method: str, **params: object) -> Answer:
     """Return what *method* answers; parameters that are None are left to the daemon.
 
-    A daemon that stops under the question leaves it to the next one, unless it may have written something already. What the views do not
-    show yet is waited for, and who looks is told how far they are.
+    A daemon that stops under the question leaves it to the next one, unless it may have written something
+    already. What the views do not show yet is waited for, and who looks is told how far they are.
     """
     chosen = given(params)
     try:
-        with connected(place) as client:
+        with connected(instance) as client:
             return _patiently(client, method, chosen)
     except ShuttingDown:
         pass  # it was refused, and nothing was done
     except NoDaemon:
-        if methods()[method].get("writes") or not place.may_spawn:
+        if methods()[method].get("writes") or not instance.may_spawn:
             raise
-    with connected(place) as client:
+    with connected(instance) as client:
         return _patiently(client, method, chosen)
 
 
@@ -65,67 +65,84 @@ def _patiently(client: Client, method: str, params: dict[str, object]) -> Answer
 
 
 def given(params: dict[str, object]) -> dict[str, object]:
-    """Return the parameters that were given; raises `UnicodeEncodeError` for text that is none, before a daemon is started for it."""
+    """Return the parameters that were given; raises `UnicodeEncodeError` for text that is none, before a
+    daemon is started for it.
+    """
     chosen = {name: value for name, value in params.items() if value is not None}
     msgspec.json.encode(chosen)
     return chosen
 
 
 @contextmanager
-def connected(place: Place, timeout_s: float | None = ANSWER_S) -> Iterator[Client]:
+def connected(instance: Instance, timeout_s: float | None = ANSWER_S) -> Iterator[Client]:
     """Hold a connection; raises `NoDaemon` where none answers and none may be, or can be, started."""
-    client = Client(place.paths.socket, name=NAME, timeout_s=timeout_s)
+    client = Client(instance.paths.socket, name=NAME, timeout_s=timeout_s)
     with ExitStack() as stack:
         try:
             stack.enter_context(client)
         except (NoDaemon, ShuttingDown):
-            ensure(place)
+            ensure(instance)
             stack.enter_context(client)
-        if client.server_version and is_older(client.server_version, __version__) and _is_renewed(place):
-            client = stack.enter_context(Client(place.paths.socket, name=NAME, timeout_s=timeout_s))
+        if client.server_version and is_older(client.server_version, __version__) and _is_renewed(instance):
+            client = stack.enter_context(Client(instance.paths.socket, name=NAME, timeout_s=timeout_s))
         yield client
 
 
-def _is_renewed(place: Place) -> bool:
-    """Put a daemon of this version in the place of an older one; say so where that may not be, or the service runs another omegad."""
+def _is_renewed(instance: Instance) -> bool:
+    """Put a daemon of this version in the place of an older one; say so where that may not be, or the
+    service runs another omegad.
+    """
     from omegad.edge.cli import units  # noqa: PLC0415  needed after an upgrade alone
 
-    if not place.may_spawn or units.runs_another(place):
-        warn(f"the daemon is older than this omegad, {__version__}: run `omegad service install` if it is a service, else `omegad stop`")
+    if not instance.may_spawn or units.runs_another(instance):
+        warn(
+            f"the daemon is older than this omegad, {__version__}: run `omegad service install` if it is a"
+            " service, else `omegad stop`"
+        )
         return False
-    starting.stop(place.paths)
-    ensure(place)
+    starting.stop(instance.paths)
+    ensure(instance)
     return True
 
 
-def ensure(place: Place) -> None:
+def ensure(instance: Instance) -> None:
     """Start the daemon unless it answers; raises `NoDaemon` where that may not or cannot be."""
-    if starting.answering(place.paths) is not None:
+    if starting.answering(instance.paths) is not None:
         return
-    if not place.may_spawn:
-        raise NoDaemon(f"no omegad answers on {place.paths.socket}", hint="run `omegad start`, or leave out --no-spawn")
-    starting.start(place)
+    if not instance.may_spawn:
+        raise NoDaemon(
+            f"no omegad answers on {instance.paths.socket}",
+            hint="run `omegad start`, or leave out --no-spawn",
+        )
+    starting.start(instance)
 
 
-def ask_long(place: Place, method: str, title: str, **params: object) -> Answer:
+def ask_long(instance: Instance, method: str, title: str, **params: object) -> Answer:
     """Return what *method* answers, however long it takes, and draw a bar meanwhile."""
     with Bar(title) as bar:
         if not bar.is_shown:
-            with connected(place, None) as client:
+            with connected(instance, None) as client:
                 return client.call(method, **given(params))
-        from omegad.edge.cli.hearing import hear  # noqa: PLC0415  asyncio, for what is drawn or followed alone
+        from omegad.edge.cli.streaming import stream  # noqa: PLC0415  asyncio, for long work alone
 
         def draw(notice: Answer) -> None:
-            bar.update(notice["progress"] / max(notice["total"], 1), f"{notice['progress']:,} of {notice['total']:,} events")
+            bar.update(
+                notice["progress"] / max(notice["total"], 1),
+                f"{notice['progress']:,} of {notice['total']:,} events",
+            )
 
-        ensure(place)
-        return hear(place.paths.socket, NAME, method, given(params) | {"progress_token": PROGRESS}, draw)
+        ensure(instance)
+        return stream(instance.paths.socket, NAME, method, given(params) | {"progress_token": PROGRESS}, draw)
 
 
-def follow(place: Place, method: str, on_notice: Callable[[Answer], None], **params: object) -> NoReturn:
-    """Hand every notification that *method* causes to *on_notice*, until the daemon ends, which raises `NoDaemon`."""
-    from omegad.edge.cli.hearing import hear  # noqa: PLC0415
+def follow(
+    instance: Instance, method: str, on_notice: Callable[[Answer], None], **params: object
+) -> NoReturn:
+    """Hand every notification that *method* causes to *on_notice*, until the daemon ends, which raises
+    `NoDaemon`.
+    """
+    from omegad.edge.cli.streaming import stream  # noqa: PLC0415
 
-    ensure(place)
-    hear(place.paths.socket, NAME, method, given(params), on_notice)
+    ensure(instance)
+    stream(instance.paths.socket, NAME, method, given(params), on_notice)
     raise NoDaemon("the daemon has stopped")

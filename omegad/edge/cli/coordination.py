@@ -4,8 +4,8 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 
 from omegad.edge.cli.connection import Answer
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.parameters import answered, parameters
-from omegad.edge.cli.place import Place
 from omegad.edge.cli.printing import duration, moment, safe, table, warn, write_table
 from omegad.edge.cli.watching import watch
 
@@ -16,30 +16,34 @@ TASKS = ("TASK", "STATUS", "PRIORITY", "PROJECT", "OWNER", "WAITS FOR", "TITLE")
 MESSAGES = ("WHEN", "FROM", "TO", "READ BY", "TEXT")
 
 
-def who(arguments: Namespace, place: Place) -> int:
+def who(arguments: Namespace, instance: Instance) -> int:
     """Show the sessions that are open."""
-    return _show(arguments, place, WHO, lambda answer: [_session(one) for one in answer["sessions"]])
+    return _show(arguments, instance, WHO, lambda answer: [_session(one) for one in answer["sessions"]])
 
 
-def tasks(arguments: Namespace, place: Place) -> int:
+def tasks(arguments: Namespace, instance: Instance) -> int:
     """Show tasks."""
-    return _show(arguments, place, TASKS, lambda answer: [_task(one) for one in answer["tasks"]])
+    return _show(arguments, instance, TASKS, lambda answer: [_task(one) for one in answer["tasks"]])
 
 
 @answered
 def take(answer: Answer, _arguments: Namespace) -> None:
     """Take the task that comes first."""
-    print(safe(f"{answer['task_id']} is claimed by {answer['owner']}") if answer["task_id"] else "no task is ready")
+    print(
+        safe(f"{answer['task_id']} is claimed by {answer['owner']}")
+        if answer["task_id"]
+        else "no task is ready"
+    )
 
 
-def messages(arguments: Namespace, place: Place) -> int:
+def messages(arguments: Namespace, instance: Instance) -> int:
     """Show messages."""
-    return _show(arguments, place, MESSAGES, lambda answer: [_message(one) for one in answer["messages"]])
+    return _show(arguments, instance, MESSAGES, lambda answer: [_message(one) for one in answer["messages"]])
 
 
-def _show(arguments: Namespace, place: Place, header: Sequence[str], rows: Rows) -> int:
+def _show(arguments: Namespace, instance: Instance, header: Sequence[str], rows: Rows) -> int:
     if getattr(arguments, "watch", False):
-        watch(arguments, place, parameters(arguments), lambda answer: table(header, rows(answer)))
+        watch(arguments, instance, parameters(arguments), lambda answer: table(header, rows(answer)))
 
     @answered
     def show(answer: Answer, _arguments: Namespace) -> None:
@@ -50,19 +54,40 @@ def _show(arguments: Namespace, place: Place, header: Sequence[str], rows: Rows)
         if answer["truncated"]:
             warn("there are more; --limit shows them")
 
-    return show(arguments, place)
+    return show(arguments, instance)
 
 
 def _session(one: Answer) -> tuple[object, ...]:
     doing = "; ".join([*one["tasks"], *filter(None, [one["intent"]])]) or one["asked"] or "-"
-    return one["session_id"], one["host"], one["project"] or "-", moment(one["since"]), duration(one["silent_s"]), doing
+    return (
+        one["session_id"],
+        one["host"],
+        one["project"] or "-",
+        moment(one["since"]),
+        duration(one["silent_s"]),
+        doing,
+    )
 
 
 def _task(one: Answer) -> tuple[object, ...]:
     waits_for = ", ".join(one["waits_for"]) or "-"
-    return one["task_id"], one["status"], one["priority"], one["project"] or "-", one["owner"] or "-", waits_for, one["title"]
+    return (
+        one["task_id"],
+        one["status"],
+        one["priority"],
+        one["project"] or "-",
+        one["owner"] or "-",
+        waits_for,
+        one["title"],
+    )
 
 
 def _message(one: Answer) -> tuple[object, ...]:
     to = one["to_session"] or f"project {one['to_project']}"
-    return moment(one["created_at"]), one["sender"] or "a person", to, ", ".join(one["delivered_to"]) or "-", one["text"]
+    return (
+        moment(one["created_at"]),
+        one["sender"] or "a person",
+        to,
+        ", ".join(one["delivered_to"]) or "-",
+        one["text"],
+    )

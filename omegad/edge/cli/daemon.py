@@ -5,9 +5,19 @@ from typing import TYPE_CHECKING
 
 from omegad import __version__
 from omegad.edge.cli import starting
-from omegad.edge.cli.connection import Answer, ask
-from omegad.edge.cli.place import Place
-from omegad.edge.cli.printing import duration, grid, safe, size, table, warn, write_fields, write_json, write_table
+from omegad.edge.cli.connection import Answer, ask, connected
+from omegad.edge.cli.instance import Instance
+from omegad.edge.cli.printing import (
+    duration,
+    grid,
+    safe,
+    size,
+    table,
+    warn,
+    write_fields,
+    write_json,
+    write_table,
+)
 from omegad.edge.cli.watching import watch
 from omegad.runtime import config
 from omegad.runtime.errors import OmegadError
@@ -26,13 +36,13 @@ To begin with:
   omegad --help               all verbs"""
 
 
-def serve(arguments: Namespace, place: Place) -> int:
+def serve(arguments: Namespace, instance: Instance) -> int:
     """Be the daemon until told to stop."""
     from omegad import daemon  # noqa: PLC0415  everything a daemon needs, which no other verb does
 
     del arguments
     try:
-        daemon.serve(place.paths, config.load(place.paths, place.environ))
+        daemon.serve(instance.paths, config.load(instance.paths, instance.environ))
     except BaseExceptionGroup as group:
         # What goes wrong beside running tasks comes wrapped as often as tasks are nested.
         known = group.subgroup(OmegadError)
@@ -50,24 +60,33 @@ def _first(group: BaseExceptionGroup[OmegadError]) -> OmegadError:
     return leaf
 
 
-def start(arguments: Namespace, place: Place) -> int:
-    """Start the daemon unless it runs."""
-    for warning in config.unknown_variables(place.environ):
+def start(arguments: Namespace, instance: Instance) -> int:
+    """Start the daemon unless it runs, or an older one does."""
+    for warning in config.unknown_variables(instance.environ):
         warn(warning)
-    pid = starting.answering(place.paths)
-    is_new = pid is None
-    if pid is None:
-        pid = starting.start(place)
+    before = starting.answering(instance.paths)
+    if before is None:
+        starting.start(instance)
+    with connected(instance) as client:  # which has an older one replaced
+        pid = client.call("system.ping")["pid"]
+    is_new = pid != before
     if arguments.json:
-        write_json({"pid": pid, "started": is_new, "home": str(place.paths.home), "socket": str(place.paths.socket)})
+        write_json(
+            {
+                "pid": pid,
+                "started": is_new,
+                "home": str(instance.paths.home),
+                "socket": str(instance.paths.socket),
+            }
+        )
     else:
-        print(f"omegad {'runs' if is_new else 'runs already'}: process {pid}, home {place.paths.home}")
+        print(f"omegad {'runs' if is_new else 'runs already'}: process {pid}, home {instance.paths.home}")
     return 0
 
 
-def stop(arguments: Namespace, place: Place) -> int:
+def stop(arguments: Namespace, instance: Instance) -> int:
     """Stop the daemon if it runs."""
-    pid = starting.stop(place.paths)
+    pid = starting.stop(instance.paths)
     if arguments.json:
         write_json({"pid": pid, "stopped": pid is not None})
     else:
@@ -75,11 +94,11 @@ def stop(arguments: Namespace, place: Place) -> int:
     return 0
 
 
-def status(arguments: Namespace, place: Place) -> int:
+def status(arguments: Namespace, instance: Instance) -> int:
     """Show how the daemon is."""
-    answer = ask(place, "system.status")
+    answer = ask(instance, "system.status")
     if arguments.watch:
-        watch(arguments, place, {}, _drawn)
+        watch(arguments, instance, {}, _drawn)
     if arguments.json:
         write_json(answer)
         return 0
@@ -106,22 +125,45 @@ def _fields(answer: Answer) -> list[tuple[str, str]]:
         ("home", answer["home"]),
         ("socket", answer["socket"]),
         ("log", f"{log['head']:,} events, {size(log['bytes'])}"),
-        ("embedding", f"{embedding['model'] or 'no model'}, {embedding['state']}, {embedding['index_vectors']:,} vectors in memory"),
+        (
+            "embedding",
+            (
+                f"{embedding['model'] or 'no model'}, {embedding['state']}, {embedding['index_vectors']:,}"
+                " vectors in memory"
+            ),
+        ),
         ("memory", size(answer["rss_bytes"])),
         ("clients", f"{answer['connections']} connected, {answer['requests']:,} requests so far"),
     ]
 
 
 def _views(answer: Answer) -> list[tuple[str, ...]]:
-    return [(name, view["state"], f"{view['position']:,}", f"{view['lag']:,}") for name, view in answer["views"].items()]
+    return [
+        (name, view["state"], f"{view['position']:,}", f"{view['lag']:,}")
+        for name, view in answer["views"].items()
+    ]
 
 
-def begin(arguments: Namespace, place: Place) -> int:
+def begin(arguments: Namespace, instance: Instance) -> int:
     """Say what to do first, and whether a daemon runs; start none."""
-    pid = starting.answering(place.paths)
+    pid = starting.answering(instance.paths)
     if arguments.json:
-        write_json({"version": __version__, "pid": pid, "home": str(place.paths.home), "socket": str(place.paths.socket)})
+        write_json(
+            {
+                "version": __version__,
+                "pid": pid,
+                "home": str(instance.paths.home),
+                "socket": str(instance.paths.socket),
+            }
+        )
         return 0
-    runs = "No daemon runs; the first verb that needs it starts it." if pid is None else f"The daemon runs: process {pid}."
-    print(f"omegad {__version__}: long-term memory for coding agents\n\n{runs} Home: {safe(place.paths.home)}\n{BEGINNING}")
+    runs = (
+        "No daemon runs; the first verb that needs it starts it."
+        if pid is None
+        else f"The daemon runs: process {pid}."
+    )
+    print(
+        f"omegad {__version__}: long-term memory for coding agents\n\n{runs} Home:"
+        f" {safe(instance.paths.home)}\n{BEGINNING}"
+    )
     return 0

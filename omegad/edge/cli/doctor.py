@@ -4,9 +4,9 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from omegad.edge.cli import service, setup, surroundings, trial, units
+from omegad.edge.cli import environment, round_trip, service, setup, units
 from omegad.edge.cli.findings import Finding, examined
-from omegad.edge.cli.place import Place
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import painted, safe, write_json
 
 COLOURS = {"ok": "green", "warn": "yellow", "FAIL": "red"}
@@ -16,10 +16,10 @@ STATE_COLUMNS = 5
 Check = tuple[str, Callable[[], Iterable[Finding]]]
 
 
-def diagnose(arguments: Namespace, place: Place) -> int:
+def diagnose(arguments: Namespace, instance: Instance) -> int:
     """Print a line for each part as it is checked; fail if one does."""
     found = []
-    for finding in _findings(place, is_full=arguments.full):
+    for finding in _findings(instance, is_full=arguments.full):
         found.append(finding)
         if not arguments.json:
             _write(finding)
@@ -29,54 +29,66 @@ def diagnose(arguments: Namespace, place: Place) -> int:
     elif failures:
         print(painted(f"\n{failures} of {len(found)} checks failed", "red"))
     else:
-        print(painted("\nall is well" if all(finding.state == "ok" for finding in found) else "\nit works; see the warnings", "green"))
+        print(
+            painted(
+                (
+                    "\nall is well"
+                    if all(finding.state == "ok" for finding in found)
+                    else "\nit works; see the warnings"
+                ),
+                "green",
+            )
+        )
     return 1 if failures else 0
 
 
-def _findings(place: Place, *, is_full: bool) -> Iterator[Finding]:
+def _findings(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
     """Check part after part, leaving out what can only fail with the part that it depends on."""
-    for part, check in _checks_around(place):
+    for part, check in _checks_around(instance):
         yield from examined(part, check)
-    settings = examined("config", partial(surroundings.settings, place))
+    settings = examined("config", partial(environment.settings, instance))
     yield from settings
     if _work(settings):
-        yield from examined("model", partial(surroundings.model, place))
-    reached = examined("daemon", partial(service.daemon, place))
+        yield from examined("model", partial(environment.model, instance))
+    reached = examined("daemon", partial(service.daemon, instance))
     yield from reached
     if _work(reached):
-        for part, check in _checks_of_daemon(place, is_full=is_full):
+        for part, check in _checks_of_daemon(instance, is_full=is_full):
             yield from examined(part, check)
     if _work(settings):
-        yield from examined("trial", partial(trial.round_trip, place))
+        yield from examined("trial", partial(round_trip.round_trip, instance))
 
 
 def _work(findings: Iterable[Finding]) -> bool:
     return all(finding.state != "FAIL" for finding in findings)
 
 
-def _checks_around(place: Place) -> list[Check]:
+def _checks_around(instance: Instance) -> list[Check]:
     return [
-        ("python", surroundings.python),
-        ("sqlite", surroundings.sqlite),
-        ("home", partial(surroundings.home, place)),
-        ("socket", partial(surroundings.socket, place)),
-        ("agents", partial(setup.agents, place)),
-        ("service", partial(units.examine, place)),
+        ("python", environment.python),
+        ("sqlite", environment.sqlite),
+        ("home", partial(environment.home, instance)),
+        ("socket", partial(environment.socket, instance)),
+        ("agents", partial(setup.agents, instance)),
+        ("service", partial(units.examine, instance)),
     ]
 
 
-def _checks_of_daemon(place: Place, *, is_full: bool) -> list[Check]:
+def _checks_of_daemon(instance: Instance, *, is_full: bool) -> list[Check]:
     return [
-        ("log", partial(service.log, place, is_full=is_full)),
-        ("views", partial(service.views, place, is_full=is_full)),
-        ("embedding", partial(service.embedding, place)),
-        ("daemon", partial(service.troubles, place)),
+        ("log", partial(service.log, instance, is_full=is_full)),
+        ("views", partial(service.views, instance, is_full=is_full)),
+        ("embedding", partial(service.embedding, instance)),
+        ("daemon", partial(service.troubles, instance)),
     ]
 
 
 def _write(finding: Finding) -> None:
     state = painted(finding.state.ljust(STATE_COLUMNS), COLOURS[finding.state])
     indent = " " * (STATE_COLUMNS + PART_COLUMNS)
-    print(f"{state}{finding.part:<{PART_COLUMNS}}{safe(finding.seen).replace(chr(10), chr(10) + indent)}", flush=True)
+    print(
+        f"{state}{finding.part:<{PART_COLUMNS}}{safe(finding.seen).replace(chr(10), chr(10) + indent)}",
+        flush=True,
+    )
     if finding.remedy:
         print(f"{indent}→ {safe(finding.remedy)}", flush=True)

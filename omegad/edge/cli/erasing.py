@@ -6,23 +6,24 @@ from argparse import Namespace
 
 from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.connection import Answer, ask
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.parameters import parameters, standard_input
-from omegad.edge.cli.place import Place
 from omegad.edge.cli.printing import cut, one_line, safe, warn, write_json, write_table
 
 WORDING_COLUMNS = 100
 COPIES_SHOWN = 50
 
 
-def erase(arguments: Namespace, place: Place) -> int:
-    """Show what would be erased, and erase it after a yes; with --dry-run only show it. Exit with status 1 where the answer is no.
+def erase(arguments: Namespace, instance: Instance) -> int:
+    """Show what would be erased, and erase it after a yes; with --dry-run only show it. Exit with status 1
+    where the answer is no.
 
     Raises `WrongUsage` where neither a memory nor a phrase is named, or both.
     """
     if bool(arguments.memory_id) == arguments.text:
         raise WrongUsage("name a memory by its id, or --text")
     given = parameters(arguments) | {"dry_run": True, "text": _phrase() if arguments.text else None}
-    would = ask(place, arguments.method, **given)
+    would = ask(instance, arguments.method, **given)
     if arguments.dry_run or not arguments.yes:
         if arguments.json:
             write_json(would)
@@ -30,22 +31,36 @@ def erase(arguments: Namespace, place: Place) -> int:
             _show(would)
         if arguments.dry_run:
             return 0
-        if not is_wanted("Erase it? Nothing brings it back.", "nothing was erased: run it with --yes to erase this"):
+        if not is_wanted(
+            "Erase it? Nothing brings it back.", "nothing was erased: run it with --yes to erase this"
+        ):
             return 1
-    done = ask(place, arguments.method, **given | {"dry_run": False})
+    done = ask(instance, arguments.method, **given | {"dry_run": False})
     if arguments.json:
         write_json(done)
         return 0
-    print(f"erased {_what(done)} at position {done['position']}, with {done['copy_count']} payloads, in {done['took_ms']:.0f} ms")
+    print(
+        f"erased {_what(done)} at position {done['position']}, with {done['copy_count']} payloads, in"
+        f" {done['took_ms']:.0f} ms"
+    )
     if done.get("unfinished"):
-        warn(f"its bytes are still in some file: {safe(done['unfinished'])}; they go when that is over, at the latest at the next start")
+        warn(
+            f"its bytes are still in some file: {safe(done['unfinished'])}; they go when that is over, at the"
+            " latest at the next start"
+        )
     _tell_left(done, "STILL IN")
     return 0
 
 
 def _phrase() -> str:
-    """Ask for the phrase, where somebody sits at a terminal, without showing it; else read it from standard input."""
-    return getpass.getpass("The text to erase, which is not shown: ") if sys.stdin and sys.stdin.isatty() else standard_input()
+    """Ask for the phrase, where somebody sits at a terminal, without showing it; else read it from
+    standard input.
+    """
+    return (
+        getpass.getpass("The text to erase, which is not shown: ")
+        if sys.stdin and sys.stdin.isatty()
+        else standard_input()
+    )
 
 
 def _what(answer: Answer) -> str:
@@ -58,14 +73,27 @@ def _show(would: Answer) -> None:
     for wording in would["wordings"]:
         print(f"  {safe(cut(one_line(wording), WORDING_COLUMNS))}")
     if would["whole_values_only"]:
-        print(f"{would['whole_values_only']} of these are so short or common that only texts which say exactly that count as copies")
-    print(f"{would['copy_count']} events hold it; `omegad log --after N --limit 1` shows the one after position N:")
+        print(
+            f"{would['whole_values_only']} of these are so short or common that only texts which say exactly"
+            " that count as copies"
+        )
+    print(
+        f"{would['copy_count']} events hold it; `omegad log --after N --limit 1` shows the one after"
+        " position N:"
+    )
     loses = {"text": "all its text", "copy": "the copy"}
-    rows = [(one["position"], one["tag"], one["session_id"] or "-", loses[one["loses"]]) for one in would["copies"][:COPIES_SHOWN]]
+    rows = [
+        (one["position"], one["tag"], one["session_id"] or "-", loses[one["loses"]])
+        for one in would["copies"][:COPIES_SHOWN]
+    ]
     write_table(("POSITION", "EVENT", "SESSION", "LOSES"), rows)
     if would["copy_count"] > COPIES_SHOWN:
         print(f"and {would['copy_count'] - COPIES_SHOWN} more: --json tells them")
-    outcomes = {"erased": "says just that: it is erased, too", "edited": "holds it: it is edited", "history": "held it once: its history is changed"}
+    outcomes = {
+        "erased": "says just that: it is erased, too",
+        "edited": "holds it: it is edited",
+        "history": "held it once: its history is changed",
+    }
     for other in would["memories"]:
         print(f"memory {safe(other['memory_id'])} {outcomes[other['outcome']]}")
     _tell_left(would, "will stay in")

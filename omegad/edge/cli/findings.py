@@ -42,5 +42,9 @@ def examined(part: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]
     except OmegadError as error:
         found.append(failed(part, str(error), error.hint))
     except OSError as error:
-        found.append(failed(part, str(error), "see what the system's error says; the home must be readable and writable"))
+        found.append(
+            failed(
+                part, str(error), "see what the system's error says; the home must be readable and writable"
+            )
+        )
     return found

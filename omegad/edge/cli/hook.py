@@ -1,4 +1,6 @@
-"""The verb that a host may run at a hook; what `omegad setup` writes runs the client itself, which costs a fraction."""
+"""The verb that a host may run at a hook; what `omegad setup` writes runs the client itself, which costs a
+fraction.
+"""
 
 import os
 import sys
@@ -6,11 +8,12 @@ from argparse import Namespace
 from pathlib import Path
 from typing import NoReturn
 
-from omegad.edge.cli.place import Place
+from omegad.edge.cli.instance import Instance
 
 CLIENT = Path(__file__).parents[2] / "hook_client.py"
 
 
-def run(arguments: Namespace, place: Place) -> NoReturn:
+def run(arguments: Namespace, instance: Instance) -> NoReturn:
     """Become the client of hooks."""
-    os.execve(sys.executable, [sys.executable, "-I", "-S", str(CLIENT), arguments.event], place.environ)  # noqa: S606  it is ours
+    # It is ours
+    os.execve(sys.executable, [sys.executable, "-I", "-S", str(CLIENT), arguments.event], instance.environ)  # noqa: S606

@@ -1,4 +1,6 @@
-"""The verbs about who an agent is: files in a git repository of the home, whose changes are committed and recorded."""
+"""The verbs about who an agent is: files in a git repository of the home, whose changes are committed and
+recorded.
+"""
 
 import re
 import subprocess
@@ -6,13 +8,16 @@ from argparse import Namespace
 from pathlib import Path
 
 from omegad.edge.cli.connection import ask
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.parameters import asked
-from omegad.edge.cli.place import Place
 from omegad.edge.cli.printing import safe, write_json
 from omegad.runtime.errors import Invalid, NotFound, Refused, Unavailable
 
 TEMPLATES = {
-    "IDENTITY.md": "<!-- Who the agent is: its role, its tone, what it never does. What stands in comments is not shown to it. -->\n",
+    "IDENTITY.md": (
+        "<!-- Who the agent is: its role, its tone, what it never does. What stands in comments is not shown"
+        " to it. -->\n"
+    ),
     "USER.md": "<!-- For whom it works: names, languages, working hours, what to ask before. -->\n",
 }
 NAMED = re.compile(r"[A-Z][A-Z0-9_-]{0,31}\.md")
@@ -20,29 +25,29 @@ FILE_BYTES_MAX = 64 * 1024  # what may be recorded is for the daemon to say
 AUTHOR = ("-c", "user.name=omegad", "-c", "user.email=omegad@localhost", "-c", "commit.gpgsign=false")
 
 
-def init(arguments: Namespace, place: Place) -> int:
+def init(arguments: Namespace, instance: Instance) -> int:
     """Make the repository, with files to fill in; what is there is left as it is."""
-    folder = place.paths.identity
+    folder = instance.paths.identity
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not (folder / ".git").exists():
         _git(folder, "init", "--quiet")
     for name, text in TEMPLATES.items():
         if not (folder / name).exists():
             (folder / name).write_text(text, encoding="utf-8")
-    status = _recorded(arguments, place)
+    status = _recorded(arguments, instance)
     if not arguments.json:
         print(f"say it in the files of {folder}, then run `omegad identity commit`")
     return status
 
 
-def commit(arguments: Namespace, place: Place) -> int:
+def commit(arguments: Namespace, instance: Instance) -> int:
     """Commit the files, and record those that say something else than before."""
-    return _recorded(arguments, place)
+    return _recorded(arguments, instance)
 
 
-def show(arguments: Namespace, place: Place) -> int:
+def show(arguments: Namespace, instance: Instance) -> int:
     """Show what the files said when they were recorded last."""
-    answer = asked(arguments, place)
+    answer = asked(arguments, instance)
     if arguments.json:
         write_json(answer)
         return 0
@@ -54,8 +59,8 @@ def show(arguments: Namespace, place: Place) -> int:
     return 0
 
 
-def _recorded(arguments: Namespace, place: Place) -> int:
-    folder = place.paths.identity
+def _recorded(arguments: Namespace, instance: Instance) -> int:
+    folder = instance.paths.identity
     if not (folder / ".git").exists():
         raise NotFound(f"{folder} is no git repository", hint="`omegad identity init` makes it one")
     files = {path.name: _text(path) for path in sorted(folder.glob("*.md")) if NAMED.fullmatch(path.name)}
@@ -63,10 +68,12 @@ def _recorded(arguments: Namespace, place: Place) -> int:
     if _git(folder, "status", "--porcelain"):
         _git(folder, *AUTHOR, "commit", "--quiet", "--no-verify", "--message", "Record the identity")
     revision = _git(folder, "rev-parse", "HEAD").strip()
-    known = {one["file"]: one["position"] for one in ask(place, "identity.get")["files"]}
+    known = {one["file"]: one["position"] for one in ask(instance, "identity.get")["files"]}
     changed = list[str]()
     for name in sorted({*files, *known}):
-        position = ask(place, "identity.record", file=name, content=files.get(name), revision=revision)["position"]
+        position = ask(instance, "identity.record", file=name, content=files.get(name), revision=revision)[
+            "position"
+        ]
         if position not in (0, known.get(name)):
             changed.append(name)
     if arguments.json:
@@ -78,7 +85,9 @@ def _recorded(arguments: Namespace, place: Place) -> int:
 
 def _text(path: Path) -> str:
     if path.is_symlink() or not path.is_file() or path.stat().st_size > FILE_BYTES_MAX:
-        raise Refused(f"{path} is no plain file, or a large one", hint="put a text of a few pages in its place")
+        raise Refused(
+            f"{path} is no plain file, or a large one", hint="put a text of a few pages in its place"
+        )
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -87,7 +96,8 @@ def _text(path: Path) -> str:
 
 def _git(folder: Path, *words: str) -> str:
     try:
-        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603, S607  the person's own
+        # The person's own
+        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603, S607
     except FileNotFoundError:
         raise Unavailable("there is no git here", hint="install git, then run it again") from None
     if done.returncode:

@@ -7,7 +7,7 @@ import msgspec
 
 from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.connection import Answer, connected, follow
-from omegad.edge.cli.place import Place
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import cut, in_json, is_terminal, moment, one_line, painted, write_json
 from omegad.rpc.client import Client
 
@@ -17,17 +17,17 @@ DATA_COLUMNS = 160  # of an event's data on a terminal; a pipe gets all of it
 TAG_COLUMNS = 21
 
 
-def show(arguments: Namespace, place: Place) -> int:
+def show(arguments: Namespace, instance: Instance) -> int:
     """Show a stretch of the log and, if asked to, go on with what comes."""
     limit = LATEST if arguments.limit is None else arguments.limit
     if limit < 0 or (arguments.after or 0) < 0:
         raise WrongUsage("--after and --limit are not negative")
-    with connected(place) as client:
+    with connected(instance) as client:
         head = client.call("log.read", after=0, limit=1)["head"]
         after = max(0, head - limit) if arguments.after is None else arguments.after
         events, head = ([], head) if arguments.follow else _read(client, after, limit, head)
     if arguments.follow:
-        follow(place, "log.follow", _write_event_json if arguments.json else _write_event, after=after)
+        follow(instance, "log.follow", _write_event_json if arguments.json else _write_event, after=after)
     elif arguments.json:
         write_json({"events": events, "head": head})
     else:
@@ -53,9 +53,16 @@ def _write_event_json(event: Answer) -> None:
 
 
 def _write_event(event: Answer) -> None:
-    data = "(erased)" if event["data"] is None else one_line(msgspec.json.encode(_untagged(event["data"])).decode())
+    data = (
+        "(erased)"
+        if event["data"] is None
+        else one_line(msgspec.json.encode(_untagged(event["data"])).decode())
+    )
     where = one_line(event["session_id"] or event["client"] or "-")
-    line = f"{event['position']:>7}  {moment(event['occurred_at'])}  {painted(one_line(event['tag']).ljust(TAG_COLUMNS), 'bold')}  {where}  "
+    line = (
+        f"{event['position']:>7}  {moment(event['occurred_at'])} "
+        f" {painted(one_line(event['tag']).ljust(TAG_COLUMNS), 'bold')}  {where}  "
+    )
     print(line + (cut(data, DATA_COLUMNS) if is_terminal(sys.stdout) else data), flush=True)
 
 

@@ -5,8 +5,8 @@ from argparse import Namespace
 import msgspec
 
 from omegad.edge.cli.connection import Answer
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.parameters import answered, asked
-from omegad.edge.cli.place import Place
 from omegad.edge.cli.printing import (
     cut,
     in_words,
@@ -18,17 +18,17 @@ from omegad.edge.cli.printing import (
     warn_if_stale,
     write_fields,
     write_json,
-    write_more,
     write_table,
 )
 
 LISTS = ("tags", "auto_tags", "redacted")
+CONFLICT_COLUMNS = 120
 PREVIEW_COLUMNS = 48  # of a content beside what explains its score
 
 
-def store(arguments: Namespace, place: Place) -> int:
+def store(arguments: Namespace, instance: Instance) -> int:
     """Remember something, and say what became of it."""
-    answer = asked(arguments, place)
+    answer = asked(arguments, instance)
     if arguments.json:
         write_json(answer)
     else:
@@ -39,7 +39,10 @@ def store(arguments: Namespace, place: Place) -> int:
             for other in others:
                 print(f"  {kind} {other}")
         for other in answer["may_replace"]:
-            print(f"  may replace {other['memory_id']} ({other['cosine']:.2f}): {cut(one_line(other['content']), PREVIEW_COLUMNS)}")
+            print(
+                f"  may replace {other['memory_id']} ({other['cosine']:.2f}):"
+                f" {cut(one_line(other['content']), PREVIEW_COLUMNS)}"
+            )
             print(f"    if so: omegad memory supersede {other['memory_id']} {answer['memory_id']}")
     if answer["ignored"]:
         warn(f"NOT KEPT, since an older memory says it already: {', '.join(answer['ignored'])}")
@@ -50,22 +53,32 @@ def store(arguments: Namespace, place: Place) -> int:
     return 0
 
 
-def query(arguments: Namespace, place: Place) -> int:
+def query(arguments: Namespace, instance: Instance) -> int:
     """Find memories, best first."""
-    answer = asked(arguments, place)
+    answer = asked(arguments, instance)
     if arguments.json:
         write_json(answer)
     elif answer["abstained"]:
         print("nothing found")
     elif arguments.explain:
-        write_table(("SCORE", "COSINE", "BM25", "ID", "CONTENT", "STAGES"), [_explained(result) for result in answer["results"]])
+        write_table(
+            ("SCORE", "COSINE", "BM25", "ID", "CONTENT", "STAGES"),
+            [_explained(result) for result in answer["results"]],
+        )
     else:
         header = ("SCORE", "ID", "TYPE", "STORED", "PROJECT", "CONTENT")
         write_table(header, [(in_words(result["score"]), *cells(result)) for result in answer["results"]])
+    for result in () if arguments.json else answer["results"]:
+        if result.get("conflict"):
+            conflict = cut(one_line(result["conflict"]), CONFLICT_COLUMNS)
+            print(f"{result['memory_id']} is in conflict with {result['contradicted_by']}, {conflict}")
     if answer["degraded"]:
         warn(f"DEGRADED: searched by {answer['degraded']} alone; `omegad status` says why")
     elif answer["unembedded"]:
-        warn(f"{answer['unembedded']} of what was looked at has no vectors yet, and was compared by its words alone")
+        warn(
+            f"{answer['unembedded']} of what was looked at has no vectors yet, and was compared by its words"
+            " alone"
+        )
     warn_if_stale(answer)
     return 0
 
@@ -75,12 +88,25 @@ def _explained(result: Answer) -> tuple[object, ...]:
     stages = sorted(why["stages"].items(), key=lambda stage: -abs(stage[1]))
     told = ", ".join(f"{name} {share:+.3f}" for name, share in stages if f"{share:.3f}".strip("-") != "0.000")
     content = cut(one_line(result["content"]), PREVIEW_COLUMNS)
-    return f"{result['score']:.3f}", f"{why['cosine']:.3f}", f"{why['bm25']:.3g}", result["memory_id"], content, told
+    return (
+        f"{result['score']:.3f}",
+        f"{why['cosine']:.3f}",
+        f"{why['bm25']:.3g}",
+        result["memory_id"],
+        content,
+        told,
+    )
 
 
 def cells(memory: Answer) -> tuple[object, ...]:
     """Return what a table tells of a memory: id, type, when it was stored, project, content."""
-    return memory["memory_id"], memory["event_type"], moment(memory["created_at"]), memory["project"] or "-", memory["content"]
+    return (
+        memory["memory_id"],
+        memory["event_type"],
+        moment(memory["created_at"]),
+        memory["project"] or "-",
+        memory["content"],
+    )
 
 
 @answered
@@ -95,15 +121,8 @@ def get(memory: Answer, _arguments: Namespace) -> None:
     print(f"\n{safe(memory['content'])}")
     if memory["edges"]:
         print()
-        rows = [(edge["direction"], edge["edge_type"], f"{edge['weight']:.2f}", edge["memory_id"]) for edge in memory["edges"]]
+        rows = [
+            (edge["direction"], edge["edge_type"], f"{edge['weight']:.2f}", edge["memory_id"])
+            for edge in memory["edges"]
+        ]
         write_table(("EDGE", "TYPE", "WEIGHT", "ID"), rows)
-
-
-@answered
-def list_all(answer: Answer, _arguments: Namespace) -> None:
-    """List a page of memories."""
-    if answer["memories"]:
-        write_table(("ID", "TYPE", "STORED", "PROJECT", "CONTENT"), [cells(memory) for memory in answer["memories"]])
-    else:
-        print("no memories")
-    write_more(answer)

@@ -3,7 +3,7 @@
 from argparse import Namespace
 from pathlib import Path
 
-from omegad.edge.cli.place import Place
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import size, write_json, write_table
 from omegad.edge.cli.progress import Bar
 from omegad.embedding import catalogue
@@ -11,7 +11,7 @@ from omegad.embedding import install as installing
 from omegad.embedding.catalogue import Folder, Model
 
 
-def install(arguments: Namespace, place: Place) -> int:
+def install(arguments: Namespace, instance: Instance) -> int:
     """Install a model from its usual source or a folder."""
     model = installing.known(arguments.name)
     source = Folder(str(Path(arguments.folder).expanduser().absolute())) if arguments.folder else None
@@ -20,31 +20,35 @@ def install(arguments: Namespace, place: Place) -> int:
         def show(message: str, done: float) -> None:
             bar.update(done, message)
 
-        done = installing.install(model, place.paths.models, source=source, force=arguments.force, progress=show)
-    folder = catalogue.folder_of(place.paths.models, model.name)
+        done = installing.install(
+            model, instance.paths.models, source=source, force=arguments.force, progress=show
+        )
+    folder = catalogue.folder_of(instance.paths.models, model.name)
     if arguments.json:
         write_json({"model": done.manifest, "folder": str(folder), "was_there": done.was_there})
         return 0
     was_there = "was installed already, from the same files," if source else "was installed already"
     print(f"{model.name} {was_there if done.was_there else 'is installed'} in {folder}")
     if not done.manifest.verified:
-        print("its files were recorded, not compared with known hashes: no such hashes are known for this model")
+        print(
+            "its files were recorded, not compared with known hashes: no such hashes are known for this model"
+        )
     return 0
 
 
-def list_all(arguments: Namespace, place: Place) -> int:
+def list_all(arguments: Namespace, instance: Instance) -> int:
     """List the catalogue and what is installed of it."""
-    models = [_described(model, place) for model in catalogue.ALL]
+    models = [_described(model, instance) for model in catalogue.ALL]
     if arguments.json:
-        write_json({"models": models, "folder": str(place.paths.models)})
+        write_json({"models": models, "folder": str(instance.paths.models)})
         return 0
     rows = [(m["name"], "yes" if m["installed"] else "no", _size(m["bytes"]), m["folder"]) for m in models]
     write_table(("MODEL", "INSTALLED", "SIZE", "FOLDER"), rows)
     return 0
 
 
-def _described(model: Model, place: Place) -> dict[str, object]:
-    folder = catalogue.folder_of(place.paths.models, model.name)
+def _described(model: Model, instance: Instance) -> dict[str, object]:
+    folder = catalogue.folder_of(instance.paths.models, model.name)
     manifest = catalogue.read_manifest(folder)
     return {
         "name": model.name,

@@ -10,18 +10,20 @@ import msgspec
 
 from omegad.edge.cli.arguments import WrongUsage, methods
 from omegad.edge.cli.connection import Answer, ask
-from omegad.edge.cli.place import Place
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import moment, warn, warn_if_stale, write_json
 
 Show = Callable[[Answer, Namespace], None]
-Verb = Callable[[Namespace, Place], int]
+Verb = Callable[[Namespace, Instance], int]
 
 STDIN_BYTES_MAX = 1024 * 1024  # more than the daemon takes, so that it is the one to refuse it
 
 
-def asked(arguments: Namespace, place: Place) -> Answer:
-    """Return what the verb's method answers to all that was given, and warn where it is of the past. Raises `WrongUsage` as `parameters` does."""
-    answer = ask(place, arguments.method, **parameters(arguments))
+def asked(arguments: Namespace, instance: Instance) -> Answer:
+    """Return what the verb's method answers to all that was given, and warn where it is of the past.
+    Raises `WrongUsage` as `parameters` does.
+    """
+    answer = ask(instance, arguments.method, **parameters(arguments))
     if not arguments.json and (then := answer.pop("as_of", None)):
         _warn_of_the_past(then)
     return answer
@@ -39,17 +41,22 @@ def _warn_of_the_past(then: Answer) -> None:
 
 
 def parameters(arguments: Namespace) -> dict[str, object]:
-    """Return all that was given to the verb's method, None for what was left out. Raises `WrongUsage` for what is not of its kind."""
+    """Return all that was given to the verb's method, None for what was left out. Raises `WrongUsage` for
+    what is not of its kind.
+    """
     known = methods()[arguments.method].get("parameters", ())
-    return {parameter["name"]: _value(parameter, getattr(arguments, parameter["name"], None)) for parameter in known}
+    return {
+        parameter["name"]: _value(parameter, getattr(arguments, parameter["name"], None))
+        for parameter in known
+    }
 
 
 def answered(show: Show) -> Verb:
     """Return the verb that asks its method and shows people the answer, which programs get as it is."""
 
     @wraps(show)
-    def verb(arguments: Namespace, place: Place) -> int:
-        answer = asked(arguments, place)
+    def verb(arguments: Namespace, instance: Instance) -> int:
+        answer = asked(arguments, instance)
         if arguments.json:
             write_json(answer)
         else:
@@ -70,7 +77,9 @@ def _value(parameter: dict[str, Any], given: object) -> object:
 
 
 def standard_input() -> str:
-    """Return what standard input says, without the line ends after it. Raises `WrongUsage` for what is not UTF-8."""
+    """Return what standard input says, without the line ends after it. Raises `WrongUsage` for what is not
+    UTF-8.
+    """
     data = sys.stdin.buffer.read(STDIN_BYTES_MAX) if sys.stdin else b""
     try:
         return data.decode().rstrip("\n")

@@ -1,4 +1,6 @@
-"""What people and programs see: tables for the ones, JSON for the others, colour only where someone looks at a terminal."""
+"""What people and programs see: tables for the ones, JSON for the others, colour only where someone looks
+at a terminal.
+"""
 
 import json
 import os
@@ -20,13 +22,16 @@ LAST_COLUMNS = 24  # that the last column has at least
 SCORES = ((0.7, "likely"), (0.4, "possible"), (float("-inf"), "unsure"))
 KIB = 1024
 
-# What is stored is other people's text: control characters and overrides of the writing direction could repaint the terminal.
+# What is stored is other people's text: control characters and overrides of the writing direction could
+# repaint the terminal.
 TURNING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 """What turns the direction in which text is read."""
 _UNSAFE = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *TURNING), "\N{REPLACEMENT CHARACTER}")
 _UNSAFE |= {ord("\t"): "    ", ord("\n"): "\n", ord("\r"): "", 0x2028: "\n", 0x2029: "\n"}
 # The same in JSON, which can say them otherwise, and whatever else shows nothing itself.
-_UNSEEN = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
+_UNSEEN = re.compile(
+    "[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -57,9 +62,13 @@ def write_json(answer: object) -> None:
 
 
 def in_json(value: object, indent: int = 0) -> str:
-    """Return *value* as JSON, on one line unless it is to be indented, in which a terminal finds nothing that it would obey."""
+    """Return *value* as JSON, on one line unless it is to be indented, in which a terminal finds nothing
+    that it would obey.
+    """
     encoded = msgspec.json.encode(value)
-    return _UNSEEN.sub(_escaped, (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode())
+    return _UNSEEN.sub(
+        _escaped, (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
+    )
 
 
 def _escaped(sign: re.Match[str]) -> str:
@@ -90,11 +99,17 @@ def write_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     if is_terminal(sys.stdout):
         shown = console()
         # Wider than a narrow terminal, which then breaks the lines: an id that is cut is of no use.
-        shown.width = max(shown.width, sum(widths[:-1]) + len(GAP) * len(widths) + min(widths[-1], LAST_COLUMNS))
+        shown.width = max(
+            shown.width, sum(widths[:-1]) + len(GAP) * len(widths) + min(widths[-1], LAST_COLUMNS)
+        )
         shown.print(table(header, cells))
         return
     for row in (header, *cells):
-        print(GAP.join(cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip())
+        print(
+            GAP.join(
+                cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)
+            ).rstrip()
+        )
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> "Table":
@@ -140,7 +155,9 @@ def console(stream: TextIO | None = None) -> "Console":
     from rich.console import Console  # noqa: PLC0415  pipes need none of it
 
     colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
-    return Console(file=stream or sys.stdout, color_system=colours, highlight=False, markup=False, emoji=False)
+    return Console(
+        file=stream or sys.stdout, color_system=colours, highlight=False, markup=False, emoji=False
+    )
 
 
 def in_words(score: float) -> str:

@@ -22,14 +22,28 @@ class Bar:
 
     def __enter__(self) -> Self:
         if self.is_shown:
-            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn  # noqa: PLC0415  pipes need none of it
+            from rich.progress import (  # noqa: PLC0415
+                BarColumn,
+                Progress,
+                TaskProgressColumn,
+                TextColumn,
+            )
 
-            columns = (TextColumn(self._title, markup=False), BarColumn(), TaskProgressColumn(), TextColumn("{task.description}", markup=False))
-            progress = self._stack.enter_context(Progress(*columns, console=console(sys.stderr), transient=True))
+            columns = (
+                TextColumn(self._title, markup=False),
+                BarColumn(),
+                TaskProgressColumn(),
+                TextColumn("{task.description}", markup=False),
+            )
+            progress = self._stack.enter_context(
+                Progress(*columns, console=console(sys.stderr), transient=True)
+            )
             self._drawn = progress, progress.add_task("", total=1.0)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stack.close()
 
     def update(self, done: float, message: str = "") -> None:

@@ -1,7 +1,8 @@
-"""The verb for a log that was lost: write what the views still hold as commands, go on with the log as it is, and store the rest again.
+"""The verb for a log that was lost: write what the views still hold as commands, go on with the log as it is,
+and store the rest again.
 
-What the views hold is read from their file, since the daemon does not serve it. Only active memories are written: their texts and what
-is said of them, not their edges, ratings and receipts.
+What the views hold is read from their file, since the daemon does not serve it. Only active memories are
+written: their texts and what is said of them, not their edges, ratings and receipts.
 """
 
 import sys
@@ -14,7 +15,7 @@ from typing import Any, TextIO
 import msgspec
 
 from omegad.edge.cli.connection import connected
-from omegad.edge.cli.place import Place
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import warn
 from omegad.rpc import endpoint
 from omegad.runtime.errors import Invalid, NotFound, OmegadError
@@ -22,7 +23,16 @@ from omegad.storage.database import open_reader, translated
 from omegad.views import generation, log_check
 
 METHOD = "memory.upsert"  # it has the time at which something was learned
-AS_THEY_ARE = ("content", "event_type", "session_id", "project", "entity_id", "priority", "referenced_date", "ttl_seconds")
+AS_THEY_ARE = (
+    "content",
+    "event_type",
+    "session_id",
+    "project",
+    "entity_id",
+    "priority",
+    "referenced_date",
+    "ttl_seconds",
+)
 COLUMNS = (*AS_THEY_ARE, "node_id", "tags", "metadata", "source", "confidence", "on_probation", "created_at")
 
 
@@ -35,20 +45,23 @@ class Line(msgspec.Struct, frozen=True):
     jsonrpc: str = "2.0"
 
 
-def run(arguments: Namespace, place: Place) -> int:
+def run(arguments: Namespace, instance: Instance) -> int:
     """Do what the options ask for."""
     if arguments.restore:
-        return _restore(Path(arguments.restore), place)
+        return _restore(Path(arguments.restore), instance)
     if arguments.accept_log:
-        with endpoint.lock(place.paths.lock):
-            moved = log_check.set_aside(place.paths.home, datetime.now(UTC))
+        with endpoint.lock(instance.paths.lock):
+            moved = log_check.set_aside(instance.paths.home, datetime.now(UTC))
         for path in moved:
             print(path)
         return 0
-    latest = max(generation.files(place.paths.home), key=lambda path: path.stat().st_mtime, default=None)
-    file = Path(arguments.file) if arguments.file else generation.current(place.paths.home) or latest
+    latest = max(generation.files(instance.paths.home), key=lambda path: path.stat().st_mtime, default=None)
+    file = Path(arguments.file) if arguments.file else generation.current(instance.paths.home) or latest
     if file is None or not file.is_file():
-        raise NotFound(f"there is no file of views {arguments.file or f'in {place.paths.home}'}", hint="name one: `omegad salvage FILE`")
+        raise NotFound(
+            f"there is no file of views {arguments.file or f'in {instance.paths.home}'}",
+            hint="name one: `omegad salvage FILE`",
+        )
     warn(f"{salvage(file, sys.stdout)} memories written from {file}")
     return 0
 
@@ -56,7 +69,8 @@ def run(arguments: Namespace, place: Place) -> int:
 def salvage(views_file: Path, out: TextIO) -> int:
     """Write each active memory of *views_file* to *out* as a line of JSON, oldest first; return how many.
 
-    What an earlier version had no column for is left out. Raises `Invalid` for a file without memories, and storage errors.
+    What an earlier version had no column for is left out. Raises `Invalid` for a file without memories, and
+    storage errors.
     """
     count = 0
     with translated(), closing(open_reader(views_file)) as connection:
@@ -84,14 +98,16 @@ def _line(memory: dict[str, Any]) -> Line:
     return Line({name: value for name, value in given.items() if value is not None}, memory["node_id"])
 
 
-def _restore(lines: Path, place: Place) -> int:
+def _restore(lines: Path, instance: Instance) -> int:
     refused = count = 0
-    with lines.open("rb") as stored, connected(place) as client:
+    with lines.open("rb") as stored, connected(instance) as client:
         for number, line in enumerate(stored, 1):
             try:
                 one = msgspec.json.decode(line, type=Line)
             except msgspec.MsgspecError as error:
-                raise Invalid(f"line {number} of {lines} is none that `omegad salvage` wrote: {error}") from error
+                raise Invalid(
+                    f"line {number} of {lines} is none that `omegad salvage` wrote: {error}"
+                ) from error
             try:
                 client.call(METHOD, **one.params)
                 count += 1

@@ -7,7 +7,7 @@ from omegad import __version__
 from omegad.edge.cli import starting
 from omegad.edge.cli.connection import ANSWER_S, Answer, ask_long, ensure
 from omegad.edge.cli.findings import Finding, doubtful, failed, ok
-from omegad.edge.cli.place import Place
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import size
 from omegad.edge.cli.views import log_problems
 from omegad.rpc.client import Client
@@ -17,80 +17,114 @@ WARM_UP_S = 60.0
 NOWHERE = "omegad doctor: no project"  # a project without memories, so that no memory counts as retrieved
 
 
-def daemon(place: Place) -> Iterator[Finding]:
+def daemon(instance: Instance) -> Iterator[Finding]:
     """Reach the daemon, starting it where that is allowed."""
-    was_running = starting.answering(place.paths) is not None
-    ensure(place)
-    status = asked(place, "system.status")
+    was_running = starting.answering(instance.paths) is not None
+    ensure(instance)
+    status = asked(instance, "system.status")
     seen = f"process {status['pid']} answers, version {status['version']}, {size(status['rss_bytes'])}"
-    if status["home"] != str(place.paths.home):
+    if status["home"] != str(instance.paths.home):
         yield failed(
-            "daemon", f"{place.paths.socket} is served for another home, {status['home']}", "set OMEGAD_SOCKET to a socket of this home's own"
+            "daemon",
+            f"{instance.paths.socket} is served for another home, {status['home']}",
+            "set OMEGAD_SOCKET to a socket of this home's own",
         )
     elif status["version"] != __version__:
-        yield doubtful("daemon", f"{seen}; this command is {__version__}", "restart it: `omegad stop`, then `omegad start`")
+        yield doubtful(
+            "daemon",
+            f"{seen}; this command is {__version__}",
+            "restart it: `omegad stop`, then `omegad start`",
+        )
     else:
         yield ok("daemon", seen if was_running else f"{seen}; started for this check")
 
 
-def asked(place: Place, method: str, **params: object) -> Answer:
+def asked(instance: Instance, method: str, **params: object) -> Answer:
     """Ask the daemon that runs, never starting one."""
-    with Client(place.paths.socket, timeout_s=ANSWER_S) as client:
+    with Client(instance.paths.socket, timeout_s=ANSWER_S) as client:
         return client.call(method, **params)
 
 
-def log(place: Place, *, is_full: bool) -> Iterator[Finding]:
+def log(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
     """Verify the log's chain: the whole of it where that is quick or asked for."""
-    status = asked(place, "system.status")
+    status = asked(instance, "system.status")
     head, length = status["log"]["head"], size(status["log"]["bytes"])
     if head > EVENTS_VERIFIED and not is_full:
-        last = asked(place, "log.read", after=head - 1, limit=1)
+        last = asked(instance, "log.read", after=head - 1, limit=1)
         assert last["events"], "the log ends where it says"
-        yield ok("log", f"{head:,} events, {length}; the daemon verified the end of the chain when it started (--full verifies all)")
+        yield ok(
+            "log",
+            f"{head:,} events, {length}; the daemon verified the end of the chain when it started (--full"
+            " verifies all)",
+        )
         return
-    report = ask_long(place, "log.verify", "verifying the log")
+    report = ask_long(instance, "log.verify", "verifying the log")
     if report["ok"]:
-        yield ok("log", f"{report['events']:,} events, {length}; the chain holds, the file is sound, the decision state equals a replay")
+        yield ok(
+            "log",
+            f"{report['events']:,} events, {length}; the chain holds, the file is sound, the decision state"
+            " equals a replay",
+        )
     for problem, remedy in log_problems(report):
         yield failed("log", problem, remedy)
 
 
-def views(place: Place, *, is_full: bool) -> Iterator[Finding]:
+def views(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
     """Look at each view's state, and compare it with a replay where that is quick or asked for."""
-    status = asked(place, "system.status")
-    broken = {name: f"failed {view['error']}" for name, view in status["views"].items() if view["state"] == "failed"}
+    status = asked(instance, "system.status")
+    broken = {
+        name: f"failed {view['error']}" for name, view in status["views"].items() if view["state"] == "failed"
+    }
     is_compared = is_full or status["log"]["head"] <= EVENTS_VERIFIED
     if is_compared:
-        report = ask_long(place, "views.verify", "verifying the views")
-        unequal = {name: view["problem"] or "does not equal the log" for name, view in report["views"].items() if not view["equal"]}
+        report = ask_long(instance, "views.verify", "verifying the views")
+        unequal = {
+            name: view["problem"] or "does not equal the log"
+            for name, view in report["views"].items()
+            if not view["equal"]
+        }
         broken = unequal | broken
     for name, problem in broken.items():
         yield failed("views", f"{name}: {problem}", f"run `omegad rebuild {name}`")
     if not broken:
         lag = max((view["lag"] for view in status["views"].values()), default=0)
-        how = "equal to a replay of the log" if is_compared else f"at most {lag:,} events behind (--full compares them with the log)"
+        how = (
+            "equal to a replay of the log"
+            if is_compared
+            else f"at most {lag:,} events behind (--full compares them with the log)"
+        )
         yield ok("views", f"{len(status['views'])} views, {how}")
 
 
-def embedding(place: Place) -> Iterator[Finding]:
+def embedding(instance: Instance) -> Iterator[Finding]:
     """Have the daemon embed a question; the first one may find the model still loading."""
-    if asked(place, "system.status")["embedding"]["state"] == "absent":
-        yield doubtful("embedding", "the daemon has no model: it searches by words alone", "see the line about the model")
+    if asked(instance, "system.status")["embedding"]["state"] == "absent":
+        yield doubtful(
+            "embedding", "the daemon has no model: it searches by words alone", "see the line about the model"
+        )
         return
     deadline = time.monotonic() + WARM_UP_S
     started = time.monotonic()
-    while degraded := asked(place, "memory.query", text="omegad doctor", mode="semantic", limit=1, project=NOWHERE)["degraded"]:
-        state = asked(place, "system.status")["embedding"]["state"]
+    while degraded := asked(
+        instance, "memory.query", text="omegad doctor", mode="semantic", limit=1, project=NOWHERE
+    )["degraded"]:
+        state = asked(instance, "system.status")["embedding"]["state"]
         if state == "failed" or time.monotonic() > deadline:
-            yield failed("embedding", f"a query by meaning fell back to {degraded}; the model is {state}", "run `omegad model install --force`")
+            yield failed(
+                "embedding",
+                f"a query by meaning fell back to {degraded}; the model is {state}",
+                "run `omegad model install --force`",
+            )
             return
-    status = asked(place, "system.status")["embedding"]
-    yield ok("embedding", f"{status['model']} embedded a question in {(time.monotonic() - started) * 1e3:.0f} ms")
+    status = asked(instance, "system.status")["embedding"]
+    yield ok(
+        "embedding", f"{status['model']} embedded a question in {(time.monotonic() - started) * 1e3:.0f} ms"
+    )
 
 
-def troubles(place: Place) -> Iterator[Finding]:
+def troubles(instance: Instance) -> Iterator[Finding]:
     """Pass on what the daemon itself complains about, but for what other checks look at."""
-    status = asked(place, "system.status")
+    status = asked(instance, "system.status")
     known = ["embedding model", "the view ", "hooks were let go"]
     if status["embedding"]["state"] == "absent":
         known.append("wait for their vectors")  # which follows from having no model

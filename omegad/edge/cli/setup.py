@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from omegad.edge.cli.findings import Finding, doubtful, failed, ok
-from omegad.edge.cli.place import Place
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import is_terminal, painted, safe, warn, write_json
 from omegad.edge.setup import git_hook, planning, plugin
 from omegad.edge.setup.commands import installed
@@ -20,20 +20,22 @@ COLOURS = {"+": "green", "-": "red", "@": "dim"}
 DONE = {"create": "created", "change": "changed", "delete": "deleted"}
 
 
-def run(arguments: Namespace, place: Place) -> int:
+def run(arguments: Namespace, instance: Instance) -> int:
     """Set up agents, or write a plugin, or the hook of git."""
     match arguments.agents:
         case ["plugin", *_]:
             return _write_plugin(arguments)
         case ["git-hook", *_]:
-            return _set_up_git_hook(arguments, place)
+            return _set_up_git_hook(arguments, instance)
         case _:
-            return _set_up_agents(arguments, place)
+            return _set_up_agents(arguments, instance)
 
 
-def _set_up_agents(arguments: Namespace, place: Place) -> int:
-    """Show what is to be changed in the files of the agents named, or found; then do it, if that is wanted."""
-    world = world_of(place, project=Path.cwd() if arguments.project else None)
+def _set_up_agents(arguments: Namespace, instance: Instance) -> int:
+    """Show what is to be changed in the files of the agents named, or found; then do it, if that is
+    wanted.
+    """
+    world = world_of(instance, project=Path.cwd() if arguments.project else None)
     hosts = _hosts(arguments, world)
     changes = planning.plan(hosts, world, removing=arguments.remove)
     needed = planning.shared(hosts, world) if arguments.remove else {}
@@ -49,24 +51,40 @@ def _set_up_agents(arguments: Namespace, place: Place) -> int:
     if is_to_do:
         changes = [_carried_out(change, world, arguments) for change in changes]
     if arguments.json:
-        write_json({"written": is_to_do, "files": [_described(change) for change in changes], "next": _steps(hosts, arguments)})
+        write_json(
+            {
+                "written": is_to_do,
+                "files": [_described(change) for change in changes],
+                "next": _steps(hosts, arguments),
+            }
+        )
     elif is_to_do:
         _say_what_is_left(hosts, arguments)
-    if is_to_do and arguments.remove and any(change.path not in needed for host in hosts for change in planning.removals(host, world)):
-        warn("another omegad was registered there before, and is again: once more with --remove takes that out too")
-    if is_to_do and not arguments.remove and place.paths.home != world.path("{home}/.omegad"):
-        warn(f"agents must be started with OMEGAD_HOME={place.paths.home}, or they use the memories in ~/.omegad")
+    if (
+        is_to_do
+        and arguments.remove
+        and any(change.path not in needed for host in hosts for change in planning.removals(host, world))
+    ):
+        warn(
+            "another omegad was registered there before, and is again: once more with --remove takes that"
+            " out too"
+        )
+    if is_to_do and not arguments.remove and instance.paths.home != world.path("{home}/.omegad"):
+        warn(
+            f"agents must be started with OMEGAD_HOME={instance.paths.home}, or they use the memories in"
+            " ~/.omegad"
+        )
     return 1 if any(change.problem for change in changes) else 0
 
 
-def world_of(place: Place, project: Path | None = None) -> World:
+def world_of(instance: Instance, project: Path | None = None) -> World:
     """Return where the hosts' files are, and this omegad's commands; the originals are kept in the home."""
-    return World(place.environ, Originals(place.paths.home / "setup"), installed(), project)
+    return World(instance.environ, Originals(instance.paths.home / "setup"), installed(), project)
 
 
-def agents(place: Place) -> Iterator[Finding]:
+def agents(instance: Instance) -> Iterator[Finding]:
     """Check, for `omegad doctor`, what the agents that omegad is set up for are told to run."""
-    world = world_of(place)
+    world = world_of(instance)
     hosts = planning.registered(world)
     missing = [path for path in world.commands.files() if hosts and not path.is_file()]
     wrong = [change for change in planning.plan(hosts, world) if change.state != "right"]
@@ -76,7 +94,14 @@ def agents(place: Place) -> Iterator[Finding]:
         seen = change.problem or f"{change.path} is not as `omegad setup` writes it"
         yield doubtful("agents", seen, change.hint or f"run `omegad setup {' '.join(change.hosts)}`")
     if not (missing or wrong):
-        yield ok("agents", f"set up for {', '.join(host.title for host in hosts)}" if hosts else "set up for none; `omegad setup` does it")
+        yield ok(
+            "agents",
+            (
+                f"set up for {', '.join(host.title for host in hosts)}"
+                if hosts
+                else "set up for none; `omegad setup` does it"
+            ),
+        )
 
 
 def _hosts(arguments: Namespace, world: World) -> list[Host]:
@@ -88,7 +113,10 @@ def _hosts(arguments: Namespace, world: World) -> list[Host]:
         return planning.registered(world)
     hosts = planning.found(world)
     if not hosts:
-        raise NotFound("no coding agent that is known was found", hint="name it, as in `omegad setup claude-code`; `omegad setup --help` lists them")
+        raise NotFound(
+            "no coding agent that is known was found",
+            hint="name it, as in `omegad setup claude-code`; `omegad setup --help` lists them",
+        )
     return hosts
 
 
@@ -96,18 +124,29 @@ def _check(arguments: Namespace, hosts: list[Host], changes: list[Change]) -> in
     """Say whether every file is as setup would write it."""
     is_right = all(change.state == "right" for change in changes)
     if arguments.json:
-        write_json({"ok": is_right, "agents": [host.name for host in hosts], "files": [_described(change) for change in changes]})
+        write_json(
+            {
+                "ok": is_right,
+                "agents": [host.name for host in hosts],
+                "files": [_described(change) for change in changes],
+            }
+        )
     elif not (hosts or changes):
         print("omegad is set up for no agent")
     else:
         for change in changes:
-            print(f"{'ok' if change.state == 'right' else 'DIFFERS':<9}{change.path}{f': {change.problem}' if change.problem else ''}")
-        print("all is as it should be" if is_right else "run `omegad setup` to see the difference and mend it")
+            problem = f": {change.problem}" if change.problem else ""
+            print(f"{'ok' if change.state == 'right' else 'DIFFERS':<9}{change.path}{problem}")
+        print(
+            "all is as it should be" if is_right else "run `omegad setup` to see the difference and mend it"
+        )
     return 0 if is_right else 1
 
 
 def show(changes: Iterable[Change], *, with_new_files: bool = True) -> None:
-    """Print what is to become of files, as `diff -u` does; of those that are not there yet, on demand only how long they will be."""
+    """Print what is to become of files, as `diff -u` does; of those that are not there yet, on demand only
+    how long they will be.
+    """
     for change in changes:
         if change.problem:
             warn(f"{change.path} is left alone: {change.problem}")
@@ -115,7 +154,13 @@ def show(changes: Iterable[Change], *, with_new_files: bool = True) -> None:
         elif change.state == "right":
             print(painted(f"{change.path} is as it should be", "dim"))
         elif change.state == "create" and not with_new_files:
-            print(painted(f"{change.path} is new: {len((change.after or '').splitlines())} lines, for {' and '.join(change.what)}", "green"))
+            print(
+                painted(
+                    f"{change.path} is new: {len((change.after or '').splitlines())} lines, for"
+                    f" {' and '.join(change.what)}",
+                    "green",
+                )
+            )
         else:
             for line in change.diff().splitlines():
                 print(painted(safe(line), COLOURS[line[0]]) if line[:1] in COLOURS else safe(line))
@@ -161,7 +206,10 @@ def _say_what_is_left(hosts: Iterable[Host], arguments: Namespace) -> None:
         print("what was written names paths of this machine: keep it out of what you share")
     if steps:
         project = "--project " if arguments.project else ""
-        print(f"`omegad setup {project}--remove` undoes it; the files as they were are in the home's folder `setup`")
+        print(
+            f"`omegad setup {project}--remove` undoes it; the files as they were are in the home's folder"
+            " `setup`"
+        )
 
 
 def _steps(hosts: Iterable[Host], arguments: Namespace) -> dict[str, list[str]]:
@@ -169,13 +217,21 @@ def _steps(hosts: Iterable[Host], arguments: Namespace) -> dict[str, list[str]]:
 
 
 def _described(change: Change) -> dict[str, Any]:
-    told: dict[str, Any] = {"path": str(change.path), "agents": change.hosts, "what": change.what, "state": change.state, "diff": change.diff()}
+    told: dict[str, Any] = {
+        "path": str(change.path),
+        "agents": change.hosts,
+        "what": change.what,
+        "state": change.state,
+        "diff": change.diff(),
+    }
     return told | ({"problem": change.problem, "hint": change.hint} if change.problem else {})
 
 
 def _write_plugin(arguments: Namespace) -> int:
     """Write the folder of a Claude Code plugin."""
-    from omegad.edge.cli.arguments import WrongUsage  # noqa: PLC0415  the rest of the module is not about usage
+    from omegad.edge.cli.arguments import (  # noqa: PLC0415
+        WrongUsage,
+    )
 
     if len(arguments.agents) != len(("plugin", "DIR")):
         raise WrongUsage("`omegad setup plugin` takes the folder to write")
@@ -185,17 +241,24 @@ def _write_plugin(arguments: Namespace) -> int:
         write_json({"folder": str(folder), "files": [str(path) for path in written]})
     else:
         print(f"wrote a Claude Code plugin of {len(written)} files to {folder}")
-        print(f"try it with `claude --plugin-dir {folder}`; use it instead of `omegad setup claude-code`, not beside it: its hooks would run twice")
+        print(
+            f"try it with `claude --plugin-dir {folder}`; use it instead of `omegad setup claude-code`, not"
+            " beside it: its hooks would run twice"
+        )
     return 0
 
 
-def _set_up_git_hook(arguments: Namespace, place: Place) -> int:
+def _set_up_git_hook(arguments: Namespace, instance: Instance) -> int:
     """Write, check or take away the push guard of the repository at hand."""
-    from omegad.edge.cli.arguments import WrongUsage  # noqa: PLC0415  the rest of the module is not about usage
+    from omegad.edge.cli.arguments import (  # noqa: PLC0415
+        WrongUsage,
+    )
 
     if len(arguments.agents) > 1 or arguments.project:
-        raise WrongUsage("`omegad setup git-hook` is about the repository in this folder, and takes nothing else")
-    world = world_of(place)
+        raise WrongUsage(
+            "`omegad setup git-hook` is about the repository in this folder, and takes nothing else"
+        )
+    world = world_of(instance)
     change = git_hook.plan(git_hook.place(Path.cwd()), world.commands, removing=arguments.remove)
     if arguments.check:
         return _check(arguments, [], [change])

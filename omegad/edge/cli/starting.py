@@ -1,7 +1,7 @@
 """Starting a daemon in the background, and waiting for one to come or go.
 
-Invariant: any number of processes may start a home's daemon at once. Each starts one, the home's lock decides, and all wait for the winner;
-none leaves behind a process that could still become a daemon.
+Invariant: any number of processes may start a home's daemon at once. Each starts one, the home's lock
+decides, and all wait for the winner; none leaves behind a process that could still become a daemon.
 """
 
 import os
@@ -14,7 +14,7 @@ from textwrap import indent
 from typing import IO
 
 from omegad import __version__
-from omegad.edge.cli.place import Place
+from omegad.edge.cli.instance import Instance
 from omegad.rpc import endpoint
 from omegad.rpc.client import Client
 from omegad.runtime.config import Paths
@@ -50,89 +50,115 @@ def is_outdated(paths: Paths) -> bool:
         return False
 
 
-def start(place: Place) -> int:
-    """Start a daemon and wait until one answers, this or another; return its process id. Raises `NoDaemon` with the reason."""
+def start(instance: Instance) -> int:
+    """Start a daemon and wait until one answers, this or another; return its process id. Raises `NoDaemon`
+    with the reason.
+    """
     try:
-        endpoint.private_directory(place.paths.home, "OMEGAD_HOME")
-        attempt = _Attempt(place)
+        endpoint.private_directory(instance.paths.home, "OMEGAD_HOME")
+        attempt = _Attempt(instance)
     except OmegadError as error:
         raise NoDaemon(f"omegad cannot be started: {error}", hint=error.hint) from error
     except OSError as error:
         hint = "the home must be writable; OMEGAD_HOME names another"
-        raise NoDaemon(f"omegad cannot be started: {error.filename} cannot be written: {error.strerror}", hint=hint) from error
+        raise NoDaemon(
+            f"omegad cannot be started: {error.filename} cannot be written: {error.strerror}", hint=hint
+        ) from error
     deadline = time.monotonic() + START_S
-    while (pid := answering(place.paths)) is None:
+    while (pid := answering(instance.paths)) is None:
         if time.monotonic() > deadline:
-            raise NoDaemon(f"omegad does not answer after {START_S:.0f} s", hint=f"{place.paths.daemon_log} may say why")
+            raise NoDaemon(
+                f"omegad does not answer after {START_S:.0f} s",
+                hint=f"{instance.paths.daemon_log} may say why",
+            )
         time.sleep(POLL_S)
         if attempt.has_ended():
-            attempt = _next(attempt, place)
+            attempt = _next(attempt, instance)
     attempt.withdraw()
     return pid
 
 
-def _next(attempt: "_Attempt", place: Place) -> "_Attempt":
-    """Decide how to go on after an attempt has ended: wait for who holds the lock, try again when they are gone, or raise `NoDaemon`."""
-    if holder(place.paths) is not None:
+def _next(attempt: "_Attempt", instance: Instance) -> "_Attempt":
+    """Decide how to go on after an attempt has ended: wait for who holds the lock, try again when they are
+    gone, or raise `NoDaemon`.
+    """
+    if holder(instance.paths) is not None:
         attempt.lost = True
         return attempt
     if attempt.lost:
-        return _Attempt(place)
+        return _Attempt(instance)
     raise NoDaemon(
         f"omegad could not be started:\n{indent(attempt.reason(), QUOTED)}",
-        hint=f"{place.paths.daemon_log} has all of it; `omegad doctor` may know more",
+        hint=f"{instance.paths.daemon_log} has all of it; `omegad doctor` may know more",
     )
 
 
 class _Attempt:
     """A daemon that was started and may yet fail."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, instance: Instance) -> None:
         self.lost = False
         """Whether another process was seen to hold the lock."""
-        self._paths = place.paths
-        self._log = place.paths.daemon_log
+        self._paths = instance.paths
+        self._log = instance.paths.daemon_log
         descriptor = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         with open(descriptor, "ab") as output:  # noqa: PTH123  a descriptor
             self._offset = output.tell()
-            self._process = launch(place, output)
+            self._process = launch(instance, output)
 
     def has_ended(self) -> bool:
         """Say whether the process is gone."""
         return self._process.poll() is not None
 
     def withdraw(self) -> None:
-        """End the process where another one has won, lest it become the daemon as soon as that one is stopped."""
+        """End the process where another one has won, lest it become the daemon as soon as that one is
+        stopped.
+        """
         if holder(self._paths) not in {self._process.pid, 0}:
             self._process.terminate()
             self._process.wait()
 
     def reason(self) -> str:
         """Return the last lines that were printed since the start."""
-        return last_lines(self._log, self._offset) or f"it ended with status {self._process.returncode} and said nothing"
+        return (
+            last_lines(self._log, self._offset)
+            or f"it ended with status {self._process.returncode} and said nothing"
+        )
 
 
-def launch(place: Place, output: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Run `omegad serve` for a place, in a session of its own and away from the working directory, whose files it must not import."""
-    environ = dict(place.environ)
+def launch(instance: Instance, output: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Run `omegad serve` for an instance, in a session of its own and away from the working directory, whose
+    files it must not import.
+    """
+    environ = dict(instance.environ)
     environ.pop("NOTIFY_SOCKET", None)  # its service manager waits for somebody else
     if path := package_path(environ):
         environ["PYTHONPATH"] = path
     command = [sys.executable, "-P", "-m", "omegad", "serve"]
     return subprocess.Popen(  # noqa: S603  our own module
-        command, env=environ, cwd=place.paths.home, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        command,
+        env=environ,
+        cwd=instance.paths.home,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        start_new_session=True,
     )
 
 
 def package_path(environ: Mapping[str, str]) -> str:
-    """Return the PYTHONPATH with which another process finds this package; the environment's own where it is installed."""
+    """Return the PYTHONPATH with which another process finds this package; the environment's own where it
+    is installed.
+    """
     own = environ.get("PYTHONPATH", "")
     is_installed = PACKAGE_ROOT.name in {"site-packages", "dist-packages"}
     return own if is_installed else os.pathsep.join(filter(None, [str(PACKAGE_ROOT), own]))
 
 
 def last_lines(path: Path, offset: int = 0) -> str:
-    """Return the last few lines of a file after *offset*, which is that of another one where the file is shorter."""
+    """Return the last few lines of a file after *offset*, which is that of another one where the file is
+    shorter.
+    """
     with path.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(offset if offset <= end else 0, end - REASON_BYTES))
@@ -141,7 +167,8 @@ def last_lines(path: Path, offset: int = 0) -> str:
 
 
 def stop(paths: Paths) -> int | None:
-    """Stop the daemon and wait until its process is gone; return its id, None where none was running. Another one may have started by then.
+    """Stop the daemon and wait until its process is gone; return its id, None where none was running. Another
+    one may have started by then.
 
     Raises `Unavailable` where a process that holds the home does not answer, or does not let go of it.
     """
@@ -151,7 +178,9 @@ def stop(paths: Paths) -> int | None:
         if ending is None:
             return None
         if time.monotonic() > deadline:
-            raise Unavailable(f"process {ending or 'unknown'} holds {paths.home} and does not answer", hint=_ends(ending))
+            raise Unavailable(
+                f"process {ending or 'unknown'} holds {paths.home} and does not answer", hint=_ends(ending)
+            )
         time.sleep(POLL_S)
     while (ending := holder(paths)) in {pid, 0}:
         if time.monotonic() > deadline:
@@ -164,7 +193,11 @@ def stop(paths: Paths) -> int | None:
 
 
 def _ends(pid: int) -> str:
-    return f"`kill {pid}` ends it; nothing that was stored is lost" if pid else "`fuser omegad.lock` in the home names it"
+    return (
+        f"`kill {pid}` ends it; nothing that was stored is lost"
+        if pid
+        else "`fuser omegad.lock` in the home names it"
+    )
 
 
 def _ask_to_stop(paths: Paths) -> int | None:
@@ -183,7 +216,9 @@ def holder(paths: Paths) -> int | None:
 
 
 def is_alive(pid: int) -> bool:
-    """Say whether a process of this user runs. One that has ended and was not waited for, as in a container without an init, does not."""
+    """Say whether a process of this user runs. One that has ended and was not waited for, as in a
+    container without an init, does not.
+    """
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, PermissionError, OverflowError):

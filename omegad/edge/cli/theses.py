@@ -3,46 +3,74 @@
 from argparse import Namespace
 from collections.abc import Sequence
 
-from omegad.edge.cli.connection import Answer
-from omegad.edge.cli.parameters import answered
-from omegad.edge.cli.printing import moment, safe, warn, write_fields, write_table
+from omegad.edge.cli.connection import Answer, ask
+from omegad.edge.cli.instance import Instance
+from omegad.edge.cli.parameters import answered, asked
+from omegad.edge.cli.printing import (
+    moment,
+    safe,
+    warn,
+    warn_if_stale,
+    write_fields,
+    write_json,
+    write_table,
+)
 
 BARS = "▁▂▃▄▅▆▇█"
 LINE_COLUMNS = 60
-SHOWN = ("thesis_id", "memory_id", "version", "standing", "confidence", "band", "domain", "project", "probability", "due", "criterion", "outcome")
-
-
-@answered
-def list_all(answer: Answer, _arguments: Namespace) -> None:
-    """List theses with how strongly each is believed."""
-    if answer["theses"]:
-        rows = [
-            (one["thesis_id"], one["standing"], f"{one['confidence']:.2f}", one["counts"], one["domain"] or "-", one["statement"])
-            for one in answer["theses"]
-        ]
-        write_table(("ID", "STANDING", "CONFIDENCE", "EVIDENCE", "DOMAIN", "STATEMENT"), rows)
-    else:
-        print("no theses")
+SHOWN = (
+    "thesis_id",
+    "memory_id",
+    "version",
+    "standing",
+    "confidence",
+    "band",
+    "domain",
+    "project",
+    "probability",
+    "due",
+    "criterion",
+    "outcome",
+)
 
 
 @answered
 def get(thesis: Answer, _arguments: Namespace) -> None:
     """Show one thesis, its evidence, and its confidence over time."""
     low, high = thesis["band"]
-    told = thesis | {"band": f"{low:.2f} to {high:.2f}", "confidence": f"{thesis['confidence']:.2f} ({thesis['counts']})"}
+    told = thesis | {
+        "band": f"{low:.2f} to {high:.2f}",
+        "confidence": f"{thesis['confidence']:.2f} ({thesis['counts']})",
+    }
     write_fields([(name, told[name]) for name in SHOWN])
     print(f"\n{safe(thesis['statement'])}\n")
     history = thesis["history"]
     if history:
-        print(f"{moment(history[0]['at'])}  {sparkline([one['confidence'] for one in history])}  {moment(history[-1]['at'])}\n")
+        print(
+            f"{moment(history[0]['at'])}  {sparkline([one['confidence'] for one in history])} "
+            f" {moment(history[-1]['at'])}\n"
+        )
     rows = [
-        (moment(one["at"]), one["what"], _side(one), f"{one['before']:.2f} → {one['confidence']:.2f}", one["memory_id"] or "-") for one in history
+        (
+            moment(one["at"]),
+            one["what"],
+            _side(one),
+            f"{one['before']:.2f} → {one['confidence']:.2f}",
+            one["memory_id"] or "-",
+        )
+        for one in history
     ]
     write_table(("WHEN", "WHAT", "SIDE", "CONFIDENCE", "MEMORY"), rows)
     if thesis["evidence"]:
         print()
         evidence = [
-            (one["evidence_id"], "retracted" if one["retracted"] is not None else _side(one), f"{one['weight']:g}", one["given_by"], one["content"])
+            (
+                one["evidence_id"],
+                "retracted" if one["retracted"] is not None else _side(one),
+                f"{one['weight']:g}",
+                one["given_by"],
+                one["content"],
+            )
             for one in thesis["evidence"]
         ]
         write_table(("EVIDENCE", "SIDE", "WEIGHT", "BY", "MEMORY"), evidence)
@@ -59,11 +87,35 @@ def sparkline(shares: Sequence[float]) -> str:
     return "".join(BARS[min(int(share * len(BARS)), len(BARS) - 1)] for share in ends)
 
 
-@answered
-def lint(answer: Answer, _arguments: Namespace) -> None:
-    """Show what should be looked at, and what settles it."""
+def lint(arguments: Namespace, instance: Instance) -> int:
+    """Show what should be looked at, and what settles it; keep the report and put down tasks where that is
+    asked for.
+    """
+    answer = asked(arguments, instance)
+    saved = ask(instance, "lint.save", project=arguments.project) if arguments.save else None
+    tasks = ask(instance, "lint.tasks", project=arguments.project) if arguments.tasks else None
+    if arguments.json:
+        more = {"saved": saved, "tasks": tasks}
+        write_json(answer | {name: done for name, done in more.items() if done is not None})
+        return 0
+    _findings(answer)
+    if saved:
+        memory_id = saved["memory_id"]
+        print(f"{saved['outcome']}: report {memory_id}" if memory_id else "nothing to keep a report of")
+    if tasks:
+        write_table(("TASK",), [(one["task_id"],) for one in tasks["tasks"]])
+        left = f"; {tasks['left']} are left for the next time" if tasks["left"] else ""
+        print(f"{len(tasks['tasks'])} tasks put down; {tasks['known']} gaps had theirs{left}")
+    warn_if_stale(answer)
+    return 0
+
+
+def _findings(answer: Answer) -> None:
     if answer["findings"]:
-        write_table(("RULE", "FINDING", "SETTLE IT BY"), [(one["rule"], one["text"], one["settle"]) for one in answer["findings"]])
+        write_table(
+            ("RULE", "FINDING", "SETTLE IT BY"),
+            [(one["rule"], one["text"], one["settle"]) for one in answer["findings"]],
+        )
     else:
         print("nothing to look at")
     print()
@@ -80,7 +132,14 @@ def calibration(answer: Answer, _arguments: Namespace) -> None:
         return
     scores = [*answer["domains"], answer["overall"] | {"domain": "all"}]
     rows = [
-        (one["domain"] or "-", one["n"], f"{one['brier']:.3f}", f"{one['brier_of_base_rate']:.3f}", f"{one['base_rate']:.0%}", verdict(one))
+        (
+            one["domain"] or "-",
+            one["n"],
+            f"{one['brier']:.3f}",
+            f"{one['brier_of_base_rate']:.3f}",
+            f"{one['base_rate']:.0%}",
+            verdict(one),
+        )
         for one in scores
     ]
     write_table(("DOMAIN", "OUTCOMES", "BRIER", "OF BASE RATE", "CAME TRUE", "WHAT THAT SAYS"), rows)
@@ -102,4 +161,8 @@ def verdict(score: Answer) -> str:
     """Say in words what a score tells."""
     if not score["is_enough"]:
         return "too few to tell"
-    return "better than the base rate" if score["brier"] < score["brier_of_base_rate"] else "no better than the base rate"
+    return (
+        "better than the base rate"
+        if score["brier"] < score["brier_of_base_rate"]
+        else "no better than the base rate"
+    )

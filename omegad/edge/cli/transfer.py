@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from omegad.edge.cli.arguments import WrongUsage
-from omegad.edge.cli.place import Place
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import is_terminal, warn, write_json
 from omegad.edge.cli.progress import Bar
 from omegad.edge.transfer import lines, log_file, targets
@@ -19,80 +19,120 @@ from omegad.operations import files
 from omegad.rpc import endpoint
 
 STANDARD = "-"
-REPLACE = "name another home with --home, or pass --replace, which keeps the log that is there beside the new one"
+REPLACE = (
+    "name another home with --home, or pass --replace, which keeps the log that is there beside the new one"
+)
 EMPTY = "an export is a whole log: import it into an empty home, with --home"
 
 
-def backup(arguments: Namespace, place: Place) -> int:
+def backup(arguments: Namespace, instance: Instance) -> int:
     """Copy the log while it is written, verify the copy, and only then give it its name."""
     keep = 1 if arguments.keep is None else arguments.keep
     if keep < 1:
         raise WrongUsage("--keep is 1 or more")
     check = files.nothing_there if keep == 1 else targets.check_backup
-    target = _target(arguments, place)
+    target = _target(arguments, instance)
     files.check_names(target, keep, check)
     with drawn("backing up") as progress, files.unfinished(target) as part:
-        report = log_file.copy(place.paths.log, part, progress)
+        report = log_file.copy(instance.paths.log, part, progress)
         files.finish(part, target, keep, check)
-    told = {"file": str(target), "events": report.events, "head_hash": report.head_hash, "bytes": target.stat().st_size}
-    _tell(arguments, told, f"{report.events:,} events backed up to {target} and verified, head {report.head_hash[:16]}…")
+    told = {
+        "file": str(target),
+        "events": report.events,
+        "head_hash": report.head_hash,
+        "bytes": target.stat().st_size,
+    }
+    _tell(
+        arguments,
+        told,
+        f"{report.events:,} events backed up to {target} and verified, head {report.head_hash[:16]}…",
+    )
     return 0
 
 
-def restore(arguments: Namespace, place: Place) -> int:
+def restore(arguments: Namespace, instance: Instance) -> int:
     """Put a backup in the place of a home's log, once it has verified; keep the one that was there."""
     source = _given(arguments)
-    with _free_home(place, REPLACE, may_replace=arguments.replace), drawn("restoring") as progress, files.unfinished(place.paths.log) as part:
+    with (
+        _free_home(instance, REPLACE, may_replace=arguments.replace),
+        drawn("restoring") as progress,
+        files.unfinished(instance.paths.log) as part,
+    ):
         report = log_file.copy(source, part, progress)
-        moved = log_file.put_in_place(part, place.paths.log, datetime.now(UTC))
-    told = {"home": str(place.paths.home), "events": report.events, "head_hash": report.head_hash, "moved": list(map(str, moved))}
-    _tell(arguments, told, f"{report.events:,} events are the log of {place.paths.home}; the next start builds the views")
+        moved = log_file.put_in_place(part, instance.paths.log, datetime.now(UTC))
+    told = {
+        "home": str(instance.paths.home),
+        "events": report.events,
+        "head_hash": report.head_hash,
+        "moved": list(map(str, moved)),
+    }
+    _tell(
+        arguments,
+        told,
+        f"{report.events:,} events are the log of {instance.paths.home}; the next start builds the views",
+    )
     _tell_moved(arguments, moved)
     return 0
 
 
-def export(arguments: Namespace, place: Place) -> int:
+def export(arguments: Namespace, instance: Instance) -> int:
     """Write the log as JSON Lines, from which `omegad import` makes the same log."""
     if arguments.file == STANDARD:
         if is_terminal(sys.stdout):  # which what others stored would command
             raise WrongUsage("a terminal is no place for a log: redirect it, or name a file")
-        lines.export(place.paths.log, sys.stdout.buffer, lambda _done, _total, _what: None)
+        lines.export(instance.paths.log, sys.stdout.buffer, lambda _done, _total, _what: None)
         return 0
-    target = _target(arguments, place)
+    target = _target(arguments, instance)
     files.check_names(target, 1, files.nothing_there)
     with drawn("exporting") as progress, files.unfinished(target) as part:
         with part.open("wb") as out:
-            header = lines.export(place.paths.log, out, progress)
+            header = lines.export(instance.paths.log, out, progress)
         files.finish(part, target)
     told = {"file": str(target), "events": header.head, "head_hash": header.chain}
     _tell(arguments, told, f"{header.head:,} events exported to {target}, head {header.chain[:16]}…")
     return 0
 
 
-def import_log(arguments: Namespace, place: Place, source: Path) -> int:
+def import_log(arguments: Namespace, instance: Instance, source: Path) -> int:
     """Make the log of an empty home of what `export` wrote."""
-    with _free_home(place, EMPTY), drawn("importing") as progress, files.unfinished(place.paths.log) as part:
+    with (
+        _free_home(instance, EMPTY),
+        drawn("importing") as progress,
+        files.unfinished(instance.paths.log) as part,
+    ):
         with source.open("rb") as stored:
             header = lines.make_log(stored, part, progress)
-        moved = [] if arguments.dry_run else log_file.put_in_place(part, place.paths.log, datetime.now(UTC))
-    told = {"home": str(place.paths.home), "events": header.head, "head_hash": header.chain, "dry_run": arguments.dry_run}
+        moved = (
+            [] if arguments.dry_run else log_file.put_in_place(part, instance.paths.log, datetime.now(UTC))
+        )
+    told = {
+        "home": str(instance.paths.home),
+        "events": header.head,
+        "head_hash": header.chain,
+        "dry_run": arguments.dry_run,
+    }
     would = "would be" if arguments.dry_run else "are"
-    _tell(arguments, told, f"{header.head:,} events {would} the log of {place.paths.home}, head {header.chain[:16]}…")
+    _tell(
+        arguments,
+        told,
+        f"{header.head:,} events {would} the log of {instance.paths.home}, head {header.chain[:16]}…",
+    )
     _tell_moved(arguments, moved)
     return 0
 
 
 @contextmanager
-def _free_home(place: Place, hint: str, *, may_replace: bool = False) -> Iterator[None]:
+def _free_home(instance: Instance, hint: str, *, may_replace: bool = False) -> Iterator[None]:
     """Hold a home, which is made if need be, so that no daemon serves it.
 
-    Raises `Refused` where it has a log that may not be replaced, and `AlreadyRunning` where a daemon serves it.
+    Raises `Refused` where it has a log that may not be replaced, and `AlreadyRunning` where a daemon serves
+    it.
     """
-    log_file.check_free(place.paths.log, may_replace=may_replace, hint=hint)
+    log_file.check_free(instance.paths.log, may_replace=may_replace, hint=hint)
     os.umask(0o077)
-    endpoint.private_directory(place.paths.home, "OMEGAD_HOME")
-    with endpoint.lock(place.paths.lock):
-        log_file.check_free(place.paths.log, may_replace=may_replace, hint=hint)
+    endpoint.private_directory(instance.paths.home, "OMEGAD_HOME")
+    with endpoint.lock(instance.paths.lock):
+        log_file.check_free(instance.paths.log, may_replace=may_replace, hint=hint)
         yield
 
 
@@ -109,12 +149,14 @@ def _given(arguments: Namespace) -> Path:
     return Path(arguments.file).expanduser()
 
 
-def _target(arguments: Namespace, place: Place) -> Path:
-    """Return the file to make. Raises `Refused` for one in a home: what the daemon uses there must never be moved."""
+def _target(arguments: Namespace, instance: Instance) -> Path:
+    """Return the file to make. Raises `Refused` for one in a home: what the daemon uses there must never
+    be moved.
+    """
     target = _given(arguments)
     if not target.parent.is_dir():
         raise WrongUsage(f"there is no folder {target.parent}: make it, or name a file elsewhere")
-    targets.check_outside(target, place.paths.home)
+    targets.check_outside(target, instance.paths.home)
     return target
 
 

@@ -9,7 +9,11 @@ TRANSFER = (
         about="Copy the log to a file while it is in use, and verify the copy",
         options=(
             Option("file", "the file to make", is_given=True),
-            Option("keep", "let the file replace an older one, which becomes FILE.1 and so on, until there are N", "integer"),
+            Option(
+                "keep",
+                "let the file replace an older one, which becomes FILE.1 and so on, until there are N",
+                "integer",
+            ),
         ),
         examples=("omegad backup ~/omegad-backup.db", "omegad backup /mnt/nightly/log.db --keep 7"),
     ),
@@ -21,7 +25,10 @@ TRANSFER = (
             Option("file", "what `omegad backup` made", is_given=True),
             Option("replace", "put it in the place of the log that is there, which is renamed", "flag"),
         ),
-        examples=("omegad restore ~/omegad-backup.db", "omegad stop && omegad restore ~/omegad-backup.db --replace"),
+        examples=(
+            "omegad restore ~/omegad-backup.db",
+            "omegad stop && omegad restore ~/omegad-backup.db --replace",
+        ),
     ),
     Verb(
         "export",
@@ -33,7 +40,10 @@ TRANSFER = (
     Verb(
         "import",
         "importing.run",
-        about="Take in an export, or the memories of omega-memory, mcp-memory-service, claude-mem, mem0, a knowledge graph, transcripts, CLAUDE.md",
+        about=(
+            "Take in an export, or the memories of omega-memory, mcp-memory-service, claude-mem, mem0, a"
+            " knowledge graph, transcripts, CLAUDE.md"
+        ),
         options=(
             Option("file", "the file, or the folder of transcripts", is_given=True),
             Option("from", "its format, where the content does not show it", into="format"),

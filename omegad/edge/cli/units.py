@@ -1,4 +1,6 @@
-"""The verbs that have the operating system run the daemon: `omegad service install`, `uninstall` and `status`."""
+"""The verbs that have the operating system run the daemon: `omegad service install`, `uninstall` and
+`status`.
+"""
 
 import subprocess
 from argparse import Namespace
@@ -6,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from omegad.edge.cli import setup, starting
 from omegad.edge.cli.findings import Finding, doubtful, failed, ok
-from omegad.edge.cli.place import Place
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import painted, write_json
 from omegad.edge.setup import units
 from omegad.edge.setup.planning import Change, World
@@ -18,9 +20,9 @@ MANAGER_S = 330.0  # longer than a start may take, see TimeoutStartSec in the un
 LOGS = {False: "journalctl --user -u", True: "omegad.log in the home;"}
 
 
-def install(arguments: Namespace, place: Place) -> int:
+def install(arguments: Namespace, instance: Instance) -> int:
     """Show the service's files, write them, and start it; where all is as it should be, nothing is done."""
-    service, world = _of(place)
+    service, world = _of(instance)
     changes = units.plan(service, world)
     is_right = all(change.state == "right" for change in changes)
     if arguments.dry_run:
@@ -30,25 +32,31 @@ def install(arguments: Namespace, place: Place) -> int:
         return _told(arguments, changes, written=False)
     _refuse_problems(changes)
     _carry_out(units.letting_go(service, world), world)
-    starting.stop(place.paths)
-    endpoint.private_directory(place.paths.home, "OMEGAD_HOME")
-    endpoint.private_directory(place.paths.socket.parent)
+    starting.stop(instance.paths)
+    endpoint.private_directory(instance.paths.home, "OMEGAD_HOME")
+    endpoint.private_directory(instance.paths.socket.parent)
     for change in changes:
         units.carry_out(change, world, removing=False)
     _carry_out(units.taking_up(service, world), world)
-    pid = starting.answering(place.paths)
+    pid = starting.answering(instance.paths)
     if pid is None:
-        raise NoDaemon("the service does not answer", hint=f"{LOGS[world.is_macos]} {service.name} may say why")
+        raise NoDaemon(
+            "the service does not answer", hint=f"{LOGS[world.is_macos]} {service.name} may say why"
+        )
     status = _told(arguments, changes, written=True)
     if not arguments.json:
         print(f"omegad runs as a service: process {pid}")
-        print("it ends when you log out, but where `loginctl enable-linger` was run" if not world.is_macos else "it starts when you log in")
+        print(
+            "it ends when you log out, but where `loginctl enable-linger` was run"
+            if not world.is_macos
+            else "it starts when you log in"
+        )
     return status
 
 
-def uninstall(arguments: Namespace, place: Place) -> int:
+def uninstall(arguments: Namespace, instance: Instance) -> int:
     """End the service and take its files away; the memories stay."""
-    service, world = _of(place)
+    service, world = _of(instance)
     changes = units.plan(service, world, removing=True)
     if arguments.dry_run or all(change.state == "right" for change in changes):
         return _told(arguments, changes, written=False)
@@ -61,13 +69,21 @@ def uninstall(arguments: Namespace, place: Place) -> int:
     return _told(arguments, changes, written=True)
 
 
-def status(arguments: Namespace, place: Place) -> int:
-    """Say whether the files are as `omegad service install` writes them, and what the manager makes of them."""
-    service, world = _of(place)
+def status(arguments: Namespace, instance: Instance) -> int:
+    """Say whether the files are as `omegad service install` writes them, and what the manager makes of
+    them.
+    """
+    service, world = _of(instance)
     changes, active = units.plan(service, world), _active(service, world)
     is_well = all(change.state == "right" for change in changes) and all(active.values())
     if arguments.json:
-        write_json({"ok": is_well, "files": {str(change.path): _state(change) for change in changes}, "active": active})
+        write_json(
+            {
+                "ok": is_well,
+                "files": {str(change.path): _state(change) for change in changes},
+                "active": active,
+            }
+        )
         return 0 if is_well else 1
     for change in changes:
         print(f"{change.path}: {_state(change)}")
@@ -78,40 +94,66 @@ def status(arguments: Namespace, place: Place) -> int:
     return 0 if is_well else 1
 
 
-def examine(place: Place) -> Iterator[Finding]:
+def examine(instance: Instance) -> Iterator[Finding]:
     """Check, for `omegad doctor`, a service that is installed."""
-    service, world = _of(place)
+    service, world = _of(instance)
     if not units.is_installed(service, world):
-        yield ok("service", "none; the first verb that needs the daemon starts it. `omegad service install` has the system do it")
+        yield ok(
+            "service",
+            "none; the first verb that needs the daemon starts it. `omegad service install` has the system"
+            " do it",
+        )
         return
     differing = [str(change.path) for change in units.plan(service, world) if change.state != "right"]
-    sleeping = [name for name, is_active in _active(service, world).items() if not is_active and not name.endswith(".service")]
+    sleeping = [
+        name
+        for name, is_active in _active(service, world).items()
+        if not is_active and not name.endswith(".service")
+    ]
     if differing:
-        yield doubtful("service", f"{', '.join(differing)} differ from what this omegad writes", "run `omegad service install`")
+        yield doubtful(
+            "service",
+            f"{', '.join(differing)} differ from what this omegad writes",
+            "run `omegad service install`",
+        )
     if sleeping:
         yield failed("service", f"not active: {', '.join(sleeping)}", "run `omegad service install`")
     if not (differing or sleeping):
         yield ok("service", f"{service.name} is installed, and its socket is listened on")
 
 
-def runs_another(place: Place) -> bool:
+def runs_another(instance: Instance) -> bool:
     """Say whether a service is installed that runs another omegad than this one."""
-    service, world = _of(place)
-    return units.is_installed(service, world) and any(change.state != "right" for change in units.plan(service, world))
+    service, world = _of(instance)
+    return units.is_installed(service, world) and any(
+        change.state != "right" for change in units.plan(service, world)
+    )
 
 
-def _of(place: Place) -> tuple[Service, World]:
-    world = setup.world_of(place)
-    return units.service(world, place.paths.home, place.paths.socket, starting.package_path(place.environ)), world
+def _of(instance: Instance) -> tuple[Service, World]:
+    world = setup.world_of(instance)
+    return (
+        units.service(
+            world, instance.paths.home, instance.paths.socket, starting.package_path(instance.environ)
+        ),
+        world,
+    )
 
 
 def _state(change: Change) -> str:
-    return change.problem or {"right": "as it should be", "create": "not installed"}.get(change.state, "differs")
+    return change.problem or {"right": "as it should be", "create": "not installed"}.get(
+        change.state, "differs"
+    )
 
 
 def _told(arguments: Namespace, changes: Sequence[Change], *, written: bool) -> int:
     if arguments.json:
-        write_json({"written": written, "files": [{"path": str(one.path), "state": one.state, "diff": one.diff()} for one in changes]})
+        write_json(
+            {
+                "written": written,
+                "files": [{"path": str(one.path), "state": one.state, "diff": one.diff()} for one in changes],
+            }
+        )
     else:
         setup.show(changes)
         if not written and any(change.state != "right" for change in changes):
@@ -133,7 +175,10 @@ def _need_manager(world: World) -> None:
     if (problem := _run(units.asking(world), world)) is not None:
         raise Unavailable(
             f"no service manager of yours answers: {problem}",
-            hint="log in as yourself, not by su or sudo; where there is none, as in containers, `omegad start` runs the daemon",
+            hint=(
+                "log in as yourself, not by su or sudo; where there is none, as in containers, `omegad start`"
+                " runs the daemon"
+            ),
         )
 
 
@@ -141,13 +186,18 @@ def _carry_out(steps: Iterable[Step], world: World) -> None:
     for step in steps:
         problem = _run(step.words, world)
         if problem is not None and step.is_needed:
-            raise Unavailable(f"`{' '.join(step.words)}` failed: {problem}", hint="`omegad service status` shows how far it came; `omegad doctor`")
+            raise Unavailable(
+                f"`{' '.join(step.words)}` failed: {problem}",
+                hint="`omegad service status` shows how far it came; `omegad doctor`",
+            )
 
 
 def _run(words: Sequence[str], world: World) -> str | None:
     """Give the manager a command; return None where it succeeds, else what it said."""
     try:
-        done = subprocess.run(words, env=dict(world.environ), capture_output=True, text=True, timeout=MANAGER_S, check=False)  # noqa: S603  ours
+        done = subprocess.run(  # noqa: S603
+            words, env=dict(world.environ), capture_output=True, text=True, timeout=MANAGER_S, check=False
+        )
     except FileNotFoundError:
         return f"there is no {words[0]}"
     except subprocess.TimeoutExpired:

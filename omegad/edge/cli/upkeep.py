@@ -3,8 +3,8 @@
 from argparse import Namespace
 
 from omegad.edge.cli.connection import Answer, ask
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.parameters import answered, asked
-from omegad.edge.cli.place import Place
 from omegad.edge.cli.printing import safe, warn_if_stale, write_json, write_table
 
 
@@ -19,27 +19,37 @@ def compact(answer: Answer, _arguments: Namespace) -> None:
 def consolidate(answer: Answer, _arguments: Namespace) -> None:
     """Record what has expired, promote what has proved itself, compact what accumulates."""
     _show_clusters(answer["compacted"])
-    rows = [(kind, safe(memory_id)) for kind in ("expired", "promoted", "flagged") for memory_id in answer[kind]]
+    rows = [
+        (kind, safe(memory_id)) for kind in ("expired", "promoted", "flagged") for memory_id in answer[kind]
+    ]
     if rows:
         write_table(("WHAT", "ID"), rows)
     compacted = answer["compacted"]
     print(
-        f"{_would(answer)}record {len(answer['expired'])} expiries, promote {len(answer['promoted'])} memories and supersede"
-        f" {compacted['superseded']} by {len(compacted['clusters'])} summaries; {len(answer['flagged'])} are rated badly and stay as they are"
+        f"{_would(answer)}record {len(answer['expired'])} expiries, promote {len(answer['promoted'])}"
+        f" memories and supersede {compacted['superseded']} by {len(compacted['clusters'])} summaries;"
+        f" {len(answer['flagged'])} are rated badly and stay as they are"
     )
 
 
-def junk(arguments: Namespace, place: Place) -> int:
+def junk(arguments: Namespace, instance: Instance) -> int:
     """Show what was captured unasked and never helped, and drop it where asked to."""
-    answer = asked(arguments, place)
+    answer = asked(arguments, instance)
     found = answer["memories"]
-    dropped = ask(place, "memory.prune", memory_ids=[one["memory_id"] for one in found]) if arguments.drop and found else None
+    dropped = (
+        ask(instance, "memory.prune", memory_ids=[one["memory_id"] for one in found])
+        if arguments.drop and found
+        else None
+    )
     if arguments.json:
         write_json(answer if dropped is None else answer | {"dropped": dropped})
         return 0
     if found:
         names = ("memory_id", "why", "source", "event_type", "content")
-        write_table(("ID", "WHY", "SOURCE", "TYPE", "CONTENT"), [[one[name] or "-" for name in names] for one in found])
+        write_table(
+            ("ID", "WHY", "SOURCE", "TYPE", "CONTENT"),
+            [[one[name] or "-" for name in names] for one in found],
+        )
     print(f"{answer['total']} in all" if dropped is None else _pruned(dropped))
     warn_if_stale(answer)
     return 0
@@ -52,12 +62,25 @@ def prune(answer: Answer, _arguments: Namespace) -> None:
 
 
 def _pruned(answer: Answer) -> str:
-    kept = f"; kept, since they are hidden or of use: {', '.join(map(safe, answer['kept']))}" if answer["kept"] else ""
+    kept = (
+        f"; kept, since they are hidden or of use: {', '.join(map(safe, answer['kept']))}"
+        if answer["kept"]
+        else ""
+    )
     return f"deleted {len(answer['deleted'])} at position {answer['position']}{kept}"
 
 
 def _show_clusters(answer: Answer) -> None:
-    rows = [(one["event_type"], one["project"] or "", len(one["originals"]), one["memory_id"] or "", one["content"]) for one in answer["clusters"]]
+    rows = [
+        (
+            one["event_type"],
+            one["project"] or "",
+            len(one["originals"]),
+            one["memory_id"] or "",
+            one["content"],
+        )
+        for one in answer["clusters"]
+    ]
     if rows:
         write_table(("TYPE", "PROJECT", "ORIGINALS", "SUMMARY", "CONTENT"), rows)
 

@@ -1,6 +1,7 @@
 """The verbs that ask no method, or several, and how all verbs are grouped and ordered.
 
-A method declares its verb beside itself (`omegad.requests.verb`), and one that says nothing gets a verb from its name.
+A method declares its verb beside itself (`omegad.requests.verb`), and one that says nothing gets a verb from
+its name.
 """
 
 from omegad.edge.cli.transfer_verbs import TRANSFER
@@ -28,47 +29,66 @@ GROUPS = {
     "model": "Install and list the models that search by meaning",
 }
 
-FIRST = (
-    *("serve", "start", "stop", "status", "mcp", "gateway", "store", "query", "get", "list", "delete", "timeline", "sql"),
-    *("memory", "reminder", "profile", "identity", "context", "who", "tasks", "task", "message", "claims", "diff", "log"),
-    *("rebuild", "salvage", "verify", "model", "hook", "setup", "service", "doctor", "clock"),
-    *("backup", "restore", "export", "import", "thesis", "lint", "dismiss"),
-    *("memory edit", "memory delete", "memory erase", "memory restore", "memory supersede", "memory rate", "memory promote"),
-    *("memory link", "memory unlink", "memory similar", "memory traverse", "memory history", "memory lessons"),
-    *("memory receipts", "memory compact", "memory consolidate", "memory junk", "memory prune"),
-    *("task create", "task next", "task complete", "task reopen", "task depend"),
-    *("reminder set", "reminder list", "message send", "message list", "clock show", "thesis list", "thesis get"),
+REFERENCE = (
+    Option("name", "what their names begin with; all of them when left out", is_given=True),
+    Option("markdown", "as a table of Markdown", "flag"),
 )
-"""Words that the help begins with, in this order; the others follow as their methods are declared."""
-
 DRY_RUN = Option("dry-run", "show what would be written or taken away, and do nothing", "flag")
 
 OWN = (
-    Verb("serve", "daemon.serve", about="Run the daemon in the foreground", examples=("omegad serve", "omegad --home /tmp/trial serve")),
+    Verb(
+        "serve",
+        "daemon.serve",
+        about="Run the daemon in the foreground",
+        examples=("omegad serve", "omegad --home /tmp/trial serve"),
+    ),
     Verb(
         "start",
         "daemon.start",
+        is_first=True,
         about="Run the daemon in the background, and wait until it answers",
         examples=("omegad start", "OMEGAD_MODEL=none omegad start"),
     ),
-    Verb("stop", "daemon.stop", about="Stop the daemon, and wait until it is gone"),
+    Verb("stop", "daemon.stop", is_first=True, about="Stop the daemon, and wait until it is gone"),
     Verb(
         "mcp",
         "mcp.bridge",
-        about="Be the MCP server that an agent's host starts: standard input and output, piped to the gateway",
+        about="Be the MCP server that an agent's host starts, on standard input and output",
         examples=("omegad mcp",),
     ),
     Verb(
         "gateway",
         "mcp.gateway",
-        about="Run the gateway that serves MCP to all sessions; `omegad mcp` starts it when it is needed",
+        about="Serve MCP over HTTP, to who shows the token; `omegad mcp` does without it",
         options=(
-            Option("http", "serve MCP over HTTP, too, at http://127.0.0.1:N/mcp, and do not end when idle", "integer"),
-            Option("token", "print the token that HTTP asks for, as in Authorization: Bearer TOKEN, and end", "flag"),
+            Option("http", "serve at http://127.0.0.1:N/mcp, N being gateway_port where left out", "integer"),
+            Option(
+                "token",
+                "print the token that HTTP asks for, as in Authorization: Bearer TOKEN, and end",
+                "flag",
+            ),
         ),
         examples=("omegad gateway --http 8377", "omegad gateway --token"),
     ),
-    Verb("identity init", "identity.init", about="Make the folder of these files, a git repository in the home, and record what they say"),
+    Verb(
+        "methods",
+        "reference.methods",
+        about="List the methods that programs can call on the socket, and what each takes",
+        options=REFERENCE,
+        examples=("omegad methods memory", "omegad methods --markdown > methods.md"),
+    ),
+    Verb(
+        "events",
+        "reference.events",
+        about="List the events that the log can hold, and what each says",
+        options=REFERENCE,
+        examples=("omegad events memory",),
+    ),
+    Verb(
+        "identity init",
+        "identity.init",
+        about="Make the folder of these files, a git repository in the home, and record what they say",
+    ),
     Verb("identity commit", "identity.commit", about="Commit what has changed in these files, and record it"),
     Verb(
         "log",
@@ -93,41 +113,73 @@ OWN = (
         "salvage.run",
         about="Save what the views hold of a log that was lost, and store it again",
         options=(
-            Option("file", "the file of views to write memories of; the home's own when left out", is_given=True),
-            Option("accept-log", "rename the home's views, so that the next start goes on with the log as it is", "flag"),
+            Option(
+                "file", "the file of views to write memories of; the home's own when left out", is_given=True
+            ),
+            Option(
+                "accept-log",
+                "rename the home's views, so that the next start goes on with the log as it is",
+                "flag",
+            ),
             Option("restore", "store what was written before; what was stored already is left alone"),
         ),
-        examples=("omegad salvage > salvaged.jsonl", "omegad salvage --accept-log", "omegad salvage --restore salvaged.jsonl"),
+        examples=(
+            "omegad salvage > salvaged.jsonl",
+            "omegad salvage --accept-log",
+            "omegad salvage --restore salvaged.jsonl",
+        ),
     ),
-    Verb("verify", "views.verify", about="Prove that the log is as it was written and that the views equal it"),
+    Verb(
+        "verify", "views.verify", about="Prove that the log is as it was written and that the views equal it"
+    ),
     Verb(
         "model install",
         "model.install",
         about="Install a model; what is whole already is left alone",
         options=(
             Option("name", "which one", is_given=True, default="all-MiniLM-L6-v2"),
-            Option("from", "use the published files in this folder instead of downloading them", into="folder"),
+            Option(
+                "from", "use the published files in this folder instead of downloading them", into="folder"
+            ),
             Option("force", "install it even if it is there", "flag"),
         ),
-        examples=("omegad model install", "omegad model install bge-small-en-v1.5 --from ~/Downloads/bge-small-en-v1.5"),
+        examples=(
+            "omegad model install",
+            "omegad model install bge-small-en-v1.5 --from ~/Downloads/bge-small-en-v1.5",
+        ),
     ),
     Verb(
         "hook",
         "hook.run",
-        about="Pass on what an agent's host tells at a hook, a JSON object on standard input, and print the answer; never fails",
-        options=(Option("event", "the host's name of the event; the object's own when left out", is_given=True, default=""),),
+        about=(
+            "Pass on what an agent's host tells at a hook, a JSON object on standard input, and print the"
+            " answer; never fails"
+        ),
+        options=(
+            Option(
+                "event",
+                "the host's name of the event; the object's own when left out",
+                is_given=True,
+                default="",
+            ),
+        ),
         examples=("omegad hook SessionStart < payload.json",),
     ),
     Verb("model list", "model.list_all", about="List the models, and which are installed"),
     Verb(
         "setup",
         "setup.run",
-        about="Register omegad with coding agents: hooks, tools and instructions; shows the change before it writes",
+        is_first=True,
+        about=(
+            "Register omegad with coding agents: hooks, tools and instructions; shows the change before it"
+            " writes"
+        ),
         options=(
             Option(
                 "agents",
-                "claude-code, codex, cursor, gemini, vscode, copilot, devin, zed, opencode; those found when left out. Or: plugin DIR. "
-                "Or: git-hook, which guards the pushes of the repository in this folder",
+                "claude-code, codex, cursor, gemini, vscode, copilot, devin, zed, opencode; those found when"
+                " left out. Or: plugin DIR. Or: git-hook, which guards the pushes of the repository in this"
+                " folder",
                 is_given=True,
                 is_many=True,
             ),
@@ -145,12 +197,27 @@ OWN = (
             "omegad setup git-hook",
         ),
     ),
-    Verb("service install", "units.install", about="Have systemd or launchd run the daemon; shows what it writes", options=(DRY_RUN,)),
-    Verb("service uninstall", "units.uninstall", about="End the service and take its files away; the memories stay", options=(DRY_RUN,)),
-    Verb("service status", "units.status", about="Say whether the service is installed as it should be, and active"),
+    Verb(
+        "service install",
+        "units.install",
+        about="Have systemd or launchd run the daemon; shows what it writes",
+        options=(DRY_RUN,),
+    ),
+    Verb(
+        "service uninstall",
+        "units.uninstall",
+        about="End the service and take its files away; the memories stay",
+        options=(DRY_RUN,),
+    ),
+    Verb(
+        "service status",
+        "units.status",
+        about="Say whether the service is installed as it should be, and active",
+    ),
     Verb(
         "doctor",
         "doctor.diagnose",
+        is_first=True,
         about="Try every part for real, and say what to do about those that fail",
         options=(Option("full", "verify the whole log and every view, however long that takes", "flag"),),
     ),

@@ -3,29 +3,31 @@
 from argparse import Namespace
 
 from omegad.edge.cli.connection import Answer, ask_long
-from omegad.edge.cli.place import Place
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import warn, write_json, write_table
 
 RESTORE = "stop the daemon and restore log.db from a backup"
 REBUILD_FIRST = f"run `omegad rebuild`; where that does not help, {RESTORE}"
 
 
-def rebuild(arguments: Namespace, place: Place) -> int:
+def rebuild(arguments: Namespace, instance: Instance) -> int:
     """Build one view, or all, again."""
-    answer = ask_long(place, "views.rebuild", "rebuilding", name=arguments.view)
+    answer = ask_long(instance, "views.rebuild", "rebuilding", name=arguments.view)
     if arguments.json:
         write_json(answer)
     else:
-        rows = [(name, f"{view['rows']:,}", f"{view['position']:,}") for name, view in answer["views"].items()]
+        rows = [
+            (name, f"{view['rows']:,}", f"{view['position']:,}") for name, view in answer["views"].items()
+        ]
         write_table(("VIEW", "ROWS", "POSITION"), rows)
         print(f"rebuilt {arguments.view or 'all views'}")
     return 0 if answer["ok"] else 1
 
 
-def verify(arguments: Namespace, place: Place) -> int:
+def verify(arguments: Namespace, instance: Instance) -> int:
     """Verify the log's chain, then the views."""
-    log = ask_long(place, "log.verify", "verifying the log")
-    views = ask_long(place, "views.verify", "verifying the views")
+    log = ask_long(instance, "log.verify", "verifying the log")
+    views = ask_long(instance, "views.verify", "verifying the views")
     is_ok = log["ok"] and views["ok"]
     if arguments.json:
         write_json({"ok": is_ok, "log": log, "views": views})
@@ -50,7 +52,10 @@ def log_problems(report: Answer) -> list[tuple[str, str]]:
 
 
 def _write_views(answer: Answer) -> None:
-    write_table(("VIEW", "ROWS", "POSITION", "EQUAL", "PROBLEM"), [_row(name, view) for name, view in answer["views"].items()])
+    write_table(
+        ("VIEW", "ROWS", "POSITION", "EQUAL", "PROBLEM"),
+        [_row(name, view) for name, view in answer["views"].items()],
+    )
 
 
 def _row(name: str, view: Answer) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ import msgspec
 
 from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.connection import Answer, connected, given
-from omegad.edge.cli.place import Place
+from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import console, is_terminal
 
 if TYPE_CHECKING:
@@ -21,9 +21,14 @@ if TYPE_CHECKING:
 WATCH_S = 1.0
 
 
-def watch(arguments: Namespace, place: Place, params: dict[str, object], draw: "Callable[[Answer], RenderableType]") -> NoReturn:
+def watch(
+    arguments: Namespace,
+    instance: Instance,
+    params: dict[str, object],
+    draw: "Callable[[Answer], RenderableType]",
+) -> NoReturn:
     """Ask the verb's method every second, and draw what it answers; the daemon's end raises `NoDaemon`."""
-    with connected(place) as client, ExitStack() as stack:
+    with connected(instance) as client, ExitStack() as stack:
         live = None
         if not arguments.json:
             if not is_terminal(sys.stdout):

@@ -1,8 +1,8 @@
 """What a hook does: passes the host's JSON on to the daemon and prints its answer.
 
-Run by `hook_client`, it imports nothing of omegad, and only modules that cost next to nothing: starting the interpreter is most of what a
-hook costs. Where no daemon answers within the deadline, what happened goes to the spool of the home, one file
-for each hook, which the daemon takes in later, once.
+Run by `hook_client`, it imports nothing of omegad, and only modules that cost next to nothing: starting the
+interpreter is most of what a hook costs. Where no daemon answers within the deadline, what happened goes to
+the spool of the home, one file for each hook, which the daemon takes in later, once.
 """
 
 import posix
@@ -30,7 +30,11 @@ SOCKET_PATH_BYTES_MAX = 103
 SHARED = b"/tmp"  # where a socket is whose name is too long in its home
 OTHERS, KIND, FOLDER = 0o077, 0o170000, 0o040000
 """Of a file's mode: what others may, what kind it is, and a folder's."""
-HOSTS = ((b"CURSOR_VERSION", b"cursor"), (b"GEMINI_PROJECT_DIR", b"gemini"), (b"CLAUDE_PROJECT_DIR", b"claude-code"))
+HOSTS = (
+    (b"CURSOR_VERSION", b"cursor"),
+    (b"GEMINI_PROJECT_DIR", b"gemini"),
+    (b"CLAUDE_PROJECT_DIR", b"claude-code"),
+)
 BEFORE_TOOL = ("", "pretooluse", "beforetool", "beforeshellexecution")
 PRE_PUSH = "pre-push"
 UNREADABLE = (b'"code":-32700', b'"code":-32600', b'"code":-32602')  # what the daemon can never read
@@ -42,7 +46,9 @@ def main(event: str, arguments: list[str]) -> int:
     host = next((host for variable, host in HOSTS if variable in posix.environ), b"")
     payload = None if event == PRE_PUSH else read_stdin()
     name = "".join(letter for letter in event if letter.isalnum() and letter.isascii())[:64]
-    if event == PRE_PUSH or (payload is not None and b"push" in payload and b"git" in payload and name.lower() in BEFORE_TOOL):
+    if event == PRE_PUSH or (
+        payload is not None and b"push" in payload and b"git" in payload and name.lower() in BEFORE_TOOL
+    ):
         payload, pushes, verdict, status = guard(payload, arguments, host, home)
     if verdict:
         write(verdict)
@@ -55,7 +61,10 @@ def main(event: str, arguments: list[str]) -> int:
 
 
 def deliver(name: str, payload: bytes, host: bytes, home: bytes, pushes: bytes, *, is_told: bool) -> None:
-    """Tell the daemon, or the spool, and print what the daemon has for the host, unless that is told something already."""
+    """Tell the daemon, or the spool, and print what the daemon has for the host, unless that is told
+    something already.
+    """
+    payload, pushes = public(payload), public(pushes)
     now_us, delivery_id = time.time_ns() // 1000, posix.urandom(16).hex().encode()
     is_patient, is_guarded = name.lower() in PATIENT, name.lower() in GUARDED and not is_told
     is_behind = is_waiting(home + b"/spool")
@@ -78,6 +87,18 @@ def deliver(name: str, payload: bytes, host: bytes, home: bytes, pushes: bytes, 
         tell(answer)
 
 
+def public(data: bytes) -> bytes:
+    """Return JSON without what people said is private. Raises where it cannot be taken out, and then
+    nothing is told.
+    """
+    lowered = data.lower()
+    if b"<private" not in lowered and b"u003cprivate" not in lowered:
+        return data  # importing costs more than looking
+    from omegad.runtime.private import without_private
+
+    return without_private(data)
+
+
 def is_unread(answer: bytes) -> bool:
     """Say whether it is an answer to what the daemon can never read."""
     return b'"result"' not in answer and any(code in answer for code in UNREADABLE)
@@ -90,13 +111,21 @@ def readable(payload: bytes) -> bytes:
     return flattened(payload)
 
 
-def guard(payload: bytes | None, arguments: list[str], host: bytes, home: bytes) -> tuple[bytes | None, bytes, bytes, int]:
-    """Let the push guard look: the payload, what it found as a parameter, what the host is told, and the exit status."""
+def guard(
+    payload: bytes | None, arguments: list[str], host: bytes, home: bytes
+) -> tuple[bytes | None, bytes, bytes, int]:
+    """Let the push guard look: the payload, what it found as a parameter, what the host is told, and the
+    exit status.
+    """
     try:
         from omegad.agents import push_guard
 
         where = home.decode("utf-8", "surrogateescape")
-        found = push_guard.pre_push(arguments, where) if payload is None else push_guard.before_tool(payload, host.decode(), where)
+        found = (
+            push_guard.pre_push(arguments, where)
+            if payload is None
+            else push_guard.before_tool(payload, host.decode(), where)
+        )
     except Exception:
         return payload, b"", b"", 0  # whatever it stumbles over, nobody is kept from pushing
     return found.payload, b',"pushes":%s' % found.pushes if found.pushes else b"", found.stdout, found.status
@@ -192,15 +221,21 @@ def is_private(folder: bytes) -> bool:
 
 
 def peer_uid(connection: "socket") -> int:
-    """Return the user at the other end of a connection, as the kernel knows it: the second number of what either system says."""
+    """Return the user at the other end of a connection, as the kernel knows it: the second number of what
+    either system says.
+    """
     import _socket
 
-    asked = (0, 1, 76) if sys.platform == "darwin" else (_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # LOCAL_PEERCRED has no name here
+    asked = (
+        (0, 1, 76) if sys.platform == "darwin" else (_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+    )  # LOCAL_PEERCRED has no name here
     return int.from_bytes(connection.getsockopt(*asked)[4:8], sys.byteorder)
 
 
 def ask(paths: list[bytes], params: bytes, deadline: float) -> bytes | None:
-    """Return the daemon's answer; None where there is none in time, and what happened is still to be told. Nobody else's daemon hears anything."""
+    """Return the daemon's answer; None where there is none in time, and what happened is still to be told.
+    Nobody else's daemon hears anything.
+    """
     from _socket import AF_UNIX, SOCK_STREAM, socket
 
     line = b'{"jsonrpc":"2.0","id":1,"method":"hook.dispatch","params":%s}\n' % params
@@ -253,7 +288,9 @@ def is_waiting(folder: bytes) -> bool:
 
 
 def spool(folder: bytes, name: bytes, data: bytes) -> None:
-    """Keep what happened for later, in a file that is there whole or not at all; what cannot be kept, or would be too much, is counted."""
+    """Keep what happened for later, in a file that is there whole or not at all; what cannot be kept, or
+    would be too much, is counted.
+    """
     part = folder + b"/." + name
     try:
         make(folder)
@@ -271,12 +308,18 @@ def spool(folder: bytes, name: bytes, data: bytes) -> None:
 
 
 def has_room(folder: bytes, size: int) -> bool:
-    """Say whether the spool may hold so many bytes more. What hooks that were killed have left of theirs is removed, and counted."""
+    """Say whether the spool may hold so many bytes more. What hooks that were killed have left of theirs
+    is removed, and counted.
+    """
     count, old = 0, time.time() - PART_S
     for entry in posix.scandir(folder):
         try:
             found = entry.stat(follow_symlinks=False)
-            is_part = entry.name.startswith(b".") and entry.name.endswith(b".json") and len(entry.name) == PART_CHARACTERS
+            is_part = (
+                entry.name.startswith(b".")
+                and entry.name.endswith(b".json")
+                and len(entry.name) == PART_CHARACTERS
+            )
             if is_part and found.st_mtime < old:
                 posix.unlink(entry.path)
                 lose(folder)
@@ -289,10 +332,14 @@ def has_room(folder: bytes, size: int) -> bool:
 
 
 def lose(folder: bytes) -> None:
-    """Count what is let go: the daemon's status tells how many bytes this file has. It grows where there is no room for a byte, too."""
+    """Count what is let go: the daemon's status tells how many bytes this file has. It grows where there
+    is no room for a byte, too.
+    """
     try:
         make(folder)
-        file = posix.open(folder + b"/lost", posix.O_WRONLY | posix.O_CREAT | posix.O_CLOEXEC | posix.O_APPEND, 0o600)
+        file = posix.open(
+            folder + b"/lost", posix.O_WRONLY | posix.O_CREAT | posix.O_CLOEXEC | posix.O_APPEND, 0o600
+        )
     except OSError:
         return  # the daemon has the file ready wherever it can
     try:

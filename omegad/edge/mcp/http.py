@@ -1,16 +1,18 @@
 """MCP over HTTP, by the SDK's streamable transport: at /mcp of 127.0.0.1, for who knows the home's token.
 
-Whatever else comes to be served over HTTP is a route of the same application. A page of another origin, or of a name that was made to lead here,
-is refused whatever it knows.
+Whatever else comes to be served over HTTP is a route of the same application. A page of another origin, or of
+a name that was made to lead here, is refused whatever it knows.
 
-Anybody on the machine can connect. Whoever has not shown the token is a stranger, of whom there are few at once: one more takes the place of the
-one that has been there longest. What a stranger says is not parsed but searched for the token, and nothing is read of it beyond its head.
+Anybody on the machine can connect. Whoever has not shown the token is a stranger, of whom there are few at
+once: one more takes the place of the one that has been there longest. What a stranger says is not parsed but
+searched for the token, and nothing is read of it beyond its head.
 """
 
 import asyncio
 import hmac
 import json
 import re
+import signal
 import socket
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -32,7 +34,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from omegad.edge.mcp.gateway import Context, Link, Opening, Session, name_of, serving
+from omegad.edge.mcp.gateway import Context, Link, Session, name_of, serving
 from omegad.rpc.accepting import AT_ONCE, accept
 
 LINKS_MAX = 32  # connections to the daemon: one for each name that clients give themselves
@@ -41,7 +43,9 @@ CLOSING_S = 2
 PATH = "/mcp"
 
 STRANGERS_MAX = 256
-STRANGERS_MIN = 4 * AT_ONCE  # so that one whose request has come with its connection is read before so many others come
+STRANGERS_MIN = (
+    4 * AT_ONCE
+)  # so that one whose request has come with its connection is read before so many others come
 OWN_MAX = 256
 HEAD_S = 10.0
 BODY_S = 30.0
@@ -55,16 +59,22 @@ REQUEST_LINE = re.compile(rb"[A-Z]+ ([^ \r\n]+) HTTP/1\.[01]\r?\n")
 BEARER = re.compile(rb"^authorization:[ \t]*bearer[ \t]+([^\s]+)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 
 NO_TOKEN = {"error": "invalid_token", "error_description": "Authentication required"}  # the SDK's words
-CHALLENGE = f'WWW-Authenticate: Bearer error="{NO_TOKEN["error"]}", error_description="{NO_TOKEN["error_description"]}"\r\n'
+CHALLENGE = (
+    f'WWW-Authenticate: Bearer error="{NO_TOKEN["error"]}",'
+    f' error_description="{NO_TOKEN["error_description"]}"\r\n'
+)
 
 _log = structlog.get_logger(__name__)
 
 
 class Http:
-    """What the gateway serves over HTTP; sessions name their project and themselves by the headers Omegad-Project and Omegad-Session."""
+    """What the gateway serves over HTTP; sessions name their project and themselves by the headers
+    Omegad-Project and Omegad-Session.
+    """
 
     def __init__(self, listener: socket.socket, token: str, link: Callable[[], Link], share: float) -> None:
-        """Take a *listener* on the loopback interface, the *token* that is asked for, and what makes a *link* to the daemon.
+        """Take a *listener* on the loopback interface, the *token* that is asked for, and what makes a *link*
+        to the daemon.
 
         *share* of the connections that would be served there are descriptors for.
         """
@@ -72,7 +82,15 @@ class Http:
         self._token = token.encode()
         self._link = link
         self._links: dict[str, Link] = {}
-        self._door = Door(self._token, max(STRANGERS_MIN, int(STRANGERS_MAX * share)), max(1, int(OWN_MAX * share)))
+        self._door = Door(
+            self._token, max(STRANGERS_MIN, int(STRANGERS_MAX * share)), max(1, int(OWN_MAX * share))
+        )
+
+    async def run(self) -> None:
+        """Serve until SIGTERM."""
+        is_over = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, is_over.set)
+        await self.serve(is_over)
 
     async def serve(self, is_over: asyncio.Event) -> None:
         """Serve until then; sessions that go on then are told that there are none."""
@@ -118,15 +136,18 @@ class Http:
     def _session(self, context: Context) -> Session:
         """Return whose a request is; a session of the transport is what the ids of its messages count in."""
         headers = Headers() if context.request is None else context.request.headers
-        opening = Opening(bridge=headers.get("mcp-session-id"), project=headers.get("omegad-project"), session_id=headers.get("omegad-session"))
         name = name_of(context)
         if name not in self._links and len(self._links) >= LINKS_MAX:
             name = ANY_OTHER
-        return Session(opening, self._links.setdefault(name, self._link()))
+        link = self._links.setdefault(name, self._link())
+        bridge, project = headers.get("mcp-session-id"), headers.get("omegad-project")
+        return Session(bridge, project, headers.get("omegad-session"), link)
 
 
 class Door:
-    """Who is connected: strangers, the one that goes first when one more comes at the front, and those who have shown the token."""
+    """Who is connected: strangers, the one that goes first when one more comes at the front, and those who
+    have shown the token.
+    """
 
     def __init__(self, token: bytes, strangers_max: int, own_max: int) -> None:
         self._token = token
@@ -143,7 +164,9 @@ class Door:
 
     def recognise(self, connection: "_Connection", head: bytes) -> bool:
         """Say whether the head of a request shows the token, or one before did."""
-        return connection in self._own or any(hmac.compare_digest(shown, self._token) for shown in BEARER.findall(head))
+        return connection in self._own or any(
+            hmac.compare_digest(shown, self._token) for shown in BEARER.findall(head)
+        )
 
     def admit(self, connection: "_Connection") -> bool:
         """Take the owner's connection from among the strangers, if there are not too many of his."""
@@ -165,7 +188,9 @@ class Door:
 
 
 class _Connection(H11Protocol):
-    """A connection that has so long for the head of a request and for the rest, and whose heads are checked before anything is made of them."""
+    """A connection that has so long for the head of a request and for the rest, and whose heads are
+    checked before anything is made of them.
+    """
 
     def __init__(self, door: Door, server: "_Server") -> None:
         super().__init__(server.config, server.server_state, server.lifespan.state)
@@ -221,7 +246,10 @@ class _Connection(H11Protocol):
             is_served = line and line[1].partition(b"?")[0] == PATH.encode()
             return (HTTPStatus.UNAUTHORIZED, "") if is_served else (HTTPStatus.NOT_FOUND, "Not Found")
         if not self._door.admit(self):
-            return HTTPStatus.SERVICE_UNAVAILABLE, "too many connections are open; close some, or use them again"
+            return (
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "too many connections are open; close some, or use them again",
+            )
         return None
 
     def _pass_on(self, data: bytes) -> None:
@@ -231,7 +259,9 @@ class _Connection(H11Protocol):
         self._mind_rest()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, in place of whatever would have answered the request that it is a part of."""
+        """Refuse what is no HTTP, in place of whatever would have answered the request that it is a part
+        of.
+        """
         if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
             self.turn_out("what came is no HTTP")
         else:
@@ -258,7 +288,9 @@ class _Connection(H11Protocol):
         if self.conn.their_state is h11.SEND_BODY and self.cycle.response_started:
             self.turn_out("the rest did not come")
         else:
-            self._refuse(HTTPStatus.REQUEST_TIMEOUT, f"the {what} of the request did not come within {after_s:.0f} s")
+            self._refuse(
+                HTTPStatus.REQUEST_TIMEOUT, f"the {what} of the request did not come within {after_s:.0f} s"
+            )
 
     def _refuse(self, status: HTTPStatus, said: str) -> None:
         """Answer, take nothing more, and close as soon as that can have been read."""
@@ -268,7 +300,9 @@ class _Connection(H11Protocol):
         self._door.refused(self)
         if self.cycle is not None:  # whoever waits for the rest, or would answer
             self.cycle.disconnected = True
-            self.cycle.waiting_for_100_continue = False  # or it would be told to go on, past the end of what is written
+            self.cycle.waiting_for_100_continue = (
+                False  # or it would be told to go on, past the end of what is written
+            )
             self.cycle.message_event.set()
         self._await("nothing")
         self.transport.write(_answer(status, said))
@@ -300,7 +334,9 @@ def _answer(status: HTTPStatus, said: str) -> bytes:
 
 
 def _until_left(application: ASGIApp) -> ASGIApp:
-    """Return an application whose work on a request ends where its client leaves, or is refused, in the middle of the body: it is nobody's error."""
+    """Return an application whose work on a request ends where its client leaves, or is refused, in the
+    middle of the body: it is nobody's error.
+    """
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

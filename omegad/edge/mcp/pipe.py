@@ -1,10 +1,10 @@
-"""The pipe between an agent's host and the MCP gateway: standard input and output on one side, the gateway's socket on the other.
+"""The MCP server that a host starts for a session: its requests on standard input, the daemon at its socket.
 
-A host starts one for each session with `python -I -S`, so it is made of the standard library alone, as is what it imports, and is small.
-It starts the gateway where none answers: of any number that find none, one does, by a lock. It introduces the server and lists the tools itself,
-in the gateway's words, since hosts begin without a server that takes more than a second; a gateway is told who the client is when there is
-something to ask of it. So it is when one ends under a session, or leaves it to a newer one: what was not answered is asked again, which does
-nothing twice, since the gateway names calls by the bridge's own name and their ids.
+A host starts it with `python -I -S`, so it is made of the standard library alone, as is what it imports, and
+is small. It introduces the server and lists the tools by itself, since hosts begin without a server that
+takes more than a second; calls of tools go to the daemon, which is started where none answers: of any number
+of sessions that find none, one does, by a lock. Where the daemon ends under a call the next one is asked,
+which does nothing twice, since calls are named by this process's own name and the ids that the host gave.
 """
 
 from __future__ import annotations
@@ -14,313 +14,436 @@ import json
 import os
 import select
 import socket
-import struct
 import sys
 import time
 
-from omegad.edge.mcp.lines import CHUNK, Lines, TooLong, is_id, is_introduction, read_message
+from omegad.edge.hook.delivery import find_home, peer_uid, sockets
+from omegad.edge.mcp.messages import (
+    CHUNK,
+    INVALID_PARAMS,
+    LINE_BYTES_MAX,
+    Lines,
+    Refusal,
+    Session,
+    encoded,
+    greeting,
+    read,
+)
 from omegad.runtime import derived
-from omegad.runtime.json_text import id_in, mended
+from omegad.runtime.repository import project_of
+from omegad.runtime.versions import is_older
 
 TYPE_CHECKING = False  # typing would be a tenth of what it occupies
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Mapping
-    from typing import Any
 
+    from omegad.edge.mcp.messages import Fields
 
-LINE_BYTES_MAX = 16 << 20  # of what a host says, as the gateway has it
-START_S = 30.0
 POLL_S = 0.02
+CONNECT_S = 1.0
+CALL_S = 30.0  # hosts give up after a minute, and say less
+ROOTS_S = 2.0
 LAST_WORDS_S = 10.0  # for the answers to what was sent before the host closed its end
-RESTARTS_MAX = 3  # of gateways that end without an answer
-REASON_BYTES = 2048
-INTERNAL_ERROR = -32603
-INVALID_REQUEST = -32600
-TOO_LONG = f"the line is longer than {LINE_BYTES_MAX} bytes; what to do: say less at once"
-NO_ID = "the id of a request is neither a text nor an integer; what to do: give it one that is"
-LOG = "gateway.log"
+RETRIES_MAX = 3  # of a call whose daemon ended before it was answered
+ID_CHARACTERS = 256
+TOOL_USE = "claudecode/toolUseId"  # of Claude Code, with each call
+NOT_FOUND, SHUTTING_DOWN = -32000, -32006
+HELLO = 0
+"""The number of the request that says who asks; those of calls follow."""
+ROOTS = 1
+"""The id of the only request that a client gets."""
+STARTING = "starting.lock"
 NAME = os.urandom(8).hex()
-"""Whose calls they are, to any gateway."""
+"""Whose calls they are, to any daemon."""
+LATE = (
+    f"omegad did not answer within {CALL_S:.0f} s; it may still be done. What to do: ask omega_query for it,"
+    " or call again"
+)
 
 
-class CannotConnect(Exception):
-    """No gateway answers, and none could be started."""
+class CannotStart(Exception):
+    """No daemon can be used; what to do about it is its hint."""
+
+    def __init__(self, message: str, hint: str = "run `omegad doctor`") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
-def home_of(environ: Mapping[str, str]) -> str:
-    """Return the home, as the configuration finds it."""
-    return os.path.abspath(os.path.expanduser(environ.get("OMEGAD_HOME") or "~/.omegad"))
+class Call:
+    """A call of a tool that is not answered yet."""
+
+    __slots__ = ("deadline", "id", "params", "tries")
+
+    def __init__(self, number: object, params: Fields) -> None:
+        self.id = number
+        self.params = params
+        self.deadline = time.monotonic() + CALL_S
+        self.tries = 0
 
 
-def socket_of(environ: Mapping[str, str]) -> str:
-    """Return the socket of the gateway that listened last, whatever the environment that it was started in said of sockets."""
-    try:
-        return os.readlink(os.path.join(home_of(environ), "gateway.socket"))
-    except OSError:
-        return ""
+def told(message: str, hint: str) -> str:
+    """Return what went wrong, as agents are told."""
+    return f"{message.removesuffix('.')}. What to do: {hint}"
 
 
-def connect(path: str) -> socket.socket | None:
-    """Return a connection to the gateway, None where none answers; raise where another user does."""
-    connection = socket.socket(socket.AF_UNIX)
-    try:
-        connection.connect(path)
-    except OSError:
+def unreachable(message: object, hint: str) -> str:
+    """Return that no daemon answered, as agents are told."""
+    return (
+        f"omegad cannot be reached ({message}); whether the call was done is not known."
+        f" What to do: call again, or {hint}"
+    )
+
+
+def connect() -> socket.socket | None:
+    """Return a connection to the daemon, None where none answers. Raises `CannotStart` where another user
+    does.
+    """
+    for path in sockets(find_home()):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(CONNECT_S)
+        try:
+            connection.connect(path)
+            owner = peer_uid(connection)
+        except OSError:
+            connection.close()
+            continue
+        if owner == os.geteuid():
+            return connection
         connection.close()
-        return None
-    if _peer_uid(connection) != os.geteuid():
-        connection.close()
-        raise CannotConnect(f"{path} is served by another user")
-    return connection
-
-
-def _peer_uid(connection: socket.socket) -> int:
-    if sys.platform == "darwin":
-        return int(struct.unpack_from("=II", connection.getsockopt(0, 1, 76))[1])  # LOCAL_PEERCRED of SOL_LOCAL: a struct xucred
-    return int(struct.unpack("=iII", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1])
-
-
-def connected(environ: Mapping[str, str], failures: int) -> socket.socket:
-    """Return a connection, to a gateway that is started if need be, with the opening sent; *failures* is how many ended without an answer."""
-    if failures > RESTARTS_MAX:
-        raise CannotConnect("the gateway of omegad ends again and again; gateway.log in its home may say why")
-    opening = {
-        "bridge": NAME,
-        "version": greeting()["initialize"]["serverInfo"]["version"],
-        "project": environ.get("CLAUDE_PROJECT_DIR"),
-        "session_id": environ.get("CLAUDE_CODE_SESSION_ID"),
-        "directory": os.getcwd(),
-    }
-    line = json.dumps({name: value for name, value in opening.items() if value}).encode() + b"\n"
-    process = None
-    deadline = time.monotonic() + START_S
-    while (connection := introduced(socket_of(environ), line)) is None:
-        if process is not None and process.poll() is not None:
-            raise CannotConnect(f"the gateway of omegad does not start: {_last_words(environ) or 'it says nothing'}")
-        if time.monotonic() > deadline:
-            raise CannotConnect(f"the gateway of omegad does not answer within {START_S:.0f} s")
-        process = process or started(environ)
-        time.sleep(POLL_S)
-    return connection
-
-
-def introduced(path: str, line: bytes) -> socket.socket | None:
-    """Return a connection to the gateway, on which *line* was sent; None where none answers, or it ends in this moment."""
-    if (connection := connect(path)) is None:
-        return None
-    try:
-        connection.sendall(line)
-    except OSError:
-        connection.close()
-        return None
-    return connection
-
-
-def greeting() -> dict[str, Any]:
-    """Return what is answered in the gateway's place, as it is installed at this moment."""
-    return json.loads(derived.read(derived.GREETING))  # type: ignore[no-any-return]
+        hint = "set OMEGAD_SOCKET to a socket of your own"
+        raise CannotStart(f"{os.fsdecode(path)} is served by another user", hint)
+    return None
 
 
 def started(environ: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
-    """Start a gateway and do not wait for it; None where one is there or being started: it has the lock as its input until it listens."""
-    home = home_of(environ)
+    """Begin to start a daemon of this version, in the place of an older one if need be; None where another
+    session does: whoever starts one has the lock as its input. Raises `OSError`.
+    """
+    home = os.path.abspath(os.fsdecode(find_home()))
     os.makedirs(home, mode=0o700, exist_ok=True)
-    lock = os.open(os.path.join(home, "gateway.start"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    lock = os.open(os.path.join(home, STARTING), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if answering := connect(socket_of(environ)):
-            answering.close()
-            return None
-        return _launched(home, environ, lock)
+        import subprocess  # noqa: PLC0415  costs more than all the rest, and one session of many needs it
+
+        given = {**derived.importing(environ), "OMEGAD_HOME": home}
+        if explicit := environ.get("OMEGAD_SOCKET"):
+            given["OMEGAD_SOCKET"] = os.path.abspath(os.path.expanduser(explicit))
+        command = [sys.executable, "-P", "-m", "omegad", "start"]
+        nowhere, heard = subprocess.DEVNULL, subprocess.PIPE
+        return subprocess.Popen(  # noqa: S603
+            command, env=given, cwd=home, stdin=lock, stdout=nowhere, stderr=heard, start_new_session=True
+        )
     except BlockingIOError:
         return None
     finally:
         os.close(lock)
 
 
-def _launched(home: str, environ: Mapping[str, str], lock: int) -> subprocess.Popen[bytes]:
-    import subprocess  # noqa: PLC0415  costs more than all the rest, and one session of many needs it
-
-    given = {**derived.importing(environ), "OMEGAD_HOME": home}
-    command = [sys.executable, "-P", "-m", "omegad", "gateway"]
-    path = os.path.join(home, LOG)
-    try:  # noqa: SIM105  contextlib takes 5 ms to import
-        os.replace(path, path + ".1")  # which a gateway that takes no more sessions may still write to
-    except OSError:
-        pass  # there is none, or it is appended to
-    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
-    try:
-        return subprocess.Popen(command, env=given, cwd=home, stdin=lock, stdout=log, stderr=log, start_new_session=True)  # noqa: S603  our own module
-    finally:
-        os.close(log)
-
-
-def _last_words(environ: Mapping[str, str]) -> str:
-    with open(os.path.join(home_of(environ), LOG), "rb") as file:
-        return file.read()[-REASON_BYTES:].decode("utf-8", "replace").strip()
-
-
 class Bridge:
-    """A session: what its client has asked and was not answered yet, and how it introduced itself."""
+    """A session: what its client has asked and was not answered yet, and where it works."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self._connection: socket.socket | None = None
-        self._failures = 0
+        self._session = Session()
+        self._daemon: socket.socket | None = None
+        self._is_known = False
+        """Whether the daemon has answered who asks."""
         self._down = Lines(float("inf"))
         self._outgoing = bytearray()
-        self._held: list[bytes] = []
-        """Lines for the gateway that is yet to be connected, or to be introduced to."""
-        self._pending: dict[str, bytes] = {}
-        """The lines of requests by their ids, as JSON."""
-        self._introduction: list[bytes] = []
-        """The lines of `initialize` and of the notification after it."""
-        self._greeting: dict[str, Any] | None = None
-        """What is answered in the gateway's place, to a client that has introduced itself."""
-        self._unheard: str | None = None
-        """The id of an introduction that the gateway is yet to answer, and the client has had its answer to."""
+        self._starter: subprocess.Popen[bytes] | None = None
+        self._is_renewed = False
+        """Whether an older daemon was to be replaced; it is tried once."""
+        self._refusal: Fields | None = None
+        """Why the daemon is about to close the connection."""
+        self._asked: dict[int, Call] = {}
+        """What the daemon has been asked, by the numbers of the calls, the first one first."""
+        self._waiting: dict[int, Call] = {}
+        """The calls after those."""
+        self._last = HELLO
+        self._place: dict[str, str | None] | None = None
+        """Project and folder, once they are known."""
+        self._roots_until = 0.0
+        self._ends = 0.0
+        """Until when answers are waited for, once the host has no more to say."""
 
     def run(self) -> None:
-        """Carry lines until the host has no more to say, and has its answers."""
-        up, deadline = Lines(LINE_BYTES_MAX), 0.0
-        while not deadline or (self._pending and time.monotonic() < deadline):
-            if self._connection is None and self._held:
-                self._reconnect()
-            readers: list[socket.socket | int] = [*([self._connection] if self._connection else []), *([] if deadline else [0])]
-            writers: list[socket.socket | int] = [self._connection] if self._connection and self._outgoing else []
-            readable, writable, _ = select.select(readers, writers, [], 0.1 if deadline else None)
-            if self._connection in readable:
-                self._receive()
-            if self._connection in writable:
+        """Serve until the host has no more to say, and has its answers."""
+        up = Lines(LINE_BYTES_MAX)
+        while not self._ends or ((self._asked or self._waiting) and time.monotonic() < self._ends):
+            self._proceed()
+            daemon: list[socket.socket | int] = [self._daemon] if self._daemon else []
+            readers = daemon if self._ends else [*daemon, 0]
+            readable, writable, _ = select.select(
+                readers, daemon if self._outgoing else [], [], self._wait_s()
+            )
+            if self._daemon in writable:
                 self._send()
+            if self._daemon in readable:
+                self._receive()
             if 0 in readable:
                 data = os.read(0, CHUNK)
                 for line in up.feed(data):
-                    (refuse if isinstance(line, TooLong) else self._take)(line)
-                deadline = 0.0 if data else time.monotonic() + LAST_WORDS_S
+                    self._take(line)
+                self._ends = 0.0 if data else time.monotonic() + LAST_WORDS_S
+
+    def _wait_s(self) -> float | None:
+        if self._waiting:
+            return POLL_S
+        if not self._asked:
+            return 0.0 if self._ends else None
+        first = next(iter(self._asked.values()))
+        return max(0.0, min(self._ends or float("inf"), first.deadline) - time.monotonic())
 
     def _take(self, line: bytes) -> None:
-        """Note what a line of the client asks, and pass it on."""
-        line = mended(line)
-        message = read_message(line)
-        method = message.get("method")
-        if is_introduction(message):  # or it is for the gateway to refuse
-            self._introduction = [line]
-        elif method == "notifications/initialized":
-            self._introduction[1:] = [line] if self._introduction else []
-        if method and "id" in message and not is_id(message["id"]):
-            answer("null", error={"code": INVALID_REQUEST, "message": NO_ID})  # the gateway would take it for a notification
-            return
-        if self._greets(method, message):
-            return
-        if method and "id" in message:
-            self._pending[json.dumps(message["id"])] = line
-        if self._connection is None or self._unheard:
-            self._held.append(line)
-        else:
-            self._outgoing += line + b"\n"
+        """Answer a line of the host, or note what it asks of the daemon."""
+        try:
+            message = read(line)
+            if message is None:
+                return
+            method, params = message.get("method"), message.get("params") or {}
+            if method is None:
+                self._hear_roots(message)
+            elif "id" not in message:
+                if method == "notifications/cancelled":
+                    self._cancel(params.get("requestId"))
+            elif (result := self._session.result_of(message)) is not None:
+                if method in ("initialize", "server/discover"):
+                    self._prepare()
+                write({"id": message["id"], "result": result})
+            else:
+                if self._starter and not self._waiting and self._starter.poll() is not None:
+                    self._starter = None  # whatever it came to then
+                self._last += 1
+                self._waiting[self._last] = Call(message["id"], params)
+        except Refusal as refusal:
+            write(refusal.answer)
 
-    def _greets(self, method: object, message: dict[str, Any]) -> bool:
-        """Answer in the gateway's words, and start one where there is none; say whether that was possible."""
-        if method == "initialize":
-            if not is_introduction(message):
-                return False
-            self._greeting = greeting()
-            try:  # noqa: SIM105  contextlib takes 5 ms to import
-                started(self._environ)
-            except (OSError, CannotConnect):
-                pass  # as is said when something is asked of it
-        if self._greeting is None or method not in ("initialize", "notifications/initialized", "tools/list"):
-            return False
-        if method == "tools/list" and not is_id(message.get("id")):
-            return False
-        if method == "initialize":
-            asked = message["params"].get("protocolVersion")
-            versions = self._greeting["versions"]
-            chosen = asked if asked in versions else versions[-1]
-            answer(json.dumps(message.get("id")), result={"protocolVersion": chosen, **self._greeting["initialize"]})
-        elif method == "tools/list":
-            answer(json.dumps(message.get("id")), result=self._greeting["tools/list"])
-        return True
+    def _prepare(self) -> None:
+        """Start a daemon where there is none, before it is needed."""
+        try:
+            if daemon := connect():
+                daemon.close()
+            elif self._starter is None:
+                self._starter = started(self._environ)
+        except (OSError, CannotStart):
+            pass  # as is said when something is asked of it
+
+    def _cancel(self, number: object) -> None:
+        """Give up a call that the client wants no answer to any more."""
+        for calls in (self._waiting, self._asked):
+            for own, call in reversed(calls.items()):
+                if str(call.id) == str(number):
+                    self._give_up(own)
+                    return
+
+    def _give_up(self, own: int) -> Call:
+        if call := self._waiting.pop(own, None):
+            return call
+        self._outgoing += encoded({"jsonrpc": "2.0", "method": "rpc.cancel", "params": {"id": own}})
+        return self._asked.pop(own)
+
+    def _proceed(self) -> None:
+        """Do what is next for the calls: tell those that took too long, and send those that were not sent."""
+        while calls := self._asked or self._waiting:
+            own, call = next(iter(calls.items()))
+            if call.deadline > time.monotonic():
+                break
+            self._finish(self._give_up(own), LATE)
+        if not self._waiting or not self._is_placed():
+            return
+        if self._daemon is None:
+            try:
+                self._connect(next(iter(self._waiting.values())))
+            except (OSError, CannotStart) as error:
+                self._fail(unreachable(error, getattr(error, "hint", "run `omegad doctor`")))
+        elif self._is_known:
+            for own, call in self._waiting.items():
+                self._ask(own, "tools.call", self._params_of(call))
+            self._asked |= self._waiting
+            self._waiting.clear()
+
+    def _ask(self, own: int, method: str, params: Fields) -> None:
+        self._outgoing += encoded({"jsonrpc": "2.0", "id": own, "method": method, "params": params})
+
+    def _params_of(self, call: Call) -> Fields:
+        """Return what the daemon is asked; the same for a call that is made again."""
+        meta = call.params.get("_meta") or {}
+        session_id, use = meta.get("sessionId"), meta.get(TOOL_USE)
+        if not isinstance(session_id, str):
+            session_id = self._environ.get("CLAUDE_CODE_SESSION_ID") or None
+        request_id = use if isinstance(use, str) else f"{NAME}/{call.id}"
+        return {
+            "name": call.params["name"],
+            "arguments": call.params.get("arguments") or {},
+            "session_id": session_id and session_id[:ID_CHARACTERS],
+            **(self._place or {}),
+            "request_id": request_id[:ID_CHARACTERS],
+        }
+
+    def _is_placed(self) -> bool:
+        """Find the project and its folder: the one that the host names, else its first root, else where it
+        was started; say whether they are known.
+        """
+        if self._place is None:
+            if named := self._environ.get("CLAUDE_PROJECT_DIR"):
+                self._be_in(named)
+            elif not self._session.has_roots or self._ends:
+                self._be_in(None)
+            elif not self._roots_until:
+                self._roots_until = time.monotonic() + ROOTS_S
+                write({"id": ROOTS, "method": "roots/list"})
+            elif time.monotonic() > self._roots_until:
+                self._be_in(None)
+        return self._place is not None
+
+    def _be_in(self, folder: str | None) -> None:
+        if folder is None:
+            try:
+                folder = os.getcwd()
+            except OSError:
+                folder = None  # it is gone
+            if folder in ("/", os.path.expanduser("~")):
+                folder = None  # which is nobody's project
+        is_path = folder is not None and folder.startswith("/")  # or it is a name
+        self._place = {"project": project_of(folder), "folder": folder if is_path else None}
+
+    def _hear_roots(self, message: Fields) -> None:
+        """Take a client's answer to which folders it works in."""
+        if message.get("id") != ROOTS or self._place is not None or not self._roots_until:
+            return
+        from urllib.parse import unquote, urlsplit  # noqa: PLC0415  few clients say it so
+
+        result = message.get("result")
+        roots = result.get("roots") if isinstance(result, dict) else None
+        for root in roots if isinstance(roots, list) else []:
+            uri = root.get("uri") if isinstance(root, dict) else None
+            if isinstance(uri, str) and uri.startswith("file:"):
+                self._be_in(unquote(urlsplit(uri).path))
+                return
+        self._be_in(None)
+
+    def _connect(self, call: Call) -> None:
+        """Find a daemon, or see that one is started. Raises `OSError` and `CannotStart`."""
+        status = self._starter.poll() if self._starter else 0
+        if self._is_renewed and status is None:
+            return  # what answers is the older one
+        self._daemon = connect()
+        if self._daemon:
+            self._ask(HELLO, "system.hello", {"protocol": 1, "client": self._session.client_of(call.params)})
+        elif self._starter is None:
+            self._starter = started(self._environ)
+        elif status is not None:
+            assert self._starter.stderr
+            said = self._starter.stderr.read().decode("utf-8", "replace").strip()
+            self._starter = None
+            if status:
+                reason, _, hint = said.removeprefix("omegad: ").partition("\n  hint: ")
+                raise CannotStart(reason, hint or "run `omegad doctor`")
 
     def _send(self) -> None:
-        assert self._connection
+        assert self._daemon
         try:
-            sent = self._connection.send(self._outgoing[:CHUNK], socket.MSG_DONTWAIT)
+            sent = self._daemon.send(self._outgoing[:CHUNK], socket.MSG_DONTWAIT)
         except BlockingIOError:
             return
         except OSError:
-            self._lose()
-            return
+            return  # it may have said why, which is read first
         del self._outgoing[:sent]
 
     def _receive(self) -> None:
-        """Pass on what the gateway says."""
-        assert self._connection
+        """Pass on what the daemon answers."""
+        daemon = self._daemon
+        assert daemon
         try:
-            data = self._connection.recv(CHUNK)
+            data = daemon.recv(CHUNK)
         except OSError:
             data = b""
         if not data:
             self._lose()
+            return
         for line in self._down.feed(data):
-            message = read_message(line)
-            number = json.dumps(message.get("id"))
-            if "method" in message or number != self._unheard:
-                write(line)
-                if "method" not in message:
-                    self._pending.pop(number, None)
-                    self._failures = 0
-                continue
-            self._unheard = None
-            self._pass_on()
+            message = json.loads(line)
+            number, error = message.get("id"), message.get("error")
+            if error and error["code"] == SHUTTING_DOWN:
+                self._lose()
+                return
+            if number is None:
+                self._refusal = error or self._refusal
+            elif number == HELLO:
+                self._meet(message)
+            elif call := self._asked.pop(number, None):
+                self._answer(call, message)
+            if self._daemon is not daemon:
+                return
+
+    def _meet(self, message: Fields) -> None:
+        """Take the daemon's answer to who asks; have it replaced where it is older."""
+        if "error" in message:
+            self._fail(told(message["error"]["message"], message["error"]["data"]["hint"]))
+            self._lose()
+            return
+        own = greeting()["initialize"]["serverInfo"]["version"]
+        self._is_known = self._is_renewed or not is_older(message["result"]["version"], own)
+        if self._is_known:
+            self._starter = None  # whatever it comes to, there is a daemon
+        else:
+            self._lose()
+            try:
+                starter = started(self._environ)
+            except OSError:
+                self._is_renewed = True  # as far as that can be
+            else:
+                self._starter, self._is_renewed = starter or self._starter, starter is not None
+
+    def _answer(self, call: Call, message: Fields) -> None:
+        if error := message.get("error"):
+            text = told(error["message"], error["data"]["hint"])
+            if error["code"] == NOT_FOUND:
+                write({"id": call.id, "error": {"code": INVALID_PARAMS, "message": text}})
+            else:
+                self._finish(call, text)
+            return
+        said = message["result"]
+        structured = {} if said["structured"] is None else {"structuredContent": said["structured"]}
+        result = {"content": said["content"], **structured, "isError": said["is_error"]}
+        write({"id": call.id, "result": self._session.finished(result)})
+
+    def _finish(self, call: Call, text: str) -> None:
+        """Answer a call that came to nothing."""
+        result = {"content": [{"type": "text", "text": text}], "isError": True}
+        write({"id": call.id, "result": self._session.finished(result)})
+
+    def _fail(self, text: str) -> None:
+        """Answer every call that waits for a daemon that cannot be used."""
+        calls = (*self._asked.values(), *self._waiting.values())
+        self._asked.clear()
+        self._waiting.clear()
+        for call in calls:
+            self._finish(call, text)
 
     def _lose(self) -> None:
-        """Keep what was asked of a gateway that is gone, to be asked of the next one."""
-        assert self._connection
-        self._connection.close()
-        self._connection, self._unheard = None, None
-        self._failures += 1
+        """Let go of a daemon that is gone, or going; what it was asked is asked of the next one."""
+        assert self._daemon
+        self._daemon.close()
+        self._daemon, self._is_known, self._down = None, False, Lines(float("inf"))
         self._outgoing.clear()
-        self._held = list(self._pending.values())
-
-    def _reconnect(self) -> None:
-        """Find or start a gateway, and introduce the client to it where it has been introduced; end where that cannot be."""
-        try:
-            self._connection = connected(self._environ, self._failures)
-        except (OSError, CannotConnect) as error:
-            for number in self._pending:
-                answer(number, error={"code": INTERNAL_ERROR, "message": str(error)})
-            sys.stderr.write(f"omegad mcp: {error}\n")
-            sys.exit(1)
-        self._down = Lines(float("inf"))
-        if self._introduction:
-            self._unheard = json.dumps(read_message(self._introduction[0]).get("id"))
-            self._outgoing += self._introduction[0] + b"\n"
-            self._held[:0] = self._introduction[1:]
-        else:
-            self._pass_on()
-
-    def _pass_on(self) -> None:
-        """Send what was held."""
-        self._outgoing += b"".join(line + b"\n" for line in self._held)
-        self._held = []
+        if self._refusal:
+            self._fail(told(self._refusal["message"], self._refusal["data"]["hint"]))
+            self._refusal = None
+        asked, self._asked = self._asked, {}
+        for call in asked.values():
+            call.tries += 1
+            if call.tries > RETRIES_MAX:
+                self._finish(call, unreachable("it ends again and again", "run `omegad doctor`"))
+        again = {own: call for own, call in asked.items() if call.tries <= RETRIES_MAX}
+        self._waiting = again | self._waiting
 
 
-def refuse(line: bytes) -> None:
-    """Answer a line that is too long, under its id where that can be told."""
-    answer(id_in(line).decode(), error={"code": INVALID_REQUEST, "message": TOO_LONG})
-
-
-def answer(number: str, **said: object) -> None:
-    """Answer the client's request of this id in the gateway's place."""
-    write(json.dumps({"jsonrpc": "2.0", "id": json.loads(number), **said}).encode())
-
-
-def write(line: bytes) -> None:
-    """Write a line to the host, all of it."""
-    left = memoryview(line + b"\n")
+def write(message: Fields) -> None:
+    """Tell the host, all of it."""
+    left = memoryview(encoded({"jsonrpc": "2.0", **message}))
     while left:
         left = left[os.write(1, left) :]
 

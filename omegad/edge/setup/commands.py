@@ -9,14 +9,18 @@ from typing import Any, NamedTuple
 from omegad.runtime.errors import Unavailable
 
 ALONE = ("-I", "-S")
-"""The interpreter's options: nothing of the environment or the folder, and no site-packages, which these files do without."""
+"""The interpreter's options: nothing of the environment or the folder, and no site-packages, which these
+files do without.
+"""
 HOOK_CLIENT = "hook_client.py"
 MCP_BRIDGE = "mcp_bridge.py"
 WORDS_MAX = 5  # interpreter, its two options, the file, and the event
 
 
 class Commands(NamedTuple):
-    """The interpreter and the package's folder, both absolute; a virtual environment's interpreter by its own path, not what it links to."""
+    """The interpreter and the package's folder, both absolute; a virtual environment's interpreter by its
+    own path, not what it links to.
+    """
 
     python: str
     package: str
@@ -41,14 +45,19 @@ class Commands(NamedTuple):
 def installed() -> Commands:
     """Return the commands of the omegad that runs."""
     if not sys.executable:
-        raise Unavailable("this Python does not know its own path", hint="run omegad from the virtual environment that it is installed in")
-    return Commands(os.path.abspath(sys.executable), str(Path(os.path.abspath(__file__)).parents[2]))  # noqa: PTH100  which keeps links
+        raise Unavailable(
+            "this Python does not know its own path",
+            hint="run omegad from the virtual environment that it is installed in",
+        )
+    own, python = map(os.path.abspath, (__file__, sys.executable))
+    return Commands(python, str(Path(own).parents[2]))
 
 
 def is_ours(value: Any) -> bool:  # noqa: ANN401  any JSON
     """Say whether a JSON value is a hook or an MCP server of an omegad, this one or another.
 
-    It is if it runs one of the two files of the package the way setup writes it, or is a group of such hooks and nothing else.
+    It is if it runs one of the two files of the package the way setup writes it, or is a group of such hooks
+    and nothing else.
     """
     if not isinstance(value, dict):
         return False
@@ -60,7 +69,11 @@ def is_ours(value: Any) -> bool:  # noqa: ANN401  any JSON
         return False
     words += arguments
     in_package = (f"/omegad/{HOOK_CLIENT}", f"/omegad/{MCP_BRIDGE}")
-    return len(ALONE) + 1 < len(words) <= WORDS_MAX and tuple(words[1:3]) == ALONE and str(words[3]).endswith(in_package)
+    return (
+        len(ALONE) + 1 < len(words) <= WORDS_MAX
+        and tuple(words[1:3]) == ALONE
+        and str(words[3]).endswith(in_package)
+    )
 
 
 def _words(command: Any) -> list[Any]:  # noqa: ANN401  any JSON

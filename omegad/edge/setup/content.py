@@ -3,10 +3,11 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from omegad.edge.setup import entries, jsonc, sections
 from omegad.edge.setup.commands import Commands
+from omegad.edge.setup.entries import Document
 from omegad.edge.setup.hosts import File, Format, Host
 from omegad.edge.setup.sections import Markers
 
@@ -28,12 +29,14 @@ class Kind(NamedTuple):
     put: Callable[[str, Iterable[Part], Commands], str]
     """Of a file's text, its parts and the commands: the text with them."""
     take_out: Callable[[str, Iterable[Part], str | None], str | None]
-    """Of a file's text, its parts and its text before setup, if it is known: the text without them, or None for no file."""
+    """Of a file's text, its parts and its text before setup, if it is known: the text without them, or
+    None for no file.
+    """
 
 
-def document(parts: Iterable[Part], commands: Commands) -> dict[str, Any]:
+def document(parts: Iterable[Part], commands: Commands) -> Document:
     """Return what a JSON file is to hold, for every host that reads it."""
-    wanted: dict[str, Any] = {}
+    wanted: Document = {}
     for host, file in parts:
         wanted |= dict(file.fixed)
         if "hooks" in file.what:
@@ -44,32 +47,35 @@ def document(parts: Iterable[Part], commands: Commands) -> dict[str, Any]:
     return wanted
 
 
-def hooks(host: Host, commands: Commands) -> dict[str, Any]:
+def hooks(host: Host, commands: Commands) -> Document:
     """Return a host's hooks by event."""
     shape = host.hook_shape
-    by_event: dict[str, Any] = {}
+    by_event: Document = {}
     for hook in host.hooks:
         timeouts = {name: hook.timeout_s * units for name, units in shape.timeouts}
-        one: dict[str, Any] = {**dict(shape.fixed), "command": commands.hook(hook.event), **timeouts, **dict(hook.more)}
+        one: Document = {
+            **dict(shape.fixed),
+            "command": commands.hook(hook.event),
+            **timeouts,
+            **dict(hook.more),
+        }
         matcher = {"matcher": hook.matcher} if hook.matcher else {}
-        by_event.setdefault(hook.event, []).append({**matcher, "hooks": [one]} if shape.is_grouped else {**one, **matcher})
+        by_event.setdefault(hook.event, []).append(
+            {**matcher, "hooks": [one]} if shape.is_grouped else {**one, **matcher}
+        )
     return by_event
 
 
-def server(host: Host, commands: Commands) -> dict[str, Any]:
+def server(host: Host, commands: Commands) -> Document:
     """Return the MCP server as a host wants it."""
     shape, words = host.server_shape, commands.server()
-    command: dict[str, Any] = {"command": words} if shape.is_one_list else {"command": words[0], "args": words[1:]}
+    command: Document = {"command": words} if shape.is_one_list else {"command": words[0], "args": words[1:]}
     return {**dict(shape.fixed), **command}
 
 
 def packaged(name: str) -> str:
     """Return a text that lies in this package."""
     return resources.files("omegad.edge.setup").joinpath(name).read_text(encoding="utf-8")
-
-
-def _put_entries(text: str, parts: Iterable[Part], commands: Commands) -> str:
-    return entries.put(text, document(parts, commands))
 
 
 def _take_entries_out(text: str, parts: Iterable[Part], before: str | None) -> str | None:
@@ -87,12 +93,13 @@ def _take_entries_out(text: str, parts: Iterable[Part], before: str | None) -> s
 def _put_table(text: str, _: Iterable[Part], commands: Commands) -> str:
     words = commands.server()
     # A basic string of TOML is written like one of JSON.
-    lines = [f"[{sections.TABLE}.{NAME}]", f"command = {json.dumps(words[0])}", f"args = {json.dumps(words[1:])}", f"env_vars = {json.dumps(PLACES)}"]
+    lines = [
+        f"[{sections.TABLE}.{NAME}]",
+        f"command = {json.dumps(words[0])}",
+        f"args = {json.dumps(words[1:])}",
+        f"env_vars = {json.dumps(PLACES)}",
+    ]
     return sections.put_table(text, "\n".join(lines))
-
-
-def _take_table_out(text: str, _: Iterable[Part], __: str | None) -> str:
-    return sections.take_table_out(text)
 
 
 def _section(markers: Markers, body: Callable[[Commands], str]) -> Kind:
@@ -109,13 +116,14 @@ def _section(markers: Markers, body: Callable[[Commands], str]) -> Kind:
     return Kind(put, take_out)
 
 
-def _plugin(commands: Commands) -> str:
-    return packaged("opencode.js").replace("COMMAND_WORDS", json.dumps(commands.hook_words()))
-
-
 KINDS: Mapping[Format, Kind] = {
-    "json": Kind(_put_entries, _take_entries_out),
-    "toml": Kind(_put_table, _take_table_out),
+    "json": Kind(
+        lambda text, parts, commands: entries.put(text, document(parts, commands)), _take_entries_out
+    ),
+    "toml": Kind(_put_table, lambda text, _, __: sections.take_table_out(text)),
     "markdown": _section(sections.MARKDOWN, lambda _: packaged("instructions.md")),
-    "javascript": _section(sections.SLASHES, _plugin),
+    "javascript": _section(
+        sections.SLASHES,
+        lambda commands: packaged("opencode.js").replace("COMMAND_WORDS", json.dumps(commands.hook_words())),
+    ),
 }

@@ -1,4 +1,6 @@
-"""omegad's entries in a JSON document: put in, brought up to date, and taken out, one place of the text after the other."""
+"""omegad's entries in a JSON document: put in, brought up to date, and taken out, one place of the text
+after the other.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -26,13 +28,18 @@ def put(text: str, wanted: Document) -> str:
 
 
 def take_out(text: str, places: Document, before: Any) -> str:  # noqa: ANN401  any JSON
-    """Return *text* without omegad's entries under the keys of *places*, and without containers that they leave empty.
+    """Return *text* without omegad's entries under the keys of *places*, and without containers that they
+    leave empty.
 
     A container that is in *before*, the document as it was, stays. Raises `Invalid` for what is not JSON.
     """
-    while edit := _first_cut(jsonc.parse(text), places, before):
+    while True:
+        root = jsonc.parse(text)
+        indexes = [index for index, item in enumerate(root.items) if item.key in places]
+        edit = next(_cuts(root, indexes, before), None)
+        if edit is None:
+            return text
         text = edit(text)
-    return text
 
 
 def _missing(node: Node, wanted: Document, place: str, *, is_own: bool = False) -> Iterator[Edit]:
@@ -90,7 +97,8 @@ Cut = tuple[Node, int]
 """A container, and which of its items is to go."""
 
 
-def _cuts(node: Node, indexes: Iterable[int], before: Any = _Absent) -> Iterator[Edit]:  # noqa: ANN401  any JSON
+# Any JSON
+def _cuts(node: Node, indexes: Iterable[int], before: Any = _Absent) -> Iterator[Edit]:  # noqa: ANN401
     """Return the edits that take what is omegad's out of some items of a container."""
     for index in indexes:
         found = _found_in(node.items[index], before)
@@ -100,11 +108,6 @@ def _cuts(node: Node, indexes: Iterable[int], before: Any = _Absent) -> Iterator
 
 
 WHOLE = "whole"  # the container is to go with the last thing in it
-
-
-def _first_cut(root: Node, places: Document, before: Any) -> Edit | None:  # noqa: ANN401  any JSON
-    indexes = [index for index, item in enumerate(root.items) if item.key in places]
-    return next(_cuts(root, indexes, before), None)
 
 
 def _found_in(item: Item, before: Any) -> Cut | str | None:  # noqa: ANN401  any JSON
@@ -124,7 +127,9 @@ def _find(node: Node, before: Any) -> Cut | str | None:  # noqa: ANN401  any JSO
 
 
 def _in_the_way(place: str, node: Node) -> Refused:
-    kind = {"dict": "an object", "list": "an array", "NoneType": "null"}.get(type(node.value).__name__, repr(node.value))
+    kind = {"dict": "an object", "list": "an array", "NoneType": "null"}.get(
+        type(node.value).__name__, repr(node.value)
+    )
     return Refused(
         f"{place or 'the document'} is {kind} that omegad did not write, and has no room for its entry",
         hint="rename or remove it by hand, then run it again; nothing was changed in the file",

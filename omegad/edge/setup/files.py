@@ -1,4 +1,6 @@
-"""Other people's files: read with suspicion, written all at once or not at all, and kept as they first were."""
+"""Other people's files: read with suspicion, written all at once or not at all, and kept as they first
+were.
+"""
 
 import os
 import stat
@@ -36,7 +38,9 @@ def read(path: Path) -> str | None:
     try:
         return path.read_bytes().decode()
     except UnicodeDecodeError as error:
-        raise Invalid(f"{path} is not UTF-8", hint="mend the file by hand, then run it again; nothing was changed in it") from error
+        raise Invalid(
+            f"{path} is not UTF-8", hint="mend the file by hand, then run it again; nothing was changed in it"
+        ) from error
 
 
 def write(path: Path, before: str | None, after: str | None, *, mode: int = PRIVATE_FILE) -> None:
@@ -66,14 +70,18 @@ def write(path: Path, before: str | None, after: str | None, *, mode: int = PRIV
 
 
 class Original(NamedTuple):
-    """How a file was before setup first changed it: its text or None, and the folders that there were none of."""
+    """How a file was before setup first changed it: its text or None, and the folders that there were none
+    of.
+    """
 
     text: str | None
     folders: tuple[str, ...] = ()
 
 
 class Originals:
-    """The first backup of every changed file, in a folder that mirrors where they are. One of a file that was not there ends in .absent."""
+    """The first backup of every changed file, in a folder that mirrors where they are. One of a file that
+    was not there ends in .absent.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -100,7 +108,9 @@ class Originals:
             write(kept, None, text)
 
     def forget(self, path: Path) -> None:
-        """Drop the backup of a file that is again as it was, and the folders made for it, as far as they are empty."""
+        """Drop the backup of a file that is again as it was, and the folders made for it, as far as they
+        are empty.
+        """
         original = self.of(path)
         for place in self._places(path):
             place.unlink(missing_ok=True)

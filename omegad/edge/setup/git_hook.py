@@ -17,11 +17,15 @@ EXECUTABLE = 0o755
 def text(commands: Commands) -> str:
     """Return the hook, which lets every push pass where omegad is gone."""
     python, client = shlex.quote(commands.python), shlex.quote(commands.hook_words()[-1])
-    return f'#!/bin/sh\n{MARK}[ -x {python} ] && [ -f {client} ] || exit 0\nexec {commands.hook(EVENT)} "$@"\n'
+    return (
+        f'#!/bin/sh\n{MARK}[ -x {python} ] && [ -f {client} ] || exit 0\nexec {commands.hook(EVENT)} "$@"\n'
+    )
 
 
 def place(folder: Path) -> Path:
-    """Return where the repository of a folder, of whichever of its work trees, has this hook; raises `NotFound` outside of any."""
+    """Return where the repository of a folder, of whichever of its work trees, has this hook; raises
+    `NotFound` outside of any.
+    """
     try:
         asked = subprocess.run(  # noqa: S603  nothing of it is anybody's input
             ["git", "rev-parse", "--git-path", f"hooks/{EVENT}"],  # noqa: S607  the person's own git
@@ -33,7 +37,9 @@ def place(folder: Path) -> Path:
     except FileNotFoundError:
         raise Unavailable("there is no git here", hint="install git, then run it again") from None
     if asked.returncode:
-        raise NotFound(f"{folder} is in no git repository", hint="run it in the repository that is to have the hook")
+        raise NotFound(
+            f"{folder} is in no git repository", hint="run it in the repository that is to have the hook"
+        )
     return Path(folder, asked.stdout.removesuffix("\n")).resolve().parent / EVENT
 
 
@@ -48,13 +54,18 @@ def plan(path: Path, commands: Commands, *, removing: bool) -> Change:
             return Change(path=path, parts=(), before=before, after=before)
         line = f'{commands.hook(EVENT)} "$@" || exit'
         return Change(
-            path=path, parts=(), problem="it is a hook that omegad did not write", hint=f"let it run this line, with git's own input: {line}"
+            path=path,
+            parts=(),
+            problem="it is a hook that omegad did not write",
+            hint=f"let it run this line, with git's own input: {line}",
         )
     return Change(path=path, parts=(), before=before, after=None if removing else text(commands))
 
 
 def carry_out(change: Change, originals: files.Originals, *, removing: bool) -> None:
-    """Write the hook, or take it away with the folders that were made for it; raises `Conflict` where it has changed since the plan."""
+    """Write the hook, or take it away with the folders that were made for it; raises `Conflict` where it
+    has changed since the plan.
+    """
     if change.state in ("right", "left alone"):
         return
     if not removing:

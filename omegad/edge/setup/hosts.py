@@ -1,4 +1,5 @@
-"""The hosts: which files each of them reads, and what an entry looks like there. Facts only; nothing here does anything.
+"""The hosts: which files each of them reads, and what an entry looks like there. Facts only; nothing here
+does anything.
 
 A path begins with the name of a root in braces, see `ROOTS`; one of a project is relative to it.
 """
@@ -30,7 +31,9 @@ ROOTS = {
 
 
 class Hook(NamedTuple):
-    """An event as the host calls it, how long its hook may take, and which tools it is about: all where empty."""
+    """An event as the host calls it, how long its hook may take, and which tools it is about: all where
+    empty.
+    """
 
     event: str
     timeout_s: int = 5  # the client itself gives up after half a second at most
@@ -92,7 +95,8 @@ class Host(NamedTuple):
 
 GUARD_S = 30  # the push guard may take 20 s
 OF_SERVERS = (
-    "([Ee]dit|[Ww]rite|[Cc]reate|[Rr]eplace|[Ii]nsert|[Aa]ppend|[Pp]atch|[Uu]pdate|[Mm]odify|[Ss]ave|[Dd]elete|[Rr]emove|[Rr]ename|[Mm]ove).*"
+    "([Ee]dit|[Ww]rite|[Cc]reate|[Rr]eplace|[Ii]nsert|[Aa]ppend|[Pp]atch|[Uu]pdate|[Mm]odify|[Ss]ave"
+    "|[Dd]elete|[Rr]emove|[Rr]ename|[Mm]ove).*"
 )
 """What the tools of MCP servers have in their names that may change files, so that others cost nothing."""
 LAST_S = 3  # at the end of a session, where hosts wait for no more
@@ -102,8 +106,12 @@ CLAUDE_HOOKS = (
     Hook("UserPromptSubmit"),
     Hook("PreToolUse", GUARD_S, "Edit|MultiEdit|NotebookEdit|Write"),
     Hook("PreToolUse", GUARD_S, f"mcp__.*{OF_SERVERS}"),
-    *(Hook("PreToolUse", GUARD_S, "Bash", (("if", f"Bash(*{word}*)"),)) for word in ("push", "rm ", "mv ")),  # the host itself looks, at no cost
-    Hook("PostToolUse", more=(("async", True),)),  # the agent goes on: what there is to say of a success can wait for its next turn
+    *(
+        Hook("PreToolUse", GUARD_S, "Bash", (("if", f"Bash(*{word}*)"),)) for word in ("push", "rm ", "mv ")
+    ),  # the host itself looks, at no cost
+    Hook(
+        "PostToolUse", more=(("async", True),)
+    ),  # the agent goes on: what there is to say of a success can wait for its next turn
     Hook("PostToolUseFailure"),
     Hook("PreCompact"),
     Hook("SubagentStop"),
@@ -160,8 +168,17 @@ DEVIN_HOOKS = (
     Hook("SessionEnd", LAST_S),
 )
 
-COPILOT_SHAPE = HookShape(timeouts=(("timeout", 1), ("timeoutSec", 1)), is_grouped=False)  # the one is VS Code's, the other Copilot CLI's
-COPILOT_FILE = File(("hooks",), "json", ("{copilot}/hooks/omegad.json",), ".github/hooks/omegad.json", fixed=(("version", 1),), is_own=True)
+COPILOT_SHAPE = HookShape(
+    timeouts=(("timeout", 1), ("timeoutSec", 1)), is_grouped=False
+)  # the one is VS Code's, the other Copilot CLI's
+COPILOT_FILE = File(
+    ("hooks",),
+    "json",
+    ("{copilot}/hooks/omegad.json",),
+    ".github/hooks/omegad.json",
+    fixed=(("version", 1),),
+    is_own=True,
+)
 
 ALL = (
     Host(
@@ -171,11 +188,22 @@ ALL = (
         (
             File(("hooks",), "json", ("{claude}/settings.json",), ".claude/settings.local.json"),
             File(("mcp",), "json", ("{claude_state}/.claude.json",), ".mcp.json"),
-            File(("instructions",), "markdown", ("{claude}/rules/omegad.md",), ".claude/rules/omegad.md", is_own=True),
+            File(
+                ("instructions",),
+                "markdown",
+                ("{claude}/rules/omegad.md",),
+                ".claude/rules/omegad.md",
+                is_own=True,
+            ),
         ),
         CLAUDE_HOOKS,
         server_shape=ServerShape(fixed=(("type", "stdio"),)),
-        steps=("start `claude` anew; it runs hooks in folders that you have told it to trust (`/hooks` and `/mcp` show what it has read)",),
+        steps=(
+            (
+                "start `claude` anew; it runs hooks in folders that you have told it to trust (`/hooks` and"
+                " `/mcp` show what it has read)"
+            ),
+        ),
     ),
     Host(
         "codex",
@@ -187,20 +215,40 @@ ALL = (
             File(("instructions",), "markdown", ("{codex}/AGENTS.md",), "AGENTS.md"),
         ),
         CODEX_HOOKS,
-        steps=("start `codex`, type `/hooks` and approve those of omegad: until then Codex skips them, and again after they change",),
+        steps=(
+            (
+                "start `codex`, type `/hooks` and approve those of omegad: until then Codex skips them, and"
+                " again after they change"
+            ),
+        ),
     ),
     Host(
         "cursor",
         "Cursor",
         ("{home}/.cursor", "cursor", "cursor-agent"),
         (
-            File(("hooks",), "json", ("{home}/.cursor/hooks.json",), ".cursor/hooks.json", fixed=(("version", 1),)),
+            File(
+                ("hooks",),
+                "json",
+                ("{home}/.cursor/hooks.json",),
+                ".cursor/hooks.json",
+                fixed=(("version", 1),),
+            ),
             File(("mcp",), "json", ("{home}/.cursor/mcp.json",), ".cursor/mcp.json"),
-            File(("instructions",), "markdown", (), ".cursor/rules/omegad.mdc", is_own=True, head="---\nalwaysApply: true\n---\n"),
+            File(
+                ("instructions",),
+                "markdown",
+                (),
+                ".cursor/rules/omegad.mdc",
+                is_own=True,
+                head="---\nalwaysApply: true\n---\n",
+            ),
         ),
         CURSOR_HOOKS,
         HookShape(is_grouped=False, fixed=()),
-        steps=("restart Cursor, and switch `omegad` on in Settings → MCP; hooks are listed in Settings → Hooks",),
+        steps=(
+            "restart Cursor, and switch `omegad` on in Settings → MCP; hooks are listed in Settings → Hooks",
+        ),
     ),
     Host(
         "gemini",
@@ -212,7 +260,12 @@ ALL = (
         ),
         GEMINI_HOOKS,
         HookShape(timeouts=(("timeout", 1000),), fixed=(("name", "omegad"), ("type", "command"))),
-        steps=("start `gemini` anew, and trust the folder you work in (`/permissions`): in others it starts no MCP server",),
+        steps=(
+            (
+                "start `gemini` anew, and trust the folder you work in (`/permissions`): in others it starts"
+                " no MCP server"
+            ),
+        ),
     ),
     Host(
         "vscode",
@@ -234,7 +287,10 @@ ALL = (
         COPILOT_SHAPE,
         ServerShape("servers", (("type", "stdio"),)),
         steps=(
-            "run `MCP: List Servers` from the command palette, start `omegad` and trust it; hooks are a preview that an organisation may switch off",
+            (
+                "run `MCP: List Servers` from the command palette, start `omegad` and trust it; hooks are a"
+                " preview that an organisation may switch off"
+            ),
         ),
     ),
     Host(
@@ -272,15 +328,31 @@ ALL = (
             File(("instructions",), "markdown", (), "AGENTS.md"),
         ),
         server_shape=ServerShape("context_servers"),
-        steps=("Zed has no hooks: its agent remembers through the tools alone; their dot in the agent panel's settings turns green",),
+        steps=(
+            (
+                "Zed has no hooks: its agent remembers through the tools alone; their dot in the agent"
+                " panel's settings turns green"
+            ),
+        ),
     ),
     Host(
         "opencode",
         "OpenCode",
         ("{config}/opencode", "opencode"),
         (
-            File(("mcp",), "json", ("{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc"), "opencode.json"),
-            File(("plugin",), "javascript", ("{config}/opencode/plugins/omegad.js",), ".opencode/plugins/omegad.js", is_own=True),
+            File(
+                ("mcp",),
+                "json",
+                ("{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc"),
+                "opencode.json",
+            ),
+            File(
+                ("plugin",),
+                "javascript",
+                ("{config}/opencode/plugins/omegad.js",),
+                ".opencode/plugins/omegad.js",
+                is_own=True,
+            ),
             File(("instructions",), "markdown", ("{config}/opencode/AGENTS.md",), "AGENTS.md"),
         ),
         server_shape=ServerShape("mcp", (("type", "local"), ("enabled", True)), is_one_list=True),

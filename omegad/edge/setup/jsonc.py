@@ -1,4 +1,6 @@
-"""JSON with comments, read with the position of everything in it, so that a text can be changed in one place and stays as it is elsewhere."""
+"""JSON with comments, read with the position of everything in it, so that a text can be changed in one
+place and stays as it is elsewhere.
+"""
 
 import json
 import re
@@ -8,7 +10,9 @@ from omegad.runtime.errors import Invalid
 
 DEPTH_MAX = 100
 SPACE = re.compile(r"[ \t\r\n]+|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
-SCALAR = re.compile(r"true\b|false\b|null\b|-?(?:0|[1-9]\d{0,4000})(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
+SCALAR = re.compile(
+    r"true\b|false\b|null\b|-?(?:0|[1-9]\d{0,4000})(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII
+)
 STRICT = json.JSONDecoder()
 CLOSING = {"{": "}", "[": "]"}
 BYTE_ORDER_MARK = "\ufeff"
@@ -62,7 +66,10 @@ class _Scanner:
     def wrong(self, message: str) -> Invalid:
         line = self.text.count("\n", 0, self.at) + 1
         column = self.at - (self.text.rfind("\n", 0, self.at) + 1) + 1
-        return Invalid(f"line {line}, column {column}: {message}", hint="mend the file by hand, then run it again; nothing was changed in it")
+        return Invalid(
+            f"line {line}, column {column}: {message}",
+            hint="mend the file by hand, then run it again; nothing was changed in it",
+        )
 
     def skip(self) -> None:
         """Go past space and comments."""
@@ -152,7 +159,9 @@ def insert(text: str, node: Node, key: str, value: Any) -> str:  # noqa: ANN401 
     own = _indent_of_line(text, node.start)
     indent = (_indent_of_item(text, node.items[0]) if node.items else None) or own + unit
     rendered = json.dumps(value, ensure_ascii=False, indent=None if is_one_line else unit)
-    member = (f"{json.dumps(key, ensure_ascii=False)}: " if key else "") + rendered.replace("\n", eol + indent)
+    member = (f"{json.dumps(key, ensure_ascii=False)}: " if key else "") + rendered.replace(
+        "\n", eol + indent
+    )
     before = (" " if node.items else "") if is_one_line else eol + indent
     after = "" if is_one_line or node.items or "\n" in text[node.last : node.end] else eol + own
     if node.items and node.items[-1].comma < 0:
@@ -182,7 +191,11 @@ def remove(text: str, node: Node, index: int) -> str:
         cuts.insert(0, (comma, comma + 1))
         if item.after == comma + 1:
             cuts[:2] = [(comma, item.node.end)]
-    if len(node.items) == 1 and item.after == node.start + 1 and node.last == (item.comma + 1 or item.node.end):
+    if (
+        len(node.items) == 1
+        and item.after == node.start + 1
+        and node.last == (item.comma + 1 or item.node.end)
+    ):
         cuts = [(node.start + 1, node.end - 1)]
     for start, end in reversed(cuts):
         text = text[:start] + text[end:]
@@ -196,7 +209,9 @@ def _unit(text: str) -> str:
 
 
 def _indent_of_item(text: str, item: Item) -> str | None:
-    """Return what is before an item on its line; None where that is more than space, or the line is the text's first."""
+    """Return what is before an item on its line; None where that is more than space, or the line is the
+    text's first.
+    """
     start = text.rfind("\n", 0, item.start) + 1
     before = text[start : item.start]
     return before if start and not before.strip() else None

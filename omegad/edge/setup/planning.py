@@ -1,4 +1,6 @@
-"""What setup would change: for each file of the hosts asked about, its text before and after, or why it is left alone."""
+"""What setup would change: for each file of the hosts asked about, its text before and after, or why it is
+left alone.
+"""
 
 import difflib
 import os
@@ -85,7 +87,10 @@ class Change:
             str(self.path) if self.before is not None else "/dev/null",
             str(self.path) if self.after is not None else "/dev/null",
         )
-        return "".join(line if line.endswith("\n") else f"{line}\n\\ no newline at the end of the file\n" for line in lines)
+        return "".join(
+            line if line.endswith("\n") else f"{line}\n\\ no newline at the end of the file\n"
+            for line in lines
+        )
 
 
 def named(names: Iterable[str]) -> list[Host]:
@@ -93,7 +98,10 @@ def named(names: Iterable[str]) -> list[Host]:
     unknown = [name for name in names if name not in BY_NAME]
     if unknown:
         near = difflib.get_close_matches(unknown[0], BY_NAME, 1)
-        raise Invalid(f"no agent is called {unknown[0]!r}", hint=f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(BY_NAME)}")
+        raise Invalid(
+            f"no agent is called {unknown[0]!r}",
+            hint=f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(BY_NAME)}",
+        )
     return [BY_NAME[name] for name in dict.fromkeys(names)]
 
 
@@ -119,18 +127,24 @@ def touched(world: World) -> list[Host]:
 
 
 def removals(host: Host, world: World) -> list[Change]:
-    """Return the files of a host that have something of omegad's, each with what taking it out makes of it."""
+    """Return the files of a host that have something of omegad's, each with what taking it out makes of
+    it.
+    """
     return [change for change in plan([host], world, removing=True) if change.state in ("change", "delete")]
 
 
 def plan(hosts: Iterable[Host], world: World, *, removing: bool = False) -> list[Change]:
-    """Return what is to become of every file of *hosts*, in the order of the table; the other way round when removing."""
+    """Return what is to become of every file of *hosts*, in the order of the table; the other way round
+    when removing.
+    """
     by_path: dict[Path, list[Part]] = {}
     for host in hosts:
         for file in host.files:
             if path := world.place(file):
                 by_path.setdefault(path, []).append(Part(host, file))
-    order = reversed(by_path.items()) if removing else by_path.items()  # a folder goes after what was put into it
+    order = (
+        reversed(by_path.items()) if removing else by_path.items()
+    )  # a folder goes after what was put into it
     return [_planned(path, tuple(parts), world, removing=removing) for path, parts in order]
 
 
@@ -161,11 +175,15 @@ def _without(path: Path, parts: tuple[Part, ...], before: str | None, world: Wor
         return after
     if original is None:
         return "{}\n" if parts[0].file.format == "json" else ""
-    return "" if original.text and original.text.strip() else original.text  # what someone has emptied since stays empty
+    return (
+        "" if original.text and original.text.strip() else original.text
+    )  # what someone has emptied since stays empty
 
 
 def _leads_to(original: str | None, now: str, parts: tuple[Part, ...], world: World) -> bool:
-    """Say whether *now* is what setup makes of the original, so that undoing it is putting the original back."""
+    """Say whether *now* is what setup makes of the original, so that undoing it is putting the original
+    back.
+    """
     try:
         return _with(parts, original, world) == now
     except (Invalid, Refused):
@@ -173,7 +191,9 @@ def _leads_to(original: str | None, now: str, parts: tuple[Part, ...], world: Wo
 
 
 def carry_out(change: Change, world: World, *, removing: bool = False) -> None:
-    """Write a planned change, having kept how the file first was; raises `Conflict` where it has changed since the plan."""
+    """Write a planned change, having kept how the file first was; raises `Conflict` where it has changed
+    since the plan.
+    """
     if change.state in ("right", "left alone"):
         return
     if not removing:
@@ -193,7 +213,9 @@ def shared(hosts: Sequence[Host], world: World) -> dict[Path, list[str]]:
         if host in hosts:
             continue
         theirs = {place for file in host.files if (place := world.place(file))} & mine
-        if theirs and any("mcp" in change.what and change.path not in theirs for change in removals(host, world)):
+        if theirs and any(
+            "mcp" in change.what and change.path not in theirs for change in removals(host, world)
+        ):
             for path in theirs:
                 needed.setdefault(path, []).append(host.name)
     return needed

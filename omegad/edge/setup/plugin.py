@@ -12,7 +12,13 @@ from omegad.runtime.errors import Refused
 
 HOST = BY_NAME["claude-code"]
 ABOUT = "Long-term memory: decisions, lessons and unfinished work of earlier sessions, kept on this machine"
-MANIFEST = {"name": NAME, "version": __version__, "description": ABOUT, "author": {"name": NAME}, "license": "Apache-2.0"}
+MANIFEST = {
+    "name": NAME,
+    "version": __version__,
+    "description": ABOUT,
+    "author": {"name": NAME},
+    "license": "Apache-2.0",
+}
 MARKETPLACE = {
     "name": NAME,
     "description": ABOUT,
@@ -21,22 +27,29 @@ MARKETPLACE = {
 }
 SKILL = f"""---
 name: memory
-description: Recall what earlier sessions decided and learned, and keep what this one does. Use before decisions, and when something was learned.
+description: Recall what earlier sessions decided and learned, and keep what this one does. \
+Use before decisions, and when something was learned.
 ---
 
 {packaged("instructions.md")}"""
 
 
 def write(folder: Path, commands: Commands) -> list[Path]:
-    """Write the plugin into a folder that is new, empty or holds an earlier one of it; return its files. Raises `Refused`."""
+    """Write the plugin into a folder that is new, empty or holds an earlier one of it; return its files.
+    Raises `Refused`.
+    """
     manifest = folder / ".claude-plugin" / "plugin.json"
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not _is_ours(manifest))):
-        raise Refused(f"{folder} is there already and holds something else", hint="name a folder that is new or empty")
+        raise Refused(
+            f"{folder} is there already and holds something else", hint="name a folder that is new or empty"
+        )
     written = []
     for name, content in _files(commands).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content if isinstance(content, str) else f"{json.dumps(content, indent=2)}\n", encoding="utf-8")
+        path.write_text(
+            content if isinstance(content, str) else f"{json.dumps(content, indent=2)}\n", encoding="utf-8"
+        )
         written.append(path)
     return written
 

@@ -50,7 +50,9 @@ def take_out(text: str, markers: Markers) -> str:
 
 def find(text: str, markers: Markers) -> tuple[int, int] | None:
     """Return where the section is; raises `Invalid` where markers are doubled, or one lacks the other."""
-    begins, ends = (list(re.finditer(rf"^{re.escape(marker)}(?=\r?$)", text, re.MULTILINE)) for marker in markers)
+    begins, ends = (
+        list(re.finditer(rf"^{re.escape(marker)}(?=\r?$)", text, re.MULTILINE)) for marker in markers
+    )
     if not begins and not ends:
         return None
     if len(begins) != 1 or len(ends) != 1 or begins[0].end() > ends[0].start():
@@ -62,17 +64,26 @@ def find(text: str, markers: Markers) -> tuple[int, int] | None:
 
 
 def put_table(text: str, body: str) -> str:
-    """Return TOML with the MCP server's table in omegad's section; raises `Refused` where there is one outside of it."""
+    """Return TOML with the MCP server's table in omegad's section; raises `Refused` where there is one
+    outside of it.
+    """
     parse(text)
     if NAME in servers(take_out(text, HASH)):
-        raise Refused(f"{TABLE}.{NAME} is there already, and omegad did not write it", hint="remove it by hand, then run it again")
+        raise Refused(
+            f"{TABLE}.{NAME} is there already, and omegad did not write it",
+            hint="remove it by hand, then run it again",
+        )
     changed = put(text, body, HASH)
     try:
         there = servers(changed)
     except Invalid as error:
-        raise Refused(f"a table cannot be added at the end: {error}", hint=f"write {TABLE} as tables, not as one value") from error
+        raise Refused(
+            f"a table cannot be added at the end: {error}", hint=f"write {TABLE} as tables, not as one value"
+        ) from error
     if NAME not in there:
-        raise Refused(f"{TABLE}.{NAME} cannot be added at the end of the file", hint="see `omegad setup --help`")
+        raise Refused(
+            f"{TABLE}.{NAME} cannot be added at the end of the file", hint="see `omegad setup --help`"
+        )
     return changed
 
 
@@ -82,7 +93,8 @@ def take_table_out(text: str) -> str:
     changed = take_out(text, HASH)
     if changed != text and NAME in servers(changed):
         raise Refused(
-            f"more is said about {TABLE}.{NAME} outside of the section that omegad wrote", hint=f"remove every table {TABLE}.{NAME}… by hand"
+            f"more is said about {TABLE}.{NAME} outside of the section that omegad wrote",
+            hint=f"remove every table {TABLE}.{NAME}… by hand",
         )
     return changed
 
@@ -98,4 +110,6 @@ def parse(text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))
     except tomllib.TOMLDecodeError as error:
-        raise Invalid(f"not TOML: {error}", hint="mend the file by hand, then run it again; nothing was changed in it") from error
+        raise Invalid(
+            f"not TOML: {error}", hint="mend the file by hand, then run it again; nothing was changed in it"
+        ) from error

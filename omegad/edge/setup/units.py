@@ -1,4 +1,6 @@
-"""The service of systemd or launchd that runs the daemon: its files, and what a manager is told to take them up or let them go."""
+"""The service of systemd or launchd that runs the daemon: its files, and what a manager is told to take
+them up or let them go.
+"""
 
 import hashlib
 import os
@@ -19,7 +21,9 @@ CARRIED = ("XDG_CACHE_HOME", "PYTHONPATH")
 
 
 class Service(NamedTuple):
-    """What is to be run: the command without its verb, the variables it needs, and where it listens and writes its log records."""
+    """What is to be run: the command without its verb, the variables it needs, and where it listens and
+    writes its log records.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -29,15 +33,21 @@ class Service(NamedTuple):
 
 
 def service(world: World, home: Path, socket: Path, package_path: str) -> Service:
-    """Return the service of a home; that of another home than the usual one has a name of its own. *package_path* is for `PYTHONPATH`."""
+    """Return the service of a home; that of another home than the usual one has a name of its own.
+    *package_path* is for `PYTHONPATH`.
+    """
     is_usual = home == Path(os.path.realpath(world.path("{home}/.omegad")))
     suffix = "" if is_usual else f"-{hashlib.sha256(os.fsencode(home)).hexdigest()[:8]}"
     given = {**world.environ, "PYTHONPATH": package_path}
-    environment = {"OMEGAD_HOME": str(home), "OMEGAD_SOCKET": str(socket)} | {name: given[name] for name in CARRIED if given.get(name)}
+    environment = {"OMEGAD_HOME": str(home), "OMEGAD_SOCKET": str(socket)} | {
+        name: given[name] for name in CARRIED if given.get(name)
+    }
     command = (world.commands.python, "-P", "-m", "omegad")
     for text in (*command, *environment.values()):
         if not text.isprintable():
-            raise Invalid(f"{text!a} cannot stand in a service file", hint="choose a path without control characters")
+            raise Invalid(
+                f"{text!a} cannot stand in a service file", hint="choose a path without control characters"
+            )
     return Service(f"omegad{suffix}", command, environment, socket, home / "omegad.log")
 
 
@@ -52,7 +62,9 @@ def is_installed(of: Service, world: World) -> bool:
 
 
 def carry_out(change: Change, world: World, *, removing: bool) -> None:
-    """Write a planned change, or take a file away with the folders that were made for it; raises `Conflict` where it has changed since."""
+    """Write a planned change, or take a file away with the folders that were made for it; raises
+    `Conflict` where it has changed since.
+    """
     if change.state in ("right", "left alone"):
         return
     if not removing:
@@ -68,7 +80,12 @@ def _planned(path: Path, after: str | None) -> Change:
     except OmegadError as error:
         return Change(path=path, parts=(), problem=str(error), hint=error.hint)
     if before is not None and not any(mark in before for mark in MARKS):
-        return Change(path=path, parts=(), problem="omegad did not write it", hint="move it away, or leave the service to it")
+        return Change(
+            path=path,
+            parts=(),
+            problem="omegad did not write it",
+            hint="move it away, or leave the service to it",
+        )
     return Change(path=path, parts=(), before=before, after=after)
 
 
@@ -110,7 +127,9 @@ def _agent(of: Service, label: str) -> str:
 
 
 def _template(name: str) -> str:
-    """Return a file of the distribution: beside this one in an installed package, at the top of a checkout."""
+    """Return a file of the distribution: beside this one in an installed package, at the top of a
+    checkout.
+    """
     places = [Path(__file__).parent / name, Path(__file__).parents[3] / name]
     return next(place for place in places if place.exists()).read_text(encoding="utf-8")
 
@@ -124,23 +143,46 @@ class Step(NamedTuple):
 
 def asking(world: World) -> tuple[str, ...]:
     """Return the command that succeeds where the person's service manager answers."""
-    return ("launchctl", "print", f"gui/{os.getuid()}") if world.is_macos else ("systemctl", "--user", "show", "--property=Version")
+    return (
+        ("launchctl", "print", f"gui/{os.getuid()}")
+        if world.is_macos
+        else ("systemctl", "--user", "show", "--property=Version")
+    )
 
 
 def letting_go(of: Service, world: World) -> list[Step]:
     """Return what ends the service and forgets that it is to be started."""
     if world.is_macos:
-        return [Step(("launchctl", "bootout", f"gui/{os.getuid()}/{of.name.replace('omegad', LABEL, 1)}"), is_needed=False)]
-    return [Step(("systemctl", "--user", "disable", "--now", f"{of.name}.socket", f"{of.name}.service"), is_needed=False)]
+        return [
+            Step(
+                ("launchctl", "bootout", f"gui/{os.getuid()}/{of.name.replace('omegad', LABEL, 1)}"),
+                is_needed=False,
+            )
+        ]
+    return [
+        Step(
+            ("systemctl", "--user", "disable", "--now", f"{of.name}.socket", f"{of.name}.service"),
+            is_needed=False,
+        )
+    ]
 
 
 def taking_up(of: Service, world: World, *, removing: bool = False) -> list[Step]:
-    """Return what has the manager read the files as they are, and start the service unless they were taken away."""
+    """Return what has the manager read the files as they are, and start the service unless they were taken
+    away.
+    """
     if world.is_macos:
         (agent,) = _files(of, world)
         return [] if removing else [Step(("launchctl", "bootstrap", f"gui/{os.getuid()}", str(agent)))]
     reload = Step(("systemctl", "--user", "daemon-reload"))
-    return [reload] if removing else [reload, Step(("systemctl", "--user", "enable", "--now", f"{of.name}.socket", f"{of.name}.service"))]
+    return (
+        [reload]
+        if removing
+        else [
+            reload,
+            Step(("systemctl", "--user", "enable", "--now", f"{of.name}.socket", f"{of.name}.service")),
+        ]
+    )
 
 
 def looking(of: Service, world: World) -> dict[str, tuple[str, ...]]:
@@ -148,4 +190,7 @@ def looking(of: Service, world: World) -> dict[str, tuple[str, ...]]:
     if world.is_macos:
         label = of.name.replace("omegad", LABEL, 1)
         return {label: ("launchctl", "print", f"gui/{os.getuid()}/{label}")}
-    return {f"{of.name}.{kind}": ("systemctl", "--user", "is-active", "--quiet", f"{of.name}.{kind}") for kind in ("socket", "service")}
+    return {
+        f"{of.name}.{kind}": ("systemctl", "--user", "is-active", "--quiet", f"{of.name}.{kind}")
+        for kind in ("socket", "service")
+    }

@@ -1,7 +1,7 @@
 """Memories and their edges as another system has them, and the requests that store them here."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, TypeVar, get_args
 import msgspec
 
 from omegad.edge.transfer.reading import Odd, Row, json_of, whole
+from omegad.memory.carrying_over import COUNT_MAX
 from omegad.memory.events import EdgeType
 from omegad.memory.types import BUILT_IN, TTL_SECONDS_MAX
+from omegad.runtime.repository import project_of
 from omegad.runtime.times import EPOCH, LAST_US, MICROSECOND, rfc3339
-from omegad.session.projects import project_of
 
 TAGS_MAX, TAG_CHARACTERS_MAX, NAME_CHARACTERS_MAX = 32, 64, 256
 METADATA_BYTES_MAX = 15 * 1024
@@ -24,14 +25,30 @@ MILLISECONDS_FROM = 100_000_000_000  # a number of seconds that large is in the 
 SECOND_US = 1_000_000
 DAY_US = 86_400 * SECOND_US
 FIRST_US = (datetime(2, 1, 1, tzinfo=UTC) - EPOCH) // MICROSECOND
+LONG = dict.fromkeys(("feedback_signals", "rating_history", "access_queries"))
+"""What tells each time of what is counted, and is let go where it is too long."""
 ODD = (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
 """What reading a row ends with that is not as its program writes it."""
 
 T = TypeVar("T")
 
 
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the other system counted of a memory: how often it was found, last at that time in microseconds
+    since 1970, and how often it was rated how.
+    """
+
+    retrievals: int = 0
+    last_retrieved_at: int | None = None
+    helpful: int = 0
+    unhelpful: int = 0
+    outdated: int = 0
+
+
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory of another system. `created_at` is in microseconds since 1970; `event_type` is the other's own word for it."""
+    """A memory of another system. `created_at`, and `referenced_at`, the time that it speaks of, are in
+    microseconds since 1970; `event_type` is the other's own word for it.
+    """
 
     source_id: str
     content: str
@@ -45,11 +62,15 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     ttl_seconds: int | None = None
     confidence: float = 1.0
     on_probation: bool = False
+    referenced_at: int | None = None
+    counts: Counts = Counts()
     metadata: dict[str, Any] = {}
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """What the other system has and does not find itself, or what says nothing, and why; of what cannot be read, what its *problem* is."""
+    """What the other system has and does not find itself, or what says nothing, and why; of what cannot be
+    read, what its *problem* is.
+    """
 
     source_id: str
     why: str
@@ -65,11 +86,20 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
     weight: float
 
 
-Finding = Found | LeftOut | Edge
+class Other(NamedTuple):
+    """What else the other system keeps and is nothing of ours: rows of a table."""
+
+    table: str
+    rows: int
+
+
+Finding = Found | LeftOut | Edge | Other
 
 
 class Source(NamedTuple):
-    """A format: its name, what files of it are, how to tell one by its content, how to read it, its words for our types of memories and edges."""
+    """A format: its name, what files of it are, how to tell one by its content, how to read it, its words
+    for our types of memories and edges.
+    """
 
     name: str
     about: str
@@ -77,6 +107,8 @@ class Source(NamedTuple):
     read: Callable[[Path], Iterator[Finding]]
     types: Mapping[str, str] = {}
     edge_types: Mapping[str, str] = {}
+    names: Callable[[str], object] = lambda _name: False
+    """Whether a text can be nothing but the id of a memory, whether or not that is there."""
 
 
 class Beginning(NamedTuple):
@@ -87,7 +119,9 @@ class Beginning(NamedTuple):
 
 
 def each(numbered: Iterable[Row], make: Callable[[str, Any], Iterable[Finding]]) -> Iterator[Finding]:
-    """Yield what *make* finds in each row, told where that stands; what cannot be read is left out, and the next row is read."""
+    """Yield what *make* finds in each row, told where that stands; what cannot be read is left out, and
+    the next row is read.
+    """
     for place, one in numbered:
         if isinstance(one, Odd):
             yield LeftOut(place, UNREADABLE, one.problem)
@@ -99,7 +133,8 @@ def each(numbered: Iterable[Row], make: Callable[[str, Any], Iterable[Finding]])
 
 
 def checked(found: Finding) -> Finding:
-    """Return a finding all of whose values are of their types, which databases and JSON promise of nothing; raise one of `ODD` where it has no text.
+    """Return a finding all of whose values are of their types, which databases and JSON promise of nothing;
+    raise one of `ODD` where it has no text.
 
     What is said beside the text and is of no use is let go.
     """
@@ -126,6 +161,14 @@ def checked(found: Finding) -> Finding:
                 ttl_seconds=None if ttl is None else min(max(ttl, 0), TTL_SECONDS_MAX) or None,
                 confidence=min(1.0, max(0.0, number(found.confidence, 1.0))),
                 on_probation=found.on_probation,
+                referenced_at=found.referenced_at,
+                counts=Counts(
+                    retrievals=counted(found.counts.retrievals),
+                    last_retrieved_at=found.counts.last_retrieved_at,
+                    helpful=counted(found.counts.helpful),
+                    unhelpful=counted(found.counts.unhelpful),
+                    outdated=counted(found.counts.outdated),
+                ),
                 metadata=whole(found.metadata),
             )
         case Edge():
@@ -139,16 +182,21 @@ def checked(found: Finding) -> Finding:
             return found
 
 
-def request(found: Found, source: Source) -> dict[str, object]:
+def request(found: Found, source: Source, types: Collection[str] = BUILT_IN) -> dict[str, object]:
     """Return the parameters of `memory.upsert` for a memory; the same memory is always the same request.
 
-    The `request_id` ends with a digest of the text as it is, and so is to be replaced by one that is made with a key before it is sent.
+    *types* are those that there are, some of them by the configuration. The `request_id` ends with a digest
+    of the text as it is, and so is to be replaced by one that is made with a key before it is sent.
     """
-    event_type = source.types.get(found.event_type, found.event_type)
+    event_type = found.event_type
+    if event_type in BUILT_IN or event_type not in types:
+        event_type = source.types.get(event_type, event_type)
     tags = [tag.strip()[:TAG_CHARACTERS_MAX] for tag in found.tags if tag.strip()]
-    if event_type not in BUILT_IN:
+    if event_type not in types:
         tags, event_type = [*tags, event_type[:TAG_CHARACTERS_MAX]], "memory"
-    is_forgotten = BUILT_IN[event_type].ttl_seconds is not None  # unless the other system's own time to live is told, or that it has none
+    is_forgotten = (
+        event_type not in BUILT_IN or BUILT_IN[event_type].ttl_seconds is not None
+    )  # unless the other system's own time to live is told, or that it has none
     wanted: dict[str, object] = {
         "content": found.content,
         "event_type": event_type,
@@ -162,6 +210,7 @@ def request(found: Found, source: Source) -> dict[str, object]:
         "probation": found.on_probation,
         "source": f"import:{source.name}",
         "timestamp": rfc3339(found.created_at),
+        "referenced_date": None if found.referenced_at is None else rfc3339(found.referenced_at),
         "metadata": _metadata(found, source),
         "ack": "durable",
     }
@@ -170,8 +219,25 @@ def request(found: Found, source: Source) -> dict[str, object]:
     return params | {"request_id": f"import-{source.name}-{digest[:32]}"}
 
 
+def carry_over(memory_id: str, asked: Mapping[str, Any], counts: Counts, source: Source) -> dict[str, object]:
+    """Return the parameters of `memory.carry_over` for what was counted of a memory that was *asked* to be
+    stored: of the same memory the same request, whatever was counted of it, so that nothing counts twice.
+    """
+    one = (source.name, asked["metadata"]["imported"]["id"], asked["content"], asked["timestamp"])
+    last = counts.last_retrieved_at
+    wanted = msgspec.structs.asdict(counts) | {"last_retrieved_at": None if last is None else rfc3339(last)}
+    digest = sha256(msgspec.json.encode(one)).hexdigest()
+    told: dict[str, object] = {name: value for name, value in wanted.items() if value}
+    return told | {
+        "memory_id": memory_id,
+        "origin": source.name,
+        "request_id": f"import-{source.name}-counts-{digest[:32]}",
+    }
+
+
 def link(edge: Edge, source: Source, ids: Mapping[str, str]) -> dict[str, object] | None:
-    """Return the parameters of `memory.link` for an edge, *ids* having ours by theirs; None where it does not lead from one of ours to another.
+    """Return the parameters of `memory.link` for an edge, *ids* having ours by theirs; None where it does not
+    lead from one of ours to another.
 
     The `request_id` is as that of `request`.
     """
@@ -185,7 +251,11 @@ def link(edge: Edge, source: Source, ids: Mapping[str, str]) -> dict[str, object
         "edge_type": edge_type if edge_type in EDGE_TYPES else "related",
         "weight": min(1.0, max(0.0, edge.weight)),
     }
-    return params | {"request_id": f"import-{source.name}-{sha256(msgspec.json.encode(params, order='sorted')).hexdigest()[:32]}"}
+    return params | {
+        "request_id": (
+            f"import-{source.name}-{sha256(msgspec.json.encode(params, order='sorted')).hexdigest()[:32]}"
+        )
+    }
 
 
 def expires_at(found: Found) -> int | None:
@@ -194,7 +264,8 @@ def expires_at(found: Found) -> int | None:
 
 
 def moment(value: object, otherwise: int) -> int:
-    """Read a time as programs write them, in microseconds since 1970: seconds or milliseconds, or ISO 8601, UTC where it names no zone.
+    """Read a time as programs write them, in microseconds since 1970: seconds or milliseconds, or ISO 8601,
+    UTC where it names no zone.
 
     What is none, or of a year that nobody means, is *otherwise*.
     """
@@ -211,7 +282,9 @@ def moment(value: object, otherwise: int) -> int:
 
 
 def modified_at(path: Path) -> int:
-    """Return when a file was last written, in microseconds since 1970: what has no time of its own is as old."""
+    """Return when a file was last written, in microseconds since 1970: what has no time of its own is as
+    old.
+    """
     return path.stat().st_mtime_ns // 1_000
 
 
@@ -244,6 +317,11 @@ def integer(value: object) -> int | None:
     return int(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
+def counted(value: object) -> int:
+    """Return how often something was, 0 where that is not told."""
+    return min(max(integer(value) or 0, 0), COUNT_MAX)
+
+
 def number(value: object, otherwise: float) -> float:
     """Return a number that can be compared, *otherwise* for anything else."""
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else otherwise
@@ -274,10 +352,15 @@ def _project(project: str | None) -> str | None:
 
 
 def _metadata(found: Found, source: Source) -> dict[str, object]:
-    origin = {"from": source.name, "id": found.source_id, "event_type": found.event_type, "project": found.project}
+    origin = {
+        "from": source.name,
+        "id": found.source_id,
+        "event_type": found.event_type,
+        "project": found.project,
+    }
     told = {name: value for name, value in origin.items() if value is not None}
     imported: dict[str, object] = {"imported": told}
-    for wanted in (found.metadata | imported, imported):
+    for wanted in (found.metadata | imported, found.metadata | LONG | imported, imported):
         try:
             if len(msgspec.json.encode(wanted)) <= METADATA_BYTES_MAX:
                 return wanted

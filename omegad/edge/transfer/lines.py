@@ -1,7 +1,8 @@
 """A log as JSON Lines, which loses nothing: what it says can be read anywhere, and makes the same log again.
 
-The first line is the header; then come the events in order, and what was answered to requests. The payload of an event stands in its line as it
-is stored, byte for byte, so that every hash can be computed again. What is made of the events is left out: a log makes it again.
+The first line is the header; then come the events in order, and what was answered to requests. The payload of
+an event stands in its line as it is stored, byte for byte, so that every hash can be computed again. What is
+made of the events is left out: a log makes it again.
 """
 
 from collections.abc import Iterator
@@ -14,9 +15,9 @@ import msgspec
 
 from omegad.catalog.events import CODEC
 from omegad.edge.transfer.log_file import Progress, open_log, require
-from omegad.log import aside, chain, erasure, mending, reading, schema
-from omegad.log.aside import SetAside
+from omegad.log import chain, dead_letters, erasure, mending, reading, schema
 from omegad.log.codec import tag_of
+from omegad.log.dead_letters import DeadLetter
 from omegad.log.erasure import PayloadErased
 from omegad.log.inline import Inline
 from omegad.log.mending import ClockMended
@@ -34,11 +35,16 @@ LINE_BYTES_MAX = 32 * 1024 * 1024
 LINES_AT_ONCE = 2_000
 
 _ERASED, _MENDED = tag_of(PayloadErased), tag_of(ClockMended)
-_REQUESTS = "SELECT client, request_id, params_digest, first_position, position, answer FROM requests ORDER BY client, request_id"
+_REQUESTS = (
+    "SELECT client, request_id, params_digest, first_position, position, answer FROM requests ORDER BY"
+    " client, request_id"
+)
 _INSERT_EVENT = f"INSERT INTO events VALUES ({', '.join('?' * 15)})"
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header", forbid_unknown_fields=True, omit_defaults=True):
+class Header(
+    msgspec.Struct, frozen=True, kw_only=True, tag="header", forbid_unknown_fields=True, omit_defaults=True
+):
     """What the file is: whose log, how long it is, and the chain after its last event (hex)."""
 
     format: str
@@ -48,12 +54,14 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header", forbid_unk
     chain: str
     cursors: tuple[tuple[str, int, int], ...] = ()
     """Name, version and position of those who act on events."""
-    set_aside: tuple[SetAside, ...] = ()
+    set_aside: tuple[DeadLetter, ...] = ()
     """What they failed on."""
 
 
 class EventLine(msgspec.Struct, frozen=True, tag="event", forbid_unknown_fields=True):
-    """An event. Times are microseconds since 1970, offsets minutes; hashes are hex; what was erased has no payload."""
+    """An event. Times are microseconds since 1970, offsets minutes; hashes are hex; what was erased has no
+    payload.
+    """
 
     position: int
     id: str
@@ -89,7 +97,9 @@ Line = Header | EventLine | RequestLine
 _decode = msgspec.json.Decoder(Line).decode
 _encode = msgspec.json.Encoder().encode
 _NOT_OURS = (ValueError, OverflowError, RecursionError, StructError, sqlite.IntegrityError, OmegadError)
-"""What a line ends with that nobody has exported: hex that is none, a number too large, a row twice, an event that cannot be read."""
+"""What a line ends with that nobody has exported: hex that is none, a number too large, a row twice, an
+event that cannot be read.
+"""
 _ERASED_PAYLOAD = msgspec.Raw(b"null")
 
 
@@ -107,15 +117,19 @@ def export(log: Path, out: IO[bytes], progress: Progress) -> Header:
             progress(check.report.events, header.head, "events")
         require(check.report, log)
         for client, request_id, digest, first, position, answer in connection.execute(_REQUESTS):
-            line = RequestLine(client, request_id, digest.hex(), first, position, msgspec.Raw(answer.encode()))
+            line = RequestLine(
+                client, request_id, digest.hex(), first, position, msgspec.Raw(answer.encode())
+            )
             out.write(_encode(line) + b"\n")
     return header
 
 
 def make_log(lines: IO[bytes], target: Path, progress: Progress) -> Header:
-    """Make the log at *target*, an empty file, of the lines that `export` wrote, computing its chain on the way.
+    """Make the log at *target*, an empty file, of the lines that `export` wrote, computing its chain on the
+    way.
 
-    What is made of the events is left to the first start of a daemon. Raises `Invalid`, naming the line, for anything else.
+    What is made of the events is left to the first start of a daemon. Raises `Invalid`, naming the line, for
+    anything else.
     """
     numbered = _parsed(lines)
     header = _header_of(next(numbered, (0, None))[1])
@@ -150,14 +164,18 @@ class _Making:
         self._connection = connection
         self._header = header
         self._chain = chain.GENESIS
-        self._changed: dict[int, bytes | None] = {}  # payloads that are not what their events were hashed with, by what they hash to
+        self._changed: dict[
+            int, bytes | None
+        ] = {}  # payloads that are not what their events were hashed with, by what they hash to
         self._erased: dict[int, tuple[int, str]] = {}
         try:
             with writing(connection):
                 connection.execute("UPDATE identity SET origin = ?", (header.origin,))
-                connection.executemany("INSERT INTO cursors (name, version, position) VALUES (?, ?, ?)", header.cursors)
+                connection.executemany(
+                    "INSERT INTO cursors (name, version, position) VALUES (?, ?, ?)", header.cursors
+                )
             for one in header.set_aside:
-                aside.add(connection, one)
+                dead_letters.add(connection, one)
         except _NOT_OURS as error:
             raise _wrong(1, str(error)) from error
 
@@ -176,8 +194,16 @@ class _Making:
             case EventLine():
                 self._add_event(line)
             case RequestLine():
-                row = (line.client, line.request_id, bytes.fromhex(line.params_digest), line.first_position, line.position)
-                self._connection.execute("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)", (*row, bytes(line.answer).decode()))
+                row = (
+                    line.client,
+                    line.request_id,
+                    bytes.fromhex(line.params_digest),
+                    line.first_position,
+                    line.position,
+                )
+                self._connection.execute(
+                    "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)", (*row, bytes(line.answer).decode())
+                )
 
     def _add_event(self, line: EventLine) -> None:
         envelope = (*msgspec.structs.astuple(line)[:13], bytes.fromhex(line.payload_hash))
@@ -190,24 +216,38 @@ class _Making:
             raise Invalid(f"the hash chain breaks at position {self.position + 1}")
         self._connection.execute(_INSERT_EVENT, (*envelope, found))
         if body is not None:
-            self._connection.execute("INSERT INTO payloads VALUES (?, ?, ?)", (line.position, bytes.fromhex(line.salt or ""), body.decode()))
+            self._connection.execute(
+                "INSERT INTO payloads VALUES (?, ?, ?)",
+                (line.position, bytes.fromhex(line.salt or ""), body.decode()),
+            )
         event = CODEC.decode(line.tag, body) if line.tag in {_ERASED, _MENDED} else None
         if isinstance(event, PayloadErased):
-            self._connection.executemany("INSERT OR IGNORE INTO erasures VALUES (?)", [(position,) for position in event.positions])
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO erasures VALUES (?)", [(position,) for position in event.positions]
+            )
             self._erased |= erasure.named_by(line.position, event)
         if isinstance(event, ClockMended):
             mending.note(self._connection, line.position, event)
         self.position, self._chain = line.position, found
 
     def end(self) -> None:
-        """Check that it is the whole log: its length, its last hash, and that what has no payload was erased."""
+        """Check that it is the whole log: its length, its last hash, and that what has no payload was
+        erased.
+        """
         if (self.position, self._chain.hex()) != (self._header.head, self._header.chain):
-            raise Invalid(f"the file ends at event {self.position} of {self._header.head}", hint="it was cut off: export it again")
+            raise Invalid(
+                f"the file ends at event {self.position} of {self._header.head}",
+                hint="it was cut off: export it again",
+            )
         for position, found in self._changed.items():
             if not erasure.stands_for(self._erased, position, found):
                 if found is None:
-                    raise Invalid(f"the payload at position {position} is missing, and no event says that it was erased")
-                raise _wrong(position + 1, f"the hash chain breaks at position {position}")  # the header is the first line
+                    raise Invalid(
+                        f"the payload at position {position} is missing, and no event says that it was erased"
+                    )
+                raise _wrong(
+                    position + 1, f"the hash chain breaks at position {position}"
+                )  # the header is the first line
 
 
 def _header(connection: Connection) -> Header:
@@ -219,13 +259,18 @@ def _header(connection: Connection) -> Header:
         head=head,
         chain=(reading.chain_at(connection, head) or chain.GENESIS).hex(),
         cursors=tuple(connection.execute("SELECT name, version, position FROM cursors ORDER BY name")),
-        set_aside=tuple(aside.every(connection)) if _has_table(connection, "set_aside") else (),
+        set_aside=tuple(dead_letters.every(connection)) if _has_table(connection, "set_aside") else (),
     )
 
 
 def _has_table(connection: Connection, name: str) -> bool:
     """Say whether a table is there, which the log of an older version may not have."""
-    return connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,)).fetchone() is not None
+    return (
+        connection.execute(
+            "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,)
+        ).fetchone()
+        is not None
+    )
 
 
 def _event_line(row: RawEvent) -> EventLine:
@@ -248,11 +293,20 @@ def _parsed(lines: IO[bytes]) -> Iterator[tuple[int, Line]]:
 
 def _header_of(line: Line | None) -> Header:
     if not isinstance(line, Header) or line.format != FORMAT:
-        raise Invalid("the file does not begin with the header of an export", hint="pass a file that `omegad export` wrote")
+        raise Invalid(
+            "the file does not begin with the header of an export",
+            hint="pass a file that `omegad export` wrote",
+        )
     if line.version != VERSION:
-        raise Invalid(f"the export has version {line.version}, this omegad reads {VERSION}", hint="install a newer omegad")
+        raise Invalid(
+            f"the export has version {line.version}, this omegad reads {VERSION}",
+            hint="install a newer omegad",
+        )
     return line
 
 
 def _wrong(number: int, problem: str) -> Invalid:
-    return Invalid(f"line {number} is none that `omegad export` wrote: {problem}", hint="nothing was imported; export it again")
+    return Invalid(
+        f"line {number} is none that `omegad export` wrote: {problem}",
+        hint="nothing was imported; export it again",
+    )

@@ -24,19 +24,27 @@ Progress = Callable[[int, int, str], None]
 def copy(source: Path, target: Path, progress: Progress) -> LogReport:
     """Copy the log at *source*, as it is at one moment, to the empty file *target*, and verify the copy.
 
-    Whoever writes the log goes on meanwhile. Raises `Invalid` where *source* is no log, `LogBroken` where the copy does not verify, and
-    storage errors.
+    Whoever writes the log goes on meanwhile. Raises `Invalid` where *source* is no log, `LogBroken` where the
+    copy does not verify, and storage errors.
     """
     with translated(), closing(open_log(source)) as reader, closing(sqlite.connect(target)) as copied:
         with snapshot(reader):  # or the copy would begin again with every commit
             reader.execute("SELECT 1 FROM identity").fetchone()
-            reader.backup(copied, pages=PAGES_AT_ONCE, progress=lambda _, left, total: progress(total - left, total, "pages"))
-        copied.execute("PRAGMA journal_mode=DELETE")  # one file, which can be read where nothing can be written
+            reader.backup(
+                copied,
+                pages=PAGES_AT_ONCE,
+                progress=lambda _, left, total: progress(total - left, total, "pages"),
+            )
+        copied.execute(
+            "PRAGMA journal_mode=DELETE"
+        )  # one file, which can be read where nothing can be written
     return verify(target, progress)
 
 
 def open_log(path: Path) -> Connection:
-    """Open the log at *path* to read it. Raises `Invalid` where there is none, `LogBroken` where a newer version wrote it."""
+    """Open the log at *path* to read it. Raises `Invalid` where there is none, `LogBroken` where a newer
+    version wrote it.
+    """
     if not path.is_file():
         raise Invalid(f"there is no log at {path}")
     connection = open_reader(path)
@@ -52,12 +60,16 @@ def open_log(path: Path) -> Connection:
 
 
 def verify(path: Path, progress: Progress) -> LogReport:
-    """Check every page of the log at *path*, and compute its whole chain again. Raises `LogBroken` where something is wrong."""
+    """Check every page of the log at *path*, and compute its whole chain again. Raises `LogBroken` where
+    something is wrong.
+    """
     check = ChainCheck()
     with translated(), closing(open_log(path)) as connection:
         total = reading.head(connection)
         try:
-            damages = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(1)") if row[0] != "ok"]
+            damages = [
+                str(row[0]) for row in connection.execute("PRAGMA integrity_check(1)") if row[0] != "ok"
+            ]
             while check.verify(connection, verifying.VERIFY_CHUNK):
                 progress(check.report.events, total, "events verified")
         except sqlite.DatabaseError as error:
@@ -71,7 +83,9 @@ def verify(path: Path, progress: Progress) -> LogReport:
 def require(report: LogReport, path: Path) -> None:
     """Raise `LogBroken` unless the whole chain has verified."""
     if not report.ok:
-        raise LogBroken(f"{path} does not verify: the hash chain breaks at position {report.first_bad}", hint=UNCHANGED)
+        raise LogBroken(
+            f"{path} does not verify: the hash chain breaks at position {report.first_bad}", hint=UNCHANGED
+        )
 
 
 def is_empty(log: Path) -> bool:
@@ -92,9 +106,11 @@ def check_free(log: Path, *, may_replace: bool, hint: str) -> None:
 
 
 def put_in_place(verified: Path, log: Path, now: datetime) -> list[Path]:
-    """Make *verified*, which lies in the same folder, the home's log; return the new names of the log and the views that were there.
+    """Make *verified*, which lies in the same folder, the home's log; return the new names of the log and the
+    views that were there.
 
-    The caller holds the home's lock. Views are renamed last: until then they keep a daemon from starting with a log that lacks what they saw.
+    The caller holds the home's lock. Views are renamed last: until then they keep a daemon from starting with
+    a log that lacks what they saw.
     """
     aside = log.with_name(f"{log.name}.replaced-{now:%Y%m%dT%H%M%S%f}")
     moved = [aside] if log.exists() else []

@@ -1,11 +1,13 @@
-"""The files and databases of other programs, read row by row: what is odd in one is told, and the others are read all the same."""
+"""The files and databases of other programs, read row by row: what is odd in one is told, and the others
+are read all the same.
+"""
 
 import json
 import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -21,6 +23,9 @@ LINE_BYTES_MAX = 64 * 1024 * 1024
 BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 NOT_A_FILE = "write what it gives to a file, and pass that"
 
+MADE = re.compile(r"^sqlite_|schema_|_fts|_vec|vec_|embedding|migration|^metadata$")
+"""Tables that say nothing by themselves: those of SQLite, of indices, and of versions."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -35,7 +40,9 @@ Row = tuple[str, Any]
 
 
 def check_kind(path: Path) -> None:
-    """Raise `Invalid` for what is neither a file nor a folder: a pipe may never say anything, and a device never end."""
+    """Raise `Invalid` for what is neither a file nor a folder: a pipe may never say anything, and a device
+    never end.
+    """
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -68,7 +75,9 @@ def open_file(path: Path) -> Iterator[Any]:
 
 
 def text_file(path: Path, bytes_max: int) -> str:
-    """Return what a file of text says. Raises `Invalid` where it is too large, or no text in UTF-8, or in UTF-16 that says so."""
+    """Return what a file of text says. Raises `Invalid` where it is too large, or no text in UTF-8, or in
+    UTF-16 that says so.
+    """
     with open_file(path) as file:
         data = file.read(bytes_max + 1)
     if len(data) > bytes_max:
@@ -111,9 +120,11 @@ def json_file(path: Path) -> Any:  # noqa: ANN401  any JSON
 
 
 def json_of(data: bytes | str) -> Any:  # noqa: ANN401  any JSON
-    """Return what JSON says: U+FFFD for what no encoding can carry, null for what is nested too deeply. Raises `ValueError`, `RecursionError`.
+    """Return what JSON says: U+FFFD for what no encoding can carry, null for what is nested too deeply.
+    Raises `ValueError`, `RecursionError`.
 
-    What is stricter is faster, and fails on little: text that was cut, bytes of another encoding, NaN and numbers too large.
+    What is stricter is faster, and fails on little: text that was cut, bytes of another encoding, NaN and
+    numbers too large.
     """
     try:
         return msgspec.json.decode(data)
@@ -143,17 +154,25 @@ def whole(value: Any) -> Any:  # noqa: ANN401  any JSON
 def database(path: Path) -> Iterator[Connection]:
     """Open another program's database to read it, and nothing else. Raises `Invalid` where that fails."""
     try:
-        with closing(sqlite.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, isolation_level=None)) as connection:
+        with closing(
+            sqlite.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, isolation_level=None)
+        ) as connection:
             connection.execute("PRAGMA trusted_schema=OFF")
-            connection.execute("PRAGMA writable_schema=ON")  # or nothing is read of a file that is cut, as nothing is written
+            connection.execute(
+                "PRAGMA writable_schema=ON"
+            )  # or nothing is read of a file that is cut, as nothing is written
             connection.text_factory = lambda data: data.decode(errors="replace")
             yield connection
     except sqlite.Error as error:
-        raise Invalid(f"{path} cannot be read: {error}", hint="stop the program that it belongs to, or pass a copy") from error
+        raise Invalid(
+            f"{path} cannot be read: {error}", hint="stop the program that it belongs to, or pass a copy"
+        ) from error
 
 
 def rows(connection: Connection, table: str) -> Iterator[Row]:
-    """Yield the rows of *table*, whatever columns it has; where pages are damaged, those before and those after."""
+    """Yield the rows of *table*, whatever columns it has; where pages are damaged, those before and those
+    after.
+    """
     name, last = table.replace('"', '""'), None
     ordered = f'SELECT rowid, * FROM "{name}" ORDER BY rowid'
     found = connection.execute(ordered)
@@ -173,8 +192,25 @@ def rows(connection: Connection, table: str) -> Iterator[Row]:
 
 def rows_if_any(connection: Connection, table: str) -> Iterator[Row]:
     """Yield the rows of a table that not every version of the other system has."""
-    if connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (table,)).fetchone():
+    if connection.execute(
+        "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (table,)
+    ).fetchone():
         yield from rows(connection, table)
+
+
+def others(connection: Connection, read: frozenset[str]) -> Iterator[tuple[str, int]]:
+    """Yield which tables have rows beside those that are *read*, and how many; none that are made of others,
+    and none that cannot be read.
+    """
+    for (table,) in connection.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
+    ).fetchall():
+        if table not in read and not MADE.search(table):
+            name = table.replace('"', '""')
+            with suppress(sqlite.DatabaseError):
+                (count,) = connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()
+                if count:
+                    yield table, count
 
 
 def _from_the_end(connection: Connection, backwards: str, until: int | None) -> list[tuple[Any, ...]]:
@@ -198,7 +234,10 @@ def _recoded(file: Any, path: Path, encoding: str) -> Iterator[bytes]:  # noqa: 
     """Yield the lines of a file that begins with a byte order mark, as UTF-8."""
     data = file.read(FILE_BYTES_MAX + 1)
     if len(data) > FILE_BYTES_MAX:
-        raise Invalid(f"{path} is larger than {FILE_BYTES_MAX // 2**20} MiB", hint="convert it to UTF-8 without a byte order mark")
+        raise Invalid(
+            f"{path} is larger than {FILE_BYTES_MAX // 2**20} MiB",
+            hint="convert it to UTF-8 without a byte order mark",
+        )
     yield from data.decode(encoding, "replace").encode("utf-8", "replace").splitlines(keepends=True)
 
 

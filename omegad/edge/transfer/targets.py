@@ -27,7 +27,9 @@ def check_outside(target: Path, home: Path) -> None:
 
 
 def check_backup(path: Path) -> None:
-    """Raise `Refused` unless *path* is what `omegad backup` made: a whole file with a log that is not in use. Its name does not count."""
+    """Raise `Refused` unless *path* is what `omegad backup` made: a whole file with a log that is not in
+    use. Its name does not count.
+    """
     hint = "name another file, or move it away: only older backups are rotated"
     if not stat.S_ISREG(path.lstat().st_mode):
         raise Refused(f"{path} is no file, or a link", hint=hint)
@@ -38,7 +40,9 @@ def check_backup(path: Path) -> None:
             raise Refused(f"{path} is no backup that omegad made", hint=hint)
         log_file.open_log(path).close()
     except (OSError, OmegadError) as error:
-        raise Refused(f"{path} is no backup that omegad made, or cannot be read: {error}", hint=hint) from error
+        raise Refused(
+            f"{path} is no backup that omegad made, or cannot be read: {error}", hint=hint
+        ) from error
 
 
 def _is_same(path: Path, other: Path) -> bool:

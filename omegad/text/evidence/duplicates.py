@@ -1,19 +1,29 @@
 """When two texts say the same, and when one restates all of the other and adds to it.
 
-A near duplicate is only ever called one when the texts say the same things in the same order, to the number, name and sign, because
-acknowledged memories that were taken for duplicates by likeness alone are memories lost. In doubt, texts say different things.
+A near duplicate is only ever called one when the texts say the same things in the same order, to the number,
+name and sign, because acknowledged memories that were taken for duplicates by likeness alone are memories
+lost. In doubt, texts say different things.
 """
 
 from functools import cached_property
 
-from omegad.text.evidence.statements import COMPARED_CHARACTERS, jaccard, overrides, statements, turning, words
+from omegad.text.evidence.statements import (
+    COMPARED_CHARACTERS,
+    jaccard,
+    overrides,
+    statements,
+    turning,
+    words,
+)
 
 PREFACE = ":"
 LOST_WORDS_MAX = 4
-"""Fillers and inflected words that a text has and its restatement has not; with more it is none, whatever they are."""
+"""Fillers and inflected words that a text has and its restatement has not; with more it is none, whatever
+they are.
+"""
 
 
-class Text:
+class ComparedText:
     """A text, and what is read of it once, when it is asked for."""
 
     def __init__(self, content: str) -> None:
@@ -41,26 +51,33 @@ class Text:
         return overrides(self.content[:COMPARED_CHARACTERS], self.words)
 
 
-def overlap(one: Text, other: Text) -> float:
+def overlap(one: ComparedText, other: ComparedText) -> float:
     """Return the word Jaccard of two texts, 0 to 1."""
     return jaccard(one.words, other.words)
 
 
-def are_same(one: Text, other: Text) -> bool:
-    """Say whether two texts say the same in the same order, but for fillers, inflection and layout; symmetric."""
+def are_same(one: ComparedText, other: ComparedText) -> bool:
+    """Say whether two texts say the same in the same order, but for fillers, inflection and layout;
+    symmetric.
+    """
     return one.statements == other.statements and bool(one.statements)
 
 
-def restates(whole: Text, part: Text) -> bool:
+def restates(whole: ComparedText, part: ComparedText) -> bool:
     """Say whether one text says all that another does, in its order, and more, and turns nothing of it.
 
-    Never where either speaks of taking something back, or what is added denies, limits or opposes anything: that may be about the rest.
+    Never where either speaks of taking something back, or what is added denies, limits or opposes anything:
+    that may be about the rest.
     """
     if len(part.words - whole.words) > LOST_WORDS_MAX or whole.is_overriding or part.is_overriding:
         return False
     if not part.statements or len(whole.statements) <= len(part.statements):
         return False
-    if any(line.rstrip().endswith(PREFACE) for line in whole.content.splitlines()):  # and what follows it may not stand alone
+    if any(
+        line.rstrip().endswith(PREFACE) for line in whole.content.splitlines()
+    ):  # and what follows it may not stand alone
         return False
     rest = iter(whole.statements)
-    return all(statement in rest for statement in part.statements) and turning(words(whole.content)) == turning(words(part.content))
+    return all(statement in rest for statement in part.statements) and turning(
+        words(whole.content)
+    ) == turning(words(part.content))

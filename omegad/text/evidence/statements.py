@@ -1,6 +1,7 @@
 """A text as what can be compared: words, terms, statements, and the words on which its sense turns.
 
-English first: words of other languages come through as they are, so that they agree only where they are equal.
+English first: words of other languages come through as they are, so that they agree only where they are
+equal.
 """
 
 import re
@@ -13,7 +14,9 @@ COMPARED_CHARACTERS = 16_384
 """A longer text repeats or restates another only to the letter."""
 
 ENDING_MAX = 2
-"""How many letters of a word its inflection may take for the stem to stand for it: `author` is not `authorized`."""
+"""How many letters of a word its inflection may take for the stem to stand for it: `author` is not
+`authorized`.
+"""
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _TOKEN = re.compile(r"`[^`\s]+`|\S+")
@@ -30,26 +33,41 @@ def _listed(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-EMPTY = _listed("a an the is are and but very really just quite rather please now currently also too so then well ok okay yes via through")
+EMPTY = _listed(
+    "a an the is are and but very really just quite rather please now currently also too so then well ok okay"
+    " yes via through"
+)
 """Words that say nothing of their own: articles, the copula in the present, fillers."""
 
 _SAME = {"each": "every"}
 
-_NEGATORS = _listed("""not no never none nothing nobody neither nor without cannot hardly rarely avoid kein keine nicht nie ohne pas jamais sans nunca
-    sin n\u00e3o nem sem non mai senza niet geen nooit zonder \u043d\u0435 \u043d\u0435\u0442 \u0431\u0435\u0437""")
-_OPPOSITES = """enable/disable enables/disables enabled/disabled allow/deny allow/forbid allowed/forbidden allow/block accept/reject on/off
-    required/optional works/fails pass/fail passes/fails true/false include/exclude add/remove adds/removes added/removed
-    open/closed start/stop keep/drop keep/remove keep/delete use/avoid prefer/avoid always/never safe/unsafe valid/invalid
-    supported/unsupported possible/impossible"""
+_NEGATORS = _listed(
+    """not no never none nothing nobody neither nor without cannot hardly rarely avoid kein keine nicht nie
+    ohne pas jamais sans nunca sin n\u00e3o nem sem non mai senza niet geen nooit zonder \u043d\u0435
+    \u043d\u0435\u0442 \u0431\u0435\u0437"""
+)
+_OPPOSITES = """
+    enable/disable enables/disables enabled/disabled allow/deny allow/forbid allowed/forbidden allow/block
+    accept/reject on/off required/optional works/fails pass/fail passes/fails true/false include/exclude
+    add/remove adds/removes added/removed open/closed start/stop keep/drop keep/remove keep/delete
+    use/avoid prefer/avoid always/never safe/unsafe valid/invalid supported/unsupported
+    possible/impossible
+"""
 _PAIRS = tuple((one, other) for pair in _OPPOSITES.split() for one, other in [pair.split("/")])
-_TURNING = _NEGATORS | {word for pair in _PAIRS for word in pair} | _listed("only except unless until if when must may all some any instead but")
-_AUXILIARIES = _listed("do does did")
-_OVERRIDING = _listed("""revert reverts reverted reverting undo undoes undone undoing undid instead formerly previously outdated obsolete wrong
-    incorrect untrue mistake mistaken deprecate deprecates deprecated replace replaces replaced replacing replacement
-    supersede supersedes superseded switch switches switched switching migrate migrates migrated migrating migration rename
-    renames renamed renaming drop drops dropped dropping remove removes removed removing abandon abandons abandoned
-    correction rejected declined postponed cancelled canceled forbidden restore restores restored restoring actually update
-    anymore rollback""")
+_TURNING = (
+    _NEGATORS
+    | {word for pair in _PAIRS for word in pair}
+    | _listed("only except unless until if when must may all some any instead but")
+)
+_OVERRIDING = _listed(
+    """revert reverts reverted reverting undo undoes undone undoing undid instead formerly previously
+    outdated obsolete wrong incorrect untrue mistake mistaken deprecate deprecates deprecated replace
+    replaces replaced replacing replacement supersede supersedes superseded switch switches switched
+    switching migrate migrates migrated migrating migration rename renames renamed renaming drop drops
+    dropped dropping remove removes removed removing abandon abandons abandoned correction rejected
+    declined postponed cancelled canceled forbidden restore restores restored restoring actually update
+    anymore rollback"""
+)
 _OVERRIDING_PHRASES = (
     "no longer",
     "any more",
@@ -65,18 +83,24 @@ _OVERRIDING_PHRASES = (
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in order, case-folded; `not` is a word of its own wherever it is contracted."""
+    """Return the words of a text in order, case-folded; `not` is a word of its own wherever it is
+    contracted.
+    """
     return _WORD.findall(_uncontracted(text).casefold())
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the share of words that two sets have in common, 0 to 1 (Jaccard 1901); 0 when neither has any."""
+    """Return the share of words that two sets have in common, 0 to 1 (Jaccard 1901); 0 when neither has
+    any.
+    """
     common = len(one & other)
     return common / (len(one) + len(other) - common) if common else 0.0
 
 
 def pieces(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the sentences of a text and the lines of its lists and code, in order as written, and of each whether it is code."""
+    """Yield the sentences of a text and the lines of its lists and code, in order as written, and of each
+    whether it is code.
+    """
     is_fenced = False
     for line in text.splitlines():
         if line.lstrip().startswith(_FENCE):
@@ -88,39 +112,54 @@ def pieces(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def statements(text: str) -> list[tuple[str, ...]]:
-    """Return what a text says, piece by piece, as terms; what differs in a number, name, code or word that counts differs here."""
+    """Return what a text says, piece by piece, as terms; what differs in a number, name, code or word that
+    counts differs here.
+    """
     found = (((piece,) if is_code else terms(piece)) for piece, is_code in pieces(text))
     return [statement for statement in found if statement]
 
 
 def terms(sentence: str) -> tuple[str, ...]:
-    """Return the terms of a sentence in order: stems of plain words that are not empty; numbers, paths, identifiers and signs as written."""
+    """Return the terms of a sentence in order: stems of plain words that are not empty; numbers, paths,
+    identifiers and signs as written.
+    """
     plain = _uncontracted(_MARK.sub("", sentence.strip()))
     plain = plain[1:] if plain.startswith("A ") else plain
     asked = ("?",) if plain.endswith("?") else ()
-    return (*(term for token in _TOKEN.findall(plain) if (term := _term(token) if len(token) <= LETTERS_MAX else token)), *asked)
+    return (
+        *(
+            term
+            for token in _TOKEN.findall(plain)
+            if (term := _term(token) if len(token) <= LETTERS_MAX else token)
+        ),
+        *asked,
+    )
 
 
 def turning(said: Iterable[str]) -> list[str]:
-    """Return the words on which the sense of a statement turns, sorted: negators, limits, directions, permissions."""
+    """Return the words on which the sense of a statement turns, sorted: negators, limits, directions,
+    permissions.
+    """
     return sorted(word for word in said if word in _TURNING)
 
 
-def unturned(said: Iterable[str]) -> list[str]:
-    """Return the words that say something whichever way a statement turns, in order."""
-    return [word for word in said if word not in _TURNING and word not in EMPTY and word not in _AUXILIARIES]
-
-
 def is_opposite(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Say whether of two sets of words just one denies something, or each has a word whose opposite the other one has."""
+    """Say whether of two sets of words just one denies something, or each has a word whose opposite the
+    other one has.
+    """
     if one.isdisjoint(_NEGATORS) != other.isdisjoint(_NEGATORS):
         return True
     ours, theirs = one - other, other - one
-    return any((first in ours and second in theirs) or (second in ours and first in theirs) for first, second in _PAIRS)
+    return any(
+        (first in ours and second in theirs) or (second in ours and first in theirs)
+        for first, second in _PAIRS
+    )
 
 
 def overrides(text: str, said: frozenset[str]) -> bool:
-    """Say whether a text, with these words, speaks of taking something back or of putting something in its place."""
+    """Say whether a text, with these words, speaks of taking something back or of putting something in its
+    place.
+    """
     folded = text.casefold()
     return not said.isdisjoint(_OVERRIDING) or any(phrase in folded for phrase in _OVERRIDING_PHRASES)
 

@@ -1,7 +1,7 @@
 """Recognises what an agent's host says to itself: content that no person would ever want remembered.
 
-Content is noise only where it consists of nothing but pieces that rules describe: elements `<name>…</name>`, and texts that a rule's
-pattern matches. Whoever adds a word of their own has written no noise.
+Content is noise only where it consists of nothing but pieces that rules describe: elements `<name>…</name>`,
+and texts that a rule's pattern matches. Whoever adds a word of their own has written no noise.
 """
 
 import re
@@ -42,22 +42,33 @@ class NoiseRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load(paths: Sequence[Path] = ()) -> NoiseRules:
-    """Read the built-in rules and those in the files at *paths*. Raises `BadConfiguration`, naming the file."""
+    """Read the built-in rules and those in the files at *paths*. Raises `BadConfiguration`, naming the
+    file.
+    """
     elements: dict[str, str] = {}
     patterns: list[tuple[str, re.Pattern[str]]] = []
     for file, content in read_all("noise.toml", paths, NoiseFile).items():
         for rule in content.rule:
             if not rule.elements and not rule.pattern:
-                raise BadConfiguration(f"{file}: rule {rule.name!r} has neither elements nor a pattern", hint="give it one of them")
+                raise BadConfiguration(
+                    f"{file}: rule {rule.name!r} has neither elements nor a pattern",
+                    hint="give it one of them",
+                )
             elements |= dict.fromkeys(rule.elements, rule.name)
             if rule.pattern:
                 patterns.append((rule.name, _compiled(file, rule)))
     names = "|".join(re.escape(name) for name in elements)
-    return NoiseRules(elements=elements, opening=re.compile(rf"<({names})(?:\s[^<>]*)?>") if names else None, patterns=tuple(patterns))
+    return NoiseRules(
+        elements=elements,
+        opening=re.compile(rf"<({names})(?:\s[^<>]*)?>") if names else None,
+        patterns=tuple(patterns),
+    )
 
 
 def noise_of(content: str, rules: NoiseRules) -> str | None:
-    """Return the name of the rule that recognises the first piece of *content*, if all of it is noise; None if any of it is not."""
+    """Return the name of the rule that recognises the first piece of *content*, if all of it is noise;
+    None if any of it is not.
+    """
     first: str | None = None
     at = _next(content, 0)
     while at < len(content):
@@ -93,4 +104,6 @@ def _compiled(file: str, rule: NoiseRule) -> re.Pattern[str]:
     try:
         return re.compile(rule.pattern)
     except re.error as error:
-        raise BadConfiguration(f"{file}: the pattern of rule {rule.name!r} is not valid: {error}", hint="mend the pattern") from error
+        raise BadConfiguration(
+            f"{file}: the pattern of rule {rule.name!r} is not valid: {error}", hint="mend the pattern"
+        ) from error

@@ -1,4 +1,5 @@
-"""The sentences that somebody says in their own words in a message: no code, quotes, logs, tables, or what a host wraps in elements. Pure.
+"""The sentences that somebody says in their own words in a message: no code, quotes, logs, tables, or what a
+host wraps in elements. Pure.
 
 Time is linear in the text but for elements, whose number and names are bounded by its lines.
 """
@@ -15,9 +16,12 @@ _WRAPPED_BY = re.compile(r"[-_:]")
 """What stands in the name of an element of a host or a memory service, and in that of no element of HTML."""
 _NOT_SAID = re.compile(
     r"""(?:\ {4}|\t)\s{0,64}[^\s*+\d-]  # indented code
-    |\s{0,64}(?:[>|\#$@]|[+-]{2}|\[[A-Z_]{3,40}\]|[✓✔✗✕●]\s)  # a quote, a table, a heading, a shell's prompt, a diff, a label, a test's result
-    |\s{0,64}(?:[-*]\s)?(?:mem-[0-9a-f]{8}|at\s\S{1,200}\s?[(:]|File\s"|Traceback\s|\w{1,40}(?:Error|Exception|Warning):\s|npm\s|DOM\sPath:)
-    |\s{0,64}\[?(?:\d{4}-\d\d-\d\d[T\s]|\d\d?:\d\d(?::\d\d)?\b|(?i:error|warn(?:ing)?|info|debug|fatal)\s{0,4}[:\]|])  # a line of a log
+    # A quote, a table, a heading, a shell's prompt, a diff, a label, a test's result.
+    |\s{0,64}(?:[>|\#$@]|[+-]{2}|\[[A-Z_]{3,40}\]|[✓✔✗✕●]\s)
+    |\s{0,64}(?:[-*]\s)?(?:mem-[0-9a-f]{8}|at\s\S{1,200}\s?[(:]|File\s"|Traceback\s|npm\s|DOM\sPath:
+      |\w{1,40}(?:Error|Exception|Warning):\s)
+    |\s{0,64}\[?(?:\d{4}-\d\d-\d\d[T\s]|\d\d?:\d\d(?::\d\d)?\b  # a line of a log
+      |(?i:error|warn(?:ing)?|info|debug|fatal)\s{0,4}[:\]|])
     |[A-Z][A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){0,3}-[Bb]y:\s  # a trailer of a commit
     """,
     re.VERBOSE,
@@ -28,22 +32,33 @@ _END = re.compile(r"(?<=[.!?])[\"')*_`]{0,3}\s{1,4}(?=[\"'(*_`]{0,3}[A-Z0-9`])")
 _IS_SPOKEN = re.compile(r"[A-Za-z']{2,}")
 
 
-def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a message that state something, of 24 to 400 characters and five words, without emphasis and marks of lists."""
+def sentences(
+    text: str, characters: range = SENTENCE_CHARACTERS, words_min: int = WORDS_MIN
+) -> Iterator[str]:
+    """Yield the sentences of a message that state something, of 24 to 400 *characters* and five words at
+    least, without emphasis and marks of lists.
+    """
     for line in _said(text):
         for part in _END.split(_MARK.sub("", line)):
             sentence = " ".join(_EMPHASIS.sub("", part).replace("\u2019", "'").split())
-            if len(sentence) in SENTENCE_CHARACTERS and _states(sentence):
+            if len(sentence) in characters and _states(sentence, words_min):
                 yield sentence
 
 
-def _states(sentence: str) -> bool:
+def said_words(sentence: str) -> int:
+    """Return how many words a sentence has."""
+    return len(_IS_SPOKEN.findall(sentence))
+
+
+def _states(sentence: str, words_min: int) -> bool:
     is_quoted = sentence[0] in "\"“'" and sentence.rstrip(".,")[-1] in "\"”'"
-    return not is_quoted and not sentence.rstrip("\"')").endswith("?") and len(_IS_SPOKEN.findall(sentence)) >= WORDS_MIN
+    return not is_quoted and not sentence.rstrip("\"')").endswith("?") and said_words(sentence) >= words_min
 
 
 def _said(text: str) -> Iterator[str]:
-    """Yield the lines that are neither in a block of code or an element, nor look like anything but speech."""
+    """Yield the lines that are neither in a block of code or an element, nor look like anything but
+    speech.
+    """
     fence, closing, at = "", "", 0
     for line in text.splitlines(keepends=True):
         at += len(line)

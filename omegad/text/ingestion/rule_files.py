@@ -1,4 +1,6 @@
-"""Reads rules: the file that is installed with the package, then those of the user, each checked against one Struct."""
+"""Reads rules: the file that is installed with the package, then those of the user, each checked against
+one Struct.
+"""
 
 import tomllib
 from collections.abc import Sequence
@@ -24,7 +26,9 @@ def read_all(packaged: str, paths: Sequence[Path], kind: type[StructT]) -> dict[
         try:
             data = path.read_bytes()
         except OSError as error:
-            raise BadConfiguration(f"{path}: {error.strerror}", hint="make the file readable, or remove it") from error
+            raise BadConfiguration(
+                f"{path}: {error.strerror}", hint="make the file readable, or remove it"
+            ) from error
         found[str(path)] = _parsed(str(path), data, kind)
     return found
 
@@ -33,4 +37,6 @@ def _parsed(name: str, data: bytes, kind: type[StructT]) -> StructT:
     try:
         return msgspec.convert(tomllib.loads(data.decode()), kind)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise BadConfiguration(f"{name}: {error}", hint="mend the file, or remove it to use the built-in rules alone") from error
+        raise BadConfiguration(
+            f"{name}: {error}", hint="mend the file, or remove it to use the built-in rules alone"
+        ) from error

@@ -40,14 +40,18 @@ class TagRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class TagFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a file of tag rules holds. `path_extensions` make a name the name of a file, and give no tag besides."""
+    """What a file of tag rules holds. `path_extensions` make a name the name of a file, and give no tag
+    besides.
+    """
 
     tag: tuple[TagRule, ...] = ()
     path_extensions: tuple[Extension, ...] = ()
 
 
 class TagRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules of all files, ready for use: each word, file name and extension leads to a kind's place and a tag."""
+    """The rules of all files, ready for use: each word, file name and extension leads to a kind's place
+    and a tag.
+    """
 
     words: dict[str, tuple[int, str]]
     exact: dict[str, tuple[int, str]]
@@ -58,7 +62,9 @@ class TagRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load(paths: Sequence[Path] = ()) -> TagRules:
-    """Read the built-in rules and those in the files at *paths*, which win. Raises `BadConfiguration`, naming the file."""
+    """Read the built-in rules and those in the files at *paths*, which win. Raises `BadConfiguration`,
+    naming the file.
+    """
     words: dict[str, tuple[int, str]] = {}
     exact: dict[str, tuple[int, str]] = {}
     files: set[str] = set()
@@ -73,12 +79,18 @@ def load(paths: Sequence[Path] = ()) -> TagRules:
             exact |= dict.fromkeys(rule.exact, tag)
             extensions |= dict.fromkeys(rule.extensions, tag)
     return TagRules(
-        words=words, exact=exact, files=frozenset(files), extensions=extensions, any_word=_alternation(words), any_exact=_alternation(exact)
+        words=words,
+        exact=exact,
+        files=frozenset(files),
+        extensions=extensions,
+        any_word=_alternation(words),
+        any_exact=_alternation(exact),
     )
 
 
 def tags_of(content: str, project: str | None, rules: TagRules) -> tuple[str, ...]:
-    """Return at most 8 tags for *content*: languages, tools, up to 3 paths as they are written, and the project's name.
+    """Return at most 8 tags for *content*: languages, tools, up to 3 paths as they are written, and the
+    project's name.
 
     Within a kind the first mentioned comes first. Only the first 16 Ki characters are looked at.
     """
@@ -99,14 +111,18 @@ def _words(text: str, rules: TagRules) -> Iterator[tuple[int, int, str]]:
 
 
 def _paths(text: str, rules: TagRules) -> tuple[list[tuple[int, int, str]], list[str]]:
-    """Return the tags that the endings of file names give, with where they were found, and the paths themselves."""
+    """Return the tags that the endings of file names give, with where they were found, and the paths
+    themselves.
+    """
     named: list[tuple[int, int, str]] = []
     paths: dict[str, None] = {}
     for match in _PATH.finditer(text):
         path = match[0].rstrip(".-+@~")
         folder, _, name = path.rpartition("/")
         stem, dot, extension = name.rpartition(".")
-        is_name = not folder and path.lower() in rules.words and path.lower() not in rules.files  # Node.js is no file
+        is_name = (
+            not folder and path.lower() in rules.words and path.lower() not in rules.files
+        )  # Node.js is no file
         is_file = bool(dot) and not is_name and extension.lower() in rules.extensions
         if is_file and (tag := rules.extensions[extension.lower()]):
             named.append((match.start(), *tag))
@@ -121,7 +137,9 @@ def _project(project: str | None) -> list[str]:
 
 
 def _alternation(words: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for any of *words* as a whole, the longest that fits. Their first letters part them, so that few are tried anywhere."""
+    """Return a pattern for any of *words* as a whole, the longest that fits. Their first letters part
+    them, so that few are tried anywhere.
+    """
     groups: dict[str, list[str]] = {}
     for word in sorted(words, key=len, reverse=True):
         groups.setdefault(word[0], []).append(re.escape(word[1:]))

@@ -1,4 +1,6 @@
-"""Values that are given to a secret's name: in code, settings, JSON, YAML, headers, queries, options, and in plain sentences."""
+"""Values that are given to a secret's name: in code, settings, JSON, YAML, headers, queries, options, and
+in plain sentences.
+"""
 
 import re
 import string
@@ -38,34 +40,44 @@ class Given(msgspec.Struct, frozen=True):
 
 
 _SIGN = (
-    r"=>|>|:{1,3}=|\.=|={1,3}|!={1,2}|(?<=[\"'`])[ \t]?,|:(?!:)|\?{1,2}=|\+=|:? ?\??(?:string|str)\??[ \t]{0,3}="
+    r"=>|>|:{1,3}=|\.=|={1,3}|!={1,2}|(?<=[\"'`])[ \t]?,|:(?!:)|\?{1,2}=|\+=|:? ?\??(?:string"
+    r"|str)\??[ \t]{0,3}="
     r"|,?\s{1,40}[\"'`]?value[\"'`]?[ \t]{0,3}[:=]"  # as in name: …, value: …
 )
 NAMED = (
-    r"(?P<stem>passw(?:or[dt]|d)|passphrase|passcode|pass|pwd?|secret|token|key)(?:_?[0-9]{1,2}|(?:_(?:base|value|secure|super|prod|production|staging|live|dev|old|new|plain|plaintext|raw"
+    r"(?P<stem>passw(?:or[dt]|d)|passphrase|passcode|pass|pwd?|secret|token|key)(?:_?[0-9]{1,2}|(?:_(?:base"
+    r"|value|secure|super|prod|production|staging|live|dev|old|new|plain|plaintext|raw"
     r"|primary|secondary|admin|root)){1,2})?(?:\[[0-9]{0,5}\](?=[ \t]{0,3}=))?"
     rf"(?:(?:\\?[\"'`]\]?)?[ \t]{{0,3}}(?P<sign>{_SIGN})(?P<space>(?<=[0-9a-z]>)\s{{1,40}}|[ \t]{{0,8}})"
-    r"|(?P<said> (?:is|was)(?: now)?(?: (?:set|changed|reset) to)?:?)?[ \t]{1,8})(?:(?:@|[bru]{1,2})(?=[\"']))?(?P<quote>\\?[\"'`])?"
+    r"|(?P<said> (?:is|was)(?: now)?(?: (?:set|changed|reset) to)?:?)?[ \t]{1,8})(?:(?:@"
+    r"|[bru]{1,2})(?=[\"']))?(?P<quote>\\?[\"'`])?"
 )
 """A secret's name in lower case, and what leads from it to its value."""
 
 _NAME = f"{string.ascii_letters}{string.digits}_.$-"
 _KIND = re.compile(
-    r"(?:(?P<PASSWORD>passw(?:or[dt]|d)|passphrase|passcode|(?<![0-9a-z])(?:pass|pwd?)|(?:(?<=db)|(?<=user)|(?<=root))pass)|(?P<SECRET>secret))\Z"
+    r"(?:(?P<PASSWORD>passw(?:or[dt]|d)|passphrase|passcode|(?<![0-9a-z])(?:pass|pwd?)|(?:(?<=db)|(?<=user)"
+    r"|(?<=root))pass)|(?P<SECRET>secret))\Z"
 )
-# Without a group, what is no secret: a mark in a text, or how many there are; it begins before the end that would make it a key.
+# Without a group, what is no secret: a mark in a text, or how many there are; it begins before the end that
+# would make it a key.
 _KIND_OF = {
     "token": re.compile(
         r"(?:(?P<KEY>(?:[0-9a-z][_.$-]{0,2}|-|\b(?:auth|access|refresh|api|bearer) )token)|(?P<TOKEN>token)"
-        r"|(?:next|page|continuation|sync|eos|bos|pad|unk|sep|cls|mask|stop|special|start|end|image|cancellation|cancel|design|max|min|per|first"
+        r"|(?:next|page|continuation|sync|eos|bos|pad|unk|sep|cls|mask|stop|special|start|end|image"
+        r"|cancellation|cancel|design|max|min|per|first"
         r"|last|prev|previous|current|num|no|public[_-]?key)[_-]?(?:page[_-]?)?token)\Z"
     ),
     "key": re.compile(
-        r"(?P<KEY>(?:api|app|application|access|account|private|secret|signing|encryption|master|shared|admin|auth|service|license|webhook|ingest"
-        r"|deploy|softlayer|cloudant|iam|(?<![0-9a-z])(?:sl|cl|ibm(?:[_-]?cloud)?)|access[_ -]key[_ -]?secret)[_ -]?(?:access[_ -]?)?key)\Z"
+        r"(?P<KEY>(?:api|app|application|access|account|private|secret|signing|encryption|master|shared"
+        r"|admin|auth|service|license|webhook|ingest"
+        r"|deploy|softlayer|cloudant|iam|(?<![0-9a-z])(?:sl|cl|ibm(?:[_-]?cloud)?)|access[_ -]key[_"
+        r" -]?secret)[_ -]?(?:access[_ -]?)?key)\Z"
     ),
 }
-_CODE_BEFORE = re.compile(r"(?:[(,][ \t]*|\b(?:const|let|var|val|self|this|return|def|fn|func|function)\b.*)\Z", re.DOTALL)
+_CODE_BEFORE = re.compile(
+    r"(?:[(,][ \t]*|\b(?:const|let|var|val|self|this|return|def|fn|func|function)\b.*)\Z", re.DOTALL
+)
 _END_OF_LINE = re.compile(r"[ \t]*(?:[}\])>]*,?[ \t]*(?:[\r\n]|\\n|\Z|[ \t](?:#|//))|\\?[\"'`])")
 _CLOSED = {quote: re.compile(rf"(?:[^{quote}\\\r\n]|\\.){{0,500}}(?={quote})") for quote in "\"'`"} | {
     f"\\{quote}": re.compile(rf"(?:[^{quote}\\\r\n]|\\(?!{quote})){{0,500}}(?=\\{quote})") for quote in "\"'`"
@@ -98,8 +110,9 @@ def named(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     if values.is_word(value) and not (name.isupper() and values.looks_chosen(value)):
         return None
     # A capital parts a word from the one before: else they end bypass and compass.
+    hump = "-" if around[-1:].islower() and text[at].isupper() else ""
     kind = _KIND_OF.get(match["stem"], _KIND).search(
-        f"{around[-KIND_CHARACTERS:].lower()}{'-' if around[-1:].islower() and text[at].isupper() else ''}{match['stem']}"
+        f"{around[-KIND_CHARACTERS:].lower()}{hump}{match['stem']}"
     )
     if kind is None or kind.lastgroup is None or len(value) < Kind[kind.lastgroup]:
         return None
@@ -119,28 +132,43 @@ def _is_secret(given: Given, match: re.Match[str], *, is_closed: bool) -> bool:
         return _is_told(given, match)
     if is_closed:
         is_literal = sign not in {"==", "===", "!=", "!==", ","} or bool(values.looks_chosen(given.value))
-        return is_literal and _is_quoted(given) and (not sign.endswith(",") or _is_argument(given))
+        is_called = given.before.rstrip("\"'`\\")[-1:] == "(" and not values.has_word(given.value)
+        return is_literal and _is_quoted(given) and (not sign.endswith(",") or is_called)
     is_asked = "-ask-" in given.name or given.before.endswith("${")
-    if is_asked or sign[:1] in {"!", ","} or sign.endswith(",") or (sign == ":" and given.before.endswith(":")):  # the last is an emoji
+    if (
+        is_asked
+        or sign[:1] in {"!", ","}
+        or sign.endswith(",")
+        or (sign == ":" and given.before.endswith(":"))
+    ):  # the last is an emoji
         return False
-    if given.value.startswith("-") or given.name.lower() == "pass" or values.is_code(given.value, given.after):
+    if (
+        given.value.startswith("-")
+        or given.name.lower() == "pass"
+        or values.is_code(given.value, given.after)
+    ):
         return False  # the second is what tests do
-    return _is_bare(given, is_tight=not match["space"] and sign in {"=", ":=", "?=", "==", "===", "=>", ">"}, is_option=is_option)
-
-
-def _is_argument(given: Given) -> bool:
-    """Say whether a name and its value are what a function is called with."""
-    return given.before.rstrip("\"'`\\")[-1:] == "(" and not values.has_word(given.value)
+    return _is_bare(
+        given,
+        is_tight=not match["space"] and sign in {"=", ":=", "?=", "==", "===", "=>", ">"},
+        is_option=is_option,
+    )
 
 
 def _is_quoted(given: Given) -> bool:
     value, kind = given.value, given.kind
     if " " in value:
         return kind <= Kind.SECRET and values.is_phrase(value)
-    if given.name.lower().rpartition("_")[2] == "pw" and not values.looks_chosen(value):  # a country, and its languages
+    if given.name.lower().rpartition("_")[2] == "pw" and not values.looks_chosen(
+        value
+    ):  # a country, and its languages
         return False
     if kind is Kind.KEY:
-        return bool(values.has_digit_and_letter(value)) or (value.isalpha() and len(value) >= LETTERS_MIN) or _is_long(value)
+        return (
+            bool(values.has_digit_and_letter(value))
+            or (value.isalpha() and len(value) >= LETTERS_MIN)
+            or _is_long(value)
+        )
     return not values.is_prose(value) and (kind is not Kind.TOKEN or _is_drawn(value))
 
 
@@ -149,29 +177,55 @@ def _is_bare(given: Given, *, is_tight: bool, is_option: bool) -> bool:
     value, kind, is_loud = given.value, given.kind, given.name.isupper()
     if kind is Kind.KEY and _is_long(value):
         return True
-    is_letters, is_in_code = values.is_letters(value) is not None, _CODE_BEFORE.search(given.before) is not None
+    is_letters, is_in_code = (
+        values.is_letters(value) is not None,
+        _CODE_BEFORE.search(given.before) is not None,
+    )
     if kind is Kind.TOKEN or (kind is Kind.KEY and is_letters and len(value) < LETTERS_MIN):
         return _is_drawn(value) and not values.is_prose(value)
     if is_tight and not is_option:
         return is_loud or not is_letters or not (is_in_code or given.after[:1] == ")")
     if is_letters or value.isdigit():
-        is_lone = len(value) >= WORD_MIN and _END_OF_LINE.match(given.after) is not None and given.after[:1] not in {",", ";", ")"}
+        is_lone = (
+            len(value) >= WORD_MIN
+            and _END_OF_LINE.match(given.after) is not None
+            and given.after[:1] not in {",", ";", ")"}
+        )
         if is_letters and "." in given.name and not is_option:  # an attribute's, and so a variable
             return False
-        may_be = not values.is_prose(value) if is_letters else kind is Kind.PASSWORD and given.name.lower() != "pw"  # a width in pixels
-        return may_be and (is_option or (is_lone and (is_loud or (kind is Kind.PASSWORD and not is_in_code)) and not _IN_CODE.fullmatch(value)))
+        may_be = (
+            not values.is_prose(value) if is_letters else kind is Kind.PASSWORD and given.name.lower() != "pw"
+        )  # a width in pixels
+        return may_be and (
+            is_option
+            or (
+                is_lone
+                and (is_loud or (kind is Kind.PASSWORD and not is_in_code))
+                and not _IN_CODE.fullmatch(value)
+            )
+        )
     is_chosen = bool(values.looks_chosen(value)) and (kind is Kind.PASSWORD or not values.has_word(value))
     return (is_option or is_chosen) and not values.is_prose(value)
 
 
 def _is_told(given: Given, match: re.Match[str]) -> bool:
-    """Judge a value that a sentence says, or that stands behind a variable's name as in a Dockerfile's ENV."""
+    """Judge a value that a sentence says, or that stands behind a variable's name as in a Dockerfile's
+    ENV.
+    """
     value, name = given.value, given.name
     if name.lower() in {"pass", "pwd"}:
         return False
     if not match["said"] and not (name.isupper() and "_" in name):
-        is_named = match["quote"] is not None and name.lower() != "pw" and given.kind in {Kind.PASSWORD, Kind.SECRET}
-        return is_named and len(value) >= TOLD_MIN and bool(values.looks_chosen(value)) and not values.has_word(value) and " " not in value
+        is_named = (
+            match["quote"] is not None and name.lower() != "pw" and given.kind in {Kind.PASSWORD, Kind.SECRET}
+        )
+        return (
+            is_named
+            and len(value) >= TOLD_MIN
+            and bool(values.looks_chosen(value))
+            and not values.has_word(value)
+            and " " not in value
+        )
     if values.is_prose(value) or (not match["quote"] and values.is_code(value, given.after)):
         return False
     if given.kind is not Kind.PASSWORD:
@@ -183,7 +237,9 @@ def _is_told(given: Given, match: re.Match[str]) -> bool:
 
 def _is_long(value: str) -> bool:
     """Say whether a value is of so many digits as no count has, or of as many signs as no name has."""
-    return len(value) >= LONG_MIN and (value.isdigit() or (bool(values.has_sign(value)) and not values.has_word(value)))
+    return len(value) >= LONG_MIN and (
+        value.isdigit() or (bool(values.has_sign(value)) and not values.has_word(value))
+    )
 
 
 def _is_drawn(value: str) -> bool:

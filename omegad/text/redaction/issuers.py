@@ -1,7 +1,8 @@
 """Shapes of secrets that their issuers publish and nobody else uses.
 
-Prefixes, lengths and alphabets are facts that the issuers document; all that the rules of gitleaks 8.30 (github.com/gitleaks/gitleaks, MIT)
-know by their shape alone are among them. A shape that may go on does so to the end of its word, so that of many glued together none is left.
+Prefixes, lengths and alphabets are facts that the issuers document; all that the rules of gitleaks 8.30
+(github.com/gitleaks/gitleaks, MIT) know by their shape alone are among them. A shape that may go on does so
+to the end of its word, so that of many glued together none is left.
 """
 
 import re
@@ -21,7 +22,11 @@ SHAPES = (
     ("asana_token", "0/ 1/ 2/", r"[0-9]{15,17}[/:][0-9a-f]{32}\b"),
     ("atlassian_token", "ATATT3 ATCTT3", r"[\w=-]{50,}"),
     ("atlassian_token", "ATBB ATTA", r"[0-9A-Za-z]{32}\w*"),
-    ("authress_key", "sc_ ext_ scauth_ authress_", r"[0-9A-Za-z]{5,30}\.[0-9a-z]{4,6}\.acc[_-][0-9a-z-]{10,32}\.[\w+/=-]{30,}"),
+    (
+        "authress_key",
+        "sc_ ext_ scauth_ authress_",
+        r"[0-9A-Za-z]{5,30}\.[0-9a-z]{4,6}\.acc[_-][0-9a-z-]{10,32}\.[\w+/=-]{30,}",
+    ),
     ("aws_access_key", "AKIA ASIA ABIA ACCA A3T", r"[0-9A-Z]{16,17}\b"),
     ("aws_bedrock_key", "ABSK", r"[0-9A-Za-z+/]{100,}={0,2}"),
     ("aws_bedrock_key", "bedrock-api-key-YmVkcm9jay5", r"[\w+/=%&.-]{16,}"),
@@ -57,7 +62,11 @@ SHAPES = (
     ("github_token", "ghp_ gho_ ghu_ ghs_ ghr_", r"\w{36,}"),
     ("github_token", "github_pat_", r"\w{22,}"),
     ("gitlab_session", "_gitlab_session=", r"[0-9a-z]{32}\b"),
-    ("gitlab_token", "glpat- gldt- glrt- glrtr- glptt- glcbt- glft- glffct- glsoat- gloas- glimt- glagent-", r"[\w-]{20,}(?:\.[0-9a-z]{2,9})*"),
+    (
+        "gitlab_token",
+        "glpat- gldt- glrt- glrtr- glptt- glcbt- glft- glffct- glsoat- gloas- glimt- glagent-",
+        r"[\w-]{20,}(?:\.[0-9a-z]{2,9})*",
+    ),
     ("gitlab_token", "GR1348941", r"[\w-]{20,}"),
     ("google_api_key", "AIza", r"[\w-]{35,}"),
     ("google_oauth", "ya29. GOCSPX-", r"[\w-]{20,}"),
@@ -93,7 +102,11 @@ SHAPES = (
     ("nvidia_key", "nvapi-", r"[\w-]{60,}"),
     ("octopus_key", "API-", r"(?=[0-9A-Z]{0,25}[0-9])[0-9A-Z]{26}\b"),
     ("onepassword_token", "ops_eyJ", r"[\w+/=-]{100,}"),
-    ("onepassword_token", "A3-", r"[0-9A-Z]{6}-(?:[0-9A-Z]{11}|[0-9A-Z]{6}-[0-9A-Z]{5})(?:-[0-9A-Z]{5}){3}\b"),
+    (
+        "onepassword_token",
+        "A3-",
+        r"[0-9A-Z]{6}-(?:[0-9A-Z]{11}|[0-9A-Z]{6}-[0-9A-Z]{5})(?:-[0-9A-Z]{5}){3}\b",
+    ),
     ("openai_key", "sk-", r"(?=[\w-]{0,80}[0-9])(?=[\w-]{0,80}(?:[A-Z]|[0-9a-f]{32}))[\w-]{20,}"),
     ("openshift_token", "sha256~", r"[\w-]{43,}"),
     ("paypal_token", "access_token$production$ access_token$sandbox$", r"[0-9a-z]{16}\$[0-9a-f]{32}\b"),
@@ -119,7 +132,11 @@ SHAPES = (
     ("settlemint_token", "sm_aat_ sm_pat_ sm_sat_", r"[0-9A-Za-z]{16}\b"),
     ("shippo_token", "shippo_live_ shippo_test_", r"[0-9A-Fa-f]{40}\w*"),
     ("shopify_token", "shpat_ shpca_ shppa_ shpss_", r"[0-9A-Fa-f]{32}\w*"),
-    ("slack_token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xoxe.xoxb- xoxe.xoxp- xapp-", r"[\w-]{10,}"),
+    (
+        "slack_token",
+        "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xoxe.xoxb- xoxe.xoxp- xapp-",
+        r"[\w-]{10,}",
+    ),
     ("sonar_token", "squ_ sqp_ sqa_", r"[0-9a-f]{40}\w*"),
     ("sourcegraph_token", "sgp_", r"(?:(?:[0-9A-Fa-f]{16}|local)_)?[0-9A-Fa-f]{40}\w*"),
     ("square_token", "sq0atp- sq0csp- sq0idp-", r"[\w-]{22,}"),
@@ -140,12 +157,17 @@ SHAPES = (
 )
 
 # Longer beginnings first; parted by their first letter, so that few are tried anywhere.
-_ROWS = sorted(((start, kind, rest) for kind, starts, rest in SHAPES for start in starts.split(" ")), reverse=True)
+_ROWS = sorted(
+    ((start, kind, rest) for kind, starts, rest in SHAPES for start in starts.split(" ")), reverse=True
+)
 _BY_LETTER = (
-    (letter, "|".join(f"{re.escape(start[1:])}{rest}()" for start, _, rest in rows)) for letter, rows in groupby(_ROWS, lambda row: row[0][:1])
+    (letter, "|".join(f"{re.escape(start[1:])}{rest}()" for start, _, rest in rows))
+    for letter, rows in groupby(_ROWS, lambda row: row[0][:1])
 )
 # A line break written as \n, as in JSON, glues its letter to what follows.
-ISSUED = re.compile(rf"(?:\b|(?<=\\[nrt]))(?:{'|'.join(f'{re.escape(letter)}(?:{rests})' for letter, rests in _BY_LETTER)})")
+ISSUED = re.compile(
+    rf"(?:\b|(?<=\\[nrt]))(?:{'|'.join(f'{re.escape(letter)}(?:{rests})' for letter, rests in _BY_LETTER)})"
+)
 _KINDS = [kind for _, kind, _ in _ROWS]
 
 

@@ -6,13 +6,15 @@ from functools import lru_cache
 
 import msgspec
 
+from omegad.runtime.kept import Kept, bytes_of
 from omegad.text.redaction import assignments, commands, entropy, values
 from omegad.text.redaction.issuers import CHARACTERS_MIN, ISSUED, kind_of
 
-REMEMBERED_CHARACTERS = 8 * 1024
-REMEMBERED_TEXTS = 256
+REMEMBERED_BYTES = 1_000_000
+ENTRY_BYTES = 300  # of a text that is remembered, beside what it says
 REMEMBERED_NAMES = 1_024
 PASSES_MAX = 8
+PART_CHARACTERS = 32 * 1024
 DIGEST_CHARACTERS = 8
 
 Span = tuple[int, int]
@@ -41,24 +43,24 @@ def _rule(kind: str, needles: str, pattern: str, is_secret: Callable[[str], bool
 
 _QUOTED = r"(?:\\?'(?P<secret>[^'\\\r\n]{3,200})\\?'|\\?\"(?P<other>[^\"\\\r\n]{3,200})\\?\")"
 _QUOTED_OR_WORD = r"\\?(?P<quote>[\"']?)(?P<secret>[^\s\"'`;,)\\]{3,200})\\?(?P=quote)"
-_ACCOUNT = re.compile(r"\b(?:(?:create|alter|drop)(?: or replace)? (?:user|role|login|group|database link)|grant|set password)\b", re.IGNORECASE)
+_ACCOUNT = re.compile(
+    r"\b(?:(?:create|alter|drop)(?: or replace)? (?:user|role|login|group|database link)|grant|set"
+    r" password)\b",
+    re.IGNORECASE,
+)
 _STATEMENT = 200  # characters of a statement before its password
 
 
 _WINDOWS_USER = re.compile(r" /(?:u|user)[: ]|cmdkey|xfreerdp|net use|runas", re.IGNORECASE)
 
 
-def _of_windows(text: str, match: re.Match[str]) -> Span | None:
-    """Find the password that stands beside a user, in options as Windows writes them; alone, they are a property or a page."""
-    span = match.span("secret")
-    is_user = _WINDOWS_USER.search(text, max(0, match.start() - _STATEMENT), match.start() + 1)
-    return span if is_user and not values.is_stand_in(text[slice(*span)]) else None
-
-
 _IMPACKET = re.compile(
-    r"(?:get(?:adusers|adcomputers|npusers|userspns|tgt|st|pac|arch|lapspassword)|get-gpppassword|find-?delegation|addcomputer|rbcd|secretsdump|reg"
-    r"|(?:ps|wmi|smb|at|dcom)exec|smb(?:client|passwd)|lookupsid|samrdump|rpc(?:dump|map)|services|raisechild|goldenpac|mssqlclient|ntlmrelayx"
-    r"|(?:owner|dacl)edit|net(?:view)?|changepasswd|describeticket|machine_role|tstool|wmi(?:persist|query)|keylistattack|rdp_check|dpapi|exchanger)\Z",
+    r"(?:get(?:adusers|adcomputers|npusers|userspns|tgt|st|pac|arch|lapspassword)|get-gpppassword"
+    r"|find-?delegation|addcomputer|rbcd|secretsdump|reg"
+    r"|(?:ps|wmi|smb|at|dcom)exec|smb(?:client|passwd)|lookupsid|samrdump|rpc(?:dump|map)|services"
+    r"|raisechild|goldenpac|mssqlclient|ntlmrelayx"
+    r"|(?:owner|dacl)edit|net(?:view)?|changepasswd|describeticket|machine_role|tstool|wmi(?:persist|query)"
+    r"|keylistattack|rdp_check|dpapi|exchanger)\Z",
     re.IGNORECASE,
 )
 _NETWORK = re.compile(
@@ -68,18 +70,19 @@ _NETWORK = re.compile(
 )
 
 
-def _of_impacket(text: str, match: re.Match[str]) -> Span | None:
-    """Find the password that one of Impacket's commands is given: `domain/user:password`, as a place in a file looks, too."""
-    span = match.span("secret")
-    return span if _IMPACKET.search(text, max(0, match.start() - 40), match.start()) and not values.is_stand_in(text[slice(*span)]) else None
+def _beside(sign: re.Pattern[str], is_secret: Callable[[str], bool] = bool, *, within: int = 0) -> Judge:
+    """Return a judge that takes a value for a secret where a sign stands before the match, or reaches so many
+    characters into it, and the value is no stand-in.
+    """
 
+    def judge(text: str, match: re.Match[str]) -> Span | None:
+        groups = match.groupdict()
+        span = next(match.span(name) for name in ("secret", "other", "bare") if groups.get(name) is not None)
+        value, at = text[slice(*span)], match.start()
+        is_beside = sign.search(text, max(0, at - _STATEMENT), at + within)
+        return span if is_beside and is_secret(value) and not values.is_stand_in(value) else None
 
-def _of_network(text: str, match: re.Match[str]) -> Span | None:
-    """Find the password that stands beside a user or network."""
-    span = match.span("secret")
-    value = text[slice(*span)]
-    is_network = _NETWORK.search(text, max(0, match.start() - _STATEMENT), match.start())
-    return span if is_network and not (values.is_stand_in(value) or values.is_word(value)) else None
+    return judge
 
 
 def _is_handed(value: str) -> bool:
@@ -90,128 +93,193 @@ def _is_given(value: str) -> bool:
     return not values.is_word(value) and value[0] not in "%:?@"
 
 
-def _of_account(text: str, match: re.Match[str]) -> Span | None:
-    """Find the password of a statement that makes or changes an account of a database."""
-    span = next(match.span(name) for name in ("secret", "other", "bare") if match.groupdict().get(name) is not None)
-    value = text[slice(*span)]
-    is_account = _ACCOUNT.search(text, max(0, match.start() - _STATEMENT), match.start())
-    return span if is_account and not values.is_stand_in(value) else None
-
-
 RULES = (
-    _rule("webhook", "hooks.slack.com|api/webhooks/", r"(?:hooks\.slack\.com/[a-z]{8,9}|api/webhooks/[0-9]{15,20})/(?P<secret>[\w/-]{32,})"),
+    _rule(
+        "webhook",
+        "hooks.slack.com|api/webhooks/",
+        r"(?:hooks\.slack\.com/[a-z]{8,9}|api/webhooks/[0-9]{15,20})/(?P<secret>[\w/-]{32,})",
+    ),
     _rule("url_password", "sig=", r"sig=(?P<secret>(?=[\w%+/-]{0,200}[0-9])[\w%+/-]{30,}={0,2})"),
-    _rule("url_password", "://", r"(?<=[a-z0-9])://[^\s:/@\[\]\"'`\\<>]{0,100}:(?P<secret>[^\s/@\"`<>]{1,200})@"),
+    _rule(
+        "url_password", "://", r"(?<=[a-z0-9])://[^\s:/@\[\]\"'`\\<>]{0,100}:(?P<secret>[^\s/@\"`<>]{1,200})@"
+    ),
     _rule(
         "url_password",  # a token alone; half of what a digest has is a public key in some addresses
         "://",
         r"(?<=[a-z0-9])://(?P<secret>[\w.~+=-]{20,200})@",
         lambda value: entropy.is_random(value) or re.fullmatch(r"[0-9a-fA-F]{36,}", value) is not None,
     ),
-    _rule("url_password", "://", r"(?<=[a-z0-9])://api\.softlayer\.com/soap/v3(?:\.1)?/(?P<secret>[0-9a-z]{64})(?![0-9a-z])"),
-    _rule("authorization", "bearer", r"(?<![a-z0-9])bearer[ \t]{1,60}(?P<secret>(?=\S{0,200}[0-9])[0-9a-z._~+/=-]{16,})"),
+    _rule(
+        "url_password",
+        "://",
+        r"(?<=[a-z0-9])://api\.softlayer\.com/soap/v3(?:\.1)?/(?P<secret>[0-9a-z]{64})(?![0-9a-z])",
+    ),
+    _rule(
+        "authorization",
+        "bearer",
+        r"(?<![a-z0-9])bearer[ \t]{1,60}(?P<secret>(?=\S{0,200}[0-9])[0-9a-z._~+/=-]{16,})",
+    ),
     _rule(
         "authorization",
         "auth",
-        r"(?<![a-z0-9])auth(?:orization)?\\?[\"'`]?[ \t]{0,3}[=:]?[ \t]{0,3}\\?[\"'`]?(?:basic[ \t]{1,60})?(?P<secret>[0-9a-z+/]{6,}={0,2})",
+        r"(?<![a-z0-9])auth(?:orization)?\\?[\"'`]?[ \t]{0,3}[=:]?[ \t]{0,3}\\?[\"'`]?(?:basic[ \t]{1,60})?"
+        r"(?P<secret>[0-9a-z+/]{6,}={0,2})",
         lambda value: ":" in entropy.decoded(value),  # a user and a password
     ),
     _rule(
         "authorization",
         "auth",
-        r"authorization[\"'`]?[ \t]{0,3}[=:,][ \t]{0,3}[\"'`]?(?:(?:token|api-?key|key|apitoken)[ \t]{1,60}(?:token=)?[\"']?)?"
+        r"authorization[\"'`]?[ \t]{0,3}[=:,][ \t]{0,3}[\"'`]?(?:(?:token|api-?key|key"
+        r"|apitoken)[ \t]{1,60}(?:token=)?[\"']?)?"
         r"(?P<secret>(?=[^\s\"'`]{0,200}[0-9])[0-9a-z._~+/-]{16,2000}+={0,2})(?![\w(])",
         lambda value: not (values.has_word(value) or values.begins_with_word(value)),
     ),
-    _rule("password_file", "machine", r"machine[ \t]{1,60}\S{1,200}\s{1,60}login\s{1,60}\S{1,100}\s{1,60}password\s{1,60}(?P<secret>\S+)"),
+    _rule(
+        "password_file",
+        "machine",
+        r"machine[ \t]{1,60}\S{1,200}\s{1,60}login\s{1,60}\S{1,100}\s{1,60}password\s{1,60}(?P<secret>\S+)",
+    ),
     _rule(
         "password_file",  # of PostgreSQL: host, port, database, user
         ":*:|:54|:6432:",
-        r"(?<=[\w*-]):(?:\*|54[0-9]{2}|6432):(?:\*|[a-z_][\w-]{0,63}):(?:\*|[a-z_][\w.@-]{0,63}):(?P<secret>(?:[^\s:\\\"'`]|\\.){3,128}+)("
-        r"?![^\s\"'`])",
+        r"(?<=[\w*-]):(?:\*|54[0-9]{2}|6432):(?:\*|[a-z_][\w-]{0,63}):(?:\*"
+        r"|[a-z_][\w.@-]{0,63}):(?P<secret>(?:[^\s:\\\"'`]|\\.){3,128}+)(?![^\s\"'`])",
     ),
-    _rule("webhook", "webhook.office.com/webhookb2/", r"webhook\.office\.com/webhookb2/(?P<secret>[\w@-]{30,120}/incomingwebhook/[\w/-]{32,120})"),
-    _rule("webhook", "hooks.zapier.com/hooks/catch/", r"hooks\.zapier\.com/hooks/catch/(?P<secret>[0-9]{4,12}/[0-9a-z]{5,16})"),
+    _rule(
+        "webhook",
+        "webhook.office.com/webhookb2/",
+        r"webhook\.office\.com/webhookb2/(?P<secret>[\w@-]{30,120}/incomingwebhook/[\w/-]{32,120})",
+    ),
+    _rule(
+        "webhook",
+        "hooks.zapier.com/hooks/catch/",
+        r"hooks\.zapier\.com/hooks/catch/(?P<secret>[0-9]{4,12}/[0-9a-z]{5,16})",
+    ),
     _rule(
         "private_key",  # of PuTTY
         "private-lines:",
-        r"private-lines: [0-9]{1,4}(?:\\[nr]|\s){1,4}(?P<secret>(?:[0-9a-z+/]{1,76}={0,2}(?:\\[nr]|\s){1,4})+)",
+        r"private-lines:"
+        r" [0-9]{1,4}(?:\\[nr]|\s){1,4}(?P<secret>(?:[0-9a-z+/]{1,76}={0,2}(?:\\[nr]|\s){1,4})+)",
     ),
     Rule(
         "database_password",
         ("identified ",),
         re.compile(
-            rf"identified (?:with [\"'`]?[\w.-]{{1,40}}[\"'`]? )?by (?:password )?(?:values )?(?:{_QUOTED}|(?P<bare>(?![+(])[^\s\"'`;,)"
+            r"identified (?:with [\"'`]?[\w.-]{1,40}[\"'`]? )?by (?:password )?(?:values"
+            rf" )?(?:{_QUOTED}|(?P<bare>(?![+(])[^\s\"'`;,)"
             rf"({{\\]{{3,200}}))"
         ),
-        _of_account,
+        _beside(_ACCOUNT),
     ),
     _rule(  # what is handed on to a command that reads a password
         "command_password",
         "echo |printf ",
-        r"(?:echo|printf)(?: -[a-z]{1,3}){0,2} \\?[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\"'`|\\]{3,200})(?:\\n)?\\?[\"']?\s{0,3}\|\s{0,"
-        r"3}(?:\\\s{1,20})?(?:sudo (?!-s))?"
+        r"(?:echo|printf)(?: -[a-z]{1,3}){0,2}"
+        r" \\?[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\"'`|\\]{3,200})(?:\\n)?\\?[\"']?\s{0,3}\|\s{0,3}"
+        r"(?:\\\s{1,20})?(?:sudo (?!-s))?"
         r"(?:(?:docker|podman|buildah|helm|skopeo|oras|crane|apptainer|singularity) (?:registry )?login"
         r"|chpasswd|passwd|gh (?:auth|secret)|openssl (?:passwd|enc"
         r")|sudo -s|cryptsetup"
-        r"|gpg|argon2|pass(?:age)?\b|secrethub|kinit|mkpasswd|htpasswd|smbpasswd|vncpasswd|wpa_passphrase|su\b|kubeseal|(?:npx )?wrangler|"
+        r"|gpg|argon2|pass(?:age)?\b|secrethub|kinit|mkpasswd|htpasswd|smbpasswd|vncpasswd|wpa_passphrase"
+        r"|su\b|kubeseal|(?:npx"
+        r" )?wrangler|"
         r"flyctl? auth"
         r"|vercel env|cargo login|twine|glab auth|ecryptfs)",
         _is_handed,
     ),
-    Rule("command_password", (" /p",), re.compile(r" /p(?:w|ass(?:word)?)?[: ]\\?[\"']?(?P<secret>[^\s\"'`]{3,200})"), _of_windows),
+    Rule(
+        "command_password",
+        (" /p",),
+        re.compile(r" /p(?:w|ass(?:word)?)?[: ]\\?[\"']?(?P<secret>[^\s\"'`]{3,200})"),
+        _beside(_WINDOWS_USER, within=1),
+    ),
     _rule(  # of Impacket's commands
         "command_password",
         ".py ",
-        r"\.py (?:[^\s@]{1,60} ){0,8}?[\"']?[\w.-]{0,60}/?[\w.$-]{1,60}:(?P<secret>[^\s@:/\"']{3,200})@[\w.-]{1,200}",
+        r"\.py (?:[^\s@]{1,60}"
+        r" ){0,8}?[\"']?[\w.-]{0,60}/?[\w.$-]{1,60}:(?P<secret>[^\s@:/\"']{3,200})@[\w.-]{1,200}",
     ),
     Rule(  # the same, where the target is the domain
         "command_password",
         (".py ",),
-        re.compile(r"\.py (?:[^\s@]{1,60} ){0,8}?[\"']?[\w.-]{1,60}/[\w.$-]{1,60}:(?P<secret>[^\s@:/\"'`]{3,200})(?=[\"'\s`]|\Z)"),
-        _of_impacket,
+        re.compile(
+            r"\.py (?:[^\s@]{1,60}"
+            r" ){0,8}?[\"']?[\w.-]{1,60}/[\w.$-]{1,60}:(?P<secret>[^\s@:/\"'`]{3,200})(?=[\"'\s`]|\Z)"
+        ),
+        _beside(_IMPACKET),
     ),
     Rule(  # of routers' configurations, NetworkManager and wpa_supplicant
         "command_password",
         ("pass", "secret"),
         re.compile(r"(?:secret|password|passphrase) (?:[057] )?[\"']?(?P<secret>[^\s\"'`\\]{4,200})"),
-        _of_network,
+        _beside(_NETWORK, lambda value: not values.is_word(value)),
     ),
     _rule(
         "command_password",
         "pass",
-        r"(?<=ht)passwd -[a-z]{0,6}b[a-z]{0,6}(?: [^\s|;&\"'`]{1,200}){1,3}? [\"']?(?P<secret>[^\s|;&\"'`\\{}]{3,200})[\"']?(?=\s{0,40}(?"
-        r":\Z|[\n\r|;&\"'`\\#]))",
+        r"(?<=ht)passwd -[a-z]{0,6}b[a-z]{0,6}(?: [^\s|;&\"'`]{1,200}){1,3}?"
+        r" [\"']?(?P<secret>[^\s|;&\"'`\\{}]{3,200})[\"']?(?=\s{0,40}(?:\Z|[\n\r|;&\"'`\\#]))",
         _is_given,
     ),
     _rule(
         "command_password",
         "rabbitmqctl |vault |configure set|config set|net user ",
-        r"(?:rabbitmqctl (?:\S{1,40} )?(?:add_user|change_password) \S{1,60}|vault (?:login|auth|operator unseal)|net user [\w.-]{1,40}"
-        r"|configure set (?:\S{1,60}\.)?aws_(?:secret_access_key|session_token)|config set (?:-\S{1,20} )?\S{0,120}(?:token|password|secre"
+        r"(?:rabbitmqctl (?:\S{1,40} )?(?:add_user|change_password) \S{1,60}|vault (?:login|auth|operator"
+        r" unseal)|net user [\w.-]{1,40}"
+        r"|configure set (?:\S{1,60}\.)?aws_(?:secret_access_key|session_token)|config set (?:-\S{1,20}"
+        r" )?\S{0,120}(?:token|password|secre"
         r"t|_auth|apikey|api-key))"
         r"[ \t]{1,4}[\"']?(?P<secret>[^\s\"'`\\;|&/-][^\s\"'`\\;|&]{3,200})",
         _is_given,
     ),
-    Rule("database_password", ("pass",), re.compile(rf"(?<![\w.-])password(?:\( ?| ){_QUOTED}"), _of_account),
-    _rule("database_password", "pass|auth", rf"(?:(?<=require)pass|(?<=master)auth) {_QUOTED_OR_WORD}", _is_given),
-    Rule("assigned_secret", ("pass", "pw", "secret", "token", "key"), re.compile(assignments.NAMED), assignments.named),
+    Rule(
+        "database_password",
+        ("pass",),
+        re.compile(rf"(?<![\w.-])password(?:\( ?| ){_QUOTED}"),
+        _beside(_ACCOUNT),
+    ),
+    _rule(
+        "database_password",
+        "pass|auth",
+        rf"(?:(?<=require)pass|(?<=master)auth) {_QUOTED_OR_WORD}",
+        _is_given,
+    ),
+    Rule(
+        "assigned_secret",
+        ("pass", "pw", "secret", "token", "key"),
+        re.compile(assignments.NAMED),
+        assignments.named,
+    ),
 )
-# What several needles have in common is looked for first: each that a text is searched for costs as much as a hundredth of all the rest.
+# What several needles have in common is looked for first: each that a text is searched for costs as much as a
+# hundredth of all the rest.
 _PARTS = ("hook", "auth", "pass", "identified ", "confi")
 _NEEDLES = tuple(
-    (part, tuple(needle for needle in needles if part == next((other for other in _PARTS if other in needle), needle)))
+    (
+        part,
+        tuple(
+            needle
+            for needle in needles
+            if part == next((other for other in _PARTS if other in needle), needle)
+        ),
+    )
     for needles in [list(dict.fromkeys(needle for rule in RULES for needle in rule.needles))]
-    for part in dict.fromkeys(next((other for other in _PARTS if other in needle), needle) for needle in needles)
+    for part in dict.fromkeys(
+        next((other for other in _PARTS if other in needle), needle) for needle in needles
+    )
 )
 _DIGIT = re.compile(r"[0-9]")
+_SPACE = re.compile(r"\s")
 _PRIVATE_KEY = re.compile(
-    r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}[\s\S]*?(?:-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|\Z)"
+    r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}[\s\S]*?(?:-{4,5} ?END [A-Z0-9"
+    r" ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|\Z)"
 )
-# What a private key begins with in base64, by its standard: a number that says that it is one, and whose (PKCS #1 and #8, SEC 1, OpenSSH).
+# What a private key begins with in base64, by its standard: a number that says that it is one, and whose
+# (PKCS #1 and #8, SEC 1, OpenSSH).
 _KEY_BEGINNINGS = ("MII", "MHcCAQEE", "AgEBB", "AgEAMB", "MC4CAQAw", "b3BlbnNzaC1")
 _KEY_BODY = re.compile(
-    r"(?:MII[A-J][\w+/][AQgw]IBA(?:DANBgkqhkiG9w0|DCCA|AK[BC])|MII[\w+/]{3,12}BgkqhkiG9w0BBQ|MHcCAQEEI|MIGkAgEBBD|MIHcAgEBBEI"
+    r"(?:MII[A-J][\w+/][AQgw]IBA(?:DANBgkqhkiG9w0|DCCA|AK[BC])|MII[\w+/]{3,12}BgkqhkiG9w0BBQ|MHcCAQEEI"
+    r"|MIGkAgEBBD|MIHcAgEBBEI"
     r"|MI(?:GH|G2|Hu)AgEAMB[AM]GByqGSM49|MC4CAQAwBQYDK2V[\w+/]BCIE|b3BlbnNzaC1rZXktdjE)"
     r"(?:[A-Za-z0-9+/_-]{1,200}={0,2}(?:(?:\\[nr]|[\s\"',>#]|[ \t]\+(?=\s)){1,24}(?=[A-Za-z0-9+/_-]{16}))?)+"
 )
@@ -219,11 +287,12 @@ _KEY_BODY = re.compile(
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """Return *text* with each secret replaced by `[REDACTED:kind]`, and the kinds that were found."""
-    return _redact_remembered(text) if len(text) <= REMEMBERED_CHARACTERS else _redact(text)
+    return _REDACTED[text]
 
 
 def key_names(digest: Callable[[bytes], bytes]) -> None:
-    """Have names that are nothing but a token told apart by *digest*, as the home's key makes it, from now on in this process.
+    """Have names that are nothing but a token told apart by *digest*, as the home's key makes it, from now on
+    in this process.
 
     Until then none is told from another of its kind.
     """
@@ -238,12 +307,14 @@ _keyed: list[Callable[[bytes], bytes]] = []
 def redact_name(name: str) -> str:
     """Return the name of a project, session or other thing without the credentials in it.
 
-    The same name always gives the same, so that what was stored by it is found by it; a name that merely looks random is one. A name
-    that is nothing but a token keeps some digits of a digest of it, made with the home's key, so that two of them stay two.
+    The same name always gives the same, so that what was stored by it is found by it; a name that merely
+    looks random is one. A name that is nothing but a token keeps some digits of a digest of it, made with the
+    home's key, so that two of them stay two.
     """
     clean, found = _redact(name, is_name=True)
     if found and clean == f"[REDACTED:{found[-1]}]":
-        return f"[REDACTED:{found[-1]}{''.join(f'-{digest(name.encode()).hex()[-DIGEST_CHARACTERS:]}' for digest in _keyed)}]"
+        digests = [digest(name.encode()).hex()[-DIGEST_CHARACTERS:] for digest in _keyed]
+        return f"[REDACTED:{'-'.join((found[-1], *digests))}]"
     return clean
 
 
@@ -251,16 +322,33 @@ def _redact(text: str, *, is_name: bool = False) -> tuple[str, tuple[str, ...]]:
     found: dict[str, None] = {}
     passes = 0
     while (passed := _redact_once(text, is_name=is_name))[1]:
-        # Once more: a secret may only show when the one that it was glued to is gone. Where every pass uncovers another, somebody made
-        # the text to be searched for ever; it ends at the first mark.
+        # Once more: a secret may only show when the one that it was glued to is gone. Where every pass
+        # uncovers another, somebody made the text to be searched for ever; it ends at the first mark.
         passes += 1
-        text = passed[0] if passes <= PASSES_MAX else f"{passed[0].partition('[REDACTED:')[0]}[REDACTED:{passed[1][0]}]"
+        text = (
+            passed[0]
+            if passes <= PASSES_MAX
+            else f"{passed[0].partition('[REDACTED:')[0]}[REDACTED:{passed[1][0]}]"
+        )
         found |= dict.fromkeys(passed[1])
     return text, tuple(found)
 
 
 # The same text is searched when a command is prepared and again at the append, soon after.
-_redact_remembered = lru_cache(maxsize=REMEMBERED_TEXTS)(_redact)
+_REDACTED = Kept(
+    _redact, REMEMBERED_BYTES, lambda text, done: bytes_of(text) + bytes_of(done[0]) + ENTRY_BYTES
+)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield a text in parts that end between words, so that there is never a string for each of them."""
+    start = 0
+    while start + PART_CHARACTERS < len(text):
+        found = _SPACE.search(text, start + PART_CHARACTERS)
+        end = found.start() if found else len(text)
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def _redact_once(text: str, *, is_name: bool) -> tuple[str, list[str]]:
@@ -272,7 +360,12 @@ def _redact_once(text: str, *, is_name: bool) -> tuple[str, list[str]]:
 
     if "-BEGIN " in text or "- BEGIN " in text:
         text = _PRIVATE_KEY.sub(mark, text)
-    words = [word for word in text.split() if len(word) >= CHARACTERS_MIN and (not word.islower() or _DIGIT.search(word))]
+    words = [
+        word
+        for part in _parts(text)
+        for word in part.split()
+        if len(word) >= CHARACTERS_MIN and (not word.islower() or _DIGIT.search(word))
+    ]
     long_words = " ".join(words)
     if words and ISSUED.search(long_words):
         text = ISSUED.sub(mark, text)
@@ -280,7 +373,13 @@ def _redact_once(text: str, *, is_name: bool) -> tuple[str, list[str]]:
         text = _KEY_BODY.sub(mark, text)
     folded = text.replace("İ", "I").lower()  # the one letter that is two in lower case
     if _has_needle(folded) and (
-        here := {needle for part, needles in _NEEDLES if part in folded for needle in needles if needle is part or needle in folded}
+        here := {
+            needle
+            for part, needles in _NEEDLES
+            if part in folded
+            for needle in needles
+            if needle is part or needle in folded
+        }
     ):
         for rule in RULES:
             if not here.isdisjoint(rule.needles) and (spans := _spans(rule, text, folded)):
@@ -289,14 +388,21 @@ def _redact_once(text: str, *, is_name: bool) -> tuple[str, list[str]]:
     if (" -" in text or (not is_name and "-" in text)) and (spans := commands.passwords(text)):
         text = _without(text, spans, "command_password", found)
     if not is_name and entropy.may_be_random(words):
-        text = _without(text, [span for match in entropy.RANDOM.finditer(text) if (span := entropy.random_token(text, match))], "high_entropy", found)
+        text = _without(
+            text,
+            [span for match in entropy.RANDOM.finditer(text) if (span := entropy.random_token(text, match))],
+            "high_entropy",
+            found,
+        )
     return text, found
 
 
 def _has_needle(folded: str) -> bool:
-    """Say whether any rule may find something: whether one of the needles is there, with the sign or word that its pattern asks for.
+    """Say whether any rule may find something: whether one of the needles is there, with the sign or word
+    that its pattern asks for.
 
-    It is written out since most texts are searched for nothing else: to go through a table takes twice as long.
+    It is written out since most texts are searched for nothing else: to go through a table takes twice as
+    long.
     """
     return (
         "token" in folded
@@ -314,7 +420,16 @@ def _has_needle(folded: str) -> bool:
         or "rabbitmqctl " in folded
         or "net user " in folded
         or " /p" in folded
-        or (":" in folded and ("://" in folded or ":*:" in folded or ":54" in folded or ":6432:" in folded or "private-lines:" in folded))
+        or (
+            ":" in folded
+            and (
+                "://" in folded
+                or ":*:" in folded
+                or ":54" in folded
+                or ":6432:" in folded
+                or "private-lines:" in folded
+            )
+        )
         or (":" in folded and ".py " in folded)
         or ("|" in folded and ("echo " in folded or "printf " in folded))
     )
@@ -325,7 +440,11 @@ def _spans(rule: Rule, text: str, folded: str) -> list[Span]:
     spans: list[Span] = []
     for at in places:
         # What begins within a secret is a part of it, whatever it looks like.
-        if (not spans or at >= spans[-1][1]) and (match := rule.pattern.match(folded, at)) and (span := rule.judge(text, match)):
+        if (
+            (not spans or at >= spans[-1][1])
+            and (match := rule.pattern.match(folded, at))
+            and (span := rule.judge(text, match))
+        ):
             spans.append(span)
     return spans
 
@@ -344,5 +463,7 @@ def _without(text: str, spans: list[Span], kind: str, found: list[str]) -> str:
         return text
     found.append(kind)
     ends = [0, *(last for _, last in spans)]
-    kept = [text[end:first] for end, first in zip(ends, [*(first for first, _ in spans), len(text)], strict=True)]
+    kept = [
+        text[end:first] for end, first in zip(ends, [*(first for first, _ in spans), len(text)], strict=True)
+    ]
     return f"[REDACTED:{kind}]".join(kept)

@@ -7,44 +7,57 @@ WORDS_SHARE_MAX = 0.3
 
 # Words with which a sentence goes on, types and checks of fields, and short names.
 _WORDS_TEXT = """
-a an the this that my your our their its is are was were be being has have do does can will would should may must to of in on at by for from with
-without via per as if when where until unless and or but not only also it you they i who what how use uses get set sets read try check rotate reset
-change sent flag option options argument parameter requires needs takes means expects accepts enter confirm forgot current please new old instead
-cannot can't don't isn't prompt field file entry value name type length policy manager hash format header bearer basic digest oauth jwt vault env
-keyring keychain plaintext plain text optional missing valid invalid incorrect wrong unknown sensitive private public secure available visible long
-short different again here there now later always below above external internal incomplete default generate login auth authentication authorization
-1password auth0 oauth2 2fa k8s lost found kept held given known characters bytes days str string int integer bool boolean char varchar number any
-object void float double uuid date array list map secretstr ids count val arg args input config settings return
+a an the this that my your our their its is are was were be being has have do does can will would should may
+must to of in on at by for from with without via per as if when where until unless and or but not only also
+it you they i who what how use uses get set sets read try check rotate reset change sent flag option options
+argument parameter requires needs takes means expects accepts enter confirm forgot current please new old
+instead cannot can't don't isn't prompt field file entry value name type length policy manager hash format
+header bearer basic digest oauth jwt vault env keyring keychain plaintext plain text optional missing valid
+invalid incorrect wrong unknown sensitive private public secure available visible long short different again
+here there now later always below above external internal incomplete default generate login auth
+authentication authorization 1password auth0 oauth2 2fa k8s lost found kept held given known characters
+bytes days str string int integer bool boolean char varchar number any object void float double uuid date
+array list map secretstr ids count val arg args input config settings return
 """
 # `changeme` is one: whoever kept it has no secret.
 _PLACEHOLDERS_TEXT = """
-password passwords passwd passphrase passcode pass pwd pw secret secrets token tokens key keys apikey credential credentials user username
-none null nil true false undefined yes no off n/a na empty todo tbd example placeholder dummy hidden masked removed omitted unset self
-changeme changethis changeit id_rsa id_dsa id_ecdsa id_ed25519
+password passwords passwd passphrase passcode pass pwd pw secret secrets token tokens key keys apikey
+credential credentials user username none null nil true false undefined yes no off n/a na empty todo tbd
+example placeholder dummy hidden masked removed omitted unset self changeme changethis changeit id_rsa
+id_dsa id_ecdsa id_ed25519
 """
 _PLACEHOLDERS = frozenset(_PLACEHOLDERS_TEXT.split())
 _WORDS = _PLACEHOLDERS.union(_WORDS_TEXT.split())
 _STAND_IN = re.compile(
-    r"\[?redacted.*|[\[<].*|\$(?:[({].*|\w+)|\{[\w.:!{-]*(?:\}.*)?|.*(?:\.\.\.|…).*|%\w+%|(?:%\(?\w*\)?[sdr]?[:@/]?)+|/\^.*|[`#].*"
-    r"|[x*.:·•…_?-]+|your[ _-]?.+|(?:please[ _-]?)?change[ _-]?(?:me|this|it)\W*|.*[ _-]here|(?:id|src|type)=.*"
-    r"|(?:insert|enter|replace|put|add|use|set|any|some|the|new|old|my)[ _-](?:.*[ _-])?(?:password|passwd|passphrase|token|secret|key)"
+    r"\[?redacted.*|[\[<].*|\$(?:[({].*|\w+)|\{[\w.:!{-]*(?:\}.*)?|.*(?:\.\.\.|…).*|%\w+%"
+    r"|(?:%\(?\w*\)?[sdr]?[:@/]?)+|/\^.*|[`#].*"
+    r"|[x*.:·•…_?-]+|your[ _-]?.+|(?:please[ _-]?)?change[ _-]?(?:me|this|it)\W*|.*[ _-]here|(?:id|src"
+    r"|type)=.*"
+    r"|(?:insert|enter|replace|put|add|use|set|any|some|the|new|old|my)[ _-](?:.*[ _-])?(?:password|passwd"
+    r"|passphrase|token|secret|key)"
     r"|\{\{.*\}\}.*|\{[%#].*|[@%]\{.*|@[a-z_][a-z0-9_]*@|--?[a-z][a-z-]*"  # of templates, and options
-    r"|[~.]{0,2}/[\w.-]+/.*|(?:https?|file|vault|op|ssm|arn|urn):.*|[a-z][a-z0-9.]*/[a-z0-9]+(?:-[a-z0-9]+)+|\\[abfnrtv]\\x.*|[\w./-]+\.(?:pem|key|crt|p12|pfx|json|txt|enc|ya?ml|py|js|ts|go|rs|sh|md|html)(?:#.*)?"
+    r"|[~.]{0,2}/[\w.-]+/.*|(?:https?|file|vault|op|ssm|arn|urn):.*"
+    r"|[a-z][a-z0-9.]*/[a-z0-9]+(?:-[a-z0-9]+)+|\\[abfnrtv]\\x.*|[\w./-]+\.(?:pem|key|crt|p12|pfx|json|txt"
+    r"|enc|ya?ml|py|js|ts|go|rs|sh|md|html)(?:#.*)?"
 )
 _PATTERN = re.compile(r"\\[sdwhb][*+{?]|\\\[|\[\[:|\(\?[:=!]|\.[+*]\?")  # what matches a secret
 _FIELD = re.compile(
-    r"(?:[a-z0-9]{1,40}[ _.-])*(?:db|user|my)?(?:password|passwd|passphrase|pwd?|pw|secret|token|key|credentials?)[0-9]?"
+    r"(?:[a-z0-9]{1,40}[ _.-])*(?:db|user|my)?(?:password|passwd|passphrase|pwd?|pw|secret|token|key"
+    r"|credentials?)[0-9]?"
     r"|[a-z]{1,40}(?:[A-Z][a-z]{1,40})*(?:Password|Secret|Token|Key)"
 )
 _CONSTANT = re.compile(rf"[a-z]+(?:_[a-z]+){{3,}}|{_FIELD.pattern}")
 _PROSE = re.compile(
     r"[a-z-]{3,40}(?:ed|ing|able|ible)"
-    r"|(?:sha|md|pbkdf|base|utf|aes|rsa|rs|hs|es|ed|bcrypt|argon|scrypt|rfc|oauth|hmac|kdf|http|step|day|min|max|at-?least|field|part|line|page)-?[0-9].*"
+    r"|(?:sha|md|pbkdf|base|utf|aes|rsa|rs|hs|es|ed|bcrypt|argon|scrypt|rfc|oauth|hmac|kdf|http|step|day"
+    r"|min|max|at-?least|field|part|line|page)-?[0-9].*"
     r"|[vq][0-9][0-9.]*|0x[0-9a-f]{1,8}"
-    r"|[0-9]+(?:\.[0-9]+)?(?:[-%+].*|[a-z]{0,2}|ms|mins?|bytes?|chars?|bits?|days?|hours?)|[0-9]+[-:/.][0-9:/.t-]+z?"
+    r"|[0-9]+(?:\.[0-9]+)?(?:[-%+].*|[a-z]{0,2}|ms|mins?|bytes?|chars?|bits?|days?|hours?)"
+    r"|[0-9]+[-:/.][0-9:/.t-]+z?"
 )
 _CODE = re.compile(
-    r"[\w.:$]+[(\[].*|[A-Za-z_]\w*(?:[+*/|&%]|\|\||&&|\+\+)[A-Za-z_]\w*|\^.*[\[(].*|[@:!&*|>][A-Za-z_]*|(?:\[\]|[&*])\w+"
+    r"[\w.:$]+[(\[].*|[A-Za-z_]\w*(?:[+*/|&%]|\|\||&&|\+\+)[A-Za-z_]\w*|\^.*[\[(].*|[@:!&*|>][A-Za-z_]*"
+    r"|(?:\[\]|[&*])\w+"
     r"|[&*@](?:[\w.]+(?:\[.*)?)?\{.*|[\w.]+->.*|!+[A-Za-z_]\w*|debug[0-9]:"
     r"|(?:\w+::)+\w*|[\w.:]+<.*|\w+\||[A-Za-z]+[!?;]+|[A-Z]+[0-9]{0,2}(?:_(?:[A-Z]+[0-9]{0,2}|[0-9]{1,2}))+"
     r"|(?![sbr]\.\w{24})[&*!@]{0,2}[A-Za-z_$][\w$]*[!?]?(?:(?:\?\.|\.|->|::)[A-Za-z_]\w*)+[.:!?]?"
@@ -52,9 +65,11 @@ _CODE = re.compile(
 
 _CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+[0-9]?")
 
-# Whether a value is of letters alone, but for what joins words; whether it has a sign that no name has; a letter and a digit or a sign, as
-# people are made to put in passwords; a digit and a letter.
-_WORD_PARTS = re.compile(r"(?:^|(?<=[-_/.+]))(?![A-Fa-f]+(?:[-_/.+]|$))(?:[A-Z]?[a-z]{2,}|[A-Z]{3,})(?=[-_/.+]|$)")
+# Whether a value is of letters alone, but for what joins words; whether it has a sign that no name has; a
+# letter and a digit or a sign, as people are made to put in passwords; a digit and a letter.
+_WORD_PARTS = re.compile(
+    r"(?:^|(?<=[-_/.+]))(?![A-Fa-f]+(?:[-_/.+]|$))(?:[A-Z]?[a-z]{2,}|[A-Z]{3,})(?=[-_/.+]|$)"
+)
 is_letters = re.compile(r"[A-Za-z]+(?:[-_/.'][A-Za-z]+)*").fullmatch
 has_sign = re.compile(r"[^0-9A-Za-z]*[0-9A-Za-z].*[!#$%^&*?@{}<>].").match
 looks_chosen = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?:[^0-9]*[0-9]|[^!@#$%^&*+~?=|]*[!@#$%^&*+~?=|].)").match
@@ -65,13 +80,20 @@ def is_stand_in(value: str) -> bool:
     """Say whether *value* only marks the place of one, or says where it is kept."""
     if not value or value.lower() in _PLACEHOLDERS:
         return True
-    return (not value.isalnum() and _PATTERN.search(value) is not None) or _STAND_IN.fullmatch(value.lower()) is not None
+    return (not value.isalnum() and _PATTERN.search(value) is not None) or _STAND_IN.fullmatch(
+        value.lower()
+    ) is not None
 
 
 def is_word(value: str) -> bool:
     """Say whether *value* is a word of a sentence, a type or a field's name."""
     word = value.lower().strip(".,:;!?()'\"`")
-    return not word or word in _WORDS or _FIELD.fullmatch(value) is not None or (value.isupper() and _CONSTANT.fullmatch(word) is not None)
+    return (
+        not word
+        or word in _WORDS
+        or _FIELD.fullmatch(value) is not None
+        or (value.isupper() and _CONSTANT.fullmatch(word) is not None)
+    )
 
 
 def has_word(value: str) -> bool:
@@ -90,7 +112,9 @@ def is_prose(value: str) -> bool:
 
 
 def is_code(value: str, after: str) -> bool:
-    """Say whether what is written without quotes, with *after* behind it, is an expression, a type or a constant's name."""
+    """Say whether what is written without quotes, with *after* behind it, is an expression, a type or a
+    constant's name.
+    """
     return (
         (after[:1] in {"(", "["} and value.isidentifier())
         or (after[:1] in {",", ";", ")"} and _CAMEL.fullmatch(value) is not None)
@@ -99,6 +123,8 @@ def is_code(value: str, after: str) -> bool:
 
 
 def is_phrase(value: str) -> bool:
-    """Say whether several words are a passphrase, and no label or message: four of them, or fewer with a digit or sign."""
+    """Say whether several words are a passphrase, and no label or message: four of them, or fewer with a
+    digit or sign.
+    """
     words = [word.lower().strip(".,:;!?") for word in value.split()]
     return _WORDS.isdisjoint(words) and (len(words) >= PHRASE_WORDS_MIN or looks_chosen(value) is not None)

@@ -6,7 +6,15 @@ from types import MappingProxyType
 
 from omegad.edge.transfer.found import ODD, UNREADABLE, Beginning, Finding, Found, LeftOut, Source
 from omegad.edge.transfer.reading import beginning_of, check_kind, database
-from omegad.edge.transfer.sources import claude_mem, instructions, knowledge_graph, mcp_memory_service, mem0, omega_memory, transcripts
+from omegad.edge.transfer.sources import (
+    claude_mem,
+    instructions,
+    knowledge_graph,
+    mcp_memory_service,
+    mem0,
+    omega_memory,
+    transcripts,
+)
 from omegad.runtime.errors import Invalid
 
 HEAD_BYTES = 64 * 1024
@@ -14,12 +22,25 @@ SQLITE = b"SQLite format 3\0"
 GZIP = b"\x1f\x8b"
 
 ALL: Mapping[str, Source] = MappingProxyType(
-    {module.SOURCE.name: module.SOURCE for module in (omega_memory, mcp_memory_service, claude_mem, instructions, transcripts, knowledge_graph, mem0)}
+    {
+        module.SOURCE.name: module.SOURCE
+        for module in (
+            omega_memory,
+            mcp_memory_service,
+            claude_mem,
+            instructions,
+            transcripts,
+            knowledge_graph,
+            mem0,
+        )
+    }
 )
 
 
 def source_of(path: Path, name: str | None = None) -> Source:
-    """Return the format *name*, or the one that the file's content shows. Raises `Invalid` where that is none."""
+    """Return the format *name*, or the one that the file's content shows. Raises `Invalid` where that is
+    none.
+    """
     known = "; ".join(f"{source.name}: {source.about}" for source in ALL.values())
     if name is not None and name not in ALL:
         raise Invalid(f"unknown format {name!r}", hint=f"known are {known}")
@@ -36,7 +57,9 @@ def source_of(path: Path, name: str | None = None) -> Source:
 
 
 def read(path: Path, source: Source) -> Iterator[Finding]:
-    """Yield what a file holds, and last what of it cannot be read. Raises `Invalid` where that is all there is: it is not of that format."""
+    """Yield what a file holds, and last what of it cannot be read. Raises `Invalid` where that is all
+    there is: it is not of that format.
+    """
     count, odd = 0, list[LeftOut]()
     try:
         for one in source.read(path):
@@ -52,7 +75,10 @@ def read(path: Path, source: Source) -> Iterator[Finding]:
     except ODD as error:
         odd.append(LeftOut(path.name, UNREADABLE, repr(error)[:200]))
     if odd and not count:
-        raise Invalid(f"{path} is not as {source.name} writes it: {odd[0].source_id}: {odd[0].problem}", hint="name another format with --from")
+        raise Invalid(
+            f"{path} is not as {source.name} writes it: {odd[0].source_id}: {odd[0].problem}",
+            hint="name another format with --from",
+        )
     yield from odd
 
 
@@ -63,6 +89,16 @@ def _beginning(path: Path) -> Beginning:
     if not head.startswith(SQLITE):
         return Beginning(head, {})
     with database(path) as connection:
-        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'")]
-        columns = {name: frozenset(row[1] for row in connection.execute("SELECT * FROM pragma_table_info(?)", (name,))) for name in names}
+        names = [
+            name
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+            )
+        ]
+        columns = {
+            name: frozenset(
+                row[1] for row in connection.execute("SELECT * FROM pragma_table_info(?)", (name,))
+            )
+            for name in names
+        }
     return Beginning(b"", {name: frozenset(row) for name, row in columns.items()})

@@ -9,6 +9,7 @@ from omegad.edge.transfer.found import (
     Finding,
     Found,
     LeftOut,
+    Other,
     Source,
     columns_of,
     decoded,
@@ -18,9 +19,19 @@ from omegad.edge.transfer.found import (
     text_of,
     texts,
 )
-from omegad.edge.transfer.reading import database, rows, rows_if_any
+from omegad.edge.transfer.reading import database, others, rows, rows_if_any
 
 SUMMED_UP = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+READ = frozenset({"observations", "session_summaries"})
+BESIDE = ("subtitle", "agent_type", "relevance_count")
+"""Columns that say something and have none here."""
+TYPES = {
+    "bugfix": "error_pattern",
+    "discovery": "lesson_learned",
+    "feature": "task_completion",
+    "refactor": "task_completion",
+    "change": "task_completion",
+}
 SESSIONS = ("memory_session_id", "sdk_session_id", "session_id")
 
 
@@ -30,20 +41,29 @@ def recognises(_path: Path, beginning: Beginning) -> bool:
 
 
 def read(path: Path) -> Iterator[Finding]:
-    """Yield what was observed, then how sessions were summed up, oldest first."""
+    """Yield what was observed, then how sessions were summed up, oldest first, and what else it holds."""
     at = modified_at(path)
 
     def observed(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
-        told = (row.get("title"), row.get("narrative") or row.get("text"), *(f"- {fact}" for fact in texts(decoded(row.get("facts"), list))))
+        told = (
+            row.get("title"),
+            row.get("narrative") or row.get("text"),
+            *(f"- {fact}" for fact in texts(decoded(row.get("facts"), list))),
+        )
         yield _found(at, row, "observation", row.get("type") or "memory", told)
 
     def summed_up(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
-        told = tuple(f"{name.replace('_', ' ').capitalize()}: {text}" for name in SUMMED_UP if (text := text_of(row.get(name))))
+        told = tuple(
+            f"{name.replace('_', ' ').capitalize()}: {text}"
+            for name in SUMMED_UP
+            if (text := text_of(row.get(name)))
+        )
         yield _found(at, row, "summary", "session_summary", told)
 
     with database(path) as connection:
         yield from each(rows(connection, "observations"), observed)
         yield from each(rows_if_any(connection, "session_summaries"), summed_up)
+        yield from (Other(*one) for one in others(connection, READ))
 
 
 def _found(at: int, row: dict[str, Any], kind: str, event_type: str, told: tuple[Any, ...]) -> Finding:
@@ -51,16 +71,21 @@ def _found(at: int, row: dict[str, Any], kind: str, event_type: str, told: tuple
     source_id = f"{kind}-{row['id']}"
     if not content:
         return LeftOut(source_id, "empty")
-    files = {name: read for name in ("files_read", "files_modified", "files_edited") if (read := texts(decoded(row.get(name), list)))}
+    files = {
+        name: read
+        for name in ("files_read", "files_modified", "files_edited")
+        if (read := texts(decoded(row.get(name), list)))
+    }
     return Found(
         source_id=source_id,
         content=content,
         created_at=moment(row.get("created_at_epoch") or row.get("created_at"), at),
         event_type=event_type,
-        tags=texts(decoded(row.get("concepts"), list)),
+        # A word of theirs that is a type of ours in another word is found by itself as well.
+        tags=(*texts(decoded(row.get("concepts"), list)), *((event_type,) if event_type in TYPES else ())),
         project=text_of(row.get("project")),
         session_id=next((text for name in SESSIONS if (text := text_of(row.get(name)))), None),
-        metadata=files,
+        metadata={name: value for name in BESIDE if (value := row.get(name))} | files,
     )
 
 
@@ -69,11 +94,5 @@ SOURCE = Source(
     "the database of claude-mem, ~/.claude-mem/claude-mem.db",
     recognises,
     read,
-    {
-        "bugfix": "error_pattern",
-        "discovery": "lesson_learned",
-        "feature": "task_completion",
-        "refactor": "task_completion",
-        "change": "task_completion",
-    },
+    TYPES,
 )

@@ -1,4 +1,6 @@
-"""What people tell their agents in files: CLAUDE.md, AGENTS.md and the like. Each point of a list is a constraint, or a preference."""
+"""What people tell their agents in files: CLAUDE.md, AGENTS.md and the like. Each point of a list is a
+constraint, or a preference.
+"""
 
 import re
 from collections.abc import Iterator
@@ -7,10 +9,19 @@ from pathlib import Path
 
 from omegad.edge.transfer.found import Beginning, Finding, Found, LeftOut, Source, checked, modified_at
 from omegad.edge.transfer.reading import text_file
-from omegad.session.projects import project_of
+from omegad.runtime.repository import project_of
 
 NAMES = frozenset(
-    {"claude.md", "claude.local.md", "agents.md", "gemini.md", "copilot-instructions.md", "memory.md", ".cursorrules", ".windsurfrules"}
+    {
+        "claude.md",
+        "claude.local.md",
+        "agents.md",
+        "gemini.md",
+        "copilot-instructions.md",
+        "memory.md",
+        ".cursorrules",
+        ".windsurfrules",
+    }
 )
 OF_THE_USER = frozenset({".claude", ".codex", ".gemini", ".config"})
 """Folders whose files hold for all projects."""
@@ -19,7 +30,9 @@ FILE_BYTES_MAX = 1024 * 1024
 WORDS_MIN = 3
 
 _POINT = re.compile(r"[ \t]{0,32}(?:[-*+]|\d{1,3}[.)])[ \t]{1,8}(?:\[[ xX]\][ \t])?(.*)")
-_BINDING = re.compile(r"\b(?:never|always|must|shall|do not|don't|cannot|only|required|forbidden|no)\b", re.IGNORECASE)
+_BINDING = re.compile(
+    r"\b(?:never|always|must|shall|do not|don't|cannot|only|required|forbidden|no)\b", re.IGNORECASE
+)
 _OURS = ("<!-- omegad:begin -->", "<!-- omegad:end -->")
 
 
@@ -29,7 +42,9 @@ def recognises(path: Path, _beginning: Beginning) -> bool:
 
 
 def read(path: Path) -> Iterator[Finding]:
-    """Yield each point of a list, with the headings above it as tags. Raises `Invalid` for a file that is no text."""
+    """Yield each point of a list, with the headings above it as tags. Raises `Invalid` for a file that is
+    no text.
+    """
     text = text_file(path, FILE_BYTES_MAX)
     folder = path.absolute().parent
     project = None if folder == Path.home() or folder.name in OF_THE_USER else project_of(str(folder))
@@ -58,7 +73,13 @@ def _points(text: str) -> Iterator[tuple[str, str]]:
         is_ours = (is_ours or stripped == _OURS[0]) and stripped != _OURS[1]
         is_fence = stripped.startswith(("```", "~~~"))
         found = None if is_code or is_ours or is_fence else _POINT.match(line)
-        goes_on = point and found is None and stripped and line[:1] in " \t" and not (is_code or is_fence or is_ours)
+        goes_on = (
+            point
+            and found is None
+            and stripped
+            and line[:1] in " \t"
+            and not (is_code or is_fence or is_ours)
+        )
         if point and not goes_on:
             yield heading, " ".join(point)
             point = []

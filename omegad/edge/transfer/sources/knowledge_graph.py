@@ -1,10 +1,22 @@
-"""The file of the MCP reference server for a knowledge graph: `memory.json`, JSON Lines of entities and relations, or one object with both."""
+"""The file of the MCP reference server for a knowledge graph: `memory.json`, JSON Lines of entities and
+relations, or one object with both.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from omegad.edge.transfer.found import UNREADABLE, Beginning, Finding, Found, LeftOut, Source, each, modified_at, text_of
+from omegad.edge.transfer.found import (
+    UNREADABLE,
+    Beginning,
+    Finding,
+    Found,
+    LeftOut,
+    Source,
+    each,
+    modified_at,
+    text_of,
+)
 from omegad.edge.transfer.reading import Odd, Row, json_file, json_lines, open_file
 
 KINDS = ("entity", "relation")
@@ -14,7 +26,9 @@ def recognises(_path: Path, beginning: Beginning) -> bool:
     """Say whether it is one."""
     head = b"".join(beginning.head.split())
     names_both = b'"entities":[' in head and b'"relations":[' in head
-    return names_both or (head.startswith(b"{") and any(f'"type":"{kind}"'.encode() in head for kind in KINDS))
+    return names_both or (
+        head.startswith(b"{") and any(f'"type":"{kind}"'.encode() in head for kind in KINDS)
+    )
 
 
 def read(path: Path) -> Iterator[Finding]:
@@ -37,7 +51,8 @@ def _told(place: str, one: dict[str, Any], at: int) -> Iterator[Finding]:
         yield LeftOut(place, "neither an entity nor a relation")
 
 
-def _observed(entity: str, kind: str | None, observed: Any, at: int) -> Iterator[Finding]:  # noqa: ANN401  any JSON
+# Any JSON
+def _observed(entity: str, kind: str | None, observed: Any, at: int) -> Iterator[Finding]:  # noqa: ANN401
     named, number = f"{entity} ({kind})" if kind else entity, 0
     for observation in observed if isinstance(observed, list) else [observed]:
         if isinstance(observation, str):
@@ -50,7 +65,9 @@ def _observed(entity: str, kind: str | None, observed: Any, at: int) -> Iterator
 
 
 def _found(source_id: str, content: str, at: int, entity: str, tag: str | None) -> Found:
-    return Found(source_id=source_id, content=content, created_at=at, entity_id=entity, tags=(tag,) if tag else ())
+    return Found(
+        source_id=source_id, content=content, created_at=at, entity_id=entity, tags=(tag,) if tag else ()
+    )
 
 
 def _objects(path: Path) -> Iterator[Row]:

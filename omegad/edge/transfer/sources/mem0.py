@@ -4,7 +4,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from omegad.edge.transfer.found import Beginning, Finding, Found, LeftOut, Source, each, modified_at, moment, text_of, texts
+from omegad.edge.transfer.found import (
+    Beginning,
+    Finding,
+    Found,
+    LeftOut,
+    Source,
+    each,
+    modified_at,
+    moment,
+    text_of,
+    texts,
+)
 from omegad.edge.transfer.reading import Odd, json_file
 from omegad.runtime.errors import Invalid
 
@@ -19,14 +30,21 @@ def recognises(_path: Path, beginning: Beginning) -> bool:
 def read(path: Path) -> Iterator[Finding]:
     """Yield each memory, in the order of the file. Raises `Invalid` where there is no list."""
     whole, at = json_file(path), modified_at(path)
-    found = whole if isinstance(whole, list) else next((whole[name] for name in LISTS if isinstance(whole.get(name), list)), None)
+    found = (
+        whole
+        if isinstance(whole, list)
+        else next((whole[name] for name in LISTS if isinstance(whole.get(name), list)), None)
+    )
     if found is None:
         raise Invalid(f"{path} has no list of memories", hint="pass what get_all() of mem0 gives, as JSON")
 
     def memory(place: str, one: dict[str, Any]) -> Iterator[Finding]:
         yield _found(one, place, at)
 
-    numbered = ((f"memory {number}", one if isinstance(one, dict) else Odd("it is no object")) for number, one in enumerate(found, 1))
+    numbered = (
+        (f"memory {number}", one if isinstance(one, dict) else Odd("it is no object"))
+        for number, one in enumerate(found, 1)
+    )
     yield from each(numbered, memory)
 
 

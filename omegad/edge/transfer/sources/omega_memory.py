@@ -1,29 +1,41 @@
 """The database of omega-memory: `~/.omega/omega.db`."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from omegad.edge.transfer.found import (
     NAME_CHARACTERS_MAX,
     Beginning,
+    Counts,
     Edge,
     Finding,
     Found,
     LeftOut,
+    Other,
     Source,
     columns_of,
+    counted,
     decoded,
     each,
+    integer,
     modified_at,
     moment,
+    number,
     text_of,
     texts,
 )
-from omegad.edge.transfer.reading import database, rows, rows_if_any
+from omegad.edge.transfer.reading import database, others, rows, rows_if_any
 
 IN_COLUMNS = frozenset({"event_type", "project", "tags", "priority", "session_id", "entity_id"})
 """What its metadata repeat of its columns."""
+BESIDE = ("derived_from", "source_uri", "agent_type", "valid_until", "end_date")
+"""Columns that say something and have none here."""
+READ = frozenset({"memories", "edges"})
+HABIT = "behavioral_pattern"
+POINTS = {"helpful": 1, "unhelpful": -1, "outdated": -2}
+NAME = re.compile("mem-[0-9a-f]{8,}")
 
 
 def recognises(_path: Path, beginning: Beginning) -> bool:
@@ -32,7 +44,7 @@ def recognises(_path: Path, beginning: Beginning) -> bool:
 
 
 def read(path: Path) -> Iterator[Finding]:
-    """Yield every memory that is active there, oldest first, and the edges."""
+    """Yield every memory that is active there, oldest first, the edges, and what else it holds."""
     at = modified_at(path)
 
     def memory(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
@@ -41,6 +53,7 @@ def read(path: Path) -> Iterator[Finding]:
     with database(path) as connection:
         yield from each(rows(connection, "memories"), memory)
         yield from each(rows_if_any(connection, "edges"), _edge)
+        yield from (Other(*one) for one in others(connection, READ))
 
 
 def _found(row: dict[str, Any], at: int) -> Finding:
@@ -48,23 +61,61 @@ def _found(row: dict[str, Any], at: int) -> Finding:
     status = text_of(row.get("status")) or ("superseded" if metadata.get("superseded") else "active")
     if status != "active":
         return LeftOut(str(row["node_id"]), status[:NAME_CHARACTERS_MAX])
+    is_habit, confirmed = row.get("event_type") == HABIT, metadata.get("user_confirmed")
+    if is_habit and confirmed is False:
+        return LeftOut(str(row["node_id"]), "denied")
     return Found(
         source_id=row["node_id"],
         content=row["content"],
         created_at=moment(row.get("created_at"), at),
         event_type=row.get("event_type") or "memory",
-        tags=texts(metadata.get("tags")),
+        tags=(*texts(metadata.get("tags")), *((HABIT,) if is_habit else ())),
         project=text_of(row.get("project")),
         session_id=text_of(row.get("session_id")),
         entity_id=text_of(row.get("entity_id")),
         priority=row.get("priority"),
         ttl_seconds=row.get("ttl_seconds"),
-        metadata={name: value for name, value in metadata.items() if name not in IN_COLUMNS and not name.startswith("_")},
+        confidence=number(metadata.get("confidence"), 1.0),
+        on_probation=is_habit and confirmed is not True,
+        referenced_at=moment(row.get("referenced_date"), 0) or None,
+        counts=_counts(row, metadata),
+        metadata={name: row[name] for name in BESIDE if row.get(name) is not None}
+        | {
+            name: value
+            for name, value in metadata.items()
+            if name not in IN_COLUMNS and not name.startswith("_")
+        },
     )
 
 
+def _counts(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> Counts:
+    """Return what was counted. The score is the sum that counts; what the ratings leave of it, since some
+    versions keep the last ones alone, was helpful or unhelpful.
+    """
+    told = metadata.get("feedback_counts")
+    if not isinstance(told, dict):
+        signals = metadata.get("feedback_signals")
+        given = (
+            [one.get("rating") for one in signals if isinstance(one, dict)]
+            if isinstance(signals, list)
+            else []
+        )
+        told = {rating: given.count(rating) for rating in POINTS}
+    ratings = {rating: counted(told.get(rating)) for rating in POINTS}
+    score = integer(metadata.get("feedback_score"))
+    rest = 0 if score is None else score - sum(POINTS[rating] * times for rating, times in ratings.items())
+    ratings["helpful" if rest > 0 else "unhelpful"] += abs(rest)
+    last = moment(row.get("last_accessed"), 0) or None
+    return Counts(retrievals=counted(row.get("access_count")), last_retrieved_at=last, **ratings)
+
+
 def _edge(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
-    yield Edge(source_id=row["source_id"], target_id=row["target_id"], edge_type=row.get("edge_type") or "related", weight=row.get("weight") or 1.0)
+    yield Edge(
+        source_id=row["source_id"],
+        target_id=row["target_id"],
+        edge_type=row.get("edge_type") or "related",
+        weight=row.get("weight") or 1.0,
+    )
 
 
 SOURCE = Source(
@@ -72,6 +123,12 @@ SOURCE = Source(
     "the database of omega-memory, ~/.omega/omega.db",
     recognises,
     read,
-    {"user_fact": "user_preference", "preference": "user_preference", "lesson": "lesson_learned"},
+    {
+        "user_fact": "user_preference",
+        "preference": "user_preference",
+        "lesson": "lesson_learned",
+        HABIT: "user_preference",  # as habits are here
+    },
     {"evolution": "evolves"},
+    NAME.fullmatch,
 )

@@ -1,4 +1,6 @@
-"""Transcripts of Claude Code: `~/.claude/projects/*/*.jsonl`, or a folder of them. What states something worth remembering is found, on probation."""
+"""Transcripts of Claude Code: `~/.claude/projects/*/*.jsonl`, or a folder of them. What states something
+worth remembering is found, on probation.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,6 +10,7 @@ from typing import Any
 from omegad.edge.transfer.found import Beginning, Finding, Found, Source, each, modified_at, moment, text_of
 from omegad.edge.transfer.reading import Odd, Row, json_lines
 from omegad.runtime.errors import Invalid
+from omegad.runtime.private import public_text
 from omegad.text.ingestion.statements import Role, statements
 
 MESSAGE_CHARACTERS_MAX = 64 * 1024
@@ -46,7 +49,9 @@ def _stated(file: Path, _place: str, line: Any) -> Iterator[Found]:  # noqa: ANN
     message = line.get("message")
     for role in ROLES:
         if line.get("type") == role and isinstance(message, dict):
-            for number, statement in enumerate(statements(_said(message.get("content"))[:MESSAGE_CHARACTERS_MAX], role)):
+            for number, statement in enumerate(
+                statements(public_text(_said(message.get("content"))[:MESSAGE_CHARACTERS_MAX]), role)
+            ):
                 yield Found(
                     source_id=f"{line.get('uuid')}#{number}",
                     content=statement.text,
@@ -64,7 +69,13 @@ def _said(content: object) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
-    return "\n".join(part["text"] for part in parts if isinstance(part, dict) and part.get("type") == "text" and text_of(part.get("text")))
+    return "\n".join(
+        part["text"]
+        for part in parts
+        if isinstance(part, dict) and part.get("type") == "text" and text_of(part.get("text"))
+    )
 
 
-SOURCE = Source("claude-code", "a transcript of Claude Code, or a folder of them: ~/.claude/projects", recognises, read)
+SOURCE = Source(
+    "claude-code", "a transcript of Claude Code, or a folder of them: ~/.claude/projects", recognises, read
+)

@@ -1,0 +1,74 @@
+"""Puts a text for an agent together within a budget: sections, each a title and as many of its lines as there
+is room for.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from omegad.session.events import How
+from omegad.text.quoting import one_line
+
+BYTES_OF_A_TOKEN = 4
+"""Of English text a token has four bytes or more: what is counted so is seldom too little."""
+LINE_CHARACTERS = 180
+
+
+class Line(NamedTuple):
+    """Something to be told, and what it is of: a memory's id, a file, or nothing."""
+
+    source: str
+    text: str
+
+
+Tell = Callable[[Line, int], str]
+"""How a line is told where so many bytes are left; empty where that is too little."""
+
+
+def bullet(characters: int = LINE_CHARACTERS) -> Tell:
+    """Have each line told as one of a list, with what it is of, its text cut to so many characters."""
+
+    def tell(line: Line, _room: int = 0) -> str:
+        which = f"{line.source}: " if line.source else ""
+        return f"- {which}{one_line(line.text, characters)}"
+
+    return tell
+
+
+class Section(NamedTuple):
+    """A part of a text: in which turn it takes its room, how what is in it is shown to be, and what stands
+    after its lines.
+    """
+
+    title: str
+    lines: list[Line]
+    turn: int = 0
+    how: How = "briefing"
+    tell: Tell = bullet()
+    after: str = ""
+
+
+class Part(NamedTuple):
+    """What there was room for of a section, its title aside, and the bytes that were taken for both."""
+
+    sources: list[str]
+    text: str
+    size: int
+
+
+def fit(section: Section, room: int, *, gap: str, is_in_order: bool) -> Part | None:
+    """Return the lines of a section that fit into so many bytes, with *gap* between it and the next section;
+    None where none does. Where they are in order, what does not fit is the end of it.
+    """
+    size = len(f"{section.title}:\n{section.after}{gap}".encode())
+    told, sources = list[str](), list[str]()
+    for line in section.lines:
+        text = section.tell(line, room - size)
+        more = len(text.encode()) + 1
+        if text and size + more <= room:
+            size += more
+            told.append(text)
+            sources.append(line.source)
+        elif is_in_order:
+            break
+    lines = [*told, section.after] if section.after else told
+    return Part(sources, "\n".join(lines), size) if told else None

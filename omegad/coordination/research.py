@@ -1,0 +1,94 @@
+"""Research tasks: what the lint finds that too little is known of, put down as tasks, each once."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from omegad.coordination.events import TaskCreated
+from omegad.coordination.task import TaskAnswer
+from omegad.coordination.task_state import Tasks
+from omegad.knowledge import lint
+from omegad.knowledge.lint import Finding
+from omegad.log.decision import Decision, DecisionState
+from omegad.log.event import NewEvent, Position
+from omegad.requests.command import Command, Name
+from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.storage.readers import Turn
+
+TASKS_MAX = 100
+"""At most so many at once; another call puts down the next ones."""
+TITLE_CHARACTERS = 200
+PRIORITY = 2
+
+
+class PutDownResearch(Command, frozen=True, kw_only=True, tag="lint.tasks"):
+    """Put down a research task for each gap that the lint finds and that had none, whatever became of it."""
+
+    project: Annotated[Name | None, Meta(description="of this project alone")] = None
+
+
+class Research(msgspec.Struct, frozen=True, kw_only=True):
+    """The tasks that were put down; `known` gaps had theirs before, `left` are those for another call."""
+
+    tasks: tuple[TaskAnswer, ...]
+    known: int
+    left: int = 0
+    position: Position = 0
+
+
+class Gap(msgspec.Struct, frozen=True, kw_only=True):
+    """A gap, and the task that it has or will have, which is always the same one."""
+
+    task_id: str
+    finding: Finding
+    project: str | None
+
+
+async def prepare(services: Services, command: PutDownResearch, _context: RequestContext) -> tuple[Gap, ...]:
+    """Return the gaps that there are. Raises `ReadTooLong`."""
+    report = await services.look(
+        lambda connection, moment: lint.examine(connection, moment.now_us, command.project),
+        at_least=services.head,
+        names=lint.VIEWS,
+        turn=Turn.LONG,
+    )
+    return tuple(_gap(services, one, command.project) for one in report.findings if one.rule == "gap")
+
+
+def _gap(services: Services, finding: Finding, project: str | None) -> Gap:
+    is_project = finding.count == 0  # where no decision was kept; an entity is named by what is known of it
+    about = msgspec.json.encode((is_project, finding.ids))
+    task_id = f"task-{services.digest(about)[:6].hex()}"
+    return Gap(task_id=task_id, finding=finding, project=finding.ids[0] if is_project else project)
+
+
+def put_down(
+    _command: PutDownResearch, gaps: tuple[Gap, ...], state: DecisionState, _now_us: int
+) -> Decision:
+    """Decide a task for each gap that never had one."""
+    new = [gap for gap in gaps if state[Tasks].get(gap.task_id) is None]
+    created = new[:TASKS_MAX]
+    answer = Research(
+        tasks=tuple(TaskAnswer(task_id=gap.task_id, status="open") for gap in created),
+        known=len(gaps) - len(new),
+        left=len(new) - len(created),
+    )
+    events = tuple(NewEvent(event=_task(gap), project=gap.project) for gap in created)
+    return Decision(events=events, answer=answer)
+
+
+def _task(gap: Gap) -> TaskCreated:
+    return TaskCreated(
+        task_id=gap.task_id,
+        title=f"Research: {gap.finding.text}"[:TITLE_CHARACTERS],
+        description=f"find out what is missing and remember it: {gap.finding.settle}",
+        priority=PRIORITY,
+        capability=None,
+        depends_on=(),
+    )
+
+
+METHODS = (
+    CommandMethod(params=PutDownResearch, answer=Research, prepare=prepare, decide=put_down, verb=None),
+)

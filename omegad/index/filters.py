@@ -1,0 +1,82 @@
+"""Which memories a query or list is about."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from omegad.index.active import active
+from omegad.requests.query import One, Query
+from omegad.runtime.errors import Invalid
+from omegad.runtime.times import parse_time
+
+LAST_ROW = 2**62
+CURSOR_DIGITS = 19  # fewer than would pass 2**62
+
+Some = Annotated[tuple[One, ...], Meta(max_length=32)]
+
+
+class Filters(Query, frozen=True, kw_only=True):
+    """Conditions that all must hold; of several types, and of several tags, one must. `since` and `until`
+    bound when it was stored.
+    """
+
+    event_types: Annotated[Some, Meta(description="of this type; of one of them when repeated")] = ()
+    project: Annotated[One | None, Meta(description="of this project")] = None
+    entity_id: Annotated[One | None, Meta(description="about this person or thing")] = None
+    session_id: Annotated[One | None, Meta(description="from this session")] = None
+    tags: Annotated[Some, Meta(description="with this tag; with one of them when repeated")] = ()
+    since: Annotated[str | None, Meta(description="stored at or after this time, like 2026-01-31")] = None
+    until: Annotated[str | None, Meta(description="stored at or before this time")] = None
+
+    def named(self) -> dict[str, object]:
+        """Return the conditions that are set."""
+        found = {
+            name: getattr(self, name)
+            for name in Filters.__struct_fields__
+            if name not in Query.__struct_fields__
+        }
+        return {name: value for name, value in found.items() if value is not None and value != ()}
+
+    def before(self, cursor: str | None) -> int:
+        """Return the row that a page begins before; raises `Invalid` for a cursor that no page gave."""
+        if cursor is None:
+            return LAST_ROW
+        if not (cursor.isascii() and cursor.isdigit() and len(cursor) < CURSOR_DIGITS):
+            raise Invalid(
+                f"{cursor[:40]!r} is not a cursor", hint="pass next_cursor of the page before, or nothing"
+            )
+        return int(cursor)
+
+
+def where(filters: Filters, now_us: int) -> tuple[str, tuple[object, ...]]:
+    """Return a condition on `memories AS m`, and its values: what is active, not expired at *now_us*, and
+    passes the filters.
+    """
+    parts = [active(now="?")]
+    values: list[object] = [now_us]
+    for column in ("project", "entity_id", "session_id"):
+        if (value := getattr(filters, column)) is not None:
+            parts.append(f"m.{column} = ?")
+            values.append(value)
+    if filters.event_types:
+        parts.append(f"m.event_type IN ({_marks(filters.event_types)})")
+        values.extend(filters.event_types)
+    if filters.tags:
+        marks = _marks(filters.tags)
+        tagged = (
+            f"EXISTS (SELECT 1 FROM json_each(m.{column}) WHERE value IN ({marks}))"
+            for column in ("tags", "auto_tags")
+        )
+        parts.append(f"({' OR '.join(tagged)})")
+        values.extend((*filters.tags, *filters.tags))
+    if filters.since is not None:
+        parts.append("m.created_us >= ?")
+        values.append(parse_time(filters.since, "since"))
+    if filters.until is not None:
+        parts.append("m.created_us <= ?")
+        values.append(parse_time(filters.until, "until"))
+    return " AND ".join(parts), tuple(values)
+
+
+def _marks(values: tuple[str, ...]) -> str:
+    return ", ".join("?" * len(values))

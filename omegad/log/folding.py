@@ -1,0 +1,181 @@
+"""The one loop that reads the log and shows it to projections, whoever keeps their rows, and where.
+
+A batch is read after the position that the last of them has reached, shown to each that has not shown it, and
+noted as shown, in one transaction. Whoever drives it says where events come from, how far to go, how much to
+take at once, and where rows go; what writes on another thread than it reads on takes the steps itself.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from omegad.log.checkpoint import Checkpoint
+from omegad.log.event import Position, RecordedEvent, Unknown
+from omegad.log.projection import Embedding, Projection, Value
+from omegad.runtime.errors import OmegadError
+from omegad.storage.database import translated
+from omegad.storage.driver import Connection
+from omegad.storage.transaction import savepoint, writing
+
+BATCH_EVENTS = 2_000
+"""Where nobody waits for the latest: larger batches write fewer pages twice."""
+
+Progress = Callable[[Position, Position], None]
+"""Is told how many events of how many are shown."""
+
+
+class Part(NamedTuple):
+    """What is to be read next, and for which projections: at most *limit* events after one position, up to
+    another.
+    """
+
+    names: Sequence[str]
+    after: Position
+    through: Position
+    limit: int
+
+
+Source = Callable[[Part], Sequence[RecordedEvent]]
+"""Reads a part. What none of the projections asks for may be left out, but for the event at `through`;
+nothing means that no more is to be shown.
+"""
+
+
+class Fold:
+    """Projections whose rows are in one database, and how far each of them has come."""
+
+    def __init__(self, projections: Sequence[Projection], marks: dict[str, Checkpoint]) -> None:
+        """Take the projections, and the checkpoint of each by its name, which is moved with it."""
+        self.projections = {projection.NAME: projection for projection in projections}
+        self.marks = marks
+
+    def note(self, connection: Connection, reached: Collection[Checkpoint]) -> None:
+        """Write how far projections have come, in the transaction of their rows."""
+
+    def bound(
+        self,
+        connection: Connection,
+        projection: Projection,
+        recorded: RecordedEvent,
+        values: Sequence[Value],
+    ) -> Sequence[Value] | None:
+        """Return the *values* that a statement binds with the bytes of its vectors, None where these are not
+        at hand and the statement is put off. Asked only where a statement binds vectors.
+        """
+        raise NotImplementedError
+
+    def check_unknown(self, projection: Projection, recorded: RecordedEvent, event: Unknown) -> None:
+        """Raise where *projection* cannot do without an event that this version cannot read."""
+
+    def next(self, ends: Mapping[str, Position], limit: int) -> Part | None:
+        """Return what is to be read for those that stand before their ends, None where none does or all
+        that do have failed.
+        """
+        behind = [
+            mark
+            for mark in (self.marks[name] for name in ends)
+            if mark.failed_position is None and mark.position < ends[mark.name]
+        ]
+        if not behind:
+            return None
+        after = min(mark.position for mark in behind)
+        through = min(ends[mark.name] for mark in behind)
+        return Part([mark.name for mark in behind], after, through, min(limit, through - after))
+
+    def catch_up(
+        self,
+        connection: Connection,
+        read: Source,
+        ends: Callable[[], Mapping[str, Position]],
+        tell: Progress,
+    ) -> None:
+        """Show each projection everything up to its end, which is asked for before each batch; one that
+        fails stays where it is. Raises storage errors.
+        """
+        while (part := self.next(goal := ends(), BATCH_EVENTS)) and (batch := read(part)):
+            self.marks.update(self.show(connection, batch, part.names))
+            tell(batch[-1].position, max(goal.values()))
+
+    def show(
+        self, connection: Connection, batch: Sequence[RecordedEvent], names: Collection[str]
+    ) -> dict[str, Checkpoint]:
+        """Show a batch in each of the projections named, in one transaction; return their new checkpoints.
+
+        One that fails is rolled back to the event before and says so in its checkpoint; the others go on.
+        Raises storage errors, and then nothing has changed.
+        """
+        try:
+            return self._show(connection, batch, names, self._advance)
+        except OmegadError:
+            raise
+        # Whatever a projection raises is its own failure, found again and named in the second attempt
+        except Exception:  # noqa: BLE001
+            return self._show(connection, batch, names, self._advance_to_failure)
+
+    def _show(
+        self,
+        connection: Connection,
+        batch: Sequence[RecordedEvent],
+        names: Collection[str],
+        advance: Callable[[Connection, Checkpoint, Sequence[RecordedEvent]], Checkpoint],
+    ) -> dict[str, Checkpoint]:
+        reached: dict[str, Checkpoint] = {}
+        with translated(), writing(connection):
+            for name in names:
+                before = self.marks[name]
+                if events := [recorded for recorded in batch if recorded.position > before.position]:
+                    reached[name] = advance(connection, before, events)
+            self.note(connection, reached.values())
+        return reached
+
+    def _advance(
+        self, connection: Connection, before: Checkpoint, events: Sequence[RecordedEvent]
+    ) -> Checkpoint:
+        """Show all events, or raise; SQLite does without the pages that a savepoint would keep."""
+        self._run(connection, self.projections[before.name], events)
+        return msgspec.structs.replace(before, position=events[-1].position, chain=events[-1].chain)
+
+    def _advance_to_failure(
+        self, connection: Connection, before: Checkpoint, events: Sequence[RecordedEvent]
+    ) -> Checkpoint:
+        """Show events one by one, up to the one that the projection fails on, if it does."""
+        for recorded in events:
+            try:
+                with savepoint(connection), translated():
+                    before = self._advance(connection, before, [recorded])
+            except OmegadError:
+                raise
+            except Exception as error:  # noqa: BLE001
+                return msgspec.structs.replace(
+                    before,
+                    failed_position=recorded.position,
+                    error=f"{type(error).__name__}: {error}"[:500],
+                )
+        return before
+
+    def _run(self, connection: Connection, projection: Projection, events: Sequence[RecordedEvent]) -> None:
+        """Run the statements in their order; a run of the same SQL goes to SQLite at once."""
+        run, rows, needs_binding = "", list[Sequence[Value]](), False
+        kinds = {*projection.EVENTS, Unknown}
+        for recorded in events:
+            if type(recorded.event) not in kinds:
+                continue
+            if isinstance(recorded.event, Unknown):
+                self.check_unknown(projection, recorded, recorded.event)
+                continue
+            for sql, values in projection.project(recorded):
+                if sql != run:
+                    _flush(connection, run, rows)
+                    run, rows, needs_binding = sql, [], Embedding in map(type, values)
+                bound = self.bound(connection, projection, recorded, values) if needs_binding else values
+                if bound is not None:
+                    rows.append(bound)
+        _flush(connection, run, rows)
+
+
+def _flush(connection: Connection, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+    if len(rows) == 1:  # as most are where the log is followed closely
+        connection.execute(sql, rows[0])
+    elif rows:
+        connection.executemany(sql, rows)

@@ -1,0 +1,84 @@
+"""What decisions know of the person's things: which reminders were told since they came due, and which
+outcomes of lessons about skills their session has not been told yet.
+"""
+
+from collections.abc import Iterator
+
+from omegad.log.decision import Tables
+from omegad.log.event import Position, RecordedEvent
+from omegad.log.mending import ClockMended
+from omegad.log.projection import Statement
+from omegad.memory.events import MemoryEdited
+from omegad.person.events import SkillConfirmed, SkillImproved, SkillImproveFailed
+from omegad.session.events import DeliveriesExpired, MemorySurfaced
+
+NAME = "person"
+VERSION = 1
+EVENTS = (
+    *(MemorySurfaced, MemoryEdited, SkillImproved, SkillImproveFailed, SkillConfirmed),
+    *(DeliveriesExpired, ClockMended),
+)
+SCHEMA = """
+CREATE TABLE state_told_reminders (
+    memory_id TEXT PRIMARY KEY,
+    position  INTEGER NOT NULL -- of the event that told it
+) STRICT, WITHOUT ROWID;
+CREATE TABLE state_untold_skills (
+    session_id   TEXT NOT NULL,
+    position     INTEGER NOT NULL,
+    confirmation TEXT NOT NULL,
+    PRIMARY KEY (session_id, position)
+) STRICT, WITHOUT ROWID;
+"""
+CANONICAL = (
+    "SELECT * FROM state_told_reminders ORDER BY memory_id",
+    "SELECT * FROM state_untold_skills ORDER BY session_id, position",
+)
+
+_TOLD = "INSERT OR IGNORE INTO state_told_reminders VALUES (?, ?)"
+_DUE_ANEW = "DELETE FROM state_told_reminders WHERE memory_id = ?"
+_TOLD_BETWEEN = "DELETE FROM state_told_reminders WHERE position BETWEEN ? AND ?"
+_UNTOLD = "INSERT INTO state_untold_skills VALUES (?, ?, ?)"
+_CONFIRMED = "DELETE FROM state_untold_skills WHERE session_id = ? AND position = ?"
+_EXPIRED = "DELETE FROM state_untold_skills WHERE position < ?"
+
+
+def project(recorded: RecordedEvent) -> Iterator[Statement]:
+    match recorded.event:
+        case MemorySurfaced(how="reminder", results=results):
+            for result in results:
+                yield Statement(_TOLD, (result.memory_id, recorded.position))
+        case MemoryEdited(memory_id=memory_id, referenced_at=due) if due is not None:
+            yield Statement(_DUE_ANEW, (memory_id,))
+        case ClockMended(first=first, last=last):  # what was told then may not be due yet
+            yield Statement(_TOLD_BETWEEN, (first, last))
+        case SkillImproved(confirmation=text) | SkillImproveFailed(confirmation=text) if recorded.session_id:
+            yield Statement(_UNTOLD, (recorded.session_id, recorded.position, text))
+        case SkillConfirmed(outcomes=outcomes):
+            for position in outcomes:
+                yield Statement(_CONFIRMED, (recorded.session_id, position))
+        case DeliveriesExpired(before=before):
+            yield Statement(_EXPIRED, (before,))
+        case _:
+            pass
+
+
+class Reminders(Tables):
+    """Reads the reminders that were told."""
+
+    def is_told(self, memory_id: str) -> bool:
+        """Say whether a reminder was told since it came due."""
+        sql = "SELECT 1 FROM state_told_reminders WHERE memory_id = ?"
+        return self._connection.execute(sql, (memory_id,)).fetchone() is not None
+
+
+class Skills(Tables):
+    """Reads the outcomes that are still to be told."""
+
+    def untold(self, session_id: str) -> dict[Position, str]:
+        """Return what a session has not been told yet, by the position of each outcome."""
+        sql = (
+            "SELECT position, confirmation FROM state_untold_skills WHERE session_id = ? ORDER BY position"
+            " LIMIT 20"
+        )
+        return dict(self._connection.execute(sql, (session_id,)).fetchall())

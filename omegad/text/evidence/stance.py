@@ -1,0 +1,343 @@
+"""Whether a text speaks for what another one says, against it, or only of the same matter.
+
+Support needs positive proof: one sentence holds all that the other one says, in its order and as it is meant.
+A text is against another by a rule that has a name. All else is unclear, and counts nowhere. What is judged
+of a text is its first line, its title; support is looked for in all of its sentences.
+"""
+
+import re
+from collections import Counter
+from typing import Literal, NamedTuple
+
+from omegad.runtime.kept import Kept, bytes_of
+from omegad.text.evidence.sense import Sense, Word, read, root
+from omegad.text.evidence.statements import pieces
+
+Side = Literal["for", "against", "unclear"]
+Kind = Literal[
+    "restated", "reverted", "denied", "opposite", "another value", "places changed", "named as not"
+]
+
+TITLE_CHARACTERS = 400
+"""How much of its first line is judged of a text."""
+
+KEPT_BYTES = 1_000_000
+"""How much memory titles take that were read, and sentences: what is near to one text is near to others."""
+
+TITLE_SENTENCES = 2
+TITLE_MIN = 12
+"""A shorter title, in characters, may name anything."""
+
+READ_CHARACTERS, READ_SENTENCES = 4_096, 40
+"""In how much of a text support is looked for."""
+
+ADDED_MAX = 3
+"""How many words a sentence may add to the one that it says the opposite of."""
+
+SPARE = 3
+"""One in so many of the words around what two sentences differ in may be missing."""
+
+PREFIXED_MIN = 4
+"""From how many letters on a word has an opposite that is made of it."""
+
+
+class Stance(NamedTuple):
+    """A side, and by which rule; None where it is unclear."""
+
+    side: Side
+    kind: Kind | None = None
+
+
+UNCLEAR = Stance("unclear")
+
+
+class _Title(NamedTuple):
+    """The first sentences of a text: words that say something, those asserted and those denied (what is both,
+    in neither), the verbs that two sentences of one fact may differ in, and what else is read of them.
+    """
+
+    words: tuple[Word, ...]
+    terms: Counter[str]
+    asserted: frozenset[str]
+    denied: frozenset[str]
+    light: frozenset[str]
+    light_denied: frozenset[str]
+    denials: int
+    folded: frozenset[str]
+
+
+def stance(new: str, old: str) -> Stance:
+    """Return how a newer text stands to an older one."""
+    if kind := contradiction(new, old):
+        return Stance("against", kind)
+    return Stance("for", "restated") if _restated(new, old) else UNCLEAR
+
+
+def contradiction(new: str, old: str) -> Kind | None:
+    """Return by which rule an older text does not hold where a newer one does, None for none."""
+    ours, theirs = (text[:TITLE_CHARACTERS].lstrip().partition("\n")[0] for text in (new, old))
+    if _reverts(ours, theirs):
+        return "reverted"
+    one, other = _TITLES[ours], _TITLES[theirs]
+    shared = (one.terms & other.terms).total()
+    if not shared or shared * 3 < min(one.terms.total(), other.terms.total()):
+        return None
+    return (
+        _changed_places(one, other)
+        or _denies(one, other)
+        or _denies(other, one)
+        or _opposite(one, other)
+        or _another_value(one, other)
+    )
+
+
+def _listed(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_OPPOSITES = """enable/disable accept/reject accept/refuse allow/deny allow/forbid allow/block
+    permit/forbid pass/fail succeed/fail success/failure work/break true/false include/exclude
+    add/remove keep/remove keep/delete keep/drop retain/delete open/close start/stop begin/end
+    lock/unlock safe/unsafe on/off required/optional mandatory/optional require/forbid
+    public/private public/internal external/internal synchronous/asynchronous sync/async
+    first/last ascending/descending upper/lower uppercase/lowercase fast/slow faster/slower
+    fastest/slowest quick/slow big/small bigger/smaller larger/smaller large/small
+    largest/smallest high/low higher/lower highest/lowest long/short longer/shorter more/less
+    more/fewer most/least newer/older newest/oldest new/old early/late earlier/later
+    before/after above/below over/under inside/outside increase/decrease rise/fall grow/shrink
+    raise/lower up/down push/pull strict/lenient strict/loose static/dynamic manual/automatic
+    manually/automatically local/remote mutable/immutable stable/unstable stable/flaky
+    reliable/unreliable reliable/flaky easy/hard easy/difficult simple/complex cheap/expensive
+    good/bad better/worse best/worst correct/wrong correct/incorrect right/wrong right/left
+    full/empty online/offline available/unavailable alive/dead hot/cold warm/cold light/dark
+    single/multiple same/different shared/separate shared/isolated encrypted/plaintext
+    encrypted/unencrypted blocking/nonblocking eager/lazy eagerly/lazily stateless/stateful
+    sorted/unsorted ordered/unordered present/absent visible/hidden show/hide exposed/hidden
+    love/hate like/dislike prefer/avoid use/avoid agree/disagree trust/distrust
+    healthy/unhealthy green/red clean/dirty sufficient/insufficient enough/insufficient
+    necessary/unnecessary active/inactive approved/rejected merged/closed
+    supported/unsupported opt-in/opt-out win/lose gain/lose always/sometimes"""
+_PREFIXES = ("un", "in", "im", "ir", "il", "non", "non-", "dis")
+_PAIRS = frozenset(
+    pair
+    for both in _OPPOSITES.split()
+    for one, other in [both.split("/")]
+    for pair in ((one, other), (other, one), (root(one), root(other)), (root(other), root(one)))
+)
+_UNITS = frozenset(
+    map(
+        root,
+        _listed(
+            """ms s sec secs second minute min mins hour h day week month year kb mb gb tb kib mib gib
+            byte bit percent % px euro dollar eur usd time thread core worker"""
+        ),
+    )
+)
+_SOLE = frozenset(
+    map(
+        root,
+        _listed(
+            """primary default main sole favourite favorite current preferred official canonical
+            capital owner lead             maintainer"""
+        ),
+    )
+)
+"""Words of which there is but one."""
+
+_CONDITIONS = _listed("if unless except until maybe perhaps whether might would could")
+_BOUNDS = _listed(
+    """below under above over least most up maximum minimum within beyond than newer later higher lower
+    exceed exceeds"""
+)
+_HEDGES = _listed(
+    """doubt doubts doubted deny denies denied question questions claim claims claimed hope hopes wish
+    wishes plan plans planned consider considering considered think thinks thought believe believes
+    believed maybe perhaps possibly supposedly allegedly unlikely probably seems seem assume assumed
+    assumes whether could might would formerly previously once revert reverts reverting undo undoes
+    undone rollback hypothetically false untrue wrong incorrect mistaken outdated obsolete myth far
+    barely almost nearly hardly instead unless except only until pretend imagine propose
+    proposes proposed suggest suggests suggested want wants should must may try tries tried if
+    doubtful insufficient late reverted longer anymore expected forget insists supposed
+    theoretically partly sometimes occasionally intended meant too"""
+)
+"""Words beside which a sentence is not simply said."""
+
+_MEANT = _listed(
+    """before after above below over under within until since between only except unless if may might
+    could should all some any must than during without against on off in into onto out up down from
+    to by with near far"""
+)
+"""Small words that a restatement has to repeat."""
+
+_MEANT_ROOTS = frozenset(map(root, _MEANT))
+_PAST = {"was", "were"}
+_REVERT = re.compile(
+    r"\W{0,8}(?:[\w()/., -]{1,40}!?:\s)?revert(?:s|ed|ing)?:?\s(?P<title>[^\n]+)", re.IGNORECASE
+)
+_AREA = re.compile(r"[\w()/., -]{1,40}!?:\s")
+_PULL = re.compile(r"(?:\s\(#\d+\))+")
+
+
+def _reverts(new: str, old: str) -> bool:
+    match = _REVERT.match(new)
+    title = _bare(match["title"]) if match else ""
+    return len(title) >= TITLE_MIN and title in {_bare(old), _bare(_AREA.sub("", old, count=1))}
+
+
+def _bare(title: str) -> str:
+    return _PULL.sub("", title).strip(" \"'.`").casefold()
+
+
+def _read_title(line: str) -> _Title:
+    """Read the first sentences of a text; of code, a question or what lists something, nothing."""
+    read_of = list[Sense]()
+    for sentence, is_code in pieces(line):
+        if is_code or sentence.rstrip().endswith(("?", ":")) or len(read_of) == TITLE_SENTENCES:
+            break
+        read_of.append(read(_PULL.sub("", sentence)))
+    said = [word for sense in read_of for word in sense.words if not word.is_small]
+    words = tuple(word for word in said if not word.is_light)
+    asserted = {word.term for word in words if not word.is_denied}
+    denied = {word.term for word in words if word.is_denied}
+    return _Title(
+        words,
+        Counter(word.term for word in words),
+        frozenset(asserted),
+        frozenset(denied),
+        frozenset(word.term for word in said if word.is_light),
+        frozenset(word.term for word in said if word.is_light and word.is_denied),
+        sum(sense.denials for sense in read_of),
+        frozenset().union(*(sense.folded for sense in read_of)),
+    )
+
+
+_TITLES = Kept(_read_title, KEPT_BYTES, lambda line, title: bytes_of(line) + 3_400 + 150 * len(title.words))
+
+
+def _changed_places(new: _Title, old: _Title) -> Kind | None:
+    """Two things are ranked, and each is in the other one's place."""
+    ahead, behind = new.asserted - new.denied, new.denied - new.asserted
+    was_ahead, was_behind = old.asserted - old.denied, old.denied - old.asserted
+    up, down = ahead & was_behind, behind & was_ahead
+    is_turned = any(
+        (one, other) in _PAIRS for one in ahead - was_ahead - up for other in was_ahead - ahead - down
+    )
+    if not up or not down or is_turned:
+        return None
+    around = old.terms.keys() - up - down
+    return "places changed" if len(around - new.terms.keys()) <= len(around) // SPARE else None
+
+
+def _denies(one: _Title, other: _Title) -> Kind | None:
+    """One denies what the other asserts, nothing but that, and speaks of all that the other one speaks of."""
+    denied = one.denied - one.asserted
+    is_all = not denied and bool(one.light_denied and other.light)  # "does not work" denies "works"
+    if is_all and (one.denials % 2 == 0 or other.denials % 2 == 1 or _names_another(one)):
+        return None
+    hit = denied & other.asserted
+    if (
+        (not hit and not is_all)
+        or denied - other.terms.keys()
+        or _is_conditional(one) != _is_conditional(other)
+    ):
+        return None
+    not_theirs = other.denied - other.asserted
+    if other.denials and (not_theirs & denied or not not_theirs & one.asserted):
+        return None
+    around = [word for word in other.words if word.term not in hit and not word.is_denied]
+    if not around:
+        return "denied" if len(hit) > 1 else None
+    missing = [word for word in around if word.term not in one.terms]
+    if any(word.names for word in missing) or around[0] in missing or len(missing) > len(around) // SPARE:
+        return None
+    is_other = any(not word.is_denied and word.term not in other.asserted for word in one.words)
+    return "named as not" if is_other and _names_another(one) else "denied"
+
+
+def _names_another(title: _Title) -> bool:
+    """Say whether a sentence may name something in the place of what it denies."""
+    return any(word.names and not word.is_denied for word in title.words) or "than" in title.folded
+
+
+def _opposite(new: _Title, old: _Title) -> Kind | None:
+    """The same is said with a word for its opposite."""
+    added, gone = new.terms - old.terms, old.terms - new.terms
+    pair = next(((one, other) for one in gone for other in added if _are_opposite(one, other)), None)
+    if pair is None or new.denials % 2 != old.denials % 2 or _is_conditional(new) != _is_conditional(old):
+        return None
+    missing, extra, shared = gone.keys() - {pair[0]}, added.keys() - {pair[1]}, new.terms & old.terms
+    names = {word.term for word in (*new.words, *old.words) if word.names}
+    if (extra and missing) or (extra | missing) & names or len(extra) > ADDED_MAX:
+        return None
+    if len(missing) > max(1, len(shared) // SPARE) or old.words[0].term in missing:
+        return None
+    return "opposite" if ("than" in new.folded) == ("than" in old.folded) else None
+
+
+def _are_opposite(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    is_made = len(short) >= PREFIXED_MIN and any(long == prefix + short for prefix in _PREFIXES)
+    return is_made or (one, other) in _PAIRS
+
+
+def _another_value(new: _Title, old: _Title) -> Kind | None:
+    """The same is said of one thing with another number, or with another name where there is but one.
+
+    A number in the subject says which thing it is; a bound may hold beside another one.
+    """
+    if new.denials or old.denials or _is_conditional(new) or _is_conditional(old):
+        return None
+    added, gone = (
+        list((one - other).elements()) for one, other in ((new.terms, old.terms), (old.terms, new.terms))
+    )
+    shared = (new.terms & old.terms).keys() - _UNITS
+    if len(added) != 1 or len(gone) != 1 or not shared or (_BOUNDS & new.folded and _BOUNDS & old.folded):
+        return None
+    values = [word for word in (*new.words, *old.words) if word.term in {*added, *gone}]
+    are_numbers = len({_shape(word.term) for word in values}) == 1 and _shape(added[0]) != "word"
+    is_other = not any(word.is_subject for word in values) if are_numbers else shared & _SOLE
+    return "another value" if is_other else None
+
+
+def _shape(term: str) -> str:
+    if not any(sign.isdigit() for sign in term) or term[:1] == "#":
+        return "word"
+    return "time" if ":" in term else "number"
+
+
+def _is_conditional(title: _Title) -> bool:
+    return not _CONDITIONS.isdisjoint(title.folded)
+
+
+def _restated(one: str, other: str) -> bool:
+    """Say whether a sentence of one text holds the first one of the other, one way round or the other."""
+    ours, theirs = _senses(one), _senses(other)
+    if not ours or not theirs:
+        return False
+    return any(_holds(said, theirs[0]) for said in ours) or any(_holds(said, ours[0]) for said in theirs)
+
+
+def _senses(text: str) -> list[Sense]:
+    found = (_SENSES[sentence] for sentence, is_code in pieces(text[:READ_CHARACTERS]) if not is_code)
+    return [
+        sense
+        for sense, _ in zip((one for one in found if len(one.words) > 1), range(READ_SENTENCES), strict=False)
+    ]
+
+
+_SENSES = Kept(read, KEPT_BYTES, lambda text, sense: bytes_of(text) + 1_500 + 300 * len(sense.words))
+
+
+def _holds(long: Sense, short: Sense) -> bool:
+    """Say whether one sentence says all that another one says, in its order, and simply says it."""
+    is_same_mood = not long.is_question and not short.is_question and long.denials == short.denials
+    is_same_time = _PAST.isdisjoint(long.folded) == _PAST.isdisjoint(short.folded)
+    if not is_same_mood or not is_same_time or (long.folded ^ short.folded) & _HEDGES:
+        return False
+    rest = iter([_meant(word) for word in long.words])
+    said = [_meant(word) for word in short.words if not word.is_small or word.term in _MEANT_ROOTS]
+    return len(said) > 1 and all(word in rest for word in said)
+
+
+def _meant(word: Word) -> tuple[str, bool]:
+    return word.term, word.is_denied

@@ -1,0 +1,152 @@
+"""How sure an answer is: the same for the same views, less where the question is unheard of, and nothing
+where nothing speaks for it.
+"""
+
+import msgspec
+import pytest
+
+import projections
+from omegad import search
+from omegad.index.vector_index import VectorIndex
+from omegad.search import Matches
+from omegad.search.model import fitted
+from tests.builders import EMBEDDER, START_US, deleted, edited, stored
+from tests.searching import LATER_US, MODES, Searched, day
+
+UNHEARD = "which Zeppelin lands in Friedrichshafen?"
+
+
+def put_deploys(views: Searched, count: int = 60, **given: str) -> None:
+    for number in range(count):
+        views.put(f"m{number}{given}", f"the deploy of service{number} runs at noon", at=START_US, **given)
+
+
+def asked(views: Searched) -> list[Matches]:
+    questions = (
+        "deploy of service3",
+        "service3 and the zeppelin",
+        UNHEARD,
+        "why service4?",
+        "service5 on 2 January 2026",
+    )
+    return [views.matches(text, mode=mode, explain=True) for text in questions for mode in MODES]
+
+
+def test_the_same_views_give_the_same_answers_whatever_was_asked_before(views: Searched) -> None:
+    known: list[list[Matches]] = []
+    for number in range(30):
+        views.put(
+            f"m{number}", f"the deploy of service{number % 7} runs at noon", session_id=f"s{number % 4}"
+        )
+        if number % 5 == 0:
+            views.show(deleted(f"m{number // 2}") if number % 2 else edited(f"m{number}", "gamma"))
+        asked(views)
+    known.append(asked(views))
+    views.index = VectorIndex(EMBEDDER)
+    known.append(asked(views))
+    rebuilt = Searched()
+    rebuilt.vectors = views.vectors
+    for projection in projections.ALL:
+        rebuilt.apply(projection, *views.history)
+        rebuilt.index.sync(rebuilt.connection)
+    known += [asked(rebuilt), asked(rebuilt)]
+    rebuilt.connection.close()
+    assert all(one == known[0] for one in known[1:])
+
+
+@pytest.mark.parametrize("mode", MODES[:3])
+def test_the_more_of_a_question_is_unheard_of_the_less_sure(views: Searched, mode: str) -> None:
+    put_deploys(views)
+    texts = (
+        "deploy of service7",
+        "deploy of service7 by airship",
+        "deploy of service7 by airship over alpine glaciers",
+    )
+    sure = [views.matches(text, mode=mode).confidence for text in texts]
+    assert sure == sorted(sure, reverse=True)
+    assert sure[0] > sure[1]
+
+
+def test_what_only_another_project_knows_is_unheard_of(views: Searched) -> None:
+    put_deploys(views)
+    views.put("elsewhere", "the zeppelin of the deploy lands", project="q")
+    known, unknown = (
+        views.matches(f"the deploy of the {what}", mode="keyword", project="p").confidence
+        for what in ("zeppelin", "gondola")
+    )
+    assert known == unknown
+    assert views.matches("the deploy of the zeppelin", mode="keyword", project="q").confidence > known
+
+
+def test_a_time_that_no_memory_is_of_makes_no_answer_less_sure(views: Searched) -> None:
+    put_deploys(views)
+    plain, never, then = (
+        views.matches(f"the deploy of service7{when}", day(10)).confidence
+        for when in ("", " in 1999", " in January 2026")
+    )
+    assert never == pytest.approx(plain, abs=0.05)
+    assert then > never
+
+
+@pytest.mark.parametrize("has_vectors", [True, False])
+def test_where_nothing_speaks_for_an_answer_there_is_none(views: Searched, *, has_vectors: bool) -> None:
+    put_deploys(views)
+    views.put("told of then", "the deploy runs at noon", referenced_at=START_US)
+    views.model = fitted()
+    sources = search.Sources(None, None, views.types)
+    for text, is_answered in (("deploy of service7", True), ("1 January 2026", True), (UNHEARD, False)):
+        query = search.QueryMemory(text=text)
+        found = search.search(
+            views.connection, query, views.sources(query) if has_vectors else sources, LATER_US
+        )
+        assert bool(found.results) is is_answered
+        assert (found.confidence >= fitted().floor) is is_answered
+
+
+def test_below_the_floor_an_answer_says_how_likely_the_best_was(views: Searched) -> None:
+    put_deploys(views, 3)
+    sure = views.matches("deploy of service1")
+    for floor, is_answered in ((sure.confidence - 1e-3, True), (sure.confidence + 1e-3, False)):
+        views.model = msgspec.structs.replace(fitted(), floor=floor)
+        found = views.matches("deploy of service1")
+        assert (bool(found.results), found.confidence) == (is_answered, sure.confidence)
+
+
+@pytest.mark.parametrize("mode", ["keyword", "phrase"])
+def test_who_asks_for_words_is_told_of_whatever_has_them(views: Searched, mode: str) -> None:
+    put_deploys(views)
+    views.put("said", f"{UNHEARD} Nobody knows, and service7 is not E4711", session_id="s")
+    views.model = msgspec.structs.replace(fitted(), floor=1.0)
+    for text in ("service7", UNHEARD, "E4711"):
+        assert "said" in views.found(text, mode=mode, limit=100)
+    assert views.matches("bicycle", mode=mode).results == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["how do we deploy?", "deploy pipeline", "who runs the deploy", "what did I say about the pipeline"],
+)
+@pytest.mark.parametrize("has_vectors", [True, False])
+def test_the_first_memory_of_a_new_user_is_answered(
+    views: Searched, question: str, *, has_vectors: bool
+) -> None:
+    (views.put if has_vectors else views.store)("first", "we deploy from the pipeline alone")
+    views.model = fitted()
+    assert views.found(question) == ["first"]
+
+
+def test_what_is_faintly_alike_may_well_be_the_answer_where_it_is_all_there_is_and_is_none_among_many(
+    views: Searched,
+) -> None:
+    views.show(stored("first", "billing runs on PostgreSQL"), project="p")
+    views.embed(
+        "first", "database billing runs on something by the row"
+    )  # one word of eight, as a model may see it
+    views.model = fitted()
+    faint, unlike = (
+        views.matches(text).confidence
+        for text in ("which database did we choose?", "how do I bake sourdough bread?")
+    )
+    put_deploys(views)
+    assert faint > 0.4 > fitted().floor > unlike
+    assert views.matches("which database did we choose?").confidence < fitted().floor

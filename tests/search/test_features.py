@@ -1,0 +1,154 @@
+"""What a memory shows of being the answer, and that things are found by their names."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omegad.search import features
+from omegad.search.features import PART_OF_NAME, PRIOR, RATING_MAX, SHOWN, MemoryFeatures
+from omegad.search.question import understood
+from tests.builders import START_US, edited, promoted, rated
+from tests.searching import LATER_US, Searched, day
+
+
+def shown(views: Searched, row: int, question: str = "x") -> MemoryFeatures:
+    return features.shown(views.connection, [row], understood(question, LATER_US), views.types, LATER_US)[0][
+        row
+    ]
+
+
+def value(views: Searched, row: int, name: str, question: str = "x") -> float:
+    return float(shown(views, row, question).features[[*SHOWN, *PRIOR].index(name)])
+
+
+def held(content: str, question: str) -> float:
+    """Return the share of a question's identifiers that a content holds."""
+    views = Searched()
+    found = value(views, views.store("a", content), "identifiers", question)
+    views.connection.close()
+    return found
+
+
+HELD = """
+see src/jobs/exporter.py | where is exporter.py?; class PaymentGateway: | PaymentGateway
+v1.2.3 is out | is 1.2.3 out?
+1.2.3 is out | is v1.2.3 out?; https://example.org/a?b=c | https://example.org/a?b=c; 使用config.py | config.py
+"""
+HELD_IN_PART = """
+see test_exporter.py | where is exporter.py?; class PaymentGatewayFactory: | PaymentGateway
+the payment gateway | PaymentGateway
+paymentGateway | payment_gateway; run it with --dry-run-all | --dry-run
+"""
+NOT_HELD = """
+the exporter is in py | where is exporter.py?; payment and then a gateway | PaymentGateway
+uses numpy 11.26.4 | 1.26.4
+v1.2.30 is out | is v1.2.3 out?; error E11012 again | E1101; alpha.py | no name at all
+"""
+
+
+@pytest.mark.parametrize(
+    ("pairs", "share"),
+    [(HELD, 1.0), (HELD_IN_PART, PART_OF_NAME), (NOT_HELD, 0.0), ("a.py | A.PY or b.py", 0.5)],
+)
+def test_a_content_holds_a_name_as_it_is_written_or_as_part_of_another(pairs: str, share: float) -> None:
+    for pair in pairs.strip().replace("\n", "; ").split("; "):
+        content, question = pair.split(" | ")
+        assert held(content, question) == pytest.approx(share), pair
+
+
+@given(
+    st.text(st.sampled_from("aB1_./-\\()[]*+?^$|設 é"), min_size=1, max_size=60),
+    st.text(st.sampled_from("aB1_./-()[*+?^|設 é"), max_size=40),
+)
+def test_any_name_can_be_looked_for_in_any_content(content: str, question: str) -> None:
+    assert 0.0 <= held(content, question) <= 1.0
+
+
+def test_a_memory_is_read_as_it_says_now_and_one_that_is_not_there_yet_is_left_out(views: Searched) -> None:
+    row = views.store("a", "Anna: see exporter.py", session_id="s")
+    assert (shown(views, row).is_spoken, shown(views, row).session_id) == (True, "s")
+    views.show(edited("a", "Bert: see importer.py"))
+    question = "importer.py of Bert"
+    assert [
+        value(views, row, name, question) for name in ("identifiers", "author", "coverage", "beginning")
+    ] == pytest.approx([1.0] * 4)
+    assert value(views, row, "identifiers", "exporter.py") == value(views, row, "author", "Anna") == 0.0
+    asked = understood(question, LATER_US)
+    assert features.shown(views.connection, [row, 999], asked, views.types, LATER_US)[0].keys() == {row}
+    assert features.shown(views.connection, [], asked, views.types, LATER_US) == ({}, 0.0)
+
+
+def test_a_time_holds_its_first_moment_and_not_its_last(views: Searched) -> None:
+    rows = [
+        views.store(f"m{number}", "x", referenced_at=moment)
+        for number, moment in enumerate((day(1) - 1, day(1), day(2) - 1, day(2)))
+    ]
+    assert [value(views, row, "period", "on 2026-01-02") for row in rows] == [0.0, 1.0, 1.0, 0.0]
+    assert (
+        value(
+            views, views.store("told then", "x", at=day(1), referenced_at=START_US), "period", "on 2026-01-02"
+        )
+        == 0.0
+    )
+
+
+def test_ratings_are_bounded_a_bad_one_counts_twice_and_probation_ends_with_a_promotion(
+    views: Searched,
+) -> None:
+    rows = [views.store(name, "x", on_probation=True) for name in "abc"]
+    views.show(rated("a", 1), rated("b", -1), *[rated("c", -2)] * 40, promoted("a"))
+    assert [value(views, row, "rating") for row in rows] == [1.0, -2.0, -2.0 * RATING_MAX]
+    assert [value(views, row, "probation") for row in rows] == [0.0, 1.0, 1.0]
+
+
+# --- found by name --------------------------------------------------------------------------------
+
+NAMED = """
+the nightly job lives in src/jobs/exporter.py = exporter.py | what does exporter.py do? | src/jobs/exporter.py | jobs/exporter.py
+the nightly job is tested in test_exporter.py = test_exporter.py
+PaymentGateway raises when the card is declined = PaymentGateway | payment gateway | gateway | payment_gateway
+call load_user_settings before anything else = load_user_settings() | loadUserSettings | user settings
+we are pinned to numpy 1.26.4 for now = which numpy: 1.26.4 | v1.26.4
+we were pinned to numpy 1.24.1 for a while = numpy 1.24.1
+the docs are at https://docs.example.org/api/v2/users = https://docs.example.org/api/v2/users | docs.example.org
+sqlite3.OperationalError: database is locked, when two writers meet = database is locked | sqlite3.OperationalError | OperationalError
+the linter reports E1101 there, wrongly = what is E1101?
+pass --no-verify only when the hook is broken = --no-verify
+the port comes from OMEGAD_SOCKET_PORT = OMEGAD_SOCKET_PORT | $OMEGAD_SOCKET_PORT
+データベースは毎晩六時に復元されます = データベース | 復元
+配置在config.toml中设置 = config.toml | 设置 | 在config.toml中
+배포스크립트는파이프라인에서만실행합니다 = 파이프라인
+the payment evt_1PQrstuv was handled twice = evt_1PQ | what of evt_1PQ?
+the bakery opens at six in the morning =
+"""  # what a memory says, and what it is asked for by
+ASKED = [
+    (one.partition(" =")[0], question.strip())
+    for one in NAMED.strip().splitlines()
+    for question in one.partition(" =")[2].split("|")
+]
+
+
+@pytest.fixture(scope="module")
+def named() -> Iterator[Searched]:
+    made = Searched()
+    for content in dict(ASKED):
+        made.put(content, content, at=START_US)
+    yield made
+    made.connection.close()
+
+
+@pytest.mark.parametrize(("content", "question"), ASKED)
+def test_a_thing_is_found_by_its_name(named: Searched, content: str, question: str) -> None:
+    assert named.found(question, mode="keyword")[:1] == [content] or not question
+
+
+@pytest.mark.parametrize("name", ["#412", "88121", "minAvailable", "v0.9.4"])
+def test_what_alone_holds_a_name_comes_first_whatever_its_session_lifts(views: Searched, name: str) -> None:
+    for number in range(60):
+        views.put(
+            f"m{number}", f"what changed in the release for the budget of event {number}", session_id="s"
+        )
+    views.put("exact", "see #412 and 88121: minAvailable of the budget is 2 since v0.9.4", session_id="t")
+    assert views.found(f"what changed in the release for {name}?")[0] == "exact"

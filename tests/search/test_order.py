@@ -1,0 +1,199 @@
+"""In which order: what speaks for a memory, and which of several tells how things are."""
+
+from typing import Any
+
+import pytest
+
+from omegad.memory.types import BUILT_IN
+from tests.builders import START_US, contradicted, deleted, edited, promoted, queried, rated, repeated
+from tests.searching import DAY_US, MODES, Searched, day, ids, stages_of
+
+YEAR_ON_US = START_US + 400 * DAY_US
+TEXT = "the export job runs at noon"
+QUESTION = "why does the export job run"  # which prefers nobody for being new
+
+LIFTED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "type": (QUESTION, {}, {"event_type": "decision"}),
+    "priority": (QUESTION, {}, {"priority": 5}),
+    "author": ("when does Anna run the export job", {"text": f"Bert: {TEXT}"}, {"text": f"Anna: {TEXT}"}),
+    "period": ("did the export job run in March 2026", {"at": day(10)}, {"at": day(70)}),
+    "referenced": ("did the export job run in March 2026", {}, {"referenced_at": day(70)}),
+    "project": ("why does the shop export job run", {"project": "p"}, {"project": "shop"}),
+    "tags": ("why does the billing export job run", {"tags": ("other",)}, {"tags": ("billing",)}),
+    "identifiers": (
+        "why is src/jobs/exporter.py",
+        {"text": f"{TEXT} exporter"},
+        {"text": f"{TEXT} src/jobs/exporter.py"},
+    ),
+    "first line": (QUESTION, {"text": f"at noon it is\n{TEXT}"}, {"text": f"{TEXT}\nat noon it is"}),
+    "in a row": ("why a red export job", {"text": "a job to export red"}, {"text": "a red export job to"}),
+    "probation": (QUESTION, {"on_probation": True}, {}),
+}
+
+
+@pytest.mark.parametrize(("question", "plain", "special"), LIFTED.values(), ids=LIFTED.keys())
+def test_of_two_that_are_else_alike_the_one_comes_first_that_something_speaks_for(
+    views: Searched, question: str, plain: dict[str, Any], special: dict[str, Any]
+) -> None:
+    for name, given in (("plain", plain), ("special", special)):
+        rest: dict[str, Any] = {"at": START_US, **given}
+        views.put(name, rest.pop("text", TEXT), **rest)
+    for mode in ("hybrid", "keyword"):
+        assert views.found(question, mode=mode, now_us=YEAR_ON_US)[0] == "special", mode
+
+
+LIFTING = {"helpful": rated("b", 1), "outdated": rated("a", -1), "said again": repeated("b")}
+STILL = {
+    "contradicted": contradicted("a", "b"),
+    "denied": contradicted("a", "c"),
+    "promoted": promoted("b"),
+    "found": queried(("b", 0.9)),
+}
+
+
+@pytest.mark.parametrize("what", [*LIFTING, *STILL])
+def test_what_happens_to_a_memory_moves_it_but_a_flag_does_not(views: Searched, what: str) -> None:
+    for name, text in (("a", TEXT), ("b", TEXT), ("c", "the bakery opens at six")):
+        views.put(name, text, at=START_US)
+    for mode in MODES[:3]:
+        assert views.found(QUESTION, mode=mode)[0] == "a", "equals are in the order in which they were stored"
+    views.show((LIFTING | STILL)[what])
+    for mode in MODES[:3]:
+        assert views.found(QUESTION, mode=mode)[0] == ("b" if what in LIFTING else "a"), mode
+
+
+def test_a_contradiction_is_told_and_changes_no_score(views: Searched) -> None:
+    for number in range(6):
+        views.put(f"m{number}", f"{TEXT} {number}", at=day(number))
+    before = views.find("when does the export job run", explain=True)
+    views.show(contradicted(before[0].memory_id, before[3].memory_id))
+    after = views.find("when does the export job run", explain=True)
+    assert [(one.memory_id, one.score, one.explanation) for one in after] == [
+        (one.memory_id, one.score, one.explanation) for one in before
+    ]
+    assert [one.contradicted_by for one in after] == [before[3].memory_id, *[None] * 5]
+    assert after[0].conflict is not None
+    assert before[3].content in after[0].conflict
+    assert [one.conflict for one in after[1:]] == [None] * 5
+    views.show(deleted(before[3].memory_id))
+    again = views.find("when does the export job run")
+    assert [one.conflict for one in again] == [None] * 5, "what was deleted is shown nowhere"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_stages_of_a_score_add_up_to_it(views: Searched, mode: str) -> None:
+    for number in range(30):
+        given: dict[str, Any] = {
+            "event_type": ("memory", "decision", "checkpoint")[number % 3],
+            "priority": 1 + number % 5,
+        }
+        text = f"{('', 'Anna: ')[number % 2]}alpha beta{number % 7} of job_{number}.py was raised to {number}"
+        views.put(
+            f"m{number}",
+            text,
+            at=day(7 * number),
+            session_id=f"s{number % 9}",
+            on_probation=number % 4 == 0,
+            **given,
+        )
+    views.show(rated("m3", 2), *[rated("m4", -2)] * 8)
+    for question in (
+        "alpha beta3",
+        "what is alpha beta2 of job_9.py?",
+        "why did Anna raise beta4 in February?",
+        "job_9.py",
+    ):
+        found = views.find(question, now_us=YEAR_ON_US, limit=30, explain=True, mode=mode)
+        assert [one for one in found if abs(sum(stages_of(one).values()) - one.score) > 1e-9] == []
+        assert found[:1] == [] or found[0].score == pytest.approx(
+            views.matches(question, YEAR_ON_US, mode=mode).confidence, abs=1e-6
+        )
+    assert views.find("job_9.py", mode=mode)
+    assert all(one.explanation is None for one in views.find("alpha beta3"))
+
+
+@pytest.mark.parametrize("kind", sorted(BUILT_IN))
+def test_only_what_fades_is_the_weaker_for_its_age(views: Searched, kind: str) -> None:
+    views.put("a", TEXT, event_type=kind, at=START_US, ttl_seconds=None)
+    young, old = (stages_of(views.find(QUESTION, now_us=day(days), explain=True)[0]) for days in (1, 3_000))
+    assert (young.get("strength", 0.0) > old.get("strength", 0.0)) is BUILT_IN[kind].decays
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_score_of_the_first_is_the_confidence_however_little_the_weights_give_it(
+    views: Searched, mode: str
+) -> None:
+    views.put("near", "the deploy runs", at=START_US)
+    views.put("far", "deploy at night", at=START_US)
+    views.show(*[rated(name, -2) for name in ("near", "far")] * 4)
+    found = views.matches("the deploy runs", mode=mode, explain=True)
+    assert ids(found.results) == ["near", "far"][: len(found.results)]
+    assert found.results[0].score == pytest.approx(found.confidence, abs=1e-6)
+    assert [one for one in found.results if abs(sum(stages_of(one).values()) - one.score) > 1e-9] == []
+
+
+# --- how things are, and how they were ------------------------------------------------------------
+
+OLDER, NEWER = "the api server listens on port 8080", "the api server listens on port 9090"
+NOW = "which port does the api server listen on?"
+
+
+def put_versions(views: Searched, older: str = OLDER, newer: str = NEWER, **given: Any) -> None:
+    """Put two memories of one matter that do not fade, the older of which something speaks for."""
+    views.put("older", older, at=START_US, event_type="constraint", **given)
+    views.put("newer", newer, at=day(300), event_type="constraint", **given)
+    views.show(rated("older", 1))
+
+
+@pytest.mark.parametrize(
+    "question", [NOW, "what is the current port of the api server", "the api server listens on port"]
+)
+def test_a_question_about_how_things_are_is_answered_with_the_newest(views: Searched, question: str) -> None:
+    put_versions(views)
+    found = views.find(question, now_us=YEAR_ON_US, explain=True)
+    assert ids(found) == ["newer", "older"]
+    assert [stages_of(one).get("newer", 0.0) > 0 for one in found] == [True, False]
+
+
+UNLIFTED: dict[str, tuple[str, str, str, dict[str, Any]]] = {
+    "how it was": ("which port did the api server originally listen on?", OLDER, NEWER, {}),
+    "before": ("which port did the api server listen on before?", OLDER, NEWER, {}),
+    "a reason": ("why does the api server listen on port 8080?", OLDER, NEWER, {}),
+    "another time": ("which port did the api server listen on in January 2026?", OLDER, NEWER, {}),
+    "one session": (NOW, OLDER, NEWER, {"session_id": "s"}),
+    "turns": (NOW, f"Anna: {OLDER}", f"Anna: {NEWER}", {}),
+    "a turn after a statement": (NOW, OLDER, f"Anna: {NEWER}", {}),
+    "another file": (
+        "which nightly job lives in exporter.py?",
+        "the nightly job lives in jobs/exporter.py",
+        "the nightly job lives in jobs/test_exporter.py",
+        {},
+    ),
+    "another matter": (NOW, OLDER, "bread needs flour, water, salt and patience at port night", {}),
+}
+
+
+@pytest.mark.parametrize(("question", "older", "newer", "given"), UNLIFTED.values(), ids=UNLIFTED.keys())
+def test_what_is_new_is_not_lifted_where_it_replaces_nothing(
+    views: Searched, question: str, older: str, newer: str, given: dict[str, Any]
+) -> None:
+    put_versions(views, older, newer, **given)
+    for mode in ("hybrid", "keyword"):
+        found = views.find(question, now_us=YEAR_ON_US, explain=True, mode=mode)
+        assert found[0].memory_id == "older" or newer.startswith("Anna"), mode
+        assert all("newer" not in stages_of(one) for one in found), mode
+
+
+def test_what_was_said_again_lately_is_as_new_as_that(views: Searched) -> None:
+    put_versions(views)
+    views.show(edited("older", OLDER), occurred_at=day(390))
+    views.embed("older", OLDER)
+    assert views.found(NOW, now_us=YEAR_ON_US) == ["older", "newer"]
+
+
+def test_what_the_question_names_exactly_is_not_displaced_by_what_has_come_since(views: Searched) -> None:
+    views.put("old", "the build needs hatchling 1.25 or newer", at=START_US)
+    views.put("new", "the build needs hatchling 1.27 or newer", at=day(300))
+    views.show(contradicted("old", "new"))
+    assert views.found("which hatchling does the build need", now_us=YEAR_ON_US)[0] == "new"
+    assert views.found("hatchling 1.25", now_us=YEAR_ON_US)[0] == "old"

@@ -1,0 +1,97 @@
+"""Recording tool calls: each once, counted by session."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from omegad.catalog import service
+from omegad.log.decision import Proposal
+from omegad.log.event_log import EventLog
+from omegad.runtime.errors import Invalid
+from omegad.session import tool_calls as tool
+from omegad.session.events import ToolCalled
+from omegad.session.tool_calls import RecordToolCall
+from tests.builders import FakeClock, everything, running_log
+
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+
+
+async def record(log: EventLog, **changes: Any) -> dict[str, Any]:
+    command = RecordToolCall(**{"session_id": "s", "tool_name": "Bash"} | changes)
+    outcome = await log.append(
+        Proposal(decide=lambda guards, now: tool.record(command, tool.cut(command), guards, now))
+    )
+    return {"outcome": outcome.position, **msgspec.to_builtins(outcome.answer)}
+
+
+async def test_the_same_tool_use_counts_once_across_a_restart(tmp_path: Path, clock: FakeClock) -> None:
+    async with running_log(tmp_path / "log.db", clock) as log:
+        first = await record(log, tool_use_id="t1")
+        assert first == {"outcome": 1, "position": 1, "call_index": 1}
+        assert await record(log, tool_use_id="t2") == {"outcome": 2, "position": 2, "call_index": 2}
+        assert await record(log, tool_use_id="t1", status="error") == first
+    async with running_log(tmp_path / "log.db", clock) as log:
+        assert await record(log, tool_use_id="t1") == first
+        assert await record(log, tool_use_id="t1", session_id="other") == {
+            "outcome": 3,
+            "position": 3,
+            "call_index": 1,
+        }
+        assert await record(log, tool_use_id="t3") == {"outcome": 4, "position": 4, "call_index": 3}
+        assert log.head == 4
+
+
+async def test_calls_without_an_id_count_each_time(tmp_path: Path) -> None:
+    async with running_log(tmp_path / "log.db") as log:
+        assert [(await record(log))["call_index"] for _ in range(3)] == [1, 2, 3]
+
+
+async def test_what_went_in_and_out_is_cut_and_free_of_secrets(tmp_path: Path) -> None:
+    async with running_log(tmp_path / "log.db") as log:
+        await record(
+            log,
+            tool_input={"command": f"curl -H {TOKEN}"},
+            result="x" * 100_000,
+            duration_ms=1.5,
+            status="denied",
+        )
+        event = (await everything(log))[0].event
+    assert isinstance(event, ToolCalled)
+    assert event.tool_input
+    assert event.result
+    assert event.tool_input.head == '{"command":"curl -H [REDACTED:github_token]"}'
+    assert (len(event.result.head), len(event.result.tail), event.result.bytes) == (4_096, 4_096, 100_000)
+    assert (event.status, event.duration_ms) == ("denied", 1.5)
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("text", "text"),
+        (None, None),
+        ({"a": 1}, '{"a":1}'),
+        ([1, None], "[1,null]"),
+        (0, "0"),
+        (False, "false"),
+        ("", ""),
+    ],
+)
+def test_anything_but_a_string_is_kept_as_its_json(value: Any, kept: str | None) -> None:
+    found = tool.cut(RecordToolCall(session_id="s", tool_name="t", result=value)).result
+    assert (found and found.head) == kept if kept is None else found is not None and found.head == kept
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        b'{"tool_name":"t"}',
+        b'{"session_id":"s"}',
+        b'{"session_id":"s","tool_name":"t","duration_ms":-1}',
+        b'{"session_id":"s","tool_name":"t","status":"x"}',
+    ],
+)
+def test_parameters_that_are_missing_or_wrong_are_refused(params: bytes) -> None:
+    with pytest.raises(Invalid):
+        service.parse("tool.record", params)

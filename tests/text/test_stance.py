@@ -1,0 +1,106 @@
+"""How a text stands to another one: for it, against it by a rule that has a name, or unclear."""
+
+import pytest
+
+from omegad.text.evidence.stance import Kind, Stance, contradiction, stance
+
+TITLE = "Cache the rendered pages for an hour"
+TRAILERS = "Files: a.py, b.py\nCo-authored-by: A B <a@b.example>\nSigned-off-by: C D <c@d.example>\nFixes: #7"
+
+
+@pytest.mark.parametrize(
+    "revert",
+    [
+        f'Revert "{TITLE}"',
+        f'revert: "{TITLE} (#12)" (#15)',
+        f"fix: Revert '{TITLE}'",
+        f"pages: revert {TITLE}",
+        f'Reverts "{TITLE} (#12)"\n\nToo slow.',
+    ],
+)
+@pytest.mark.parametrize(
+    "old", [TITLE, f"{TITLE} (#12)\n\nIt saves a second.\n{TRAILERS}", f"perf(pages): {TITLE}"]
+)
+def test_a_revert_takes_back_what_has_its_title(revert: str, old: str) -> None:
+    assert contradiction(revert, old) == "reverted"
+    assert contradiction(old, revert) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "new", "old"),
+    [
+        ("denied", "Always run the linter before a commit", "Never run the linter before a commit"),
+        ("denied", "Don't deploy the shop on Fridays. It wakes people.", "Deploy the shop on Fridays"),
+        ("denied", "The cache is no longer in Redis", "The cache is in Redis"),
+        ("denied", "The exporter fails to write the footer", "The exporter writes the footer"),
+        (
+            "opposite",
+            "The cache is disabled in staging (#2)",
+            f"The cache is enabled in staging (#1)\n{TRAILERS}",
+        ),
+        ("opposite", "docs: remove the old tutorial", "docs: add the old tutorial"),
+        (
+            "opposite",
+            "Two workers are sufficient for the queue",
+            "Two workers are insufficient for the queue",
+        ),
+        ("another value", "the port of the api is 9090", "the port of the api is 8080"),
+        (
+            "another value",
+            "The nightly export needs a single worker",
+            "The nightly export needs three workers",
+        ),
+        ("places changed", "The user prefers spaces to tabs", "The user prefers tabs to spaces"),
+        (
+            "named as not",
+            "The web client is written in Elm, not Svelte",
+            "The web client is written in Svelte",
+        ),
+        ("named as not", "We moved the search index from Solr to Typesense", "Solr is our search index"),
+    ],
+)
+def test_a_text_is_against_another_by_a_rule_that_has_a_name(kind: Kind, new: str, old: str) -> None:
+    assert stance(new, old) == Stance("against", kind)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        (f'Revert "{TITLE} on Mondays"', TITLE),
+        (f'Revert "Revert "{TITLE}""', TITLE),
+        (f'They wanted to revert "{TITLE}"', TITLE),
+        ('Revert "Fix CI"', "Fix CI"),
+        ("use it", "do not use it"),
+        ("Shall we never run the linter here?", "Always run the linter here"),
+        ("Never do this in a test:\n- sleep", "Always do this in a test:\n- wait"),
+        ("```\nnever run the linter\n```", "```\nalways run the linter\n```"),
+        (f"Speed up the pages\n{TRAILERS}", f"Make room for pages\n{TRAILERS.replace('a.py', 'c.py')}"),
+        (f"Speed up the pages\n{TRAILERS}\nNever: slow", f"Make room for pages\n{TRAILERS}\nAlways: slow"),
+        ("The parser of the importer rejects tabs", "The parser of the exporter accepts tabs"),
+        ("Guests are not allowed to delete files", "Owners may delete files"),
+        ("Sprint 13 ends on Friday", "Sprint 12 ends on Friday"),
+        ("Requests stay below 200 ms", "Requests stay below 300 ms"),
+        ("The build needs Node 22 or newer", "The build needs Node 20 or newer"),
+        ("`batch_size` avoids the timeout", "`fetch_size` avoids the timeout"),
+        ("The boy jumps onto the chair", "The boy jumps off the chair"),
+        ("The search was fast", "The search is fast"),
+        ("Maybe the search is fast enough", "The search is fast enough"),
+        ("x" * 100_000, "x" * 100_000),
+        ("", ""),
+    ],
+)
+def test_in_doubt_it_is_unclear(new: str, old: str) -> None:
+    assert stance(new, old) == Stance("unclear")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The build needs Python 3.12", "The build of the shop needs Python 3.12 and Node"),
+        ("Tests run in two minutes", "Tests run in two minutes, see tests/run.sh"),
+        ("Never log a request's body", "Seen again. Never log a request's body in the shop."),
+        (TITLE, TITLE),
+    ],
+)
+def test_what_holds_all_of_another_in_its_order_is_for_it(one: str, other: str) -> None:
+    assert stance(one, other) == stance(other, one) == Stance("for", "restated")
