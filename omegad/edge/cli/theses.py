@@ -103,7 +103,8 @@ def lint(arguments: Namespace, instance: Instance) -> int:
         memory_id = saved["memory_id"]
         print(f"{saved['outcome']}: report {memory_id}" if memory_id else "nothing to keep a report of")
     if tasks:
-        write_table(("TASK",), [(one["task_id"],) for one in tasks["tasks"]])
+        if tasks["tasks"]:
+            write_table(("TASK",), [(one["task_id"],) for one in tasks["tasks"]])
         left = f"; {tasks['left']} are left for the next time" if tasks["left"] else ""
         print(f"{len(tasks['tasks'])} tasks put down; {tasks['known']} gaps had theirs{left}")
     warn_if_stale(answer)

@@ -184,7 +184,7 @@ class Bridge:
                 self._receive()
             if 0 in readable:
                 data = os.read(0, CHUNK)
-                for line in up.feed(data):
+                for line in up.feed(data or b"\n"):  # the last line may lack its end
                     self._take(line)
                 self._ends = 0.0 if data else time.monotonic() + LAST_WORDS_S
 

@@ -62,11 +62,15 @@ class Host:
         return [msgspec.json.decode(line) for line in self.bridge(*messages).stdout.splitlines()]
 
     def say_lines(self, *lines: bytes) -> list[dict[str, Any]]:
-        """Return what a bridge answers to these lines, whatever they are."""
+        """Return what a bridge answers to these lines, whatever they are; the last one has no end."""
         command = [sys.executable, "-I", "-S", str(self._bridge)]
-        said = b"".join(line + b"\n" for line in lines)
         done = subprocess.run(
-            command, input=said, env=self.environ, capture_output=True, check=True, timeout=PATIENCE_S
+            command,
+            input=b"\n".join(lines),
+            env=self.environ,
+            capture_output=True,
+            check=True,
+            timeout=PATIENCE_S,
         )
         return [msgspec.json.decode(line) for line in done.stdout.splitlines()]
 
