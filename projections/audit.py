@@ -6,19 +6,22 @@ from collections.abc import Iterator
 from omegad.log.event import Excerpt, RecordedEvent
 from omegad.log.projection import Statement, to_json
 from omegad.runtime.times import rfc3339
+from omegad.session import edits
 from omegad.session.events import ToolCalled
 
 NAME = "audit"
-VERSION = 3
+VERSION = 4
 EVENTS = (ToolCalled,)
 
 SUMMARY_CHARACTERS = 200
 MENTIONS_MAX = 64
+EDITED_MAX = 64
 
 _FILE = re.compile(
     r'"(?i:(?:(?:file|notebook|absolute|relative)_?)?path|target_?file)":"((?:[^"\\]|\\.){1,1024})"'
     r'|\*\*\* (?:Update|Add) File: ([^\n"\\]{1,1024})'
 )
+_PATCHED = re.compile(r"\*\*\* (?:Update|Add|Delete) File: ([^\n\"\\]{1,1024})")
 _FILE_SIGNS = ('ath":"', 'ile":"', "*** ")
 _MEMORY = re.compile(r"\bmem-[0-9a-f]{8,32}\b")
 
@@ -39,7 +42,8 @@ CREATE TABLE coord_audit (
     created_at     TEXT NOT NULL,
     file           TEXT,                -- that the input names
     given          TEXT NOT NULL,       -- JSON array: memories that the input names
-    returned       TEXT NOT NULL        -- JSON array: memories that the result names
+    returned       TEXT NOT NULL,       -- JSON array: memories that the result names
+    edited         TEXT NOT NULL        -- JSON array: files that it was to change
 ) STRICT;
 """
 INDEXES = """
@@ -93,7 +97,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case ToolCalled() as call:
             yield Statement(
-                "INSERT INTO coord_audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO coord_audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     recorded.position,
                     recorded.session_id,
@@ -109,6 +113,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                     _file(call.tool_input),
                     _mentioned(call.tool_input),
                     _mentioned(call.result),
+                    to_json(_edited(call)),
                 ),
             )
         case _:
@@ -131,6 +136,18 @@ def _file(part: Excerpt | None) -> str | None:
         if found is None
         else (found.group(1) or found.group(2)).replace("\\/", "/").replace('\\"', '"').replace("\\\\", "\\")
     )
+
+
+def _edited(call: ToolCalled) -> tuple[str, ...]:
+    """Return the files that a call was to change; of an input that is cut, those that its beginning names."""
+    part = call.tool_input
+    if part is None or not (edits.changes(call.tool_name) or edits.PATCH_BEGINS in part.head):
+        return ()
+    if not part.tail:
+        return edits.changed(call.tool_name, part.head)[:EDITED_MAX]
+    patched = tuple(dict.fromkeys(_PATCHED.findall(part.head)))[:EDITED_MAX]
+    named = _file(part) if edits.changes(call.tool_name) else None
+    return patched or ((named,) if named else ())
 
 
 def _mentioned(part: Excerpt | None) -> str:

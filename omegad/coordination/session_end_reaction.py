@@ -17,7 +17,6 @@ from omegad.memory.lifecycle import RateMemory
 from omegad.memory.store import SUPERSEDES_MAX, StoreMemory
 from omegad.reactions.contract import Reader
 from omegad.requests.command import Command
-from omegad.session import edits
 from omegad.session import story as session
 from omegad.session.events import SessionCompacted, SessionEnded
 from omegad.session.story import Call
@@ -36,11 +35,11 @@ STUCK_CALLS = 5
 CONTEXT_CHARACTERS = 100
 FILES_MAX = 30
 TEXT_CHARACTERS = 600
+STEPS_CHARACTERS = 200
+"""A handoff is found by its id: a checkpoint only says how it begins."""
 SOURCES_MAX = 500
 
-LEARNED_BY = "auto_procedural"
 CHECKPOINTED_BY = "auto_checkpoint"
-STATES = ("checkpoint", "session_summary")
 
 
 class Learning(NamedTuple):
@@ -86,8 +85,12 @@ def _learned(recorded: RecordedEvent, calls: Sequence[Call], after: int) -> Iter
                 event_type="lesson_learned",
                 session_id=recorded.session_id,
                 project=recorded.project,
-                source=LEARNED_BY,
-                metadata={"source": LEARNED_BY, "polarity": learning.polarity, "memory_type": "procedural"},
+                source=session.LEARNED_BY,
+                metadata={
+                    "source": session.LEARNED_BY,
+                    "polarity": learning.polarity,
+                    "memory_type": "procedural",
+                },
             )
 
 
@@ -140,9 +143,9 @@ def _checkpoint(
     stored = [
         one
         for one in session.stored(reader.connection, session_id, recorded.position)
-        if one.source != LEARNED_BY
+        if one.source != session.LEARNED_BY
     ]
-    captured = [one for one in stored if one.position > after and one.event_type not in STATES]
+    captured = [one for one in stored if one.position > after and one.event_type not in session.STATES]
     has_one = any(
         one.event_type == "checkpoint" and one.position > after and one.source != CHECKPOINTED_BY
         for one in stored
@@ -153,13 +156,11 @@ def _checkpoint(
     made = [call for call in calls if call.position > after]
     if has_one or (len(captured) < CAPTURED_MIN and len(made) < CALLS_MIN):
         return
-    files = list(dict.fromkeys(call.file for call in calls if call.file and edits.changes(call.tool_name)))[
-        -FILES_MAX:
-    ]
+    files = list(dict.fromkeys(file for call in calls for file in call.edited))[-FILES_MAX:]
     said = session.said(reader.connection, session_id, recorded.position)
     handoff = next((one for one in reversed(stored) if one.event_type == "handoff"), None)
-    next_steps = handoff and handoff.content
-    sources = [call.position for call in calls if call.file in files]
+    next_steps = handoff and _cut(handoff.content, STEPS_CHARACTERS)
+    sources = [call.position for call in calls if call.edited]
     parts = [
         (
             f"Checkpoint of a session in {recorded.project or 'no project'}: {len(calls)} tool calls,"
@@ -172,8 +173,8 @@ def _checkpoint(
             sources.append(last.position)
     if files:
         parts.append(f"Files touched: {', '.join(files)}")
-    if next_steps:
-        parts.append(f"Next steps: {_cut(next_steps)}")
+    if handoff:
+        parts.append(f"Next steps: {next_steps} [{handoff.memory_id}]")
     yield DeriveMemory(
         content="\n".join(parts),
         made_of=MadeOf(
@@ -187,12 +188,12 @@ def _checkpoint(
         metadata={
             "source": CHECKPOINTED_BY,
             "files_touched": files,
-            "next_steps": next_steps and _cut(next_steps),
+            "next_steps": next_steps,
             "tool_calls": len(calls),
         },
     )
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, most: int = TEXT_CHARACTERS) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= TEXT_CHARACTERS else flat[: TEXT_CHARACTERS - 1] + "…"
+    return flat if len(flat) <= most else flat[: most - 1] + "…"

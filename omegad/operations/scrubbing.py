@@ -45,7 +45,10 @@ SAID = (MemoryStored, MemoryEvolved, MemoryEdited, MemoryRepeated)
 Said = MemoryStored | MemoryEvolved | MemoryEdited | MemoryRepeated
 
 COMPACTED, REPORTED = "compaction", "auto_lint"
-COMPOSED = (COMPACTED, REPORTED, "auto_checkpoint", "auto_procedural", "auto_habit", "auto_reflect_stale")
+COMPOSED = (
+    *(COMPACTED, REPORTED, "auto_checkpoint", "auto_procedural", "auto_habit", "auto_reflect_stale"),
+    "auto_summary",
+)
 """The sources of memories that omegad puts together of what it has."""
 
 

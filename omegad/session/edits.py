@@ -149,7 +149,7 @@ _PATCHED = re.compile(
     r"^[ \t]*\*\*\* (?:(?:Update|Add|Delete) File|Move to):[ \t]*(\S[^\r\n]{0,4095})", re.MULTILINE
 )
 _DIFFERS = re.compile(r"^(?:---|\+\+\+) (?:[ab]/)?([^\t\r\n]{1,4096})", re.MULTILINE)
-_BEGINS = "*** Begin Patch"
+PATCH_BEGINS = "*** Begin Patch"
 _APPLIES = re.compile(r"\bapply_?patch\b")
 
 
@@ -216,7 +216,7 @@ def _plain(key: str) -> str:
 def _is_shell(given: Mapping[str, object]) -> bool:
     """Say whether a command applies a patch, which Codex does by itself wherever it meets one."""
     text = _joined(given.get("command", given.get("cmd")))
-    return _BEGINS in text and _APPLIES.search(text[: text.index(_BEGINS)]) is not None
+    return PATCH_BEGINS in text and _APPLIES.search(text[: text.index(PATCH_BEGINS)]) is not None
 
 
 def _text(given: Mapping[str, object]) -> str:

@@ -2,13 +2,14 @@
 position.
 """
 
-import re
 from collections.abc import Iterable
 from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
 
+from omegad.session import commands
+from omegad.session.commands import SHELLS
 from omegad.storage.driver import Connection
 
 HABIT_BY = "auto_habit"
@@ -34,7 +35,6 @@ EDITS = frozenset(
         "str_replace",
     }
 )
-SHELLS = frozenset({"bash", "shell", "exec_command", "run_shell_command", "local_shell"})
 COMMON = frozenset(
     {
         "cat",
@@ -69,10 +69,6 @@ WHERE session_id = ? AND id <= ? AND status != 'denied'
 _KNOWN = (
     "SELECT entity_id FROM memories WHERE project = ? AND id <= ? AND source = ? AND entity_id IS NOT NULL"
 )
-
-_COMMAND = re.compile(r'"(?:command|cmd)":("(?:[^"\\]|\\.){1,400}"|\[(?:"(?:[^"\\]|\\.){0,400}",?){1,8}\])')
-_BEFORE = re.compile(r"cd [^&;|]{1,200}&& ?")
-_AFTER = re.compile(r"(?: ?2>&1)?(?: ?\| ?(?:tail|head)(?: -n)?(?: -?[0-9]{1,5})?)?$")
 
 
 class Habit(NamedTuple):
@@ -123,17 +119,6 @@ def known(connection: Connection, project: str, position: int, source: str) -> s
 
 
 def _command(given: str) -> str | None:
-    """Return the command that a shell was given, without what only says where it is run and how much of it
-    is shown; None for a longer one.
-    """
-    found = _COMMAND.search(given)
-    if found is None:
-        return None
-    try:
-        value = msgspec.json.decode(found.group(1), type=str | list[str])
-    except msgspec.DecodeError:
-        return None
-    text = " ".join((value if isinstance(value, str) else value[-1]).split())
-    start = _BEFORE.match(text)
-    text = _AFTER.sub("", text[start.end() :] if start else text).strip()
-    return text if 0 < len(text) <= COMMAND_CHARACTERS_MAX else None
+    """Return the command that a shell was given, None for one that is too long to be a habit."""
+    found = commands.said(given)
+    return found.text if found and found.is_whole and len(found.text) <= COMMAND_CHARACTERS_MAX else None

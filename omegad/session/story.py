@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from omegad.session import commands
 from omegad.storage.driver import Connection
 
 VIEWS = ("memories", "audit", "retrievals", "conversations")
@@ -16,9 +17,15 @@ RETRIEVING = ("omega_query", "omega_welcome", "omega_lessons", "omega_resume_tas
 TO_JUDGE = ("review", "reminder")
 """Ways of being shown in which a memory is named to be judged, which is no use of it."""
 
+STATES = ("checkpoint", "session_summary")
+"""What says where a session stood, rather than what it learned."""
+
+LEARNED_BY = "auto_procedural"
+"""The source of what a session's end itself stores of it."""
+
 _CALLS = """
-SELECT id, call_index, tool_name, status, coalesce(result_summary, input_summary, ''), file, given, returned
-  FROM coord_audit
+SELECT id, call_index, tool_name, status, coalesce(result_summary, input_summary, ''),
+  coalesce(input_summary, ''), given, returned, edited FROM coord_audit
 WHERE session_id = ? AND id <= ? ORDER BY call_index
 """
 _STORED = """
@@ -34,12 +41,13 @@ _CONTENTS = (
     " ORDER BY id"
 )
 _SAID = "SELECT id, role, content FROM conversations WHERE session_id = ? AND id <= ? ORDER BY id"
+_FOLDER = "SELECT folder FROM agent_sessions WHERE session_id = ?"
 _IDLE = "SELECT session_id FROM agent_sessions WHERE ended_at IS NULL AND last_us < ? ORDER BY session_id"
 
 
 class Call(msgspec.Struct, frozen=True):
     """A tool call: where it stands in the log and in its session, how it ended, the beginning of its
-    result, the file and memories it names.
+    result and of its input, the memories these name, and the files that it was to change.
     """
 
     position: int
@@ -47,14 +55,26 @@ class Call(msgspec.Struct, frozen=True):
     tool_name: str
     status: str
     summary: str
-    file: str | None
-    given: tuple[str, ...]
-    returned: tuple[str, ...]
+    input_summary: str = ""
+    given: tuple[str, ...] = ()
+    returned: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
 
     @property
     def shows_memories(self) -> bool:
         """Whether its result is memories that were looked for."""
         return any(name in self.tool_name for name in RETRIEVING)
+
+    @property
+    def edited(self) -> tuple[str, ...]:
+        """The files that it changed."""
+        return self.changes if self.status == "ok" else ()
+
+    @property
+    def command(self) -> str | None:
+        """The beginning of what a shell was given, None for another tool."""
+        found = commands.said(self.input_summary) if self.tool_name.lower() in commands.SHELLS else None
+        return found and found.text
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -144,6 +164,12 @@ def used(connection: Connection, session_id: str, position: int, after: int) -> 
         if first > after:
             found.append(memory_id)
     return found
+
+
+def folder(connection: Connection, session_id: str) -> str | None:
+    """Return where a session works, None where no host has said so."""
+    found: tuple[str | None, ...] | None = connection.execute(_FOLDER, (session_id,)).fetchone()
+    return found[0] if found else None
 
 
 def idle(connection: Connection, before_us: int) -> list[str]:

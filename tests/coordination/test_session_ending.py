@@ -16,10 +16,7 @@ Made = tuple[str, str, str]
 
 
 def made(*calls: Made) -> list[Call]:
-    return [
-        Call(place, place, tool, status, text, None, (), ())
-        for place, (tool, status, text) in enumerate(calls, 1)
-    ]
+    return [Call(place, place, tool, status, text) for place, (tool, status, text) in enumerate(calls, 1)]
 
 
 def failing(count: int, tool: str = "Bash") -> list[Made]:

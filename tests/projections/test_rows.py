@@ -1,11 +1,12 @@
 """The smaller views: events in, rows out."""
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 
-from omegad.log.event import Event, RecordedEvent
+from omegad.log.event import Event, Excerpt, RecordedEvent
 from omegad.log.projection import Embedding
 from omegad.session.events import CheckedRef
 from omegad.storage.driver import Connection
@@ -379,7 +380,7 @@ def test_a_tool_call_is_a_row_with_the_beginning_of_what_went_in_and_out() -> No
     assert rows(connection, "SELECT * FROM coord_audit ORDER BY id") == [
         (
             *(9, "session-1", 4, "Bash", "error", "toolu-4", "x" * 200, 300, "ok", 26, 1.5),
-            *("/src/omegad", "2026-01-01T00:00:09.000000Z", None, "[]", '["mem-00ff00ff00ff00ff"]'),
+            *("/src/omegad", "2026-01-01T00:00:09.000000Z", None, "[]", '["mem-00ff00ff00ff00ff"]', "[]"),
         ),
         (
             10,
@@ -398,8 +399,37 @@ def test_a_tool_call_is_a_row_with_the_beginning_of_what_went_in_and_out() -> No
             None,
             "[]",
             "[]",
+            "[]",
         ),
     ]
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "edited"),
+    [
+        ("Edit", excerpt('{"file_path":"/src/a.py","new_string":"x"}'), ["/src/a.py"]),
+        ("Write", excerpt('{"file_path":"/src/a.py","content":"', "end"), ["/src/a.py"]),
+        ("str_replace_editor", excerpt('{"command":"view","path":"/src/a.py"}'), []),
+        ("str_replace_editor", excerpt('{"command":"create","path":"/src/a.py"}'), ["/src/a.py"]),
+        ("Read", excerpt('{"file_path":"/src/a.py"}'), []),
+        (
+            "shell",
+            excerpt(
+                '{"command":["apply_patch","*** Begin Patch\\n*** Update File: a.py\\n*** Add File: b.py\\n"]}'
+            ),
+            ["a.py", "b.py"],
+        ),
+        ("apply_patch", excerpt('{"input":"*** Begin Patch\\n*** Update File: a.py\\n', "…"), ["a.py"]),
+        ("Bash", excerpt('{"command":"cat a.py"}'), []),
+    ],
+)
+def test_the_files_that_a_call_was_to_change_stand_in_its_row(
+    tool: str, given: Excerpt, edited: list[str]
+) -> None:
+    connection = show(audit, [recorded(tool_called(1, tool_name=tool, tool_input=given), 1)])
+    ((found,),) = rows(connection, "SELECT edited FROM coord_audit")
+    assert json.loads(found) == edited
     connection.close()
 
 

@@ -76,8 +76,10 @@ class Told:
         """Wait until what follows from the session's end is done."""
 
         def is_done() -> bool:
-            status = self.home.call("system.status")["reactions"]["session_end"]
-            return status["lag"] == 0 and status["trouble"] is None and self.home.caught_up()
+            states = self.home.call("system.status")["reactions"]
+            ending = [states["session_end"], states["session_summaries"]]
+            is_calm = all(one["lag"] == 0 and one["trouble"] is None for one in ending)
+            return is_calm and self.home.caught_up()
 
         until(is_done)
 
@@ -176,9 +178,28 @@ def test_a_session_told_three_times_while_the_daemon_is_killed_twice_counts_once
         (useful, "retrieval_used")
     ]
 
+    (summary,) = told.memories("session_summary")
+    assert summary["content"].splitlines() == [
+        "Session in shop: 55 tool calls, 7 failed.",
+        "Asked: make the tests of the ledger pass",
+        "Edited: mod_3.py, mod_2.py, mod_1.py, mod_0.py",
+        "Failed last: "
+        + "; ".join(
+            f"`pytest tests/test_{number}.py` ({error})"
+            for number, error in (
+                *((number, f"flaky {number}") for number in range(14, 9, -1)),
+                (2, "ImportError: still none"),
+                (1, "ImportError: no ledger"),
+            )
+        ),
+        "Passed last: `pytest tests/test_3.py`",
+        "Left at: Done.",
+    ]
+
     told.tell([("UserPromptSubmit", {"prompt": "one more thing"}), ("SessionEnd", {"reason": "clear"})])
     until(lambda: not spooled(home))
     told.settled()
+    assert told.memories("session_summary") == [summary]
     assert len(told.memories("checkpoint")) == 1
     assert len([event for event in home.events() if event["tag"] == "memory.rated@1"]) == 1
     answer = home.call(
@@ -227,6 +248,47 @@ def test_a_session_that_did_much_and_did_not_say_where_it_stood_gets_a_checkpoin
     found = told.memories("checkpoint")
     assert len(found) == checkpoints
     assert all(memory["metadata"]["next_steps"] == "then the importer" for memory in found)
+
+
+def test_a_session_gets_one_summary_that_is_found_by_what_it_did_and_none_where_it_did_nothing(
+    served: Home, tmp_path: Path
+) -> None:
+    idle = Told(served, f"idle-{tmp_path.name}")
+    idle.tell([("SessionStart", {"source": "startup"}), ("UserPromptSubmit", {"prompt": "hello"})])
+    idle.tell([("Stop", {"last_assistant_message": "Hello."}), ("SessionEnd", {"reason": "other"})])
+    told = Told(served, tmp_path.name)
+    secret = "sk-ant-api03-" + "A1b2C3d4" * 10
+    told.tell([("UserPromptSubmit", {"prompt": f"rotate the key {secret} of zanzibar"}), edit(1), shell(2)])
+    told.tell([("SessionEnd", {"reason": "other"})])
+    told.settled()
+    assert idle.memories("session_summary") == []
+    (first,) = told.memories("session_summary")
+    assert secret not in first["content"]
+    told.tell([shell(3, "ImportError: no ledger"), ("SessionEnd", {"reason": "clear"})])
+    told.settled()
+    (second,) = told.memories("session_summary")
+    assert "Failed last: `pytest tests/test_3.py` (ImportError: no ledger)" in second["content"]
+    assert served.call("memory.get", memory_id=first["memory_id"])["superseded_by"] == second["memory_id"]
+    found = served.call("memory.query", text="zanzibar", mode="keyword")["results"]
+    assert [one["memory_id"] for one in found] == [second["memory_id"]]
+
+
+def test_a_checkpoint_says_how_a_handoff_begins_and_not_all_of_it(served: Home, tmp_path: Path) -> None:
+    told = Told(served, tmp_path.name)
+    handoff = served.call(
+        "memory.store",
+        content="first the importer. " + "and then much more of it. " * 40,
+        event_type="handoff",
+        session_id=told.session_id,
+        project="shop",
+    )["memory_id"]
+    told.tell([*[shell(number) for number in range(30)], ("SessionEnd", {"reason": "other"})])
+    told.settled()
+    (checkpoint,) = told.memories("checkpoint")
+    (steps,) = (line for line in checkpoint["content"].splitlines() if line.startswith("Next steps: "))
+    assert steps.startswith("Next steps: first the importer.")
+    assert steps.endswith(f"… [{handoff}]")
+    assert len(steps) < 250
 
 
 def test_what_a_session_names_without_having_been_shown_it_is_no_use_of_it(served: Home) -> None:
