@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, inspect
@@ -59,7 +59,7 @@ class Described(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     about: str
     parameters: tuple[Parameter, ...] = ()
     writes: bool = False
-    verb: dict[str, Any] | None = None
+    verb: dict[str, object] | None = None
 
 
 def described(method: Method) -> Described:
@@ -71,7 +71,7 @@ def described(method: Method) -> Described:
         about=method.summary,
         parameters=tuple(parameters),
         writes=isinstance(method, CommandMethod) or (isinstance(method, ServiceMethod) and method.writes),
-        verb=method.verb and {"words": method.name.replace(".", " ")} | method.verb.told(),
+        verb=method.verb and {"words": method.name.replace(".", " ")} | method.verb.as_json(),
     )
 
 

@@ -2,7 +2,7 @@
 one pass over integers.
 """
 
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from omegad.index.filters import Filters
 from omegad.runtime.times import parse_time
+
+ItemT = TypeVar("ItemT", bound=np.generic)
 
 NEVER = int(np.iinfo(np.int64).max)
 NAMED = ("project", "event_type", "entity_id", "session_id")
@@ -55,13 +57,11 @@ class Columns:
 
     def __init__(self) -> None:
         self.count = 0
-        self._arrays: dict[str, npt.NDArray[Any]] = {
-            "memory": np.empty(0, np.int64),
-            "created": np.empty(0, np.int64),
-            "expires": np.empty(0, np.int64),
-            "active": np.empty(0, np.bool_),
-            **{name: np.empty(0, np.int32) for name in NAMED},
-        }
+        self._memory = np.empty(0, np.int64)
+        self._created = np.empty(0, np.int64)
+        self._expires = np.empty(0, np.int64)
+        self._active = np.empty(0, np.bool_)
+        self._named = {name: np.empty(0, np.int32) for name in NAMED}
         self._codes: dict[str, dict[str | None, int]] = {name: {} for name in NAMED}
         self._ascending: tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]] | None = (
             None  # the indices in order of their memories, and these
@@ -70,32 +70,36 @@ class Columns:
     @property
     def memory(self) -> npt.NDArray[np.int64]:
         """The memory row of each vector."""
-        return self._arrays["memory"][: self.count]
+        return self._memory[: self.count]
 
     @property
     def active(self) -> npt.NDArray[np.bool_]:
         """Whether each vector stands for what an active memory says now."""
-        return self._arrays["active"][: self.count]
+        return self._active[: self.count]
 
     @property
     def size_bytes(self) -> int:
         """How much memory the arrays take."""
-        return sum(array.nbytes for array in (*self._arrays.values(), *(self._ascending or ())))
+        own = (self._memory, self._created, self._expires, self._active, *self._named.values())
+        return sum(array.nbytes for array in (*own, *(self._ascending or ())))
 
     def extend(self, rows: list[tuple[object, ...]]) -> None:
         """Add rows of the columns of `SOURCE`."""
         end = self.count + len(rows)
-        for name, array in self._arrays.items():
-            self._arrays[name] = grown(array, end)
-        memory, created, expires, active, *named = zip(*rows, strict=True)
         part = slice(self.count, end)
-        self._arrays["memory"][part] = memory
-        self._arrays["created"][part] = created
-        self._arrays["expires"][part] = [NEVER if moment is None else moment for moment in expires]
-        self._arrays["active"][part] = active
+        memory, created, expires, active, *named = zip(*rows, strict=True)
+        self._memory = grown(self._memory, end)
+        self._memory[part] = memory
+        self._created = grown(self._created, end)
+        self._created[part] = created
+        self._expires = grown(self._expires, end)
+        self._expires[part] = [NEVER if moment is None else moment for moment in expires]
+        self._active = grown(self._active, end)
+        self._active[part] = active
         for name, values in zip(NAMED, named, strict=True):
             codes = self._codes[name]
-            self._arrays[name][part] = [codes.setdefault(value, len(codes)) for value in values]
+            self._named[name] = grown(self._named[name], end)
+            self._named[name][part] = [codes.setdefault(value, len(codes)) for value in values]
         self.count, self._ascending = end, None
 
     def change(
@@ -111,9 +115,9 @@ class Columns:
         ones still stand for it.
         """
         of_row = self.memory == row
-        self._arrays["created"][: self.count][of_row] = created_us
-        self._arrays["active"][: self.count][of_row] = current[of_row] if is_active else False
-        self._arrays["expires"][: self.count][of_row] = NEVER if expires_us is None else expires_us
+        self._created[: self.count][of_row] = created_us
+        self.active[of_row] = current[of_row] if is_active else False
+        self._expires[: self.count][of_row] = NEVER if expires_us is None else expires_us
 
     def of_rows(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """Return the indices of the vectors of some memory rows, and where in *rows* each one's memory
@@ -143,21 +147,21 @@ class Columns:
 
     def _mask(self, wanted: Selection) -> npt.NDArray[np.bool_]:
         part = slice(0, self.count)
-        mask = self._arrays["active"][part] & (self._arrays["expires"][part] > wanted.now_us)
+        mask = self.active & (self._expires[part] > wanted.now_us)
         for name, values in wanted.named.items():
             codes = [code for value in values if (code := self._codes[name].get(value)) is not None]
-            array = self._arrays[name][part]
+            array = self._named[name][part]
             mask &= (array == codes[0]) if len(codes) == 1 else np.isin(array, codes)
         if wanted.since_us is not None:
-            mask &= self._arrays["created"][part] >= wanted.since_us
+            mask &= self._created[part] >= wanted.since_us
         if wanted.until_us is not None:
-            mask &= self._arrays["created"][part] <= wanted.until_us
+            mask &= self._created[part] <= wanted.until_us
         if wanted.among is not None:
-            mask &= np.isin(self._arrays["memory"][part], list(wanted.among))
+            mask &= np.isin(self.memory, list(wanted.among))
         return mask
 
 
-def grown(array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+def grown(array: npt.NDArray[ItemT], count: int) -> npt.NDArray[ItemT]:
     """Return *array* with room for *count* rows, half as much again at a time."""
     if count <= len(array):
         return array

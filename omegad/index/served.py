@@ -11,10 +11,9 @@ import numpy as np
 
 from omegad.embedding.cache import text_hash
 from omegad.embedding.embedder import Embedder
-from omegad.embedding.passages import passages
+from omegad.embedding.passages import Embedded, passages
 from omegad.index.neighbours import RELATED_COSINE
 from omegad.index.vector_index import VectorIndex
-from omegad.requests.method import Embedded
 from omegad.runtime.errors import ModelFailed, ModelMissing, Overloaded
 
 LATE_MAX = 256

@@ -10,7 +10,6 @@ answers within a millisecond where the index in the file needs tens.
 
 import threading
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -216,7 +215,7 @@ class VectorIndex:
                 )
             self._last_change = changed[-1][5]
 
-    def _extend(self, rows: list[tuple[Any, ...]]) -> None:
+    def _extend(self, rows: list[tuple[int, bytes, *tuple[object, ...]]]) -> None:
         if not rows:
             return
         start, end = self._columns.count, self._columns.count + len(rows)

@@ -108,9 +108,11 @@ class CopyFinder:
 
     def clean_runs(self, text: str, least: int, but: AbstractSet[str] = frozenset()) -> str:
         """Return *text* without copies, and without any run of *least* characters that one of the texts
-        has, too; those of *but* stay.
+        has, too, none where *least* is 0; those of *but* stay.
         """
         text = self.clean(text)
+        if not least:
+            return text
         windows = self._windows_of(least) - but if but else self._windows_of(least)
         spaced, ranges = _spaced(text), list[tuple[int, int]]()
         for start in range(len(spaced) - least + 1 if windows else 0):
@@ -162,7 +164,7 @@ class CopyFinder:
         """
         match value:
             case str():
-                return self.clean_runs(value, least) if least else self.clean(value)
+                return self.clean_runs(value, least)
             case msgspec.Struct():
                 return self.without(value, least)
             case dict():
@@ -174,10 +176,7 @@ class CopyFinder:
 
     def _excerpt(self, excerpt: StructT, least: int) -> StructT:
         assert isinstance(excerpt, Excerpt)
-        head, tail = (
-            self.clean_runs(part, least) if least else self.clean(part)
-            for part in (excerpt.head, excerpt.tail)
-        )
+        head, tail = (self.clean_runs(part, least) for part in (excerpt.head, excerpt.tail))
         size = self._cut_min
         for wording in self._long if tail else ():
             if (start := head.rfind(wording[:size])) >= 0 and wording.startswith(head[start:]):

@@ -1,15 +1,13 @@
 """What a command comes to: events to append, and the answer to give once they are."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from omegad.log.erasure import Erasure
 from omegad.log.event import NewEvent, Position
 from omegad.storage.driver import Connection
-
-R = TypeVar("R")
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +32,9 @@ class Tables:
         self._connection = connection
 
 
+TablesT = TypeVar("TablesT", bound=Tables)
+
+
 class DecisionState:
     """What a decision is made on, including what earlier proposals of the same transaction wrote: by noun.
 
@@ -43,17 +44,17 @@ class DecisionState:
     def __init__(self, connection: Connection) -> None:
         """Read through the connection whose transaction is open."""
         self._connection = connection
-        self._readers: dict[Callable[[Connection], Any], Any] = {}
+        self._readers: dict[type[Tables], Tables] = {}
 
-    def __getitem__(self, reader: Callable[[Connection], R]) -> R:
+    def __getitem__(self, kind: type[TablesT]) -> TablesT:
         """Return the reader of a noun's tables."""
-        found: R | None = self._readers.get(reader)
-        if found is None:
-            found = self._readers[reader] = reader(self._connection)
+        found = self._readers.get(kind)
+        if not isinstance(found, kind):
+            found = self._readers[kind] = kind(self._connection)
         return found
 
 
-Decide = Callable[[Any, int], Decision]
+Decide = Callable[..., Decision]
 """Makes a decision of the decision state, and the time of the append, in microseconds since 1970.
 
 Pure; may raise `Refused` and its like."""

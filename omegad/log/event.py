@@ -3,7 +3,7 @@ cannot be read.
 """
 
 from types import ModuleType
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -94,6 +94,15 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     occurred_at: int | None = None
     cause: Position | None = None
     follows: bool = False
+
+
+Envelope: TypeAlias = tuple[
+    *tuple[Position, str, str, int, int, int, str, int],
+    *tuple[str | None, str | None, str | None, Position | None, str | None, bytes],
+]
+"""A row of the table of events without its chain: the fields of `RecordedEvent` up to `trace`, and the hash
+of the payload.
+"""
 
 
 class RecordedEvent(msgspec.Struct, frozen=True, gc=False):

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio
 import msgspec
@@ -13,7 +13,7 @@ from omegad.log import chain, mending, requests
 from omegad.log.codec import Codec
 from omegad.log.decision import Cursor, Outcome, RequestKey
 from omegad.log.erasure import CURSOR, UNDER_WAY, Signs, candidates
-from omegad.log.event import Position, RecordedEvent
+from omegad.log.event import Envelope, Position, RecordedEvent
 from omegad.log.folding import Part, Source
 from omegad.log.mending import Ahead, Mending
 from omegad.runtime.clock import STEP_US, uuid7_after, uuid7_us
@@ -60,18 +60,16 @@ _LAST_AHEAD = (
 class RawEvent(msgspec.Struct, frozen=True):
     """A row of the log as it is stored: what the chain covers, the chain, and the payload, None where it was
     erased.
-
-    `envelope` are the columns of the table from `position` to `payload_hash`.
     """
 
-    envelope: tuple[Any, ...]
+    envelope: Envelope
     chain: bytes
     salt: bytes | None
     body: bytes | None
 
     def recorded(self, codec: Codec) -> RecordedEvent:
         """Decode it."""
-        return _recorded(*self.envelope[:13], self.chain, codec.decode(self.envelope[2], self.body))
+        return RecordedEvent(*self.envelope[:13], self.chain, codec.decode(self.envelope[2], self.body))
 
 
 def read(connection: Connection, codec: Codec, after: Position, limit: int) -> list[RecordedEvent]:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad import index
+from omegad.embedding.passages import Embedded
 from omegad.index.neighbours import neighbours
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
@@ -39,7 +40,7 @@ from omegad.memory.state import Memories, MemoryState, findable
 from omegad.memory.types import TTL_SECONDS_MAX, MemoryType, MemoryTypes
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command, Name, Text
-from omegad.requests.method import CommandMethod, Embedded, Moment, Outdated, RequestContext, Services
+from omegad.requests.method import CommandMethod, Moment, Outdated, RequestContext, Services
 from omegad.requests.verb import Verb
 from omegad.runtime.errors import ReadTooLong, Stale
 from omegad.runtime.times import parse_time

@@ -5,7 +5,6 @@ omegad itself made of these.
 import re
 from collections.abc import Container, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 import anyio.to_thread
 import msgspec
@@ -397,7 +396,7 @@ def _clean(taken: Scrubbed, one: MemoryRow, again: dict[str, SummaryParts]) -> s
     """Return what a memory says without what is erased."""
     if one.memory_id in again:
         return taken.summary(one.memory_id, one.content, again[one.memory_id])
-    return str(taken.clean(one.content, taken.least.get(one.memory_id, 0)))
+    return taken.sought.wordings.clean_runs(one.content, taken.least.get(one.memory_id, 0))
 
 
 def _tags(taken: Scrubbed, one: MemoryRow, again: dict[str, SummaryParts]) -> Sequence[str]:
@@ -419,18 +418,18 @@ def _edited(one: MemoryRow, taken: Scrubbed) -> MemoryEdited | None:
     are none.
     """
     least = taken.least.get(one.memory_id, 0)
-
-    def clean(value: Any) -> Any:  # noqa: ANN401  as what it is in
-        return taken.clean(value, least)
-
-    content: str = clean(one.content)
-    source: str | None = None if one.source is None else clean(one.source)
-    tags, auto_tags = [list(map(clean, given)) for given in (one.tags, one.auto_tags)]
+    wordings = taken.sought.wordings
+    content = wordings.clean_runs(one.content, least)
+    source = None if one.source is None else wordings.clean_runs(one.source, least)
+    tags, auto_tags = [
+        [wordings.clean_runs(tag, least) for tag in given] for given in (one.tags, one.auto_tags)
+    ]
     if one.memory_id in taken.compacted:
         content = taken.summary(one.memory_id, one.content, taken.again(one.memory_id))
         tags, auto_tags = [list(taken.tags(given, taken.again(one.memory_id))) for given in (tags, auto_tags)]
     key = content_key(content, one.event_type, one.project, one.entity_id, one.session_id)
-    metadata: Any = clean(one.metadata)
+    metadata = wordings.data(one.metadata, least)
+    assert isinstance(metadata, dict)
     if metadata != one.metadata and one.source == REPORTED:
         metadata.pop("digest", None)
     edit = MemoryEdited(

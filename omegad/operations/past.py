@@ -7,7 +7,6 @@ Nothing is recorded of it: looking back is no use of a memory.
 import re
 from contextlib import suppress
 from dataclasses import fields
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -77,7 +76,7 @@ class PastReader:
         raises.
         """
         wanted = await self.resolved(as_of)
-        prepared = await method.prepare(self._services, params, context) if method.prepare else None
+        prepared = await method.prepared(self._services, params, context)
         barrier = Barrier(names=method.views or self._services.views.names)
         async with self._services.past.at(wanted.position) as past:
             if failed := past.failure(barrier.names):
@@ -86,15 +85,12 @@ class PastReader:
                 )
             index = self._index(past)
 
-            def read(connection: Connection) -> tuple[Any, dict[str, int]]:
+            def read(connection: Connection) -> tuple[object, dict[str, int]]:
                 versions = taken(connection, past.path, barrier).versions
                 moment = Moment(
                     position=wanted.position, stale_by=0, now_us=wanted.now_us, versions=versions, index=index
                 )
-                return (
-                    method.read(connection, params, *((prepared,) if method.prepare else ()), moment),
-                    versions,
-                )
+                return method.read(connection, params, *prepared, moment), versions
 
             found, versions = await past.readers.read(read, method.turn)
             answer = await method.finish(self._services, params, found, context) if method.finish else found

@@ -11,7 +11,7 @@ can tell which: no word is left in it that a member says which goes, and none th
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -125,7 +125,7 @@ class Scrubbed:
         None where that is to be found out.
         """
         self._codec = codec
-        self._sought = sought
+        self.sought = sought
         self._holding = holding
         self._again = again
         self._tags: set[str] = set()  # of the memories that are erased
@@ -154,7 +154,7 @@ class Scrubbed:
                 return
             case Unknown(body=body):
                 is_held, clean = (
-                    self._sought.wordings.clean(text := body.decode(errors="replace")) != text,
+                    self.sought.wordings.clean(text := body.decode(errors="replace")) != text,
                     None,
                 )
             case event:
@@ -164,12 +164,8 @@ class Scrubbed:
             self.remnants.append(remnant(recorded, clean, self._codec))
             self._holding.add(recorded.position)
 
-    def clean(self, value: Any, least: int = 0) -> Any:  # noqa: ANN401  of the kind that was given
-        """Return a value of any kind without what is erased."""
-        return self._sought.wordings.data(value, least)
-
     def _clean(self, event: Event, recorded: RecordedEvent) -> Event | None:
-        sought = self._sought
+        sought = self.sought
         if isinstance(event, MemoryEmbedded):
             return (
                 msgspec.structs.replace(event, text_hashes=())
@@ -218,7 +214,7 @@ class Scrubbed:
             self.edited.add(memory_id)
         is_made = memory_id not in self.edited and not isinstance(event, MemoryRepeated)
         texts = {name: text for name in ("content", "wording") if (text := getattr(event, name, None))}
-        changes: dict[str, Any] = {
+        changes: dict[str, object] = {
             name: again.content if is_made else self._edited(text, again) for name, text in texts.items()
         }
         changes |= {
@@ -242,11 +238,11 @@ class Scrubbed:
         return tuple(tag for tag in tags if tag not in gone)
 
     def _edited(self, text: str, again: SummaryParts) -> str:
-        return self._sought.wordings.clean_words(text, self._sought.runs.known, again.kept, STOP_WORDS)
+        return self.sought.wordings.clean_words(text, self.sought.runs.known, again.kept, STOP_WORDS)
 
     def _least(self, event: Event, recorded: RecordedEvent) -> int:
         """Return how long a run has to be, to be taken out of an event; 0 where only copies are."""
-        sought, runs = self._sought, self._sought.runs
+        sought, runs = self.sought, self.sought.runs
         is_known, is_likely = False, False
         match event:
             case MemorySurfaced():
@@ -278,7 +274,7 @@ class Scrubbed:
 
     @property
     def _tainted(self) -> set[str]:
-        return self.memory_ids | self._sought.memory_ids | self.compacted.keys()
+        return self.memory_ids | self.sought.memory_ids | self.compacted.keys()
 
 
 def scrub(
@@ -327,7 +323,8 @@ def _without_names(event: Event, wordings: CopyFinder) -> Event | None:
     event any more.
     """
     data = msgspec.to_builtins(event)
-    clean: Any = wordings.data(data)
+    clean = wordings.data(data)
+    assert isinstance(clean, dict)
     if clean == data:
         return event
     try:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -12,13 +12,14 @@ import structlog
 
 from omegad.agents.spool import Spool
 from omegad.embedding.jobs import Urgency
+from omegad.embedding.passages import Embedded
 from omegad.index.served import ServedIndex
 from omegad.log.decision import Decision, DecisionState, Proposal
 from omegad.log.event import Event, NewEvent, Position, RecordedEvent
 from omegad.log.event_log import EventLog
 from omegad.log.mending import Ahead
 from omegad.log.verifying import LogReport
-from omegad.requests.method import VIEWS_WAIT_S, Embedded, Moment, RequestContext, Rules, Skills
+from omegad.requests.method import VIEWS_WAIT_S, Moment, RequestContext, Rules, Skills
 from omegad.runtime.clock import Clock
 from omegad.runtime.digests import DigestKey
 from omegad.runtime.errors import ModelFailed, ModelMissing, OmegadError, Overloaded
@@ -56,7 +57,7 @@ class DaemonServices:
     query_timeout_s: float
     """A question is embedded within so long, or not at all."""
     digests: DigestKey
-    of_nouns: Mapping[type, Any]
+    of_nouns: Mapping[type, object]
     """What nouns keep in the daemon, by its type."""
     steadiness: Steadiness
     claims: str
@@ -73,7 +74,8 @@ class DaemonServices:
 
     def __getitem__(self, kind: type[T]) -> T:
         """Return what a noun keeps in the daemon, by its type."""
-        found: T = self.of_nouns[kind]
+        found = self.of_nouns[kind]
+        assert isinstance(found, kind)
         return found
 
     def heard(self, session_id: str) -> None:

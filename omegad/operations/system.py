@@ -5,7 +5,7 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import anyio
 import msgspec
@@ -43,7 +43,8 @@ from omegad.storage.readers import Turn
 T = TypeVar("T")
 ReactionStates = Callable[[], dict[str, ReactionStatus]]
 
-Handler = Callable[[Any, Call], Awaitable[object]]
+Handler = Callable[..., Awaitable[object]]
+"""Answers a request (its Struct, the call)."""
 
 PROGRESS_EVERY_S = 0.2
 SLICE_EVENTS = 200  # read at once; others are served in between

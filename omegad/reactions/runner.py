@@ -5,7 +5,7 @@ others from going on.
 import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import anyio
 import msgspec
@@ -83,6 +83,12 @@ class _Work(NamedTuple):
 
 def _kind(error: str) -> str:
     return error.partition(":")[0]
+
+
+class _Trying(Protocol):
+    """How a step of what follows is done: once, or again after a failure."""
+
+    async def __call__(self, work: Callable[[], Awaitable[T]]) -> T: ...
 
 
 async def _once(work: Callable[[], Awaitable[T]]) -> T:
@@ -361,7 +367,7 @@ class Runner:
         reaction: Reaction | Schedule,
         work: _Work,
         find: Find,
-        trying: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]],
+        trying: _Trying,
         cursor: Cursor | None = None,
     ) -> None:
         """Have carried out what follows, each step as *trying* does it; the last one moves the *cursor*."""

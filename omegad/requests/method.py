@@ -9,10 +9,12 @@ of its append). A *query* is prepared, if it needs more than the views, and read
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
+from omegad.embedding.passages import Embedded
+from omegad.index.vector_index import VectorIndex
 from omegad.log.decision import Decision, RequestKey
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.mending import Ahead
@@ -68,17 +70,7 @@ class Moment(Extent, frozen=True, kw_only=True):
     """
 
     now_us: int
-    index: Any = None  # queries know its type, which would be a circle here
-
-
-class Embedded(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory's text as vectors: whose, the hash of each passage, and the vector of the first."""
-
-    embedder_id: str
-    text_hashes: tuple[str, ...]
-    vector: bytes
-    is_whole: bool
-    """Whether one vector stands for the whole text."""
+    index: VectorIndex | None = None
 
 
 class Outdated(Refused):
@@ -261,35 +253,44 @@ class Method:
         return text.partition(". ")[0].removesuffix(".")
 
 
-Prepare = Callable[[Services, Any, RequestContext], Awaitable[Any]]
+@dataclass(frozen=True, kw_only=True)
+class PreparedMethod(Method):
+    """Asks the world before it decides or reads: `prepare` takes (services, params, context)."""
+
+    prepare: Callable[..., Awaitable[object]] | None = None
+
+    async def prepared(
+        self, services: Services, params: msgspec.Struct, context: RequestContext
+    ) -> tuple[object, ...]:
+        """Return what `prepare` returns, as the arguments that follow the params: none without it."""
+        return (await self.prepare(services, params, context),) if self.prepare else ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommandMethod(Method):
+class CommandMethod(PreparedMethod):
     """Changes something. `decide` takes (params, state, now_us), with what `prepare` returned after the
     params where there is one.
     """
 
     decide: Callable[..., Decision]
-    prepare: Prepare | None = None
     is_internal: bool = False
     """Whether it is for reactions alone, and not on the socket."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueryMethod(Method):
+class QueryMethod(PreparedMethod):
     """Reads the views named, or `EVERY_VIEW`.
 
     `read` takes (connection, params, moment), with what `prepare` returned after the params where there is
     one.
 
-    `finish` makes the answer of what was read, where that takes more than the views.
+    `finish` takes (services, params, what was read, context) and makes the answer, where that takes more
+    than the views.
     """
 
     views: tuple[str, ...]
-    read: Callable[..., Any]
-    prepare: Prepare | None = None
-    finish: Callable[[Services, Any, Any, RequestContext], Awaitable[msgspec.Struct]] | None = None
+    read: Callable[..., object]
+    finish: Callable[..., Awaitable[msgspec.Struct]] | None = None
     shows_queries: bool = False
     """Whether what was asked a moment ago has to show."""
     turn: Turn = Turn.USUAL

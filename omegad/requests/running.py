@@ -5,7 +5,7 @@ its method is.
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import anyio
 import msgspec
@@ -56,7 +56,7 @@ class AsOf(Protocol):
 
     async def query(
         self, method: QueryMethod, params: msgspec.Struct, context: RequestContext, as_of: str
-    ) -> msgspec.Struct | msgspec.Raw:
+    ) -> object:
         """Answer from the views of then."""
         ...
 
@@ -169,10 +169,9 @@ class RequestRunner:
         cursor: Cursor | None = None,
     ) -> Proposal:
         """Prepare a command, and return what is to be decided."""
-        prepared = await method.prepare(self._services, params, context) if method.prepare else None
-        decide = partial(method.decide, params, *((prepared,) if method.prepare else ()))
+        prepared = await method.prepared(self._services, params, context)
         return Proposal(
-            decide=decide,
+            decide=partial(method.decide, params, *prepared),
             client=context.client,
             trace=context.trace,
             request=context.delivery,
@@ -219,9 +218,7 @@ class RequestRunner:
         except Exception as error:  # noqa: BLE001  whoever asked is told, and those after it go on
             return error
 
-    async def query(
-        self, method: QueryMethod, params: msgspec.Struct, context: RequestContext
-    ) -> msgspec.Struct | msgspec.Raw:
+    async def query(self, method: QueryMethod, params: msgspec.Struct, context: RequestContext) -> object:
         """Answer a query from one moment of the views. Raises what reading raises, and `Stale` where they
         lag behind what is asked for.
         """
@@ -229,7 +226,7 @@ class RequestRunner:
         if (as_of := getattr(params, "as_of", None)) is not None:
             return await self._back.query(method, params, context, as_of)
         acknowledged = max(context.acknowledged, self.acknowledged)
-        prepared = await method.prepare(self._services, params, context) if method.prepare else None
+        prepared = await method.prepared(self._services, params, context)
         if method.shows_queries:
             with (
                 anyio.move_on_after(self._fresh_wait_s),
@@ -245,10 +242,8 @@ class RequestRunner:
             wait_s=self._fresh_wait_s,
         )
 
-        def read(connection: Connection, snapshot: Snapshot) -> Any:  # noqa: ANN401  as the method has it
-            return method.read(
-                connection, params, *((prepared,) if method.prepare else ()), self._services.moment(snapshot)
-            )
+        def read(connection: Connection, snapshot: Snapshot) -> object:
+            return method.read(connection, params, *prepared, self._services.moment(snapshot))
 
         found = await self._services.views.at(barrier, read, method.turn)
         return await method.finish(self._services, params, found, context) if method.finish else found

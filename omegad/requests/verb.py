@@ -59,9 +59,10 @@ class Verb(NamedTuple):
     method: str = ""
     """The method that it asks, which a declaration does not say again."""
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return what differs from the defaults, as JSON has it."""
-        return _told(self) | ({"options": [_told(option) for option in self.options]} if self.options else {})
+        options = {"options": [_changed(option) for option in self.options]} if self.options else {}
+        return _changed(self) | options
 
 
 OF_ITS_NAME = Verb()
@@ -69,14 +70,14 @@ OF_ITS_NAME = Verb()
 WATCH = Option("watch", "go on showing it, every second, until interrupted", "flag")
 
 
-def of(told: Mapping[str, Any]) -> Verb:
-    """Return the verb that *told* is of."""
-    options = tuple(Option(**option) for option in told.get("options", ()))
-    table = Table(*told["table"]) if "table" in told else None
-    return Verb(**{**told, "options": options, "table": table})
+def of(declared: Mapping[str, Any]) -> Verb:
+    """Return the verb that *declared* is the JSON of."""
+    options = tuple(Option(**option) for option in declared.get("options", ()))
+    table = Table(*declared["table"]) if "table" in declared else None
+    return Verb(**{**declared, "options": options, "table": table})
 
 
-def _told(declared: Option | Verb) -> dict[str, Any]:
+def _changed(declared: Option | Verb) -> dict[str, object]:
     defaults = declared._field_defaults
     return {
         name: value

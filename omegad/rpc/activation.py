@@ -8,7 +8,7 @@ import ctypes
 import os
 import sys
 from collections.abc import MutableMapping
-from typing import Any
+from typing import Protocol, cast
 
 FIRST_DESCRIPTOR = 3  # SD_LISTEN_FDS_START
 DESCRIPTORS_MAX = 32
@@ -27,15 +27,25 @@ def passed(environ: MutableMapping[str, str] = os.environ) -> list[int]:
     if process == str(os.getpid()) and count in map(str, range(1, DESCRIPTORS_MAX + 1)):
         found = list(range(FIRST_DESCRIPTOR, FIRST_DESCRIPTOR + int(count)))
     elif sys.platform == "darwin":
-        found = of_launchd(ctypes.CDLL(None))
+        found = of_launchd(cast("Launchd", ctypes.CDLL(None)))
     for descriptor in found:
         os.set_inheritable(descriptor, False)  # noqa: FBT003  the system call's signature
     return found
 
 
-def of_launchd(
-    library: Any,  # noqa: ANN401
-) -> list[int]:
+class Launchd(Protocol):
+    """What is called of launch.h, and what frees what it made."""
+
+    def launch_activate_socket(self, name: bytes, descriptors: object, count: object) -> int:
+        """Make an array of the descriptors for a name; 0, or what went wrong."""
+        ...
+
+    def free(self, array: ctypes.c_void_p) -> None:
+        """Let go of it."""
+        ...
+
+
+def of_launchd(library: Launchd) -> list[int]:
     """Return the descriptors that launchd has for this process: none where it did not start it, or its
     agent names no socket.
     """

@@ -8,8 +8,8 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 import anyio
 import structlog
@@ -29,10 +29,6 @@ __all__ = ["Call", "Handler", "Lane", "Limits", "Peer", "Server"]
 
 LAST_WORDS_S = 1.0  # for cancelled requests to end, and again for clients to read their last answers
 LINGERING_MAX = 32  # refused connections that are given time to read why; they cost file descriptors too
-KEEPING: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
-"""The socket's name is for `endpoint` to take away, or for a service manager, which goes on listening
-there.
-"""
 LOGGED_METHOD_LENGTH = 64
 
 log = structlog.get_logger()
@@ -103,9 +99,12 @@ class Server:
         # small request's cost less.
         self._scope_type = type(anyio.CancelScope())
         async with asyncio.TaskGroup() as self._tasks:
-            self._listener = await loop.create_unix_server(
-                self._connection, sock=sock, backlog=endpoint.BACKLOG, **KEEPING
-            )
+            listen = partial(loop.create_unix_server, self._connection, sock=sock, backlog=endpoint.BACKLOG)
+            if sys.version_info >= (3, 13):
+                # The socket's name is for `endpoint` to take away, or for a service manager, which goes on
+                # listening there.
+                listen = partial(listen, cleanup_socket=False)
+            self._listener = await listen()
             try:
                 task_status.started()
                 await self._stopped.wait()

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePath
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio
 import structlog
@@ -36,11 +36,11 @@ _log = structlog.get_logger(__name__)
 class _Job:
     """What one thread is at, near a folder."""
 
-    def __init__(self, work: Callable[[], Any], near: str) -> None:
+    def __init__(self, work: Callable[[], object], near: str) -> None:
         self.work = work
         self.near = near
         self.loop = asyncio.get_running_loop()
-        self.done: asyncio.Future[Any] = self.loop.create_future()
+        self.done: asyncio.Future[None] = self.loop.create_future()
         self.is_hanging = False
 
 
@@ -81,12 +81,13 @@ class Reaching:
         with anyio.move_on_after(self._patience_s):
             while self._is_taken(folder):
                 await self._changed.wait()
-            job = _Job(work, folder)
+            found: list[T] = []
+            job = _Job(lambda: found.append(work()), folder)
             self._begin(job)
             timer = job.loop.call_later(self._patience_s, self._give_up, job)
             job.done.add_done_callback(lambda _: timer.cancel())
-            result: T = await asyncio.shield(job.done)
-            return result
+            await asyncio.shield(job.done)
+            return found[0]
         raise _hangs(folder)
 
     def disk(self, path: str) -> str:
@@ -129,15 +130,15 @@ class Reaching:
     def _work(self, jobs: _Jobs) -> None:
         while True:
             job = jobs.get()
-            result, error = None, None
+            error = None
             try:
-                result = job.work()
+                job.work()
             except BaseException as raised:  # noqa: BLE001  whoever waits is told, whatever it is
                 error = raised
             with suppress(RuntimeError):  # the loop is no more
-                job.loop.call_soon_threadsafe(self._settle, jobs, job, result, error)
+                job.loop.call_soon_threadsafe(self._settle, jobs, job, error)
 
-    def _settle(self, jobs: _Jobs, job: _Job, result: object, error: BaseException | None) -> None:
+    def _settle(self, jobs: _Jobs, job: _Job, error: BaseException | None) -> None:
         self._idle.append(jobs)
         _take(self._busy, job.near)
         if job.is_hanging:
@@ -147,7 +148,7 @@ class Reaching:
             job.done.set_exception(error)
             job.done.exception()
         else:
-            job.done.set_result(result)
+            job.done.set_result(None)
         self._tell()
 
     def _tell(self) -> None:

@@ -10,12 +10,12 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import MutableMapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import TextIO, cast
 
 import structlog
+from structlog.typing import EventDict
 
 FILE_BYTES_MAX = 5 * 1024 * 1024
 ASIDE = ".1"
@@ -23,8 +23,6 @@ GATHER_S = 60.0
 KINDS_MAX = 256
 LIBRARY_CHARACTERS_MAX = 500
 PASSED_ON = {"debug", "info"}
-
-EventDict = MutableMapping[str, Any]
 
 
 class _Output:
@@ -50,6 +48,9 @@ class _Output:
             return self._stream.write(text)
         return 0
 
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
     def flush(self) -> None:
         with suppress(OSError):
             self._stream.flush()
@@ -72,7 +73,7 @@ class _Output:
             os.dup2(new, 1)
         os.close(new)
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever else a stream has
+    def __getattr__(self, name: str) -> object:  # whatever else a stream has
         return getattr(self._stream, name)
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -68,6 +68,25 @@ SELECT id, event_type, priority, rating, repeated, on_probation, created_us, coa
        session_id, substr(content, 1, {READ_CHARACTERS})
 FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id
 """
+
+
+class _Row(NamedTuple):
+    """A row of `_ROWS`; times in microseconds since 1970."""
+
+    id: int
+    event_type: str
+    priority: int
+    rating: int
+    repeated: int
+    on_probation: int
+    created_us: int
+    said_us: int
+    characters: int
+    author: str | None
+    session_id: str | None
+    text: str
+
+
 _OF_NAMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
@@ -102,23 +121,24 @@ def shown(
 
     A row that is not there yet is left out.
     """
-    found = connection.execute(_ROWS, (str(list(rows)),)).fetchall()
+    found = [_Row(*row) for row in connection.execute(_ROWS, (str(list(rows)),))]
     if not found:
         return {}, 0.0
-    kinds = {row[1]: types.of(row[1]) for row in found}
-    weights = {name: math.log2(kind.weight) for name, kind in kinds.items()}
-    told = [[*_told(row, question), weights[row[1]], *_prior(row, kinds[row[1]], now_us)] for row in found]
-    features = np.column_stack([_held(question, [row[-1] for row in found]), told])
+    kinds = {row.event_type: types.of(row.event_type) for row in found}
+    of_rows = [_of_row(row, kinds[row.event_type], question, now_us) for row in found]
+    features = np.column_stack([_held(question, [row.text for row in found]), of_rows])
     known = {
-        row[0]: MemoryFeatures(
-            features=features[place], said_us=row[7], session_id=row[10], is_spoken=row[9] is not None
+        row.id: MemoryFeatures(
+            features=features[index],
+            said_us=row.said_us,
+            session_id=row.session_id,
+            is_spoken=row.author is not None,
         )
-        for place, row in enumerate(found)
+        for index, row in enumerate(found)
     }
     low, high = (math.log1p(length) for length in LENGTHS)
-    return known, min(
-        1.0, max(0.0, (float(np.mean([math.log1p(row[8]) for row in found])) - low) / (high - low))
-    )
+    length = float(np.mean([math.log1p(row.characters) for row in found]))
+    return known, min(1.0, max(0.0, (length - low) / (high - low)))
 
 
 def _held(question: Question, texts: Sequence[str]) -> Array:
@@ -183,26 +203,21 @@ _IN_A_ROW = Kept(
 )
 
 
-def _told(row: tuple[Any, ...], question: Question) -> list[float]:
-    said_us, characters, author = row[7:10]
+def _of_row(row: _Row, kind: MemoryType, question: Question, now_us: int) -> list[float]:
+    """Return the features from "period" to the last of `PRIOR`."""
     period = question.period
+    bounded = max(-RATING_MAX, min(RATING_MAX, row.rating))
+    uses, days = 1 + row.repeated + max(0, row.rating), max(0, now_us - row.created_us) // DAY_US
     return [
-        float(period is not None and period.start_us <= said_us < period.end_us),
-        float(author in question.names),
-        0.0 if author is None else max(0.0, 1 - math.log1p(characters) / math.log1p(FULL)),
-        math.log(characters / PASSAGE) if characters > PASSAGE else 0.0,
-    ]
-
-
-def _prior(row: tuple[Any, ...], kind: MemoryType, now_us: int) -> list[float]:
-    _, _, priority, rating, repeated, on_probation, created_us = row[:7]
-    bounded = max(-RATING_MAX, min(RATING_MAX, rating))
-    uses, days = 1 + repeated + max(0, rating), max(0, now_us - created_us) // DAY_US
-    return [
-        priority - 3.0,
+        float(period is not None and period.start_us <= row.said_us < period.end_us),
+        float(row.author in question.names),
+        0.0 if row.author is None else max(0.0, 1 - math.log1p(row.characters) / math.log1p(FULL)),
+        math.log(row.characters / PASSAGE) if row.characters > PASSAGE else 0.0,
+        math.log2(kind.weight),
+        row.priority - 3.0,
         float(2 * bounded if bounded < 0 else bounded),
         activation(uses, days) if kind.decays else 0.0,
-        float(on_probation),
+        float(row.on_probation),
     ]
 
 

@@ -81,7 +81,7 @@ def test_a_verb_is_the_same_after_it_was_written_down() -> None:
         options=(Option("d", "it", is_given=True, default="-"),),
         examples=("omegad a b c",),
     )
-    again = of(msgspec.json.decode(msgspec.json.encode(verb.told())))
+    again = of(msgspec.json.decode(msgspec.json.encode(verb.as_json())))
     assert again._replace(given=tuple(again.given or ()), examples=tuple(again.examples)) == verb
 
 
