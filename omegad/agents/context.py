@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from omegad.agents.assembling import BYTES_OF_A_TOKEN, Line, Section, fit
 from omegad.index.active import active
+from omegad.index.vector_index import VectorIndex
 from omegad.log.projection import to_json
 from omegad.memory.types import MemoryTypes
 from omegad.person import identity
@@ -238,7 +239,7 @@ def read(connection: Connection, query: AssembleContext, asked: PreparedContext,
         matches = search(
             connection,
             sought,
-            Sources(asked.vector, moment.index if asked.vector else None, asked.types),
+            Sources(asked.vector, moment.index_as(VectorIndex) if asked.vector else None, asked.types),
             moment.now_us,
         )
         found = [Line(one.memory_id, f"{one.event_type}: {one.content}") for one in matches.results]

@@ -56,13 +56,7 @@ class Service:
         """*handlers* answer for the running service; *stop* begins the daemon's end and returns at once."""
         self._runner = runner
         self._stop = stop
-        own: dict[type[msgspec.Struct], Handler] = {
-            Hello: _greet,
-            Ping: _pong,
-            Shutdown: self._shut_down,
-            ListTools: _tools,
-        }
-        self._handlers = handlers | own
+        self._handlers = handlers
 
     async def handle(self, call: Call) -> object:
         """Answer a call, or raise an error of the catalogue."""
@@ -116,11 +110,20 @@ class Service:
             return answer
 
     async def _served(self, request: msgspec.Struct, call: Call, key: RequestKey | None) -> object:
-        return await (
-            self._tool(request, call, key)
-            if isinstance(request, CallTool)
-            else self._handlers[type(request)](request, call)
-        )
+        match request:
+            case CallTool():
+                return await self._tool(request, call, key)
+            case ListTools():
+                return _listed_tools()
+            case Hello():
+                return _greet(request, call)
+            case Ping():
+                return Pong(ok=True, version=__version__, pid=os.getpid())
+            case Shutdown():
+                self._stop()
+                return Stopping(ok=True)
+            case _:
+                return await self._handlers[type(request)](request, call)
 
     async def _tool(self, request: CallTool, call: Call, key: RequestKey | None) -> ToolAnswer:
         asked = count()
@@ -143,11 +146,6 @@ class Service:
             )
 
         return await calling.call(TOOLS, request, ask, client=call.peer.name)
-
-    async def _shut_down(self, request: Shutdown, call: Call) -> Stopping:
-        del request, call
-        self._stop()
-        return Stopping(ok=True)
 
 
 def parse(name: str, params: bytes) -> tuple[Method, msgspec.Struct]:
@@ -215,7 +213,7 @@ def _nfc(value: object) -> object:
             return value
 
 
-async def _greet(hello: Hello, call: Call) -> Greeting:
+def _greet(hello: Hello, call: Call) -> Greeting:
     if hello.protocol != PROTOCOL:
         raise Invalid(f"protocol {hello.protocol} is not spoken here", hint=f"the protocol is {PROTOCOL}")
     if hello.client.startswith(RESERVED):
@@ -227,17 +225,7 @@ async def _greet(hello: Hello, call: Call) -> Greeting:
     return Greeting(protocol=PROTOCOL, version=__version__, build=__version__)
 
 
-async def _tools(request: ListTools, call: Call) -> msgspec.Raw:
-    del request, call
-    return _listed_tools()
-
-
 @cache
 def _listed_tools() -> msgspec.Raw:
     """Return the list of tools as it is sent, which never changes."""
     return msgspec.Raw(msgspec.json.encode(calling.listed(TOOLS)))
-
-
-async def _pong(ping: Ping, call: Call) -> Pong:
-    del ping, call
-    return Pong(ok=True, version=__version__, pid=os.getpid())

@@ -189,7 +189,8 @@ class CopyFinder:
 
     def _signs(self) -> tuple[tuple[str, ...], ...]:
         parts = [part for text in self._long for part in (text[: self._cut_min], text[-self._cut_min :])]
-        found = dict.fromkeys(map(_longest_words, (*self.texts, *parts)))
+        words = (dict.fromkeys(_WORD.findall(text)) for text in (*self.texts, *parts))
+        found = dict.fromkeys(tuple(sorted(one, key=len, reverse=True)[:WORDS_MAX]) for one in words)
         return () if () in found or len(found) > SIGNS_MAX else tuple(found)
 
     def pieces(self, *, has_runs: bool = False) -> list[bytes]:
@@ -283,11 +284,6 @@ def _windows(texts: Iterable[str], least: int) -> frozenset[str]:
 
 def _units(text: str) -> set[str]:
     return {found[0].casefold() for found in _UNIT.finditer(text)} - {ERASED}
-
-
-def _longest_words(text: str) -> tuple[str, ...]:
-    words = dict.fromkeys(found[0] for found in _WORD.finditer(text))
-    return tuple(sorted(words, key=len, reverse=True)[:WORDS_MAX])
 
 
 def _parts(data: bytes) -> Iterator[bytes]:

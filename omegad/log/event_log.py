@@ -392,21 +392,18 @@ class EventLog(LogReader):
         behind, is_stale = (0, True) if await self.is_erasing() else (behind, False)
         self._catching_up = None if behind is None else CatchingUp(behind, anew=is_stale)
         self._head = await self._writer.run(self.in_place.load_head)
-        await self._verify_tail()
-
-    async def key_imports(self, named: Callable[[str], str]) -> None:
-        """Replace the ids of imports' requests that were made without a key, as `requests.key_imports`
-        does.
-        """
-        await self._writer.run(lambda connection: requests.key_imports(connection, named))
-
-    async def _verify_tail(self) -> None:
         start = max(0, self.head - TAIL_VERIFIED_AT_START)
         check = ChainCheck(start, await self.chain_at(start) or b"")
         while await self._readers.read(lambda connection: check.verify(connection, TAIL_VERIFIED_AT_START)):
             pass
         if not check.report.ok:
             raise LogBroken(f"{self.path}: the hash chain breaks at position {check.report.first_bad}")
+
+    async def key_imports(self, named: Callable[[str], str]) -> None:
+        """Replace the ids of imports' requests that were made without a key, as `requests.key_imports`
+        does.
+        """
+        await self._writer.run(lambda connection: requests.key_imports(connection, named))
 
     async def _close(self) -> None:
         self._fail_waiting(ShuttingDown())

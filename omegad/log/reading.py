@@ -1,5 +1,6 @@
 """A log as it is read: its rows as events, or byte for byte."""
 
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing
 from functools import partial
@@ -145,13 +146,8 @@ def position_at(connection: Connection, at_us: int, now_us: int | None = None) -
 
 
 def _searched(connection: Connection, at_us: int) -> Position:
-    low, high, mendings = 0, head(connection), mending.noted(connection)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (
-            (middle, high) if _recorded_at(connection, middle, mendings) <= at_us else (low, middle - 1)
-        )
-    return low
+    mendings, positions = mending.noted(connection), range(1, head(connection) + 1)
+    return bisect_right(positions, at_us, key=lambda one: _recorded_at(connection, one, mendings))
 
 
 def _recorded_at(connection: Connection, position: Position, mendings: Sequence[Mending] = ()) -> int:

@@ -4,6 +4,7 @@ It is remembered for 30 days, and for 100,000 events; what is older is forgotten
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -50,7 +51,12 @@ def kept_from(connection: Connection, head: Position, now_us: int) -> Position:
     """Return the first position of what is kept to be known again, in a log that ends at *head*: recorded
     lately, or among the latest events.
     """
-    return _first_since(connection, head - KEPT_EVENTS, now_us - KEPT_US)
+
+    def recorded_at(position: Position) -> int:
+        found = connection.execute("SELECT recorded_at FROM events WHERE position = ?", (position,))
+        return int(found.fetchone()[0])
+
+    return 1 + bisect_left(range(1, head - KEPT_EVENTS), now_us - KEPT_US, key=recorded_at)
 
 
 def forget_unkeyed(connection: Connection) -> None:
@@ -112,24 +118,8 @@ class Requests:
             return
         self._next = head + FORGET_EVERY
         with suppress(Unavailable), translated():
-            if _forget(connection, kept_from(connection, head, self._clock.now_us())) == FORGOTTEN_AT_ONCE:
+            before = kept_from(connection, head, self._clock.now_us())
+            with writing(connection):
+                forgotten = connection.execute(_FORGET, (before, FORGOTTEN_AT_ONCE)).rowcount
+            if forgotten == FORGOTTEN_AT_ONCE:
                 self._next = head
-
-
-def _forget(connection: Connection, before: Position) -> int:
-    with writing(connection):
-        return connection.execute(_FORGET, (before, FORGOTTEN_AT_ONCE)).rowcount
-
-
-def _first_since(connection: Connection, last: Position, since_us: int) -> Position:
-    """Return the first position that was recorded at or after a moment, or *last* if that comes before;
-    recorded_at never decreases.
-    """
-    first = 1
-    while first < last:
-        middle = (first + last) // 2
-        recorded_at = connection.execute(
-            "SELECT recorded_at FROM events WHERE position = ?", (middle,)
-        ).fetchone()[0]
-        first, last = (middle + 1, last) if recorded_at < since_us else (first, middle)
-    return first

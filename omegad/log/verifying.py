@@ -18,7 +18,6 @@ from omegad.log.reading import RawEvent
 from omegad.log.vocabulary import Vocabulary
 from omegad.runtime.errors import StorageCorrupt
 from omegad.storage.database import open_reader, open_scratch, translated
-from omegad.storage.digest import Digest
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import snapshot
 
@@ -88,7 +87,7 @@ class ChainCheck:
         link, position = bytes.fromhex(self.report.head_hash), self.report.events
         good: list[RawEvent] = []
         for row in reading.raw(connection, position, limit) if self.report.ok else ():
-            found = _link(link, row) if self._is_whole(connection, row, position + 1) else None
+            found = self._linked(connection, link, row)
             if found is None or row.envelope[0] != position + 1 or found != row.chain:
                 self.report = LogReport(
                     ok=False, events=position, head_hash=link.hex(), first_bad=position + 1
@@ -99,15 +98,17 @@ class ChainCheck:
         self.report = msgspec.structs.replace(self.report, events=position, head_hash=link.hex())
         return good
 
-    def _is_whole(self, connection: Connection, row: RawEvent, position: Position) -> bool:
-        """Say whether the payload is what its event was hashed with, or what an erasure left of it."""
+    def _linked(self, connection: Connection, link: bytes, row: RawEvent) -> bytes | None:
+        """Return the chain after a row, None where its payload is neither what its event was hashed with nor
+        what an erasure left of it.
+        """
         try:
             found = None if row.body is None else chain.payload_hash(row.salt or b"", row.body)
-        except TypeError:
-            return False  # a salt of a kind that the log never writes
-        return (found is not None and found == row.envelope[13]) or self._erasures.excuse(
-            connection, position, found
-        )
+            linked = chain.link(link, row.envelope)
+        except (UnicodeEncodeError, TypeError, AttributeError, OverflowError):
+            return None  # a value of a kind that the log never writes
+        is_whole = found is not None and found == row.envelope[13]
+        return linked if is_whole or self._erasures.excuse(connection, row.envelope[0], found) else None
 
 
 def verify(path: Path, vocabulary: Vocabulary, progress: Callable[[int, int], None]) -> LogReport:
@@ -120,7 +121,8 @@ def verify(path: Path, vocabulary: Vocabulary, progress: Callable[[int, int], No
     try:
         with translated(), closing(open_reader(path)) as log:
             with snapshot(log):
-                problems = _damages(log)
+                rows = log.execute(f"PRAGMA integrity_check({PROBLEMS_MAX})").fetchall()
+            problems = [f"the file is damaged: {found}" for (found,) in rows if found != "ok"]
             problems += _verify(check, log, vocabulary, progress)
     except StorageCorrupt as error:
         failed = msgspec.structs.replace(check.report, first_bad=check.report.events + 1)
@@ -177,29 +179,12 @@ def _replay(
         ends = dict.fromkeys(fold.projections, end)
         fold.catch_up(replica, read, lambda: ends, progress)
         failed = [failure(mark) for mark in fold.marks.values() if mark.failed_position is not None]
-        is_whole = all(mark.position == end for mark in fold.marks.values())
-        return (
-            failed if failed or not is_whole else _differences(live, inline.digests_of_replica(replica), end)
-        )
-
-
-def _differences(live: dict[str, Digest], replayed: dict[str, Digest], end: Position) -> list[str]:
-    return [
-        f"the inline projection {name!r} is not what the {end} events say: it has {digest.rows} rows, a"
-        f" replay {replayed[name].rows}"
-        for name, digest in live.items()
-        if digest != replayed[name]
-    ]
-
-
-def _damages(connection: Connection) -> list[str]:
-    """Check every page and every index of the file."""
-    found = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({PROBLEMS_MAX})")]
-    return [f"the file is damaged: {one}" for one in found if one != "ok"]
-
-
-def _link(previous: bytes, row: RawEvent) -> bytes | None:
-    try:
-        return chain.link(previous, row.envelope)
-    except (UnicodeEncodeError, TypeError, AttributeError, OverflowError):
-        return None  # a value of a kind that the log never writes
+        if failed or any(mark.position != end for mark in fold.marks.values()):
+            return failed
+        replayed = inline.digests_of_replica(replica)
+        return [
+            f"the inline projection {name!r} is not what the {end} events say: it has {digest.rows} rows, a"
+            f" replay {replayed[name].rows}"
+            for name, digest in live.items()
+            if digest != replayed[name]
+        ]

@@ -235,7 +235,7 @@ def similar(connection: Connection, query: SimilarMemories, moment: Moment) -> S
 
     Without vectors they are found by words. Raises `NotFound`.
     """
-    index: VectorIndex | None = moment.index
+    index = moment.index_as(VectorIndex)
     embedder_id = None if index is None else index.embedder_id
     row, content = require(connection, query.memory_id)
     stored: list[tuple[str, bytes]] = connection.execute(_VECTORS, (query.memory_id,)).fetchall()

@@ -11,6 +11,7 @@ from msgspec import Meta
 from omegad import index
 from omegad.embedding.passages import Embedded
 from omegad.index.neighbours import neighbours
+from omegad.index.vector_index import VectorIndex
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.log.projection import to_json
@@ -501,7 +502,8 @@ async def look_around(
     def read(
         connection: Connection, moment: Moment
     ) -> tuple[tuple[Neighbour, ...], frozenset[str], Position]:
-        searched = None if moment.index is None or embedded is None else (moment.index, embedded.vector)
+        index = moment.index_as(VectorIndex)
+        searched = None if index is None or embedded is None else (index, embedded.vector)
         near = neighbours(
             connection,
             base.content,

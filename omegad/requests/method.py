@@ -14,7 +14,6 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from omegad.embedding.passages import Embedded
-from omegad.index.vector_index import VectorIndex
 from omegad.log.decision import Decision, RequestKey
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.mending import Ahead
@@ -70,7 +69,12 @@ class Moment(Extent, frozen=True, kw_only=True):
     """
 
     now_us: int
-    index: VectorIndex | None = None
+    index: object = None
+
+    def index_as(self, kind: type[T]) -> T | None:
+        """Return the index, whose room stands on this one, by its type."""
+        assert isinstance(self.index, kind | None)
+        return self.index
 
 
 class Outdated(Refused):

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from omegad.index import VIEWS
+from omegad.index.vector_index import VectorIndex
 from omegad.memory.reading import are_there_any
 from omegad.memory.types import MemoryTypes
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
@@ -58,7 +59,7 @@ def read(
     """Search one moment of the views; by words alone where no vector is at hand yet, since the backlog is
     computing them.
     """
-    index, matches = moment.index if asked.vector else None, None
+    index, matches = moment.index_as(VectorIndex) if asked.vector else None, None
     if asked.vector is not None:
         with suppress(NotEmbedded):
             matches = search(connection, query, Sources(asked.vector, index, asked.types), moment.now_us)

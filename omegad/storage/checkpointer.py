@@ -35,7 +35,10 @@ class Checkpointer:
         self._changes_seen = connection.total_changes
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         if self.wal_bytes() > WAL_BYTES_TRUNCATE:
-            self._truncate_unless_busy(connection)
+            timeout_ms = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+            connection.execute("PRAGMA busy_timeout=0")
+            self.truncate(connection)
+            connection.execute(f"PRAGMA busy_timeout={timeout_ms}")
 
     def truncate(self, connection: Connection) -> None:
         """Move everything and cut the file, as when the daemon is idle or stops."""
@@ -47,12 +50,6 @@ class Checkpointer:
             return self._wal.stat().st_size
         except FileNotFoundError:
             return 0
-
-    def _truncate_unless_busy(self, connection: Connection) -> None:
-        timeout_ms = connection.execute("PRAGMA busy_timeout").fetchone()[0]
-        connection.execute("PRAGMA busy_timeout=0")
-        self.truncate(connection)
-        connection.execute(f"PRAGMA busy_timeout={timeout_ms}")
 
 
 def checkpoint_quietly(checkpointer: Checkpointer, connection: Connection) -> None:

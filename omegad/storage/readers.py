@@ -234,7 +234,12 @@ def _in_snapshot(connection: Connection, work: Work[T], watch: _Watch) -> T:
         if not watch.is_over:
             raise
         _let_go(error)
-        _roll_back(connection)
+        for _ in range(ROLLBACKS_MAX):
+            if not connection.in_transaction:
+                break
+            with suppress(sqlite.OperationalError):  # which can be interrupted, too
+                connection.execute("ROLLBACK")
+            gc.collect()  # a statement may be in a circle
         if isinstance(error, sqlite.OperationalError):
             raise _too_long(watch) from None
         raise
@@ -249,15 +254,6 @@ def _let_go(error: BaseException | None) -> None:
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__
-
-
-def _roll_back(connection: Connection) -> None:
-    for _ in range(ROLLBACKS_MAX):
-        if not connection.in_transaction:
-            return
-        with suppress(sqlite.OperationalError):  # which can be interrupted, too
-            connection.execute("ROLLBACK")
-        gc.collect()  # a statement may be in a circle
 
 
 @asynccontextmanager

@@ -90,15 +90,19 @@ class _Answer(msgspec.Struct, frozen=True):
 
 def _asked(path: Path, sql: str, tables: Mapping[str, bool], limits: Limits) -> bytes:
     driver = sys.modules[sqlite.__name__].__file__ or ""
-    asked = {
+    asked: selection.Question = {
         "driver": sqlite.__name__,
         "paths": [os.path.dirname(os.path.dirname(driver))],  # noqa: PTH120
         "file": os.fspath(path),
         "sql": sql,
         "tables": dict(tables),
         "busy_timeout_ms": BUSY_TIMEOUT_MS,
+        "rows": limits.rows,
+        "bytes": limits.bytes,
+        "seconds": limits.seconds,
+        "memory_bytes": limits.memory_bytes,
     }
-    return msgspec.json.encode(asked | limits._asdict()) + b"\n"
+    return msgspec.json.encode(asked) + b"\n"
 
 
 async def _answer(asked: bytes, limits: Limits) -> _Answer:

@@ -16,10 +16,13 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from sqlite3 import Cursor
 
 INSTRUCTIONS_BETWEEN_LOOKS = 500  # at the clock and the memory: some of them copy a whole content
 COLUMNS_MAX = 100
@@ -40,6 +43,21 @@ unlikely upper -> ->>
 FUNCTIONS = frozenset(_FUNCTIONS.split())
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+class Question(TypedDict):
+    """What is asked: a SELECT on tables of a file, each a view or not, and its bounds."""
+
+    driver: str
+    paths: list[str]
+    file: str
+    sql: str
+    tables: dict[str, bool]
+    busy_timeout_ms: int
+    rows: int
+    bytes: int
+    seconds: float
+    memory_bytes: int
 
 
 class RefusedSelect(Exception):
@@ -96,7 +114,7 @@ def _bound(seconds: float, memory_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def answered(asked: Mapping[str, Any]) -> dict[str, object]:
+def answered(asked: Question) -> dict[str, object]:
     """Run what is *asked*, and return the columns, the rows and whether there are more; or why not, as
     `selecting` reads it.
     """
@@ -152,7 +170,7 @@ def _authorizer(tables: Mapping[str, bool], ok: int, deny: int) -> Callable[...,
     return allowed
 
 
-def _check(program: Iterator[Sequence[Any]]) -> None:
+def _check(program: Iterator[tuple[int, str, int, int, *tuple[object, ...]]]) -> None:
     """Refuse a program that makes longer texts, or wide rows."""
     for _, operation, _, columns, *_ in program:
         if operation == "Concat":
@@ -161,7 +179,7 @@ def _check(program: Iterator[Sequence[Any]]) -> None:
             raise RefusedSelect(f"more than {COLUMNS_MAX} columns", "select fewer columns")
 
 
-def _read(found: Any, rows_max: int, bytes_max: int) -> dict[str, object]:  # noqa: ANN401  a cursor
+def _read(found: "Cursor", rows_max: int, bytes_max: int) -> dict[str, object]:
     columns = [column[0] for column in found.description]
     rows, size = list[list[object]](), 0
     for row in found:

@@ -133,7 +133,10 @@ def found(
         text=sought.text, limit=3 * SHOWN_MAX, project=sought.project, event_types=sought.types
     )
     matches = search(
-        connection, query, Sources(vector, moment.index if vector else None, types), moment.now_us
+        connection,
+        query,
+        Sources(vector, moment.index_as(VectorIndex) if vector else None, types),
+        moment.now_us,
     )
     if matches.confidence < sought.confidence_min:
         return None
