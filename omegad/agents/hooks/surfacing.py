@@ -12,6 +12,7 @@ from omegad.agents import briefing
 from omegad.agents.assembling import Line, bullet
 from omegad.agents.briefing import Brief, wrapped
 from omegad.agents.hooks.hosts import Hook
+from omegad.index.vector_index import VectorIndex
 from omegad.memory.types import MemoryTypes
 from omegad.person import reminder
 from omegad.requests.method import Moment
