@@ -17,7 +17,7 @@ from omegad.session.events import (
 )
 
 NAME = "conversations"
-VERSION = 3
+VERSION = 4
 EVENTS = (
     SessionStarted,
     PromptSubmitted,
@@ -76,10 +76,9 @@ _STARTED = (
     " = ? WHERE session_id = ?"
 )
 _SAID = "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?)"
-_CALLED = """
-UPDATE agent_sessions SET tool_calls = tool_calls + 1, last_us = max(last_us, ?), ended_at = NULL,
-  end_reason = NULL WHERE session_id = ?
-"""
+_CALLED = "UPDATE agent_sessions SET tool_calls = tool_calls + 1 WHERE session_id = ?"
+UNSAID = "unknown"
+"""The host of a session that only tool calls tell of, where their client has no name."""
 _ENDED = "UPDATE agent_sessions SET ended_at = ?, end_reason = ? WHERE session_id = ?"
 
 
@@ -112,8 +111,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(
                 "UPDATE agent_sessions SET compactions = compactions + 1 WHERE session_id = ?", (session_id,)
             )
-        case ToolCalled():
-            yield Statement(_CALLED, (recorded.recorded_at, session_id))
+        case ToolCalled() if session_id:
+            yield _seen(recorded, recorded.client or UNSAID)
+            yield Statement(_CALLED, (session_id,))
         case _:
             yield from _passed(recorded)
 

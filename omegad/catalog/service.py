@@ -1,10 +1,12 @@
 """A call of the socket: read by the table of methods, run, answered."""
 
+import asyncio
 import os
+import time
 import unicodedata
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cache
+from functools import cache, partial
 from itertools import count
 
 import msgspec
@@ -25,6 +27,8 @@ from omegad.rpc.protocol import MethodNotFound
 from omegad.runtime.errors import Invalid
 from omegad.runtime.precedence import HOOKS
 from omegad.runtime.private import without_private
+from omegad.session.events import OWN, Delivery
+from omegad.session.tool_calls import OwnCall, RecordToolCall, own_call_data, record_own
 from omegad.text.redaction import redact_name
 
 HOOK = "hook.dispatch"
@@ -126,8 +130,9 @@ class Service:
                 return await self._handlers[type(request)](request, call)
 
     async def _tool(self, request: CallTool, call: Call, key: RequestKey | None) -> ToolAnswer:
-        asked = count()
-        self._runner.heard(request.session_id or call.peer.name)
+        asked, began = count(), time.perf_counter()
+        whose = request.session_id or call.peer.name
+        self._runner.heard(whose)
 
         async def ask(method: str, /, **params: object) -> object:
             given = {name: value for name, value in params.items() if value is not None}
@@ -145,7 +150,30 @@ class Service:
                 else answer
             )
 
-        return await calling.call(TOOLS, request, ask, client=call.peer.name)
+        answer: ToolAnswer | None = None
+        try:
+            answer = await calling.call(TOOLS, request, ask, client=call.peer.name)
+        finally:
+            told = RecordToolCall(
+                session_id=whose,
+                tool_name=redact_name(request.name),
+                status="error" if answer is None or answer.is_error else "ok",
+                tool_input=request.arguments,
+                result="" if answer is None else answer.content[0].text,
+                tool_use_id=request.request_id,
+                duration_ms=round((time.perf_counter() - began) * 1e3, 3),
+                project=request.project,
+            )
+            # Behind the answer, and before whatever a hook says of the call.
+            asyncio.get_running_loop().call_soon(self._tell_of, told, call.peer.name)
+        return answer
+
+    def _tell_of(self, told: RecordToolCall, client: str) -> None:
+        """Have a tool call recorded, of which nobody else may tell."""
+        data = own_call_data(told.tool_name, told.tool_input)
+        digest = "" if data is None else self._runner.digest(data).hex()
+        delivery = Delivery(delivery_id=f"{OWN}{os.urandom(16).hex()}", digest=digest)
+        self._runner.behind(partial(record_own, OwnCall(told, delivery)), client)
 
 
 def parse(name: str, params: bytes) -> tuple[Method, msgspec.Struct]:

@@ -211,15 +211,17 @@ class DaemonServices:
     def record(
         self, event: msgspec.Struct, context: RequestContext, *, session_id: str | None, project: str | None
     ) -> None:
-        """Append an event that nobody waits for; a log that cannot take it is a warning."""
+        """Append an event that nobody waits for."""
         assert isinstance(event, Event)
         new = NewEvent(event=event, session_id=session_id, project=project, cause=context.cause)
+        self.behind(Proposal(decide=partial(_as_it_is, new), client=context.client, trace=context.trace))
+
+    def behind(self, proposal: Proposal) -> None:
+        """Have something appended that nobody waits for; a log that cannot take it is a warning."""
         try:
-            self.log.append_later(
-                Proposal(decide=partial(_as_it_is, new), client=context.client, trace=context.trace)
-            )
+            self.log.append_later(proposal)
         except OmegadError as error:
-            _log.warning("query.not_logged", error=str(error))
+            _log.warning("request.not_logged", error=str(error))
 
 
 def _tell_degraded(error: Exception, bound_s: float, tell: Callable[..., object]) -> None:

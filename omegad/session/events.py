@@ -11,6 +11,12 @@ from omegad.search.events import Returned
 How = Literal["briefing", "review", "reminder", "prompt", "edit", "error"]
 
 
+OWN = "omegad:"
+"""What the delivery id of a tool call begins with that omegad's own tool told of itself; those of hooks are
+hexadecimal.
+"""
+
+
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """How a hook came in: the id that its client gave it, and a digest of what it says, hex; both tell it
     when it comes again.

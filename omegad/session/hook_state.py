@@ -10,6 +10,7 @@ from omegad.log.decision import Tables
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.projection import Statement
 from omegad.session.events import (
+    OWN,
     DeliveriesExpired,
     Delivery,
     GitPushChecked,
@@ -24,7 +25,7 @@ from omegad.session.events import (
 )
 
 NAME = "hooks"
-VERSION = 5
+VERSION = 6
 EVENTS = (
     *(
         SessionStarted,
@@ -45,6 +46,8 @@ UNKEYED_CHARACTERS = 32
 """Digests of this length were made without a key, and are kept nowhere but in their events."""
 PAYLOADS_KEPT_US = 30 * 86_400_000_000
 """How long, at least, the latest of a session is kept that says nothing more."""
+ANYBODY = ""
+"""The session under which calls of omegad's own tools are known again: hosts need not say whose they are."""
 END: Position = 2**62
 """Beyond any log."""
 
@@ -117,7 +120,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield from _delivered(recorded, delivery)
             yield Statement(_END, (session_id, host, recorded.project, recorded.position))
         case ToolCalled(delivery=delivery):
-            yield from _delivered(recorded, delivery)
+            is_own = delivery is not None and delivery.delivery_id.startswith(OWN)
+            yield from _delivered(recorded, delivery, ANYBODY if is_own else session_id)
             yield Statement(_REOPEN, (session_id,))
         case GitPushChecked(delivery=delivery):
             yield from _delivered(recorded, delivery)
@@ -131,9 +135,11 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             pass
 
 
-def _delivered(recorded: RecordedEvent, delivery: Delivery | None) -> Iterator[Statement]:
+def _delivered(
+    recorded: RecordedEvent, delivery: Delivery | None, session_id: str | None = None
+) -> Iterator[Statement]:
     if delivery is not None:
-        session_id = recorded.session_id or ""
+        session_id = recorded.session_id or "" if session_id is None else session_id
         yield Statement(_DELIVERED, (delivery.delivery_id, recorded.position))
         yield Statement(_FORGET, (session_id, recorded.occurred_at - AGAIN_US))
         if len(delivery.digest) != UNKEYED_CHARACTERS:

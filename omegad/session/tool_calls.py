@@ -1,6 +1,8 @@
 """Commands on what agents do with their tools."""
 
-from typing import Annotated, Any
+import re
+import unicodedata
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -10,8 +12,15 @@ from omegad.log.event import Excerpt, NewEvent, Position
 from omegad.log.sanitise import excerpt
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
-from omegad.session.events import ToolCalled, ToolStatus
+from omegad.session.events import Delivery, ToolCalled, ToolStatus
+from omegad.session.hook_state import ANYBODY, Hooks
 from omegad.session.tool_state import ToolCalls
+from omegad.text.redaction import redact
+
+RESULT_CHARACTERS = 1_000
+"""So much is kept of what a tool of omegad's own answers, and the ids in the rest."""
+_NAMED_LAST = re.compile(r"(?:^|[^0-9A-Za-z])(omega_[a-z_]+)$")
+_MEMORY = re.compile(r"\bmem-[0-9a-f]{8,32}\b")
 
 
 class RecordToolCall(Command, frozen=True, kw_only=True, tag="tool.record"):
@@ -63,6 +72,12 @@ def record(command: RecordToolCall, excerpts: Excerpts, state: DecisionState, _n
         known := state[ToolCalls].get(command.session_id, command.tool_use_id)
     ):
         return Decision(answer=ToolCallRecorded(position=known.position, call_index=known.call_index))
+    return _recorded(command, excerpts, state)
+
+
+def _recorded(
+    command: RecordToolCall, excerpts: Excerpts, state: DecisionState, delivery: Delivery | None = None
+) -> Decision:
     call_index = state[ToolCalls].count(command.session_id) + 1
     event = ToolCalled(
         tool_name=command.tool_name,
@@ -72,9 +87,49 @@ def record(command: RecordToolCall, excerpts: Excerpts, state: DecisionState, _n
         duration_ms=command.duration_ms,
         tool_input=excerpts.tool_input,
         result=excerpts.result,
+        delivery=delivery,
     )
-    new = NewEvent(event=event, session_id=command.session_id, project=command.project)
+    new = NewEvent(event=event, session_id=command.session_id or None, project=command.project)
     return Decision(events=(new,), answer=ToolCallRecorded(call_index=call_index))
+
+
+class OwnCall(NamedTuple):
+    """A call of one of omegad's own tools, by whatever way its host makes calls; `command.session_id` is ""
+    where nobody says whose it is.
+    """
+
+    command: RecordToolCall
+    delivery: Delivery
+    """Its id begins with `OWN`, its digest is of what `own_call_data` returns."""
+
+
+def record_own(call: OwnCall, state: DecisionState, now_us: int) -> Decision:
+    """Decide the number of an own tool's call, told by the tool itself: a hook that tells of it later does
+    not count.
+    """
+    command, text = call.command, str(call.command.result)
+    if command.tool_use_id is not None and state[ToolCalls].get(command.session_id, command.tool_use_id):
+        if state[Hooks].has_come(ANYBODY, call.delivery, now_us):
+            return record(command, Excerpts(None, None), state, now_us)
+        command = msgspec.structs.replace(command, tool_use_id=None)  # another call, whatever its id
+    clean = redact(text)[0]
+    named = dict.fromkeys(_MEMORY.findall(clean, RESULT_CHARACTERS))
+    kept = excerpt(" ".join((clean[:RESULT_CHARACTERS], *named)) if len(clean) > RESULT_CHARACTERS else clean)
+    excerpts = Excerpts(
+        excerpt_of(command.tool_input), msgspec.structs.replace(kept, bytes=len(clean.encode()))
+    )
+    return _recorded(command, excerpts, state, call.delivery)
+
+
+def own_call_data(tool_name: str, arguments: object) -> bytes | None:
+    """Return what a call of one of omegad's own tools is told again by, whatever a host calls the tool;
+    None for other tools.
+    """
+    named = _NAMED_LAST.search(tool_name)
+    if named is None:
+        return None
+    given = msgspec.json.encode(arguments, order="deterministic").decode()
+    return unicodedata.normalize("NFC", f"{named.group(1)} {given}").encode()
 
 
 def excerpt_of(value: object) -> Excerpt | None:

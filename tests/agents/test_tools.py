@@ -272,9 +272,9 @@ async def test_a_call_that_is_sent_again_changes_nothing_and_answers_the_same(
     async with agents(paths, clock) as (it, agent):
         await agent.call("omega_profile", action="update", update={"editor": "vim"})
         first = await it.caller.call("tools.call", name=name, arguments=arguments, request_id="s/1")
-        head = (await it.caller.call("system.status"))["log"]["head"]
+        head = await it.caught_up()
         assert await it.caller.call("tools.call", name=name, arguments=arguments, request_id="s/1") == first
-        assert (await it.caller.call("system.status"))["log"]["head"] == head
+        assert await it.caught_up() == head
         other = await it.caller.call(
             "tools.call", name="omega_store", arguments={"content": "beta is the second"}, request_id="s/1"
         )

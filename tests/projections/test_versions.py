@@ -254,7 +254,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "theses": (3, "e8481b1dd8931b26ee3b4d197a0e936f"),
     "dismissals": (1, "11698a39ee87e3eced2b6b420eef4499"),
     "ripples": (1, "a2aa8ce2f2de5865a5e5c14f71ea4510"),
-    "conversations": (3, "bee569b4226eb471ef8bf36335af34af"),
+    "conversations": (4, "280d621958adb8ff337627307eb10d8c"),
     "facts": (1, "89876e84b3e52e70fd8685030b387adc"),
     "reminders": (2, "c77afefdd1d0a75a9a0f8eaa61a817db"),
     "coord_tasks": (1, "5b251780a32791f63769ff3d7ec616da"),

@@ -87,7 +87,7 @@ async def test_the_audit_log_says_what_happened_and_how_it_went(paths: Paths, cl
         assert wrong["is_error"]
         assert "conversations" in wrong["content"][0]["text"]
         await it.caller.call("views.rebuild")
-        assert (await it.caller.call("audit.sql", sql=asked))["rows"] == found["rows"]
+        assert (await it.caller.call("audit.sql", sql=asked))["rows"][: len(found["rows"])] == found["rows"]
 
 
 @pytest.fixture(scope="module")

@@ -39,9 +39,9 @@ from omegad.session.events import (
     TurnEnded,
     Verdict,
 )
-from omegad.session.hook_state import Hooks
+from omegad.session.hook_state import ANYBODY, Hooks
 from omegad.session.projects import name_of
-from omegad.session.tool_calls import Excerpts, excerpt_of
+from omegad.session.tool_calls import Excerpts, excerpt_of, own_call_data
 from omegad.session.tool_state import ToolCalls
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
@@ -146,11 +146,15 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
     is_hurried = hook.kind == "before_tool" and command.answer_within_ms is not None
     within_s = KNOWING * (command.answer_within_ms or 0) / 1e3 if is_hurried else math.inf
     told = None if command.is_spooled else await services.in_time(_told(services, hook, project), within_s)
+    delivery_id = command.delivery_id or f"{services.clock.random_bits(128):032x}"
+    own = own_call_data(hook.tool_name, hook.tool_input) if is_call else None
     found = PreparedHook(
         hook=hook,
         delivery=Delivery(
-            delivery_id=command.delivery_id or f"{services.clock.random_bits(128):032x}",
-            digest=services.digest(msgspec.json.encode(hook.said)).hex(),
+            delivery_id=delivery_id, digest=services.digest(msgspec.json.encode(hook.said)).hex()
+        ),
+        own_call=(
+            None if own is None else Delivery(delivery_id=delivery_id, digest=services.digest(own).hex())
         ),
         project=project,
         occurred_at=occurred_at,
@@ -233,7 +237,8 @@ def decide(
         and now_us - (prepared.occurred_at or now_us) > command.answer_within_ms * 1_000
     )
     stdout, told = ("", []) if is_over or command.is_spooled else _answered(prepared, state, now_us)
-    happened = None if command.is_kept else _happened(prepared, state)
+    is_told = command.is_kept or _is_own_call(prepared, state, now_us)
+    happened = None if is_told else _happened(prepared, state)
     events = [*([happened] if happened else []), *checked(command.pushes, hook, prepared.delivery), *told]
     new = (
         NewEvent(
@@ -308,10 +313,19 @@ def _is_known(prepared: PreparedHook, state: DecisionState, now_us: int, *, has_
     hook = prepared.hook
     if hook.kind == "before_tool" and not has_pushes:
         return False  # nothing else is recorded of it but what is shown, once for each file
-    if hook.kind == "after_tool" and hook.tool_use_id is not None:
+    if hook.kind == "after_tool" and hook.tool_use_id is not None and prepared.own_call is None:
         return state[ToolCalls].get(hook.session_id, hook.tool_use_id) is not None
     occurred_at = now_us if prepared.occurred_at is None else prepared.occurred_at
     return state[Hooks].has_come(hook.session_id, prepared.delivery, occurred_at)
+
+
+def _is_own_call(prepared: PreparedHook, state: DecisionState, now_us: int) -> bool:
+    """Say whether a hook tells of a call of one of omegad's own tools, which that has told of itself."""
+    hook, occurred_at = prepared.hook, now_us if prepared.occurred_at is None else prepared.occurred_at
+    if prepared.own_call is None:
+        return False
+    is_recorded = hook.tool_use_id is not None and state[ToolCalls].get(hook.session_id, hook.tool_use_id)
+    return bool(is_recorded) or state[Hooks].has_come(ANYBODY, prepared.own_call, occurred_at)
 
 
 def _is_told(hook: Hook, shown: Surfaced, state: DecisionState) -> bool:

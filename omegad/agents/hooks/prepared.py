@@ -56,6 +56,8 @@ class PreparedHook(msgspec.Struct, frozen=True, kw_only=True):
     text: Excerpt | None
     query_id: str
     is_spooled: bool
+    own_call: Delivery | None = None
+    """As which a call of one of omegad's own tools is known that the tool has told of itself."""
     told: Recalled = Recalled()
     wanted: Wanted | None = None
     claims: str = "off"
