@@ -11,7 +11,7 @@ from omegad.coordination.targets import Target, found_files
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import Query, ViewAnswer
-from omegad.requests.verb import Option, Verb
+from omegad.requests.verb import Option, Table, Verb
 from omegad.runtime.times import rfc3339
 from omegad.session.liveness import LEASE_US
 from omegad.storage.driver import Connection
@@ -148,7 +148,21 @@ METHODS = (
         read=list_claims,
         verb=Verb(
             "claims",
-            by="claims.held",
+            by="sentences.again",
+            table=Table(
+                "claims",
+                (
+                    ("SINCE", "{since:moment}"),
+                    ("SEEN", "{seen:moment}"),
+                    ("SESSION", "{session_id}"),
+                    ("HOST", "{host}"),
+                    ("NAME", "{name}"),
+                    ("IN", "{worktree|repository}"),
+                    ("UNTIL", "{until:moment}"),
+                    ("WHY", "{reason|ended|intent}"),
+                ),
+                none="nobody holds anything",
+            ),
             options=(Option("watch", "go on showing them, every two seconds, until interrupted", "flag"),),
         ),
         tool=AgentTool(

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import One, Query, ViewAnswer
-from omegad.requests.verb import Verb
+from omegad.requests.verb import MORE, Table, Verb
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
 
@@ -80,6 +80,19 @@ METHODS = (
         views=("coord_messages",),
         read=list_messages,
         is_paged=True,
-        verb=Verb(by="coordination.messages"),
+        verb=Verb(
+            table=Table(
+                "messages",
+                (
+                    ("WHEN", "{created_at:moment}"),
+                    ("FROM", "{sender|a person}"),
+                    ("TO", "{to_session}{to_project:project %s}"),
+                    ("READ BY", "{delivered_to}"),
+                    ("TEXT", "{text}"),
+                ),
+                none="none",
+                warns=MORE,
+            )
+        ),
     ),
 )

@@ -352,7 +352,12 @@ METHODS = (
     CommandMethod(
         params=ClaimTask, answer=TaskAnswer, decide=claim, verb=Verb(says="{task_id} is claimed by {owner}")
     ),
-    CommandMethod(params=NextTask, answer=TaskAnswer, decide=take_next, verb=Verb(by="coordination.take")),
+    CommandMethod(
+        params=NextTask,
+        answer=TaskAnswer,
+        decide=take_next,
+        verb=Verb(says="{task_id|no task is ready}{owner: is claimed by %s}"),
+    ),
     CommandMethod(
         params=ProgressTask,
         answer=TaskAnswer,

@@ -9,7 +9,7 @@ from msgspec import Meta
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import One, Query, ViewAnswer
-from omegad.requests.verb import WATCH, Verb
+from omegad.requests.verb import MORE, WATCH, Table, Verb
 from omegad.runtime.errors import NotFound
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
@@ -149,7 +149,20 @@ METHODS = (
         is_paged=True,
         verb=Verb(
             "tasks",
-            by="coordination.tasks",
+            table=Table(
+                "tasks",
+                (
+                    ("TASK", "{task_id}"),
+                    ("STATUS", "{status}"),
+                    ("PRIORITY", "{priority}"),
+                    ("PROJECT", "{project}"),
+                    ("OWNER", "{owner}"),
+                    ("WAITS FOR", "{waits_for}"),
+                    ("TITLE", "{title}"),
+                ),
+                none="none",
+                warns=MORE,
+            ),
             options=(WATCH,),
             examples=("omegad tasks", "omegad tasks --status failed --project shop"),
         ),

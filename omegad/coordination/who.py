@@ -8,7 +8,7 @@ from msgspec import Meta
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import One, Query, ViewAnswer
-from omegad.requests.verb import WATCH, Verb
+from omegad.requests.verb import MORE, WATCH, Table, Verb
 from omegad.runtime.times import rfc3339
 from omegad.storage.driver import Connection
 
@@ -94,7 +94,19 @@ METHODS = (
         read=who,
         verb=Verb(
             "who",
-            by="coordination.who",
+            table=Table(
+                "sessions",
+                (
+                    ("SESSION", "{session_id}"),
+                    ("HOST", "{host}"),
+                    ("PROJECT", "{project}"),
+                    ("SINCE", "{since:moment}"),
+                    ("SILENT", "{silent_s:duration}"),
+                    ("ON", "{tasks+intent|asked}"),
+                ),
+                none="none",
+                warns=MORE,
+            ),
             options=(WATCH,),
             examples=("omegad who --watch", "omegad who --project shop --json"),
         ),

@@ -16,7 +16,7 @@ from omegad.memory.reading import COLUMNS, fields, require, status_at
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query, ViewAnswer
-from omegad.requests.verb import Verb
+from omegad.requests.verb import Table, Verb
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
@@ -336,7 +336,23 @@ METHODS = (
         answer=SimilarAnswer,
         views=VIEWS,
         read=similar,
-        verb=Verb(by="graph.similar"),
+        verb=Verb(
+            table=Table(
+                "results",
+                (
+                    ("SIMILARITY", "{similarity:.3f}"),
+                    ("ID", "{memory_id}"),
+                    ("TYPE", "{event_type}"),
+                    ("STORED", "{created_at:moment}"),
+                    ("PROJECT", "{project}"),
+                    ("CONTENT", "{content}"),
+                ),
+                none="nothing similar",
+                warns={
+                    "degraded": "DEGRADED: compared by {degraded} alone, because the memory has no vectors"
+                },
+            )
+        ),
         tool=AgentTool("omega_memory similar", by="memory.alike"),
     ),
 )

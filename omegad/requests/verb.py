@@ -26,11 +26,15 @@ class Table(NamedTuple):
     of: str
     """The field that is the list."""
     columns: tuple[tuple[str, str], ...]
-    """The heading of each column, and its cells with fields in braces; after a colon how one is written:
-    `moment`, as Python formats it, or the word that stands for yes.
+    """The heading of each column, and its cells with fields in braces. `{a|b}` is what the first of them says
+    that says something, which may be words instead of a field, and `{a+b}` what both say. After a colon
+    stands how it is written: `moment`, `duration`, as Python formats it, with %s in its place, or the word
+    that stands for yes.
     """
     none: str
     """What is said where there is nothing."""
+    warns: Mapping[str, str] = {}
+    """What is said besides where a field of the answer is set, with its fields in braces."""
 
 
 class Verb(NamedTuple):
@@ -67,6 +71,8 @@ class Verb(NamedTuple):
 
 OF_ITS_NAME = Verb()
 """The verb of a method that says nothing of it."""
+MORE = {"truncated": "there are more; --limit shows them"}
+"""What a table warns of whose answer says that there are more."""
 WATCH = Option("watch", "go on showing it, every second, until interrupted", "flag")
 
 

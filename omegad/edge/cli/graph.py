@@ -1,23 +1,10 @@
-"""The verbs about how memories relate: similar, traverse."""
+"""The verb that shows what the edges of a memory lead to."""
 
 from argparse import Namespace
 
 from omegad.edge.cli.connection import Answer
-from omegad.edge.cli.memories import cells
 from omegad.edge.cli.parameters import answered
 from omegad.edge.cli.printing import warn, write_table
-
-
-@answered
-def similar(answer: Answer, _arguments: Namespace) -> None:
-    """Find what is most like a memory."""
-    if answer["results"]:
-        rows = [(f"{result['similarity']:.3f}", *cells(result)) for result in answer["results"]]
-        write_table(("SIMILARITY", "ID", "TYPE", "STORED", "PROJECT", "CONTENT"), rows)
-    else:
-        print("nothing similar")
-    if answer["degraded"]:
-        warn(f"DEGRADED: compared by {answer['degraded']} alone, because the memory has no vectors")
 
 
 @answered

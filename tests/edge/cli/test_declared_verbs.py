@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from omegad.catalog import describing
-from omegad.edge.cli import arguments, main
+from omegad.edge.cli import arguments, main, sentences
 from omegad.requests.command import Acknowledged
 from omegad.requests.method import QueryMethod
 from omegad.requests.query import Query
-from omegad.requests.verb import OF_ITS_NAME, Option, Verb, of
+from omegad.requests.verb import OF_ITS_NAME, Option, Table, Verb, of
 
 
 class Count(Query, tag="heron.count", kw_only=True, frozen=True):
@@ -97,6 +97,21 @@ def test_every_verb_is_there_once_and_is_done_by_a_function_that_is_there() -> N
     ]
     assert missing == []
     assert [verb.words for verb in verbs if verb.says and verb.by != "sentences.say"] == []
+
+
+def test_a_cell_says_the_first_that_says_something_and_a_dash_for_nothing() -> None:
+    row = {"tasks": ["a", "b"], "none": [], "intent": None, "asked": "why", "silent_s": 61, "is_due": False}
+    cells = {
+        "{tasks+intent|asked}": "a, b",
+        "{none+intent|asked}": "why",
+        "{none|intent}": "-",
+        "{intent|a person}": "a person",
+        "{intent}{asked:project %s}": "project why",
+        "{silent_s:duration}": "1 min 1 s",
+        "{is_due:due}": " ",
+    }
+    shown = Table("rows", tuple(("", cell) for cell in cells), none="none")
+    assert sentences.rows_of(shown, {"rows": [row]})[1] == [list(cells.values())]
 
 
 def _is_there(module: str, function: str) -> bool:
