@@ -7,7 +7,6 @@ valid, 3 no daemon, 130 interrupted.
 
 import os
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -19,6 +18,8 @@ REFUSED = 1
 WRONG_USAGE = 2
 NO_DAEMON = 3
 INTERRUPTED = 130
+STATUSES = {(NoDaemon, ShuttingDown): NO_DAEMON, (BadConfiguration, Invalid): WRONG_USAGE}
+"""The statuses of errors that are no plain refusals."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,7 +39,8 @@ def _explained(argv: Sequence[str] | None) -> int:
         status = _run(argv)
         _flush()
     except OmegadError as error:
-        return _explain(f"{error} ({error.tag})", error.hint, _status_of(error))
+        known = (status for kinds, status in STATUSES.items() if isinstance(error, kinds))
+        return _explain(f"{error} ({error.tag})", error.hint, next(known, REFUSED))
     except arguments.WrongUsage as error:
         return _explain(str(error), "`omegad VERB --help` explains it", WRONG_USAGE)
     except UnicodeEncodeError:
@@ -60,25 +62,11 @@ def _run(argv: Sequence[str] | None) -> int:
         parsed = arguments.parser(words).parse_args(words)
     except SystemExit as ended:  # after --help, --version or a complaint
         return int(ended.code or 0)
-    return _dispatch(parsed)
-
-
-def _dispatch(parsed: Namespace) -> int:
-    """Import the one module that does the verb: what the others need costs more time than most verbs."""
-    from omegad.edge.cli import instance  # noqa: PLC0415  reading the configuration's types is as dear
+    # What other verbs need costs more time than most verbs, as does reading the configuration's types.
+    from omegad.edge.cli import instance  # noqa: PLC0415
 
     verb = getattr(import_module(f"omegad.edge.cli.{parsed.module}"), parsed.function)
     return int(verb(parsed, instance.find(parsed)))
-
-
-def _status_of(error: OmegadError) -> int:
-    match error:
-        case NoDaemon() | ShuttingDown():
-            return NO_DAEMON
-        case BadConfiguration() | Invalid():
-            return WRONG_USAGE
-        case _:
-            return REFUSED
 
 
 def _explain(message: str, hint: str, status: int) -> int:

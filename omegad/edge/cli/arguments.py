@@ -10,12 +10,13 @@ from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, RawDescrip
 from argparse import _SubParsersAction as SubParsers
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from omegad import __version__
 from omegad.edge.cli.verbs import GROUPS, OWN
 from omegad.requests.verb import Option, Verb, of
 from omegad.runtime import derived
+from omegad.runtime.json_types import Fields
 
 if TYPE_CHECKING:
     Verbs = SubParsers[ArgumentParser]
@@ -50,7 +51,7 @@ class WrongUsage(Exception):
 
 
 @cache
-def methods() -> dict[str, dict[str, Any]]:
+def methods() -> dict[str, Fields]:
     """Return what there is to say of every method, by its name."""
     return {method["name"]: method for method in json.loads(derived.read(derived.METHODS))}
 
@@ -182,37 +183,32 @@ def _add_option(target: ArgumentParser, option: Option) -> None:
         )
 
 
-def _add_parameter(target: ArgumentParser, parameter: dict[str, Any], *, is_given: bool) -> None:
+def _add_parameter(target: ArgumentParser, parameter: Fields, *, is_given: bool) -> None:
     name, kind = parameter["name"], parameter["kind"]
-    choices = parameter.get("choices")
-    more: dict[str, Any] = {"help": _help(parameter)}
+    choices, option = parameter.get("choices"), SINGULAR.get(name, name.replace("_", "-"))
+    more: Fields = {"help": _help(parameter)}
     if kind == "flag":
         more |= {"action": "store_true", "default": None}
     elif kind == "yes_or_no":
         more["action"] = BooleanOptionalAction
     else:
+        metavar = "ID" if name == "supersedes" else option.rpartition("-")[2].upper()
         more |= (
             {"choices": choices}
             if choices
-            else {"type": TYPES.get(kind, str), "metavar": METAVAR.get(kind, _metavar(name))}
+            else {"type": TYPES.get(kind, str), "metavar": METAVAR.get(kind, metavar)}
         )
         if parameter.get("is_many"):
             more["action"] = "append"
     if is_given:
         target.add_argument(name, **more)
         return
-    option = SINGULAR.get(name, name.replace("_", "-"))
     target.add_argument(
         f"--{option}", *ALIASES.get(name, ()), dest=name, required=parameter.get("is_required", False), **more
     )
 
 
-def _metavar(name: str) -> str:
-    name = SINGULAR.get(name, name).replace("-", "_")
-    return "ID" if name.endswith("_id") or name == "supersedes" else name.rpartition("_")[2].upper()
-
-
-def _help(parameter: dict[str, Any]) -> str:
+def _help(parameter: Fields) -> str:
     """Return what a parameter is, what it may be, and what it is when left out."""
     about = parameter["about"]
     least, most = parameter.get("limits") or (None, None)

@@ -8,6 +8,8 @@ from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.parameters import answered, parameters
 from omegad.edge.cli.printing import duration, moment, safe, warn, write_fields, write_json
 
+NOTHING = "nothing to mend: the log and the clock agree"
+
 
 @answered
 def show(answer: Answer, _arguments: Namespace) -> None:
@@ -36,7 +38,13 @@ def mend(arguments: Namespace, instance: Instance) -> int:
         if arguments.json:
             write_json(would)
         else:
-            _tell_what(would)
+            print(
+                f"{_ahead(would)}; they would count from the time that the clock says now"
+                if would["events"]
+                else NOTHING
+            )
+            for memory_id in would["restored"]:
+                print(f"  {safe(memory_id)} expired early, and would be found again")
         if arguments.dry_run:
             return 0
         now = moment(ask(instance, "clock.show")["now"])
@@ -53,17 +61,8 @@ def mend(arguments: Namespace, instance: Instance) -> int:
             " expired early are found again"
         )
     else:
-        print("nothing to mend: the log and the clock agree")
+        print(NOTHING)
     return 0
-
-
-def _tell_what(would: Answer) -> None:
-    if not would["events"]:
-        print("nothing to mend: the log and the clock agree")
-        return
-    print(f"{_ahead(would)}; they would count from the time that the clock says now")
-    for memory_id in would["restored"]:
-        print(f"  {safe(memory_id)} expired early, and would be found again")
 
 
 def _ahead(answer: Answer) -> str:

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 import msgspec
 
@@ -16,6 +16,7 @@ from omegad.edge.cli.printing import is_terminal, painted, safe, warn
 from omegad.edge.cli.progress import Bar
 from omegad.rpc.client import Client
 from omegad.runtime.errors import NoDaemon, ShuttingDown, Stale
+from omegad.runtime.json_types import Json
 from omegad.runtime.versions import is_older
 
 NAME = "omegad-cli"
@@ -24,7 +25,7 @@ STALE_S = 300.0  # views that are built anew have thousands of events a second b
 ASK_AGAIN_S = 0.5
 PROGRESS = "progress"
 
-Answer: TypeAlias = Any
+Answer: TypeAlias = Json
 """What a method answers: any JSON."""
 
 

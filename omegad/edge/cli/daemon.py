@@ -13,6 +13,7 @@ from omegad.edge.cli.printing import (
     safe,
     size,
     table,
+    tell,
     warn,
     write_fields,
     write_json,
@@ -45,19 +46,13 @@ def serve(arguments: Namespace, instance: Instance) -> int:
         daemon.serve(instance.paths, config.load(instance.paths, instance.environ))
     except BaseExceptionGroup as group:
         # What goes wrong beside running tasks comes wrapped as often as tasks are nested.
-        known = group.subgroup(OmegadError)
+        known: BaseException | None = group.subgroup(OmegadError)
+        while isinstance(known, BaseExceptionGroup):
+            known = known.exceptions[0]
         if known is None:
             raise
-        raise _first(known) from group
+        raise known from group
     return 0
-
-
-def _first(group: BaseExceptionGroup[OmegadError]) -> OmegadError:
-    leaf: BaseException = group
-    while isinstance(leaf, BaseExceptionGroup):
-        leaf = leaf.exceptions[0]
-    assert isinstance(leaf, OmegadError)
-    return leaf
 
 
 def start(arguments: Namespace, instance: Instance) -> int:
@@ -69,28 +64,24 @@ def start(arguments: Namespace, instance: Instance) -> int:
         starting.start(instance)
     with connected(instance) as client:  # which has an older one replaced
         pid = client.call("system.ping")["pid"]
-    is_new = pid != before
-    if arguments.json:
-        write_json(
-            {
-                "pid": pid,
-                "started": is_new,
-                "home": str(instance.paths.home),
-                "socket": str(instance.paths.socket),
-            }
-        )
-    else:
-        print(f"omegad {'runs' if is_new else 'runs already'}: process {pid}, home {instance.paths.home}")
+    is_new, home = pid != before, str(instance.paths.home)
+    tell(
+        arguments,
+        {"pid": pid, "started": is_new, "home": home, "socket": str(instance.paths.socket)},
+        f"omegad {'runs' if is_new else 'runs already'}: process {pid}, home {home}",
+    )
     return 0
 
 
 def stop(arguments: Namespace, instance: Instance) -> int:
     """Stop the daemon if it runs."""
     pid = starting.stop(instance.paths)
-    if arguments.json:
-        write_json({"pid": pid, "stopped": pid is not None})
-    else:
-        print(f"omegad has stopped: process {pid}" if pid is not None else "no omegad was running")
+    is_stopped = pid is not None
+    tell(
+        arguments,
+        {"pid": pid, "stopped": is_stopped},
+        f"omegad has stopped: process {pid}" if is_stopped else "no omegad was running",
+    )
     return 0
 
 
@@ -147,23 +138,12 @@ def _views(answer: Answer) -> list[tuple[str, ...]]:
 def begin(arguments: Namespace, instance: Instance) -> int:
     """Say what to do first, and whether a daemon runs; start none."""
     pid = starting.answering(instance.paths)
-    if arguments.json:
-        write_json(
-            {
-                "version": __version__,
-                "pid": pid,
-                "home": str(instance.paths.home),
-                "socket": str(instance.paths.socket),
-            }
-        )
-        return 0
-    runs = (
-        "No daemon runs; the first verb that needs it starts it."
-        if pid is None
-        else f"The daemon runs: process {pid}."
-    )
-    print(
-        f"omegad {__version__}: long-term memory for coding agents\n\n{runs} Home:"
-        f" {safe(instance.paths.home)}\n{BEGINNING}"
+    home, runs = str(instance.paths.home), f"The daemon runs: process {pid}."
+    if pid is None:
+        runs = "No daemon runs; the first verb that needs it starts it."
+    tell(
+        arguments,
+        {"version": __version__, "pid": pid, "home": home, "socket": str(instance.paths.socket)},
+        f"omegad {__version__}: long-term memory for coding agents\n\n{runs} Home: {safe(home)}\n{BEGINNING}",
     )
     return 0

@@ -44,7 +44,15 @@ def diagnose(arguments: Namespace, instance: Instance) -> int:
 
 def _findings(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
     """Check part after part, leaving out what can only fail with the part that it depends on."""
-    for part, check in _checks_around(instance):
+    around: tuple[Check, ...] = (
+        ("python", environment.python),
+        ("sqlite", environment.sqlite),
+        ("home", partial(environment.home, instance)),
+        ("socket", partial(environment.socket, instance)),
+        ("agents", partial(setup.agents, instance)),
+        ("service", partial(units.examine, instance)),
+    )
+    for part, check in around:
         yield from examined(part, check)
     settings = examined("config", partial(environment.settings, instance))
     yield from settings
@@ -53,7 +61,13 @@ def _findings(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
     reached = examined("daemon", partial(service.daemon, instance))
     yield from reached
     if _work(reached):
-        for part, check in _checks_of_daemon(instance, is_full=is_full):
+        of_daemon: tuple[Check, ...] = (
+            ("log", partial(service.log, instance, is_full=is_full)),
+            ("views", partial(service.views, instance, is_full=is_full)),
+            ("embedding", partial(service.embedding, instance)),
+            ("daemon", partial(service.troubles, instance)),
+        )
+        for part, check in of_daemon:
             yield from examined(part, check)
     if _work(settings):
         yield from examined("trial", partial(round_trip.round_trip, instance))
@@ -61,26 +75,6 @@ def _findings(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
 
 def _work(findings: Iterable[Finding]) -> bool:
     return all(finding.state != "FAIL" for finding in findings)
-
-
-def _checks_around(instance: Instance) -> list[Check]:
-    return [
-        ("python", environment.python),
-        ("sqlite", environment.sqlite),
-        ("home", partial(environment.home, instance)),
-        ("socket", partial(environment.socket, instance)),
-        ("agents", partial(setup.agents, instance)),
-        ("service", partial(units.examine, instance)),
-    ]
-
-
-def _checks_of_daemon(instance: Instance, *, is_full: bool) -> list[Check]:
-    return [
-        ("log", partial(service.log, instance, is_full=is_full)),
-        ("views", partial(service.views, instance, is_full=is_full)),
-        ("embedding", partial(service.embedding, instance)),
-        ("daemon", partial(service.troubles, instance)),
-    ]
 
 
 def _write(finding: Finding) -> None:

@@ -22,7 +22,11 @@ def erase(arguments: Namespace, instance: Instance) -> int:
     """
     if bool(arguments.memory_id) == arguments.text:
         raise WrongUsage("name a memory by its id, or --text")
-    given = parameters(arguments) | {"dry_run": True, "text": _phrase() if arguments.text else None}
+    is_asked = sys.stdin and sys.stdin.isatty()
+    phrase = None
+    if arguments.text:  # which is not shown where somebody types it
+        phrase = getpass.getpass("The text to erase, which is not shown: ") if is_asked else standard_input()
+    given = parameters(arguments) | {"dry_run": True, "text": phrase}
     would = ask(instance, arguments.method, **given)
     if arguments.dry_run or not arguments.yes:
         if arguments.json:
@@ -50,17 +54,6 @@ def erase(arguments: Namespace, instance: Instance) -> int:
         )
     _tell_left(done, "STILL IN")
     return 0
-
-
-def _phrase() -> str:
-    """Ask for the phrase, where somebody sits at a terminal, without showing it; else read it from
-    standard input.
-    """
-    return (
-        getpass.getpass("The text to erase, which is not shown: ")
-        if sys.stdin and sys.stdin.isatty()
-        else standard_input()
-    )
 
 
 def _what(answer: Answer) -> str:

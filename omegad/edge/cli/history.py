@@ -39,20 +39,18 @@ def history(answer: Answer, arguments: Namespace) -> None:
     """Show the events of a memory's life."""
     write_table(
         ("POSITION", "WHEN", "WHAT", "BY", "DATA"),
-        [_lived(event, arguments.memory_id) for event in answer["events"]],
+        [
+            (
+                event["position"],
+                moment(event["occurred_at"]),
+                event["tag"].partition("@")[0],
+                event["client"] or event["session_id"] or "-",
+                _data(event["data"], arguments.memory_id),
+            )
+            for event in answer["events"]
+        ],
     )
     write_more(answer)
-
-
-def _lived(event: Answer, memory_id: str) -> tuple[object, ...]:
-    what, _, _ = event["tag"].partition("@")
-    return (
-        event["position"],
-        moment(event["occurred_at"]),
-        what,
-        event["client"] or event["session_id"] or "-",
-        _data(event["data"], memory_id),
-    )
 
 
 def _data(data: Answer, memory_id: str) -> str:

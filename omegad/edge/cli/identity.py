@@ -10,7 +10,7 @@ from pathlib import Path
 from omegad.edge.cli.connection import ask
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.parameters import asked
-from omegad.edge.cli.printing import safe, write_json
+from omegad.edge.cli.printing import safe, tell, write_json
 from omegad.runtime.errors import Invalid, NotFound, Refused, Unavailable
 
 TEMPLATES = {
@@ -34,15 +34,10 @@ def init(arguments: Namespace, instance: Instance) -> int:
     for name, text in TEMPLATES.items():
         if not (folder / name).exists():
             (folder / name).write_text(text, encoding="utf-8")
-    status = _recorded(arguments, instance)
+    status = commit(arguments, instance)
     if not arguments.json:
         print(f"say it in the files of {folder}, then run `omegad identity commit`")
     return status
-
-
-def commit(arguments: Namespace, instance: Instance) -> int:
-    """Commit the files, and record those that say something else than before."""
-    return _recorded(arguments, instance)
 
 
 def show(arguments: Namespace, instance: Instance) -> int:
@@ -59,7 +54,8 @@ def show(arguments: Namespace, instance: Instance) -> int:
     return 0
 
 
-def _recorded(arguments: Namespace, instance: Instance) -> int:
+def commit(arguments: Namespace, instance: Instance) -> int:
+    """Commit the files, and record those that say something else than before."""
     folder = instance.paths.identity
     if not (folder / ".git").exists():
         raise NotFound(f"{folder} is no git repository", hint="`omegad identity init` makes it one")
@@ -76,10 +72,11 @@ def _recorded(arguments: Namespace, instance: Instance) -> int:
         ]
         if position not in (0, known.get(name)):
             changed.append(name)
-    if arguments.json:
-        write_json({"folder": str(folder), "revision": revision, "changed": changed})
-    else:
-        print(f"recorded {', '.join(changed)} at {revision[:12]}" if changed else "nothing has changed")
+    tell(
+        arguments,
+        {"folder": str(folder), "revision": revision, "changed": changed},
+        f"recorded {', '.join(changed)} at {revision[:12]}" if changed else "nothing has changed",
+    )
     return 0
 
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from omegad.edge.cli import transfer
 from omegad.edge.cli.arguments import WrongUsage
@@ -43,6 +43,7 @@ from omegad.rpc.async_client import AsyncClient
 from omegad.runtime import config, digests
 from omegad.runtime.digests import DigestKey
 from omegad.runtime.errors import OmegadError
+from omegad.runtime.json_types import Fields
 from omegad.runtime.times import EPOCH, MICROSECOND
 from omegad.text.redaction import redact
 
@@ -56,7 +57,7 @@ ID_SHOWN = 80
 DIGEST = re.compile(r"[0-9a-f]{16,128}")  # some systems name a memory by one of its text
 COUNT = "SELECT count(*) FROM memories WHERE status = 'active'"
 
-Request = dict[str, Any]
+Request = Fields
 T = TypeVar("T")
 THESIS = "thesis"
 """What in a memory's metadata says that it is one, and is to find its evidence."""
@@ -75,7 +76,7 @@ class Wanted(NamedTuple):
         return str(self.asked["metadata"]["imported"]["id"])
 
     @property
-    def beside(self) -> dict[str, Any]:
+    def beside(self) -> Fields:
         """What the other system keeps beside it."""
         return {name: value for name, value in self.asked["metadata"].items() if name != "imported"}
 
@@ -93,7 +94,7 @@ def run(arguments: Namespace, instance: Instance) -> int:
     types = {*BUILT_IN, *config.load(instance.paths, instance.environ).event_types}
     requests = _named(list(_requests(path, source, types, tally)), source, tally)
     count = sum(map(len, requests))
-    report: dict[str, Any] = {"format": source.name, "found": tally.found, "dry_run": arguments.dry_run}
+    report: Fields = {"format": source.name, "found": tally.found, "dry_run": arguments.dry_run}
     if not arguments.dry_run:
         before = _count(instance)
         try:
@@ -329,7 +330,7 @@ class Taking:
         else:
             self._tally.drawn += 1
 
-    def _metadata(self, wanted: Wanted) -> dict[str, Any]:
+    def _metadata(self, wanted: Wanted) -> Fields:
         """Return the metadata of a memory, in which what has been stored has our ids.
 
         What has not, and is named by a digest, has one that is made with the key: no guess of its text can be
@@ -366,7 +367,7 @@ def _count(instance: Instance) -> int:
     return int(ask(instance, "audit.sql", sql=COUNT, min_position=head)["rows"][0][0])
 
 
-def _tell(arguments: Namespace, report: dict[str, Any], tally: Tally) -> None:
+def _tell(arguments: Namespace, report: Fields, tally: Tally) -> None:
     if arguments.json:
         write_json(report | {"not_kept": tally.lost, "problems": tally.problems})
         return

@@ -27,7 +27,8 @@ def show(arguments: Namespace, instance: Instance) -> int:
         after = max(0, head - limit) if arguments.after is None else arguments.after
         events, head = ([], head) if arguments.follow else _read(client, after, limit, head)
     if arguments.follow:
-        follow(instance, "log.follow", _write_event_json if arguments.json else _write_event, after=after)
+        show = (lambda event: print(in_json(event), flush=True)) if arguments.json else _write_event
+        follow(instance, "log.follow", show, after=after)
     elif arguments.json:
         write_json({"events": events, "head": head})
     else:
@@ -48,23 +49,14 @@ def _read(client: Client, after: int, limit: int, head: int) -> tuple[list[Answe
     return events, head
 
 
-def _write_event_json(event: Answer) -> None:
-    print(in_json(event), flush=True)
-
-
 def _write_event(event: Answer) -> None:
-    data = (
-        "(erased)"
-        if event["data"] is None
-        else one_line(msgspec.json.encode(_untagged(event["data"])).decode())
-    )
+    said = event["data"]
+    if isinstance(said, dict):
+        said = {name: value for name, value in said.items() if name != "type"}
+    data = "(erased)" if said is None else one_line(msgspec.json.encode(said).decode())
     where = one_line(event["session_id"] or event["client"] or "-")
     line = (
         f"{event['position']:>7}  {moment(event['occurred_at'])} "
         f" {painted(one_line(event['tag']).ljust(TAG_COLUMNS), 'bold')}  {where}  "
     )
     print(line + (cut(data, DATA_COLUMNS) if is_terminal(sys.stdout) else data), flush=True)
-
-
-def _untagged(data: Answer) -> Answer:
-    return {name: value for name, value in data.items() if name != "type"} if isinstance(data, dict) else data

@@ -4,11 +4,15 @@ from argparse import Namespace
 from pathlib import Path
 
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.printing import size, write_json, write_table
+from omegad.edge.cli.printing import size, tell, write_json, write_table
 from omegad.edge.cli.progress import Bar
 from omegad.embedding import catalogue
 from omegad.embedding import install as installing
 from omegad.embedding.catalogue import Folder, Model
+
+UNVERIFIED = (
+    "its files were recorded, not compared with known hashes: no such hashes are known for this model"
+)
 
 
 def install(arguments: Namespace, instance: Instance) -> int:
@@ -24,15 +28,13 @@ def install(arguments: Namespace, instance: Instance) -> int:
             model, instance.paths.models, source=source, force=arguments.force, progress=show
         )
     folder = catalogue.folder_of(instance.paths.models, model.name)
-    if arguments.json:
-        write_json({"model": done.manifest, "folder": str(folder), "was_there": done.was_there})
-        return 0
     was_there = "was installed already, from the same files," if source else "was installed already"
-    print(f"{model.name} {was_there if done.was_there else 'is installed'} in {folder}")
-    if not done.manifest.verified:
-        print(
-            "its files were recorded, not compared with known hashes: no such hashes are known for this model"
-        )
+    tell(
+        arguments,
+        {"model": done.manifest, "folder": str(folder), "was_there": done.was_there},
+        f"{model.name} {was_there if done.was_there else 'is installed'} in {folder}",
+        *(() if done.manifest.verified else (UNVERIFIED,)),
+    )
     return 0
 
 

@@ -4,7 +4,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
 
 import msgspec
 
@@ -12,6 +11,7 @@ from omegad.edge.cli.arguments import WrongUsage, methods
 from omegad.edge.cli.connection import Answer, ask
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import moment, warn, warn_if_stale, write_json
+from omegad.runtime.json_types import Fields
 
 Show = Callable[[Answer, Namespace], None]
 Verb = Callable[[Namespace, Instance], int]
@@ -20,17 +20,13 @@ STDIN_BYTES_MAX = 1024 * 1024  # more than the daemon takes, so that it is the o
 
 
 def asked(arguments: Namespace, instance: Instance) -> Answer:
-    """Return what the verb's method answers to all that was given, and warn where it is of the past.
-    Raises `WrongUsage` as `parameters` does.
+    """Return what the verb's method answers to all that was given, and warn where it is of the past, and may
+    not be what was given then. Raises `WrongUsage` as `parameters` does.
     """
     answer = ask(instance, arguments.method, **parameters(arguments))
-    if not arguments.json and (then := answer.pop("as_of", None)):
-        _warn_of_the_past(then)
-    return answer
-
-
-def _warn_of_the_past(then: Answer) -> None:
-    """Say which moment an answer is as of, and why it may not be the one that was given then."""
+    then = None if arguments.json else answer.pop("as_of", None)
+    if not then:
+        return answer
     warn(f"as of position {then['position']:,}, {moment(then['at'])}")
     for name, (before, present) in then["changed"].items():
         warn(f"{name} was {before} then and is {present}: this may not be what was answered")
@@ -38,6 +34,7 @@ def _warn_of_the_past(then: Answer) -> None:
         warn("with which versions it was answered then is not recorded")
     if then["erased"]:
         warn(f"{then['erased']} events up to there were erased since, and are not shown")
+    return answer
 
 
 def parameters(arguments: Namespace) -> dict[str, object]:
@@ -68,7 +65,7 @@ def answered(show: Show) -> Verb:
     return verb
 
 
-def _value(parameter: dict[str, Any], given: object) -> object:
+def _value(parameter: Fields, given: object) -> object:
     if given == "-" and parameter["name"] == "content":
         return standard_input()
     if parameter["kind"] == "json" and isinstance(given, str):

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TextIO
 
@@ -59,6 +60,15 @@ def one_line(text: object) -> str:
 def write_json(answer: object) -> None:
     """Print *answer* as JSON: on one line for programs, laid out for people."""
     print(in_json(answer, indent=2 if is_terminal(sys.stdout) else 0))
+
+
+def tell(arguments: Namespace, told: object, *sentences: str) -> None:
+    """Print what came of a verb: *told* as JSON for programs, else the sentences."""
+    if arguments.json:
+        write_json(told)
+    else:
+        for sentence in sentences:
+            print(sentence)
 
 
 def in_json(value: object, indent: int = 0) -> str:

@@ -2,11 +2,11 @@
 
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from omegad.edge.cli.arguments import methods as known_methods
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import write_json, write_table
+from omegad.runtime.json_types import Fields
 
 LINES = "| {} |"
 
@@ -65,7 +65,7 @@ def _write(header: Sequence[str], rows: Iterable[Sequence[str]], *, is_markdown:
         print(LINES.format(" | ".join((f"`{name}`", about[:1].lower() + about[1:], *more))))
 
 
-def _parameter(parameter: dict[str, Any], mark: str) -> str:
+def _parameter(parameter: Fields, mark: str) -> str:
     least, most = parameter.get("limits") or (None, None)
     limits = "" if least is None or most is None else f" {least:,.10g} to {most:,.10g}"
     return f"{mark}{parameter['name']}{mark}{limits}"

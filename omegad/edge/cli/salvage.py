@@ -10,7 +10,7 @@ from argparse import Namespace
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import msgspec
 
@@ -19,6 +19,7 @@ from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import warn
 from omegad.rpc import endpoint
 from omegad.runtime.errors import Invalid, NotFound, OmegadError
+from omegad.runtime.json_types import Fields
 from omegad.storage.database import open_reader, translated
 from omegad.views import generation, log_check
 
@@ -84,7 +85,7 @@ def salvage(views_file: Path, out: TextIO) -> int:
     return count
 
 
-def _line(memory: dict[str, Any]) -> Line:
+def _line(memory: Fields) -> Line:
     given = {name: memory[name] for name in AS_THEY_ARE} | {
         "tags": msgspec.json.decode(memory["tags"] or "[]"),
         "metadata": msgspec.json.decode(memory["metadata"] or "{}"),

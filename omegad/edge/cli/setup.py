@@ -4,11 +4,11 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
+from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.findings import Finding, doubtful, failed, ok
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.printing import is_terminal, painted, safe, warn, write_json
+from omegad.edge.cli.printing import is_terminal, painted, safe, tell, warn, write_json
 from omegad.edge.setup import git_hook, planning, plugin
 from omegad.edge.setup.commands import installed
 from omegad.edge.setup.files import Originals
@@ -216,8 +216,8 @@ def _steps(hosts: Iterable[Host], arguments: Namespace) -> dict[str, list[str]]:
     return {} if arguments.remove else {host.name: list(host.steps) for host in hosts}
 
 
-def _described(change: Change) -> dict[str, Any]:
-    told: dict[str, Any] = {
+def _described(change: Change) -> dict[str, object]:
+    told: dict[str, object] = {
         "path": str(change.path),
         "agents": change.hosts,
         "what": change.what,
@@ -229,31 +229,22 @@ def _described(change: Change) -> dict[str, Any]:
 
 def _write_plugin(arguments: Namespace) -> int:
     """Write the folder of a Claude Code plugin."""
-    from omegad.edge.cli.arguments import (  # noqa: PLC0415
-        WrongUsage,
-    )
-
     if len(arguments.agents) != len(("plugin", "DIR")):
         raise WrongUsage("`omegad setup plugin` takes the folder to write")
     folder = Path(arguments.agents[1]).expanduser().absolute()
     written = plugin.write(folder, installed())
-    if arguments.json:
-        write_json({"folder": str(folder), "files": [str(path) for path in written]})
-    else:
-        print(f"wrote a Claude Code plugin of {len(written)} files to {folder}")
-        print(
-            f"try it with `claude --plugin-dir {folder}`; use it instead of `omegad setup claude-code`, not"
-            " beside it: its hooks would run twice"
-        )
+    tell(
+        arguments,
+        {"folder": str(folder), "files": [str(path) for path in written]},
+        f"wrote a Claude Code plugin of {len(written)} files to {folder}",
+        f"try it with `claude --plugin-dir {folder}`; use it instead of `omegad setup claude-code`, not"
+        " beside it: its hooks would run twice",
+    )
     return 0
 
 
 def _set_up_git_hook(arguments: Namespace, instance: Instance) -> int:
     """Write, check or take away the push guard of the repository at hand."""
-    from omegad.edge.cli.arguments import (  # noqa: PLC0415
-        WrongUsage,
-    )
-
     if len(arguments.agents) > 1 or arguments.project:
         raise WrongUsage(
             "`omegad setup git-hook` is about the repository in this folder, and takes nothing else"
@@ -266,7 +257,7 @@ def _set_up_git_hook(arguments: Namespace, instance: Instance) -> int:
         show([change])
     is_to_do = _is_agreed(arguments, [change])
     if is_to_do:
-        git_hook.carry_out(change, world.originals, removing=arguments.remove)
+        planning.carry_out(change, world, removing=arguments.remove, mode=git_hook.EXECUTABLE)
     if arguments.json:
         write_json({"written": is_to_do, "files": [_described(change)], "next": {}})
     elif is_to_do:

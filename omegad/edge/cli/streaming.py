@@ -3,21 +3,21 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from omegad.rpc.async_client import AsyncClient
+from omegad.runtime.json_types import Json
 
 
 def stream(
-    socket: Path, name: str, method: str, params: dict[str, object], on_notice: Callable[[Any], None]
-) -> Any:  # noqa: ANN401  any JSON
+    socket: Path, name: str, method: str, params: dict[str, object], on_notice: Callable[[Json], None]
+) -> Json:
     """Return what *method* answers; hand to *on_notice* the parameters of every notification until then."""
     return asyncio.run(_stream(socket, name, method, params, on_notice))
 
 
 async def _stream(
-    socket: Path, name: str, method: str, params: dict[str, object], on_notice: Callable[[Any], None]
-) -> Any:  # noqa: ANN401
+    socket: Path, name: str, method: str, params: dict[str, object], on_notice: Callable[[Json], None]
+) -> Json:
     async with AsyncClient(socket, name=name) as client:
 
         async def call() -> object:

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.printing import is_terminal, warn, write_json
+from omegad.edge.cli.printing import is_terminal, tell, warn
 from omegad.edge.cli.progress import Bar
 from omegad.edge.transfer import lines, log_file, targets
 from omegad.edge.transfer.log_file import Progress
@@ -42,7 +41,7 @@ def backup(arguments: Namespace, instance: Instance) -> int:
         "head_hash": report.head_hash,
         "bytes": target.stat().st_size,
     }
-    _tell(
+    tell(
         arguments,
         told,
         f"{report.events:,} events backed up to {target} and verified, head {report.head_hash[:16]}…",
@@ -66,7 +65,7 @@ def restore(arguments: Namespace, instance: Instance) -> int:
         "head_hash": report.head_hash,
         "moved": list(map(str, moved)),
     }
-    _tell(
+    tell(
         arguments,
         told,
         f"{report.events:,} events are the log of {instance.paths.home}; the next start builds the views",
@@ -89,7 +88,7 @@ def export(arguments: Namespace, instance: Instance) -> int:
             header = lines.export(instance.paths.log, out, progress)
         files.finish(part, target)
     told = {"file": str(target), "events": header.head, "head_hash": header.chain}
-    _tell(arguments, told, f"{header.head:,} events exported to {target}, head {header.chain[:16]}…")
+    tell(arguments, told, f"{header.head:,} events exported to {target}, head {header.chain[:16]}…")
     return 0
 
 
@@ -112,7 +111,7 @@ def import_log(arguments: Namespace, instance: Instance, source: Path) -> int:
         "dry_run": arguments.dry_run,
     }
     would = "would be" if arguments.dry_run else "are"
-    _tell(
+    tell(
         arguments,
         told,
         f"{header.head:,} events {would} the log of {instance.paths.home}, head {header.chain[:16]}…",
@@ -158,13 +157,6 @@ def _target(arguments: Namespace, instance: Instance) -> Path:
         raise WrongUsage(f"there is no folder {target.parent}: make it, or name a file elsewhere")
     targets.check_outside(target, instance.paths.home)
     return target
-
-
-def _tell(arguments: Namespace, told: dict[str, Any], sentence: str) -> None:
-    if arguments.json:
-        write_json(told)
-    else:
-        print(sentence)
 
 
 def _tell_moved(arguments: Namespace, moved: list[Path]) -> None:

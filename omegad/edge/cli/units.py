@@ -10,7 +10,7 @@ from omegad.edge.cli import setup, starting
 from omegad.edge.cli.findings import Finding, doubtful, failed, ok
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import painted, write_json
-from omegad.edge.setup import units
+from omegad.edge.setup import planning, units
 from omegad.edge.setup.planning import Change, World
 from omegad.edge.setup.units import Service, Step
 from omegad.rpc import endpoint
@@ -36,7 +36,7 @@ def install(arguments: Namespace, instance: Instance) -> int:
     endpoint.private_directory(instance.paths.home, "OMEGAD_HOME")
     endpoint.private_directory(instance.paths.socket.parent)
     for change in changes:
-        units.carry_out(change, world, removing=False)
+        planning.carry_out(change, world)
     _carry_out(units.taking_up(service, world), world)
     pid = starting.answering(instance.paths)
     if pid is None:
@@ -64,7 +64,7 @@ def uninstall(arguments: Namespace, instance: Instance) -> int:
     _refuse_problems(changes)
     _carry_out(units.letting_go(service, world), world)
     for change in reversed(changes):  # the folders that were made for the first go last
-        units.carry_out(change, world, removing=True)
+        planning.carry_out(change, world, removing=True)
     _carry_out(units.taking_up(service, world, removing=True), world)
     return _told(arguments, changes, written=True)
 

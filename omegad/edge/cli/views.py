@@ -37,7 +37,17 @@ def verify(arguments: Namespace, instance: Instance) -> int:
     else:
         for problem, remedy in log_problems(log):
             warn(f"log: BROKEN: {problem}; {remedy}")
-    _write_views(views)
+    rows = [
+        (
+            name,
+            f"{view['rows']:,}",
+            f"{view['position']:,}",
+            "yes" if view["equal"] else "NO",
+            view["problem"] or ("" if view["equal"] else "its rows are not those of the log"),
+        )
+        for name, view in views["views"].items()
+    ]
+    write_table(("VIEW", "ROWS", "POSITION", "EQUAL", "PROBLEM"), rows)
     if not views["ok"]:
         warn("a view does not equal the log; `omegad rebuild` builds it again")
     return 0 if is_ok else 1
@@ -49,15 +59,3 @@ def log_problems(report: Answer) -> list[tuple[str, str]]:
     if report["first_bad"] is not None:
         found.append((f"the chain breaks at position {report['first_bad']:,}", RESTORE))
     return found
-
-
-def _write_views(answer: Answer) -> None:
-    write_table(
-        ("VIEW", "ROWS", "POSITION", "EQUAL", "PROBLEM"),
-        [_row(name, view) for name, view in answer["views"].items()],
-    )
-
-
-def _row(name: str, view: Answer) -> tuple[object, ...]:
-    problem = view["problem"] or ("" if view["equal"] else "its rows are not those of the log")
-    return name, f"{view['rows']:,}", f"{view['position']:,}", "yes" if view["equal"] else "NO", problem

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Self, cast
 from uuid import uuid4
 
 import anyio
@@ -24,12 +24,13 @@ from omegad.edge.mcp.messages import CLIENT_CHARACTERS
 from omegad.edge.mcp.pipe import CALL_S, ID_CHARACTERS, LATE, TOOL_USE, told, unreachable
 from omegad.rpc.async_client import AsyncClient
 from omegad.runtime.errors import NoDaemon, NotFound, OmegadError, ShuttingDown
+from omegad.runtime.json_types import Fields, Json
 from omegad.runtime.repository import project_of
 
-Context = ServerRequestContext[dict[str, Any]]
+Context = ServerRequestContext[dict[str, object]]
 
 
-def serving(session_of: Callable[[Context], "Session"]) -> Server[dict[str, Any]]:
+def serving(session_of: Callable[[Context], "Session"]) -> Server[dict[str, object]]:
     """Return the server of the SDK, which asks *session_of* whose each request is."""
 
     async def list_tools(context: Context, params: mcp.PaginatedRequestParams | None) -> mcp.ListToolsResult:
@@ -64,7 +65,7 @@ class Link:
     async def __aexit__(self, *unused: object) -> None:
         await self._open.aclose()
 
-    async def ask(self, client: str, method: str, /, **params: object) -> Any:  # noqa: ANN401  any JSON
+    async def ask(self, client: str, method: str, /, **params: object) -> Json:
         """Return what the daemon answers to a *client*; where it ends meanwhile the next one is asked, so
         a call that changes something has an id.
         """
@@ -146,7 +147,7 @@ def name_of(context: Context) -> str:
     return client.client_info.name[:CLIENT_CHARACTERS] if client and client.client_info.name else "mcp"
 
 
-def _tool(described: dict[str, Any]) -> mcp.Tool:
+def _tool(described: Fields) -> mcp.Tool:
     hints = mcp.ToolAnnotations(read_only_hint=described["read_only"], destructive_hint=False)
     return mcp.Tool(
         name=described["name"],

@@ -14,9 +14,7 @@ from omegad.runtime.json_text import id_in, mended
 
 TYPE_CHECKING = False  # typing would be a tenth of what the bridge occupies
 if TYPE_CHECKING:
-    from typing import Any
-
-    Fields = dict[str, Any]
+    from omegad.runtime.json_types import Fields
 
 CHUNK = 65536
 LINE_BYTES_MAX = 16 << 20  # of what a host says

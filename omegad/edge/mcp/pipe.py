@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Mapping
 
-    from omegad.edge.mcp.messages import Fields
+    from omegad.runtime.json_types import Fields
 
 POLL_S = 0.02
 CONNECT_S = 1.0

@@ -3,8 +3,9 @@
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from omegad.runtime.errors import Unavailable
 
@@ -53,7 +54,7 @@ def installed() -> Commands:
     return Commands(python, str(Path(own).parents[2]))
 
 
-def is_ours(value: Any) -> bool:  # noqa: ANN401  any JSON
+def is_ours(value: object) -> bool:
     """Say whether a JSON value is a hook or an MCP server of an omegad, this one or another.
 
     It is if it runs one of the two files of the package the way setup writes it, or is a group of such hooks
@@ -67,7 +68,7 @@ def is_ours(value: Any) -> bool:  # noqa: ANN401  any JSON
     arguments = value.get("args", [])
     if not isinstance(arguments, list):
         return False
-    words += arguments
+    words = [*words, *arguments]
     in_package = (f"/omegad/{HOOK_CLIENT}", f"/omegad/{MCP_BRIDGE}")
     return (
         len(ALONE) + 1 < len(words) <= WORDS_MAX
@@ -76,9 +77,9 @@ def is_ours(value: Any) -> bool:  # noqa: ANN401  any JSON
     )
 
 
-def _words(command: Any) -> list[Any]:  # noqa: ANN401  any JSON
+def _words(command: object) -> Sequence[object]:
     if isinstance(command, list):
-        return list(command)
+        return command
     if not isinstance(command, str):
         return []
     try:

@@ -4,14 +4,14 @@ after the other.
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
 
 from omegad.edge.setup import jsonc
 from omegad.edge.setup.commands import is_ours
 from omegad.edge.setup.jsonc import Item, Node
 from omegad.runtime.errors import Refused
+from omegad.runtime.json_types import Fields
 
-Document = dict[str, Any]
+Document = Fields
 Edit = Callable[[str], str]
 
 
@@ -27,7 +27,7 @@ def put(text: str, wanted: Document) -> str:
     return text
 
 
-def take_out(text: str, places: Document, before: Any) -> str:  # noqa: ANN401  any JSON
+def take_out(text: str, places: Document, before: object) -> str:
     """Return *text* without omegad's entries under the keys of *places*, and without containers that they
     leave empty.
 
@@ -65,7 +65,7 @@ def _missing(node: Node, wanted: Document, place: str, *, is_own: bool = False) 
         yield from _cuts(node, [index for index, item in enumerate(node.items) if item.key not in wanted])
 
 
-def _missing_elements(array: Node, wanted: list[Any], place: str) -> Iterator[Edit]:
+def _missing_elements(array: Node, wanted: list[object], place: str) -> Iterator[Edit]:
     """Return the edits that make an array hold *wanted*, in this order, and no other element of omegad's."""
     if not isinstance(array.value, list):
         raise _in_the_way(place, array)
@@ -80,7 +80,7 @@ def _missing_elements(array: Node, wanted: list[Any], place: str) -> Iterator[Ed
         yield partial(jsonc.insert, node=array, key="", value=value)
 
 
-def _covers(value: Any, wanted: Any) -> bool:  # noqa: ANN401  any JSON
+def _covers(value: object, wanted: object) -> bool:
     """Say whether *value* is *wanted*, with whatever members someone may have added."""
     if isinstance(value, dict) and isinstance(wanted, dict):
         return all(key in value and _covers(value[key], wanted[key]) for key in wanted)
@@ -97,8 +97,7 @@ Cut = tuple[Node, int]
 """A container, and which of its items is to go."""
 
 
-# Any JSON
-def _cuts(node: Node, indexes: Iterable[int], before: Any = _Absent) -> Iterator[Edit]:  # noqa: ANN401
+def _cuts(node: Node, indexes: Iterable[int], before: object = _Absent) -> Iterator[Edit]:
     """Return the edits that take what is omegad's out of some items of a container."""
     for index in indexes:
         found = _found_in(node.items[index], before)
@@ -110,12 +109,12 @@ def _cuts(node: Node, indexes: Iterable[int], before: Any = _Absent) -> Iterator
 WHOLE = "whole"  # the container is to go with the last thing in it
 
 
-def _found_in(item: Item, before: Any) -> Cut | str | None:  # noqa: ANN401  any JSON
+def _found_in(item: Item, before: object) -> Cut | str | None:
     inside = before.get(item.key, _Absent) if isinstance(before, dict) else _Absent
     return WHOLE if is_ours(item.node.value) else _find(item.node, inside)
 
 
-def _find(node: Node, before: Any) -> Cut | str | None:  # noqa: ANN401  any JSON
+def _find(node: Node, before: object) -> Cut | str | None:
     """Return the first thing of omegad's in a container: what to cut, or the whole container."""
     for index, item in enumerate(node.items):
         found = _found_in(item, before)

@@ -60,16 +60,3 @@ def plan(path: Path, commands: Commands, *, removing: bool) -> Change:
             hint=f"let it run this line, with git's own input: {line}",
         )
     return Change(path=path, parts=(), before=before, after=None if removing else text(commands))
-
-
-def carry_out(change: Change, originals: files.Originals, *, removing: bool) -> None:
-    """Write the hook, or take it away with the folders that were made for it; raises `Conflict` where it
-    has changed since the plan.
-    """
-    if change.state in ("right", "left alone"):
-        return
-    if not removing:
-        originals.keep(change.path, change.before)
-    files.write(change.path, change.before, change.after, mode=EXECUTABLE)
-    if removing:
-        originals.forget(change.path)

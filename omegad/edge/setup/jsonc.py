@@ -4,9 +4,10 @@ place and stays as it is elsewhere.
 
 import json
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from omegad.runtime.errors import Invalid
+from omegad.runtime.json_types import Json
 
 DEPTH_MAX = 100
 SPACE = re.compile(r"[ \t\r\n]+|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
@@ -23,7 +24,7 @@ class Node(NamedTuple):
 
     start: int
     end: int
-    value: Any
+    value: Json
     items: "tuple[Item, ...]" = ()
     last: int = 0
     """Of an object or array: where its last token or comment before the closing bracket ends."""
@@ -92,7 +93,7 @@ class _Scanner:
                 raise self.wrong("nested too deeply")
             return self.container(opening, depth)
         if opening == '"':
-            value: Any = self.string()
+            value: object = self.string()
         elif scalar := SCALAR.match(self.text, start):
             value = json.loads(scalar[0])
             self.at = self.last = scalar.end()
@@ -149,14 +150,15 @@ class _Scanner:
             self.at, self.last = at, last
 
 
-def insert(text: str, node: Node, key: str, value: Any) -> str:  # noqa: ANN401  any JSON
+def insert(text: str, node: Node, key: str, value: object) -> str:
     """Return *text* with *value* added at the end of an object (as *key*) or an array."""
     inner = text[node.start + 1 : node.end - 1]
     eol = "\r\n" if "\r\n" in text else "\n"
     unit = _unit(text)
     is_root = not text[: node.start].strip(BYTE_ORDER_MARK + " \t\r\n")
     is_one_line = "\n" not in inner and (bool(node.items) or ("\n" not in text.strip() and not is_root))
-    own = _indent_of_line(text, node.start)
+    start = text.rfind("\n", 0, node.start) + 1
+    own = text[start : len(text) - len(text[start:].lstrip(" \t"))]
     indent = (_indent_of_item(text, node.items[0]) if node.items else None) or own + unit
     rendered = json.dumps(value, ensure_ascii=False, indent=None if is_one_line else unit)
     member = (f"{json.dumps(key, ensure_ascii=False)}: " if key else "") + rendered.replace(
@@ -171,7 +173,7 @@ def insert(text: str, node: Node, key: str, value: Any) -> str:  # noqa: ANN401 
     return f"{text[: node.last]}{before}{member}{trailing}{after}{text[node.last :]}"
 
 
-def replace(text: str, item: Item, value: Any) -> str:  # noqa: ANN401  any JSON
+def replace(text: str, item: Item, value: object) -> str:
     """Return *text* with another value in an item's place, laid out as `insert` does."""
     node = item.node
     indent = _indent_of_item(text, item)
@@ -215,9 +217,3 @@ def _indent_of_item(text: str, item: Item) -> str | None:
     start = text.rfind("\n", 0, item.start) + 1
     before = text[start : item.start]
     return before if start and not before.strip() else None
-
-
-def _indent_of_line(text: str, at: int) -> str:
-    start = text.rfind("\n", 0, at) + 1
-    found = re.compile(r"[ \t]*").match(text, start)
-    return found[0] if found else ""

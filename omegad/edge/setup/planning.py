@@ -107,13 +107,15 @@ def named(names: Iterable[str]) -> list[Host]:
 
 def found(world: World) -> list[Host]:
     """Return the hosts that are installed."""
-    return [host for host in ALL if any(_leaves(trace, world) for trace in host.traces)]
-
-
-def _leaves(trace: str, world: World) -> bool:
-    if trace.startswith("{"):
-        return world.path(trace).exists()
-    return shutil.which(trace, path=world.environ.get("PATH", "")) is not None
+    programs = world.environ.get("PATH", "")
+    return [
+        host
+        for host in ALL
+        if any(
+            world.path(trace).exists() if trace.startswith("{") else shutil.which(trace, path=programs)
+            for trace in host.traces
+        )
+    ]
 
 
 def registered(world: World) -> list[Host]:
@@ -190,18 +192,19 @@ def _leads_to(original: str | None, now: str, parts: tuple[Part, ...], world: Wo
         return False
 
 
-def carry_out(change: Change, world: World, *, removing: bool = False) -> None:
-    """Write a planned change, having kept how the file first was; raises `Conflict` where it has changed
-    since the plan.
+def carry_out(change: Change, world: World, *, removing: bool = False, mode: int | None = None) -> None:
+    """Write a planned change, having kept how the file first was, or take it back with the folders that were
+    made for it. A new file gets *mode*, else that of a person's or a project's. Raises `Conflict` where it
+    has changed since the plan.
     """
     if change.state in ("right", "left alone"):
         return
     if not removing:
         world.originals.keep(change.path, change.before)
-    mode = files.PRIVATE_FILE if world.project is None else files.SHARED_FILE
     original = world.originals.of(change.path)
-    files.write(change.path, change.before, change.after, mode=mode)
-    if removing and original is not None and original.text == change.after:
+    usual = files.PRIVATE_FILE if world.project is None else files.SHARED_FILE
+    files.write(change.path, change.before, change.after, mode=usual if mode is None else mode)
+    if removing and (change.after is None or (original is not None and original.text == change.after)):
         world.originals.forget(change.path)
 
 

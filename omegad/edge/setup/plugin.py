@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 from omegad import __version__
 from omegad.edge.setup.commands import Commands
@@ -54,7 +53,7 @@ def write(folder: Path, commands: Commands) -> list[Path]:
     return written
 
 
-def _files(commands: Commands) -> dict[str, Any]:
+def _files(commands: Commands) -> dict[str, object]:
     return {
         ".claude-plugin/plugin.json": MANIFEST,
         ".claude-plugin/marketplace.json": MARKETPLACE,

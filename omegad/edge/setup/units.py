@@ -61,19 +61,6 @@ def is_installed(of: Service, world: World) -> bool:
     return any(change.state == "delete" for change in plan(of, world, removing=True))
 
 
-def carry_out(change: Change, world: World, *, removing: bool) -> None:
-    """Write a planned change, or take a file away with the folders that were made for it; raises
-    `Conflict` where it has changed since.
-    """
-    if change.state in ("right", "left alone"):
-        return
-    if not removing:
-        world.originals.keep(change.path, change.before)
-    files.write(change.path, change.before, change.after)
-    if removing:
-        world.originals.forget(change.path)
-
-
 def _planned(path: Path, after: str | None) -> Change:
     try:
         before = files.read(path)
@@ -92,7 +79,16 @@ def _planned(path: Path, after: str | None) -> Change:
 def _files(of: Service, world: World) -> dict[Path, str]:
     if world.is_macos:
         label = of.name.replace("omegad", LABEL, 1)
-        return {world.path(f"{{home}}/Library/LaunchAgents/{label}.plist"): _agent(of, label)}
+        agent = plistlib.loads(_template(f"launchd/{LABEL}.plist").encode())
+        agent |= {
+            "Label": label,
+            "ProgramArguments": [*of.command, *agent["ProgramArguments"]],
+            "EnvironmentVariables": dict(of.environment),
+            "StandardErrorPath": str(of.log),
+        }
+        agent["Sockets"]["Listener"]["SockPathName"] = str(of.socket)
+        path = world.path(f"{{home}}/Library/LaunchAgents/{label}.plist")
+        return {path: plistlib.dumps(agent).decode()}
     folder = world.path("{config}/systemd/user")
     words = {
         "@COMMAND@": " ".join(_quoted(word).replace("$", "$$") for word in of.command),
@@ -112,18 +108,6 @@ def _quoted(word: str) -> str:
     """Write a word as systemd.service(5) has it, where a per cent sign begins a specifier."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"'
-
-
-def _agent(of: Service, label: str) -> str:
-    agent = plistlib.loads(_template(f"launchd/{LABEL}.plist").encode())
-    agent |= {
-        "Label": label,
-        "ProgramArguments": [*of.command, *agent["ProgramArguments"]],
-        "EnvironmentVariables": dict(of.environment),
-        "StandardErrorPath": str(of.log),
-    }
-    agent["Sockets"]["Listener"]["SockPathName"] = str(of.socket)
-    return plistlib.dumps(agent).decode()
 
 
 def _template(name: str) -> str:

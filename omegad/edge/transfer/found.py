@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import NamedTuple, TypeVar, get_args
 
 import msgspec
 
@@ -13,6 +13,7 @@ from omegad.edge.transfer.reading import Odd, Row, json_of, whole
 from omegad.memory.carrying_over import COUNT_MAX
 from omegad.memory.events import EdgeType
 from omegad.memory.types import BUILT_IN, TTL_SECONDS_MAX
+from omegad.runtime.json_types import Fields, Json
 from omegad.runtime.repository import project_of
 from omegad.runtime.times import EPOCH, LAST_US, MICROSECOND, rfc3339
 
@@ -64,7 +65,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     on_probation: bool = False
     referenced_at: int | None = None
     counts: Counts = Counts()
-    metadata: dict[str, Any] = {}
+    metadata: Fields = {}
 
 
 class LeftOut(msgspec.Struct, frozen=True):
@@ -118,7 +119,7 @@ class Beginning(NamedTuple):
     tables: Mapping[str, frozenset[str]]
 
 
-def each(numbered: Iterable[Row], make: Callable[[str, Any], Iterable[Finding]]) -> Iterator[Finding]:
+def each(numbered: Iterable[Row], make: Callable[[str, Json], Iterable[Finding]]) -> Iterator[Finding]:
     """Yield what *make* finds in each row, told where that stands; what cannot be read is left out, and
     the next row is read.
     """
@@ -219,7 +220,7 @@ def request(found: Found, source: Source, types: Collection[str] = BUILT_IN) -> 
     return params | {"request_id": f"import-{source.name}-{digest[:32]}"}
 
 
-def carry_over(memory_id: str, asked: Mapping[str, Any], counts: Counts, source: Source) -> dict[str, object]:
+def carry_over(memory_id: str, asked: Fields, counts: Counts, source: Source) -> dict[str, object]:
     """Return the parameters of `memory.carry_over` for what was counted of a memory that was *asked* to be
     stored: of the same memory the same request, whatever was counted of it, so that nothing counts twice.
     """
@@ -288,7 +289,7 @@ def modified_at(path: Path) -> int:
     return path.stat().st_mtime_ns // 1_000
 
 
-def decoded(text: object, kind: type) -> Any:  # noqa: ANN401  what *kind* says
+def decoded(text: object, kind: type[T]) -> T:
     """Return the JSON that a column holds, an empty *kind* where it holds none of it."""
     try:
         value = json_of(text) if isinstance(text, str | bytes) else text

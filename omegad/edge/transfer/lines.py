@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from struct import error as StructError  # noqa: N812  it is a class
-from typing import IO, Any
+from typing import IO
 
 import msgspec
 
@@ -25,6 +25,7 @@ from omegad.log.reading import RawEvent
 from omegad.log.verifying import ChainCheck
 from omegad.runtime.clock import SystemClock
 from omegad.runtime.errors import Invalid, OmegadError
+from omegad.runtime.json_types import Json
 from omegad.storage.database import open_writer, translated
 from omegad.storage.driver import Connection, sqlite
 from omegad.storage.transaction import snapshot, writing
@@ -277,7 +278,7 @@ def _event_line(row: RawEvent) -> EventLine:
     salt = None if row.salt is None else row.salt.hex()
     payload = _ERASED_PAYLOAD if row.body is None else msgspec.Raw(row.body)
     *envelope, payload_hash = row.envelope
-    fields: tuple[Any, ...] = (*envelope, payload_hash.hex(), row.chain.hex(), salt, payload)
+    fields = list[Json]((*envelope, payload_hash.hex(), row.chain.hex(), salt, payload))
     return EventLine(*fields)
 
 

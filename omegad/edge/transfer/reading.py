@@ -6,16 +6,18 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
 from omegad.runtime.errors import Invalid
 from omegad.runtime.json_text import flattened, mended
+from omegad.runtime.json_types import Json
 from omegad.storage.driver import Connection, sqlite
 
 FILE_BYTES_MAX = 512 * 1024 * 1024
@@ -35,7 +37,7 @@ class Odd(NamedTuple):
     problem: str
 
 
-Row = tuple[str, Any]
+Row = tuple[str, Json]
 """Where it stands, and what it says, or `Odd`."""
 
 
@@ -62,7 +64,7 @@ def beginning_of(path: Path, count: int) -> bytes:
 
 
 @contextmanager
-def open_file(path: Path) -> Iterator[Any]:
+def open_file(path: Path) -> Iterator[BufferedReader]:
     """Open a file to read its bytes. Raises `Invalid` where that fails, or it is something else by now."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -106,7 +108,7 @@ def json_lines(path: Path) -> Iterator[Row]:
                         yield place, Odd(f"it is no JSON: {error}")
 
 
-def json_file(path: Path) -> Any:  # noqa: ANN401  any JSON
+def json_file(path: Path) -> Json:
     """Return what a file of JSON says. Raises `Invalid`."""
     with open_file(path) as file:
         data = file.read(FILE_BYTES_MAX + 1)
@@ -119,7 +121,7 @@ def json_file(path: Path) -> Any:  # noqa: ANN401  any JSON
         raise Invalid(f"{path}: {error}", hint="is it whole?") from error
 
 
-def json_of(data: bytes | str) -> Any:  # noqa: ANN401  any JSON
+def json_of(data: bytes | str) -> Json:
     """Return what JSON says: U+FFFD for what no encoding can carry, null for what is nested too deeply.
     Raises `ValueError`, `RecursionError`.
 
@@ -137,7 +139,7 @@ def json_of(data: bytes | str) -> Any:  # noqa: ANN401  any JSON
         return json.loads(read)
 
 
-def whole(value: Any) -> Any:  # noqa: ANN401  any JSON
+def whole(value: Json) -> Json:
     """Return *value* with U+FFFD for halves of surrogate pairs, which no encoding can carry."""
     match value:
         case str():
@@ -178,7 +180,7 @@ def rows(connection: Connection, table: str) -> Iterator[Row]:
     found = connection.execute(ordered)
     columns = [column[0] for column in found.description[1:]]
 
-    def row(values: tuple[Any, ...]) -> Row:
+    def row(values: Sequence[object]) -> Row:
         return f"{table} {values[0]}", dict(zip(columns, values[1:], strict=True))
 
     try:
@@ -213,9 +215,9 @@ def others(connection: Connection, read: frozenset[str]) -> Iterator[tuple[str, 
                     yield table, count
 
 
-def _from_the_end(connection: Connection, backwards: str, until: int | None) -> list[tuple[Any, ...]]:
+def _from_the_end(connection: Connection, backwards: str, until: int | None) -> list[Sequence[object]]:
     """Return the rows behind damaged pages, in their order."""
-    found: list[tuple[Any, ...]] = []
+    found: list[Sequence[object]] = []
     try:
         for values in connection.execute(backwards):
             if until is not None and values[0] <= until:
@@ -230,7 +232,7 @@ def _encoding(head: bytes) -> str | None:
     return next((encoding for mark, encoding in BYTE_ORDER_MARKS if head.startswith(mark)), None)
 
 
-def _recoded(file: Any, path: Path, encoding: str) -> Iterator[bytes]:  # noqa: ANN401  a file
+def _recoded(file: BufferedReader, path: Path, encoding: str) -> Iterator[bytes]:
     """Yield the lines of a file that begins with a byte order mark, as UTF-8."""
     data = file.read(FILE_BYTES_MAX + 1)
     if len(data) > FILE_BYTES_MAX:
@@ -241,7 +243,7 @@ def _recoded(file: Any, path: Path, encoding: str) -> Iterator[bytes]:  # noqa: 
     yield from data.decode(encoding, "replace").encode("utf-8", "replace").splitlines(keepends=True)
 
 
-def _lines(file: Any) -> Iterator[bytes]:  # noqa: ANN401  a file
+def _lines(file: BufferedReader) -> Iterator[bytes]:
     """Yield lines; of one that is too long the beginning, which is just too long as well."""
     while line := file.readline(LINE_BYTES_MAX + 1):
         rest = line

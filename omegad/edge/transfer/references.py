@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+
+from omegad.runtime.json_types import Json
 
 CHARACTERS_MIN = 5
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{4,}")
@@ -13,7 +14,7 @@ def references(value: object, is_one: Callable[[str], object]) -> set[str]:
     return {name for name in _names(value) if is_one(name)}
 
 
-def renamed(value: Any, ids: Mapping[str, str]) -> Any:  # noqa: ANN401  any JSON
+def renamed(value: Json, ids: Mapping[str, str]) -> Json:
     """Return some JSON in which each id of theirs is ours, keys as they were."""
     match value:
         case str() if may_be_id(value) and value in ids:

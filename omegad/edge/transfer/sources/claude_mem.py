@@ -1,8 +1,7 @@
 """The database of claude-mem: `~/.claude-mem/claude-mem.db`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from omegad.edge.transfer.found import (
     Beginning,
@@ -20,6 +19,7 @@ from omegad.edge.transfer.found import (
     texts,
 )
 from omegad.edge.transfer.reading import database, others, rows, rows_if_any
+from omegad.runtime.json_types import Fields
 
 SUMMED_UP = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 READ = frozenset({"observations", "session_summaries"})
@@ -44,7 +44,7 @@ def read(path: Path) -> Iterator[Finding]:
     """Yield what was observed, then how sessions were summed up, oldest first, and what else it holds."""
     at = modified_at(path)
 
-    def observed(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
+    def observed(_place: str, row: Fields) -> Iterator[Finding]:
         told = (
             row.get("title"),
             row.get("narrative") or row.get("text"),
@@ -52,7 +52,7 @@ def read(path: Path) -> Iterator[Finding]:
         )
         yield _found(at, row, "observation", row.get("type") or "memory", told)
 
-    def summed_up(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
+    def summed_up(_place: str, row: Fields) -> Iterator[Finding]:
         told = tuple(
             f"{name.replace('_', ' ').capitalize()}: {text}"
             for name in SUMMED_UP
@@ -66,7 +66,7 @@ def read(path: Path) -> Iterator[Finding]:
         yield from (Other(*one) for one in others(connection, READ))
 
 
-def _found(at: int, row: dict[str, Any], kind: str, event_type: str, told: tuple[Any, ...]) -> Finding:
+def _found(at: int, row: Fields, kind: str, event_type: str, told: Sequence[object]) -> Finding:
     content = "\n".join(text for one in told if (text := text_of(one)))
     source_id = f"{kind}-{row['id']}"
     if not content:

@@ -4,7 +4,6 @@ relations, or one object with both.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from omegad.edge.transfer.found import (
     UNREADABLE,
@@ -18,6 +17,7 @@ from omegad.edge.transfer.found import (
     text_of,
 )
 from omegad.edge.transfer.reading import Odd, Row, json_file, json_lines, open_file
+from omegad.runtime.json_types import Fields
 
 KINDS = ("entity", "relation")
 
@@ -35,13 +35,13 @@ def read(path: Path) -> Iterator[Finding]:
     """Yield each observation of each entity, and each relation as a sentence."""
     at = modified_at(path)
 
-    def told(place: str, one: Any) -> Iterator[Finding]:  # noqa: ANN401  any JSON
+    def told(place: str, one: object) -> Iterator[Finding]:
         yield from _told(place, one if isinstance(one, dict) else {}, at)
 
     return each(_objects(path), told)
 
 
-def _told(place: str, one: dict[str, Any], at: int) -> Iterator[Finding]:
+def _told(place: str, one: Fields, at: int) -> Iterator[Finding]:
     if entity := text_of(one.get("name")):
         yield from _observed(entity, text_of(one.get("entityType")), one.get("observations") or [], at)
     elif all(text_of(one.get(name)) for name in ("from", "to", "relationType")):
@@ -51,8 +51,7 @@ def _told(place: str, one: dict[str, Any], at: int) -> Iterator[Finding]:
         yield LeftOut(place, "neither an entity nor a relation")
 
 
-# Any JSON
-def _observed(entity: str, kind: str | None, observed: Any, at: int) -> Iterator[Finding]:  # noqa: ANN401
+def _observed(entity: str, kind: str | None, observed: object, at: int) -> Iterator[Finding]:
     named, number = f"{entity} ({kind})" if kind else entity, 0
     for observation in observed if isinstance(observed, list) else [observed]:
         if isinstance(observation, str):

@@ -1,9 +1,8 @@
 """The SQLite database of mcp-memory-service: `sqlite_vec.db`."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from omegad.edge.transfer.found import (
     Beginning,
@@ -24,6 +23,7 @@ from omegad.edge.transfer.found import (
     text_of,
 )
 from omegad.edge.transfer.reading import database, others, rows, rows_if_any
+from omegad.runtime.json_types import Fields
 from omegad.storage.driver import sqlite
 
 PROJECT = "proj:"
@@ -46,7 +46,7 @@ def read(path: Path) -> Iterator[Finding]:
     """
     at = modified_at(path)
 
-    def memory(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
+    def memory(_place: str, row: Fields) -> Iterator[Finding]:
         yield _found(row, at, known)
 
     with database(path) as connection:
@@ -58,7 +58,7 @@ def read(path: Path) -> Iterator[Finding]:
         yield from (Other(*one) for one in others(connection, READ))
 
 
-def _found(row: dict[str, Any], at: int, known: Collection[object]) -> Finding:
+def _found(row: Fields, at: int, known: Collection[object]) -> Finding:
     """Return what a row says; its parent is named where it is one of those *known*, or the digest of a text
     that is gone would be kept.
     """
@@ -81,7 +81,7 @@ def _found(row: dict[str, Any], at: int, known: Collection[object]) -> Finding:
     )
 
 
-def _counts(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> Counts:
+def _counts(row: Fields, metadata: Fields) -> Counts:
     """Return what was counted: of the ratings the last ones, which are those that it keeps."""
     history = metadata.get("rating_history")
     told = (
@@ -97,7 +97,7 @@ def _counts(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> Counts:
     )
 
 
-def _edge(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
+def _edge(_place: str, row: Fields) -> Iterator[Finding]:
     kind = row.get("relationship_type") or "related"
     yield Edge(
         source_id=row["source_hash"],

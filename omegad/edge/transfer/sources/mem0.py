@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from omegad.edge.transfer.found import (
     Beginning,
@@ -18,6 +17,7 @@ from omegad.edge.transfer.found import (
 )
 from omegad.edge.transfer.reading import Odd, json_file
 from omegad.runtime.errors import Invalid
+from omegad.runtime.json_types import Fields
 
 LISTS = ("results", "memories")
 
@@ -38,7 +38,7 @@ def read(path: Path) -> Iterator[Finding]:
     if found is None:
         raise Invalid(f"{path} has no list of memories", hint="pass what get_all() of mem0 gives, as JSON")
 
-    def memory(place: str, one: dict[str, Any]) -> Iterator[Finding]:
+    def memory(place: str, one: Fields) -> Iterator[Finding]:
         yield _found(one, place, at)
 
     numbered = (
@@ -48,7 +48,7 @@ def read(path: Path) -> Iterator[Finding]:
     yield from each(numbered, memory)
 
 
-def _found(one: dict[str, Any], place: str, at: int) -> Finding:
+def _found(one: Fields, place: str, at: int) -> Finding:
     content = text_of(one.get("memory")) or text_of(one.get("content")) or text_of(one.get("text"))
     source_id = str(one.get("id") or place)
     if content is None:

@@ -1,9 +1,8 @@
 """The database of omega-memory: `~/.omega/omega.db`."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from omegad.edge.transfer.found import (
     NAME_CHARACTERS_MAX,
@@ -27,6 +26,7 @@ from omegad.edge.transfer.found import (
     texts,
 )
 from omegad.edge.transfer.reading import database, others, rows, rows_if_any
+from omegad.runtime.json_types import Fields
 
 IN_COLUMNS = frozenset({"event_type", "project", "tags", "priority", "session_id", "entity_id"})
 """What its metadata repeat of its columns."""
@@ -47,7 +47,7 @@ def read(path: Path) -> Iterator[Finding]:
     """Yield every memory that is active there, oldest first, the edges, and what else it holds."""
     at = modified_at(path)
 
-    def memory(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
+    def memory(_place: str, row: Fields) -> Iterator[Finding]:
         yield _found(row, at)
 
     with database(path) as connection:
@@ -56,7 +56,7 @@ def read(path: Path) -> Iterator[Finding]:
         yield from (Other(*one) for one in others(connection, READ))
 
 
-def _found(row: dict[str, Any], at: int) -> Finding:
+def _found(row: Fields, at: int) -> Finding:
     metadata = decoded(row.get("metadata"), dict)
     status = text_of(row.get("status")) or ("superseded" if metadata.get("superseded") else "active")
     if status != "active":
@@ -88,7 +88,7 @@ def _found(row: dict[str, Any], at: int) -> Finding:
     )
 
 
-def _counts(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> Counts:
+def _counts(row: Fields, metadata: Fields) -> Counts:
     """Return what was counted. The score is the sum that counts; what the ratings leave of it, since some
     versions keep the last ones alone, was helpful or unhelpful.
     """
@@ -109,7 +109,7 @@ def _counts(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> Counts:
     return Counts(retrievals=counted(row.get("access_count")), last_retrieved_at=last, **ratings)
 
 
-def _edge(_place: str, row: dict[str, Any]) -> Iterator[Finding]:
+def _edge(_place: str, row: Fields) -> Iterator[Finding]:
     yield Edge(
         source_id=row["source_id"],
         target_id=row["target_id"],

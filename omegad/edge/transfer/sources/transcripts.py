@@ -5,7 +5,6 @@ worth remembering is found, on probation.
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from omegad.edge.transfer.found import Beginning, Finding, Found, Source, each, modified_at, moment, text_of
 from omegad.edge.transfer.reading import Odd, Row, json_lines
@@ -43,7 +42,7 @@ def _lines(file: Path) -> Iterator[Row]:
         yield file.name, Odd(str(error))
 
 
-def _stated(file: Path, _place: str, line: Any) -> Iterator[Found]:  # noqa: ANN401  any JSON
+def _stated(file: Path, _place: str, line: object) -> Iterator[Found]:
     if not isinstance(line, dict) or line.get("isMeta") or line.get("isSidechain"):
         return
     message = line.get("message")
