@@ -236,6 +236,7 @@ async def composed(
             of_nouns={MemoryTypes: MemoryTypes.configured(settings.event_types), Liveness: Liveness(clock)},
             steadiness=Steadiness(clock, log.recorded_at, installed_us),
             claims=settings.claims,
+            home=str(paths.home),
             reaching=Reaching(paths.home),
             compare_state=partial(workers.compare, worker, paths.log),
             prove_log=partial(workers.prove, worker, paths.log),

@@ -24,6 +24,7 @@ from omegad.requests.method import CommandMethod, Method, QueryMethod, RequestCo
 from omegad.requests.running import RequestRunner
 from omegad.rpc.peer import Call
 from omegad.rpc.protocol import MethodNotFound
+from omegad.runtime import pausing
 from omegad.runtime.errors import Invalid
 from omegad.runtime.precedence import HOOKS
 from omegad.runtime.private import without_private
@@ -130,6 +131,8 @@ class Service:
                 return await self._handlers[type(request)](request, call)
 
     async def _tool(self, request: CallTool, call: Call, key: RequestKey | None) -> ToolAnswer:
+        if why := await self._runner.paused(pausing.named(msgspec.to_builtins(request))):
+            return calling.refused(f"omegad keeps off: {why}. Nothing was stored or looked up")
         asked, began = count(), time.perf_counter()
         whose = request.session_id or call.peer.name
         self._runner.heard(whose)

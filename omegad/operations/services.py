@@ -1,6 +1,7 @@
 """What methods may ask of the world, as the daemon has it."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -20,13 +21,15 @@ from omegad.log.event_log import EventLog
 from omegad.log.mending import Ahead
 from omegad.log.verifying import LogReport
 from omegad.requests.method import VIEWS_WAIT_S, Moment, RequestContext, Rules, Skills
+from omegad.runtime import pausing
 from omegad.runtime.clock import Clock
 from omegad.runtime.digests import DigestKey
-from omegad.runtime.errors import ModelFailed, ModelMissing, OmegadError, Overloaded
+from omegad.runtime.errors import ModelFailed, ModelMissing, OmegadError, Overloaded, PathHangs
 from omegad.runtime.precedence import HOOKS
 from omegad.runtime.reaching import Reaching
 from omegad.runtime.steadiness import Steadiness
 from omegad.session.liveness import Liveness
+from omegad.session.projects import by_disk
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 from omegad.views.barrier import Barrier, Snapshot
@@ -62,6 +65,7 @@ class DaemonServices:
     steadiness: Steadiness
     claims: str
     """What becomes of an edit of what another session holds."""
+    home: str
     reaching: Reaching
     compare_state: Callable[[Callable[[Position, Position], None]], Awaitable[Sequence[str]]]
     """Says in what the decision state is not what the log says, telling how many events of how many it has
@@ -186,6 +190,18 @@ class DaemonServices:
         answer.
         """
         return await self.reaching.reach(work, near)
+
+    async def paused(self, names: Sequence[str]) -> str | None:
+        """Say why nothing may be kept or told of folders and files, None where it may. What does not answer
+        says nothing.
+        """
+        if why := pausing.of_home(self.home):
+            return why
+        for near, paths in by_disk(names, None, self.disk):
+            with suppress(PathHangs):
+                if why := await self.reach(partial(pausing.of_folders, self.home, paths), near):
+                    return why
+        return None
 
     def disk(self, path: str) -> str:
         """Return where the disk is mounted that a path lies on, nothing for that of the home."""

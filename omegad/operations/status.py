@@ -120,6 +120,8 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     uptime_s: float
     home: str
+    paused: str | None
+    """Why nothing is kept of what hosts tell, None where it is."""
     socket: str
     log: LogStatus
     views: dict[str, ViewStatus]

@@ -34,6 +34,7 @@ from omegad.reactions.contract import ReactionStatus
 from omegad.requests.log_events import told
 from omegad.requests.query import PAGE_BYTES_MAX
 from omegad.rpc.peer import Call
+from omegad.runtime import pausing
 from omegad.runtime.allocator import resident_bytes
 from omegad.runtime.concurrently import concurrently
 from omegad.runtime.config import Paths
@@ -189,6 +190,7 @@ class SystemDispatch:
             pid=os.getpid(),
             uptime_s=round(time.monotonic() - self._started, 3),
             home=str(self._paths.home),
+            paused=pausing.of_home(str(self._paths.home)),
             socket=str(self._paths.socket),
             log=LogStatus(head=log.head, bytes=log.bytes_on_disk(), waiting=log.waiting),
             views=states,

@@ -205,6 +205,12 @@ class Services(Protocol):
         """
         ...
 
+    async def paused(self, names: Sequence[str]) -> str | None:
+        """Say why nothing may be kept or told of folders and files, None where it may: all is paused, or
+        one of these.
+        """
+        ...
+
     def disk(self, path: str) -> str:
         """Return where the disk is mounted that a path lies on, nothing for that of the home."""
         ...

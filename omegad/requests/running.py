@@ -54,6 +54,10 @@ class Running(Services, Protocol):
         """Note that a session is alive."""
         ...
 
+    async def paused(self, names: Sequence[str]) -> str | None:
+        """Say why nothing may be kept or told of folders and files, None where it may."""
+        ...
+
 
 class AsOf(Protocol):
     """Answers queries as of an earlier moment."""
@@ -168,6 +172,10 @@ class RequestRunner:
         """Note that a session is alive, which asks for something by its name."""
         if session_id:
             self._services.heard(session_id)
+
+    async def paused(self, names: Sequence[str]) -> str | None:
+        """Say why nothing may be kept or told of folders and files, None where it may."""
+        return await self._services.paused(names)
 
     async def _proposed(
         self,

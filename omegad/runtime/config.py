@@ -18,7 +18,7 @@ from omegad.runtime.errors import BadConfiguration
 
 SOCKET_PATH_BYTES_MAX = 103  # the shortest sun_path of the supported systems (macOS), less its final NUL
 PREFIX = "OMEGAD_"
-PLACES = {"OMEGAD_HOME", "OMEGAD_SOCKET"}  # where things are, not how they behave
+PLACES = {"OMEGAD_HOME", "OMEGAD_SOCKET", "OMEGAD_PAUSED"}  # of a process, not how a daemon behaves
 
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
@@ -71,6 +71,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """In which language people are told what became of a skill; `auto` asks the locale."""
     claims: Literal["deny", "ask", "warn", "off"] = "deny"
     """What becomes of an edit of a file that another session holds in the same work tree."""
+    paused_folders: tuple[str, ...] = ()
+    """Folders in which nothing is kept or told unasked. Read at each hook, so that they hold at once."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     event_types: dict[str, dict[str, object]] = {}
     """Memory types beside the built-in ones, by name; of a built-in one what is to be otherwise."""

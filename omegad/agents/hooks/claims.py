@@ -92,7 +92,8 @@ async def prepare(services: Services, prepared: PreparedHook, within_s: float) -
         at_us=prepared.occurred_at,
     )
     details = None
-    if hook.kind == "before_tool" and not prepared.is_spooled and len(wanted.signs.seen) > 1:
+    is_told = not (prepared.is_spooled or prepared.is_paused)
+    if hook.kind == "before_tool" and is_told and len(wanted.signs.seen) > 1:
         read = partial(_details, wanted=wanted, services=services)
         details = await services.in_time(
             looked(services, read, None, at_least=0, names=VIEWS, wait_s=LOOK_S), within_s

@@ -21,6 +21,7 @@ from omegad.person.events import SkillConfirmed
 from omegad.person.state import Reminders, Skills
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
+from omegad.runtime import pausing
 from omegad.runtime.clock import uuid7
 from omegad.runtime.errors import Overloaded, PathHangs
 from omegad.runtime.repository import project_of
@@ -106,6 +107,7 @@ class DispatchHook(Command, frozen=True, kw_only=True, tag="hook.dispatch"):
             )
         ),
     ] = False
+    is_paused: Annotated[bool, Meta(description="whether its session is one that nothing is kept of")] = False
 
 
 class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,11 +143,19 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
         )
     project = await _project(services, hook.folder)
     project = None if project is None else hosts.name(project)
-    is_call = hook.kind == "after_tool"
+    # Whether to leave anything in the spool its hook has asked.
+    is_paused = command.is_paused or (
+        not command.is_spooled and await services.paused(pausing.named(command.payload)) is not None
+    )
+    is_call = hook.kind == "after_tool" and not is_paused
     # Of a tool it is told with the verdict, which does not wait for it.
     is_hurried = hook.kind == "before_tool" and command.answer_within_ms is not None
     within_s = KNOWING * (command.answer_within_ms or 0) / 1e3 if is_hurried else math.inf
-    told = None if command.is_spooled else await services.in_time(_told(services, hook, project), within_s)
+    told = (
+        None
+        if command.is_spooled or is_paused
+        else await services.in_time(_told(services, hook, project), within_s)
+    )
     delivery_id = command.delivery_id or f"{services.clock.random_bits(128):032x}"
     own = own_call_data(hook.tool_name, hook.tool_input) if is_call else None
     found = PreparedHook(
@@ -163,10 +173,11 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
             if is_call
             else Excerpts(None, None)
         ),
-        text=None if hook.text is None else excerpt_of(hook.text),
+        text=None if hook.text is None or is_paused else excerpt_of(hook.text),
         query_id=uuid7(services.clock),
         is_spooled=command.is_spooled,
         told=told or Recalled(),
+        is_paused=is_paused,
     )
     return await claims.prepare(services, found, within_s)
 
@@ -229,7 +240,7 @@ def decide(
     """
     if prepared is None or _is_known(prepared, state, now_us, has_pushes=bool(command.pushes)):
         return Decision(answer=HookAnswer())
-    hook = prepared.hook
+    hook, is_paused = prepared.hook, prepared.is_paused
     ruling, claimed = claims.ruled_on(prepared, state, now_us)
     prepared = msgspec.structs.replace(prepared, ruling=ruling)
     is_over = (
@@ -238,8 +249,10 @@ def decide(
     )
     stdout, told = ("", []) if is_over or command.is_spooled else _answered(prepared, state, now_us)
     is_told = command.is_kept or _is_own_call(prepared, state, now_us)
-    happened = None if is_told else _happened(prepared, state)
-    events = [*([happened] if happened else []), *checked(command.pushes, hook, prepared.delivery), *told]
+    is_said = not is_told and (not is_paused or hook.kind == "session_end")
+    happened = _happened(prepared, state) if is_said else None
+    pushes = () if is_paused else command.pushes
+    events = [*([happened] if happened else []), *checked(pushes, hook, prepared.delivery), *told]
     new = (
         NewEvent(
             event=event,
@@ -260,7 +273,7 @@ def _answered(prepared: PreparedHook, state: DecisionState, now_us: int) -> tupl
     hook = prepared.hook
     if hook.kind != "before_tool" and not hosts.answer(hook, "?"):
         return "", []
-    told = [telling(prepared, state, now_us) for telling in TELLINGS]
+    told = [telling(prepared, state, now_us) for telling in (GUARDS if prepared.is_paused else TELLINGS)]
     text, verdict = (
         "\n".join(line for one in told for line in one.lines),
         next((one.verdict for one in told if one.verdict), ""),
@@ -305,7 +318,9 @@ def _memories(prepared: PreparedHook, state: DecisionState, now_us: int) -> Noti
     return Notice([shown.text], tuple(_surfaced(prepared.query_id, shown)))
 
 
-TELLINGS = (claims.news, claims.stopped, _skills, _reminders, _memories, messages.news)
+GUARDS = (claims.news, claims.stopped)
+"""What an agent is told at a hook where all else is paused."""
+TELLINGS = (*GUARDS, _skills, _reminders, _memories, messages.news)
 """What an agent is told at a hook, in the order in which it is."""
 
 

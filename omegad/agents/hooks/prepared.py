@@ -63,6 +63,8 @@ class PreparedHook(msgspec.Struct, frozen=True, kw_only=True):
     claims: str = "off"
     details: Details | None = None
     ruling: Ruling = Ruling()
+    is_paused: bool = False
+    """Whether nothing is kept of it but a claim, and nothing told but who holds what."""
 
 
 class Notice(NamedTuple):

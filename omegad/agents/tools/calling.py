@@ -104,6 +104,11 @@ async def call(tools: Tools, request: CallTool, ask: Ask, *, client: str) -> Too
     return _answer(reply)
 
 
+def refused(why: str) -> ToolAnswer:
+    """Return that nothing is done, and why."""
+    return ToolAnswer(content=(Text(f"{why}. What to do: go on without it"),), is_error=True)
+
+
 def _answer(reply: Reply) -> ToolAnswer:
     text = reply.text if reply.as_it_is else inert(reply.text)
     return ToolAnswer(

@@ -4,7 +4,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from omegad import __version__
-from omegad.edge.cli import starting
+from omegad.edge.cli import pausing, starting
 from omegad.edge.cli.connection import Answer, ask, connected
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import (
@@ -88,6 +88,7 @@ def stop(arguments: Namespace, instance: Instance) -> int:
 def status(arguments: Namespace, instance: Instance) -> int:
     """Show how the daemon is."""
     answer = ask(instance, "system.status")
+    answer["paused"] = answer.get("paused") or pausing.here(instance)
     if arguments.watch:
         watch(arguments, instance, {}, _drawn)
     if arguments.json:
@@ -115,6 +116,7 @@ def _fields(answer: Answer) -> list[tuple[str, str]]:
         ("omegad", f"{answer['version']}, process {answer['pid']}, up {duration(answer['uptime_s'])}"),
         ("home", answer["home"]),
         ("socket", answer["socket"]),
+        *([("paused", answer["paused"])] if answer.get("paused") else []),
         ("log", f"{log['head']:,} events, {size(log['bytes'])}"),
         (
             "embedding",

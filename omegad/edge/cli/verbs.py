@@ -51,6 +51,18 @@ OWN = (
     ),
     Verb("stop", "daemon.stop", is_first=True, about="Stop the daemon, and wait until it is gone"),
     Verb(
+        "pause",
+        "pausing.pause",
+        about="Keep nothing of what agents' hosts tell, and tell their agents nothing",
+        options=(
+            Option(
+                "for", "for so long, like 2h, 30m or 1d; until `omegad resume` when left out", into="span"
+            ),
+        ),
+        examples=("omegad pause --for 2h", "omegad pause"),
+    ),
+    Verb("resume", "pausing.resume", about="End the pause"),
+    Verb(
         "mcp",
         "mcp.bridge",
         about="Be the MCP server that an agent's host starts, on standard input and output",

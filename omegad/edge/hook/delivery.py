@@ -37,6 +37,7 @@ HOSTS = (
 )
 BEFORE_TOOL = ("", "pretooluse", "beforetool", "beforeshellexecution")
 PRE_PUSH = "pre-push"
+PAUSED = b"OMEGAD_PAUSED"
 UNREADABLE = (b'"code":-32700', b'"code":-32600', b'"code":-32602')  # what the daemon can never read
 
 
@@ -65,6 +66,7 @@ def deliver(name: str, payload: bytes, host: bytes, home: bytes, pushes: bytes, 
     something already.
     """
     payload, pushes = public(payload), public(pushes)
+    is_paused = bool(posix.environ.get(PAUSED))
     now_us, delivery_id = time.time_ns() // 1000, posix.urandom(16).hex().encode()
     is_patient, is_guarded = name.lower() in PATIENT, name.lower() in GUARDED and not is_told
     is_behind = is_waiting(home + b"/spool")
@@ -74,25 +76,39 @@ def deliver(name: str, payload: bytes, host: bytes, home: bytes, pushes: bytes, 
     about = (name.encode(), delivery_id, seconds, now_us % 1_000_000, host, pushes)
     params = b'{"event":"%s","delivery_id":"%s","occurred_at":"%s.%06dZ","host":"%s"%s,"payload":' % about
     deadline = time.monotonic() + wait_s
-    asked = b',"answer_within_ms":%d%s}' % (wait_s * 1000, b',"is_kept":true' if is_kept else b"")
+    asked = b',"answer_within_ms":%d%s%s}' % (
+        wait_s * 1000,
+        b',"is_kept":true' if is_kept else b"",
+        b',"is_paused":true' if is_paused else b"",
+    )
     answer = ask(sockets(home), params + payload + asked, deadline) if wait_s else None
     if answer is not None and is_unread(answer):
         payload = readable(payload)
         answer = ask(sockets(home), params + payload + asked, deadline)
     if answer is None or is_kept:
-        spool(home + b"/spool", b"%020d-%s.json" % (now_us, delivery_id), params + payload + b"}")
+        if not is_paused and not keeps_off(home, payload):
+            spool(home + b"/spool", b"%020d-%s.json" % (now_us, delivery_id), params + payload + b"}")
     elif is_unread(answer):
         lose(home + b"/spool")
     if answer is not None and not is_unread(answer) and not is_told and b'"stdout":""' not in answer:
         tell(answer)
 
 
+def keeps_off(home: bytes, payload: bytes) -> bool:
+    """Say whether nothing of what happened may be kept: all is paused, or a folder that it is about."""
+    from omegad.runtime import pausing
+
+    where = home.decode("utf-8", "surrogateescape")
+    return (
+        pausing.of_home(where) is not None or pausing.of_folders(where, pausing.named_in(payload)) is not None
+    )
+
+
 def public(data: bytes) -> bytes:
     """Return JSON without what people said is private. Raises where it cannot be taken out, and then
     nothing is told.
     """
-    lowered = data.lower()
-    if b"<private" not in lowered and b"u003cprivate" not in lowered:
+    if b"private" not in data.lower():
         return data  # importing costs more than looking
     from omegad.runtime.private import without_private
 

@@ -30,6 +30,7 @@ from omegad.edge.mcp.messages import (
     read,
 )
 from omegad.runtime import derived
+from omegad.runtime.pausing import VARIABLE
 from omegad.runtime.repository import project_of
 from omegad.runtime.versions import is_older
 
@@ -253,7 +254,9 @@ class Bridge:
             self._finish(self._give_up(own), LATE)
         if not self._waiting or not self._is_placed():
             return
-        if self._daemon is None:
+        if self._environ.get(VARIABLE):
+            self._fail(told(f"omegad keeps off: {VARIABLE} is set", "go on without it"))
+        elif self._daemon is None:
             try:
                 self._connect(next(iter(self._waiting.values())))
             except (OSError, CannotStart) as error:

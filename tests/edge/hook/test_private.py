@@ -1,9 +1,12 @@
 """What people mark as private is in no file of the home, whichever way it comes."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from omegad.edge.transfer.found import Found
+from omegad.edge.transfer.sources import instructions
 from omegad.runtime.private import without_private
 from tests.acceptance.conftest import Home, daemon, home, homes, until
 from tests.edge.hook.conftest import fire, spooled
@@ -57,6 +60,13 @@ def test_what_is_private_reaches_no_file_of_the_home(home: Home) -> None:
     assert "log.db" in holding(home, "marigold")
 
 
+def test_of_instructions_that_are_imported_what_is_private_is_no_point(tmp_path: Path) -> None:
+    file = tmp_path / "AGENTS.md"
+    file.write_text("<private>\n- The periwinkle door is open\n</private>\n- The marigold door is open\n")
+    found = [one.content for one in instructions.read(file) if isinstance(one, Found)]
+    assert found == ["The marigold door is open"]
+
+
 @pytest.mark.parametrize(
     ("said", "kept"),
     [
@@ -65,6 +75,17 @@ def test_what_is_private_reaches_no_file_of_the_home(home: Home) -> None:
         (b'{"a":"<private>s","b":2}', b'{"a":"[private]","b":2}'),
         (b'{"a":"\\u003cprivate\\u003es\\u003c\\/private\\u003e."}', b'{"a":"[private]."}'),
         (b'{"a":"<privately> <private-key>"}', b'{"a":"<privately> <private-key>"}'),
+        (b'{"a":"ssh -i <private key>"}', b'{"a":"ssh -i <private key>"}'),
+        (b'{"a":"< private >s</ PRIVATE >y"}', b'{"a":"[private]y"}'),
+        (b'{"a":"<private why=\\"x\\">s</private>y"}', b'{"a":"[private]y"}'),
+        (b'{"a":"s</private>y"}', b'{"a":"[private]y"}'),
+        (b'{"a":"<private>s</private>t</private>y"}', b'{"a":"[private]y"}'),
+        (b'{"a":"' + b"\\" * 19 + b'u003cprivate>s","b":1}', b'{"a":"[private]","b":1}'),
+        (
+            b'[{"k":"x<private>s"},{"k":"t"},{"k":"u</private>y"},{"k":"z"}]',
+            b'[{"k":"x[private]"},{"k":"[private]"},{"k":"[private]y"},{"k":"z"}]',
+        ),
+        (b'["<private>s","t"]', b'["[private]","t"]'),
     ],
 )
 def test_a_mark_stands_for_what_is_private_in_strings(said: bytes, kept: bytes) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from omegad.edge.transfer.found import Beginning, Finding, Found, LeftOut, Source, checked, modified_at
 from omegad.edge.transfer.reading import text_file
+from omegad.runtime.private import public_text
 from omegad.runtime.repository import project_of
 
 NAMES = frozenset(
@@ -45,7 +46,7 @@ def read(path: Path) -> Iterator[Finding]:
     """Yield each point of a list, with the headings above it as tags. Raises `Invalid` for a file that is
     no text.
     """
-    text = text_file(path, FILE_BYTES_MAX)
+    text = public_text(text_file(path, FILE_BYTES_MAX))
     folder = path.absolute().parent
     project = None if folder == Path.home() or folder.name in OF_THE_USER else project_of(str(folder))
     for heading, point in _points(text):

@@ -3,11 +3,13 @@ worth remembering is found, on probation.
 """
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from omegad.edge.transfer.found import Beginning, Finding, Found, Source, each, modified_at, moment, text_of
 from omegad.edge.transfer.reading import Odd, Row, json_lines
+from omegad.runtime import pausing
+from omegad.runtime.config import find_paths
 from omegad.runtime.errors import Invalid
 from omegad.runtime.private import public_text
 from omegad.text.ingestion.statements import Role, statements
@@ -45,6 +47,8 @@ def _lines(file: Path) -> Iterator[Row]:
 def _stated(file: Path, _place: str, line: object) -> Iterator[Found]:
     if not isinstance(line, dict) or line.get("isMeta") or line.get("isSidechain"):
         return
+    if _is_paused(text_of(line.get("cwd"))):
+        return
     message = line.get("message")
     for role in ROLES:
         if line.get("type") == role and isinstance(message, dict):
@@ -62,6 +66,13 @@ def _stated(file: Path, _place: str, line: object) -> Iterator[Found]:
                     on_probation=True,
                     metadata={"role": role},
                 )
+
+
+@cache
+def _is_paused(folder: str | None) -> bool:
+    """Return whether nothing is to be kept of a folder."""
+    home = str(find_paths().home)
+    return folder is not None and pausing.of_folders(home, [folder]) is not None
 
 
 def _said(content: object) -> str:

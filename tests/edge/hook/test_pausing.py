@@ -1,0 +1,134 @@
+"""Of what is paused nothing is kept and nothing told, with the daemon and without, and guards go on."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omegad.edge import cli
+from omegad.runtime import pausing
+from tests.acceptance.conftest import Home, daemon, home, homes, until
+from tests.edge.hook.conftest import PATIENT, begin, fire, payload, spooled
+from tests.edge.hook.test_private import holding
+
+__all__ = ["daemon", "home", "homes"]
+
+HIDDEN = "periwinkle"
+
+
+def tell_all(home: Home, session: str, folder: Path) -> str:
+    """Let a host tell of a session in a folder, and return what its agent is told."""
+    where = {"cwd": str(folder)}
+    given = {"command": f"echo {HIDDEN}"}
+    told = fire(home, "SessionStart", session, source="startup", **where)
+    told += fire(home, "UserPromptSubmit", session, prompt=f"From now on use the {HIDDEN} account.", **where)
+    call: dict[str, Any] = {"tool_name": "Bash", "tool_input": given, "tool_use_id": f"t-{session}"}
+    told += fire(home, "PreToolUse", session, **call, **where)
+    told += fire(home, "PostToolUse", session, **call, tool_response={"stdout": HIDDEN}, **where)
+    told += fire(home, "Stop", session, last_assistant_message=f"The {HIDDEN} account it is.", **where)
+    return told + fire(home, "SessionEnd", session, reason=HIDDEN, **where)
+
+
+def say(home: Home, *words: str) -> None:
+    """Run a verb of the command line for a home."""
+    assert cli.main(["--home", str(home.path), *words]) == 0
+
+
+def test_a_pause_holds_for_hooks_the_spool_and_tools_until_it_ends(
+    home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    say(home, "pause", "--for", "2h")
+    assert tell_all(home, "before", tmp_path) == ""
+    assert spooled(home) == []
+    home.start()
+    home.call("memory.store", content="The marigold door is never open.", event_type="decision")
+    until(home.caught_up)
+    assert tell_all(home, "after", tmp_path) == ""
+    asked = {"name": "omega_store", "arguments": {"content": f"The {HIDDEN} door is open."}}
+    refused = home.call("tools.call", **asked)
+    assert refused["is_error"]
+    assert "paused until" in refused["content"][0]["text"]
+    assert "paused until" in home.call("system.status")["paused"]
+    capsys.readouterr()
+    say(home, "--no-spawn", "status")
+    assert "paused until" in capsys.readouterr().out
+    assert holding(home, HIDDEN) == []
+    say(home, "resume")
+    assert home.call("system.status")["paused"] is None
+    assert fire(home, "SessionStart", "resumed", source="startup")
+    fire(home, "UserPromptSubmit", "resumed", prompt="Use the marigold account.")
+    until(home.caught_up)
+    home.stop()
+    assert holding(home, HIDDEN) == []
+
+
+@pytest.mark.parametrize("how", ["marker", "broken", "setting", "link", "session"])
+def test_a_folder_or_a_session_is_paused_and_another_is_not(
+    home: Home, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden, other = tmp_path / "hidden", tmp_path / "other"
+    (hidden / "deep").mkdir(parents=True)
+    other.mkdir()
+    folder = hidden / "deep"
+    match how:
+        case "marker":
+            (hidden / pausing.MARKER).write_text("paused = true\n")
+        case "broken":
+            (hidden / pausing.MARKER).write_text("paused = tru")
+        case "setting":
+            home.paths.config.write_text(f"paused_folders = ['{hidden}']\n")
+        case "link":
+            home.paths.config.write_text(f"paused_folders = ['{hidden}']\n")
+            folder = tmp_path / "link"
+            folder.symlink_to(hidden / "deep")
+        case _:
+            monkeypatch.setattr("tests.edge.hook.conftest.begin", in_paused_session)
+    for session in ("down", "up"):
+        assert tell_all(home, session, folder) == ""
+        assert spooled(home) == []
+        if how != "session":
+            read = {"tool_name": "Read", "tool_input": {"file_path": str(folder / "notes.md")}}
+            fire(home, "PostToolUse", f"{session}-2", **read, tool_response=HIDDEN, cwd=str(other))
+            assert spooled(home) == []
+        if session == "down":
+            home.start()
+    monkeypatch.undo()
+    assert holding(home, HIDDEN) == []
+    fire(home, "UserPromptSubmit", "free", prompt="Use the marigold account.", cwd=str(other))
+    assert {one["session_id"] for one in home.events() if one.get("session_id")} == {"free"}
+
+
+def in_paused_session(home: Home, event: str, client: Any = PATIENT, stdin: Any = -1, /) -> Any:
+    return begin(home, event, client, stdin, OMEGAD_PAUSED="1")
+
+
+def test_claims_guard_files_of_a_paused_folder_and_say_nothing_of_what_is_in_them(
+    daemon: Home, tmp_path: Path
+) -> None:
+    (tmp_path / pausing.MARKER).write_text("paused = true\n")
+    edit = {"file_path": str(tmp_path / "app.py"), "old_string": HIDDEN, "new_string": f"{HIDDEN}2"}
+    call: dict[str, Any] = {"tool_name": "Edit", "tool_input": edit, "cwd": str(tmp_path)}
+    assert fire(daemon, "PreToolUse", "one", **call, tool_use_id="1") == ""
+    fire(daemon, "PostToolUse", "one", **call, tool_use_id="1", tool_response={"filePath": HIDDEN})
+    said = payload("PreToolUse", "two", **call, tool_use_id="2")
+    stopped = json.loads(daemon.call("hook.dispatch", event="PreToolUse", payload=said)["stdout"])
+    told = stopped["hookSpecificOutput"]
+    assert told["permissionDecision"] == "deny"
+    assert "app.py is held by session one" in told["permissionDecisionReason"]
+    fire(daemon, "SessionEnd", "one", cwd=str(tmp_path), reason="exit")
+    until(lambda: not daemon.call("claim.list")["claims"])
+    assert fire(daemon, "PreToolUse", "two", **call, tool_use_id="3") == ""
+    assert holding(daemon, HIDDEN) == []
+
+
+def test_a_pause_ends_by_itself_and_what_is_no_span_is_refused(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home.path / pausing.FILE).write_text("1700000000\n")
+    assert pausing.of_home(str(home.path)) is None
+    for span in ("soon", "0h", "2h later", "-1h"):
+        assert cli.main(["--home", str(home.path), "pause", f"--for={span}"]) == 2
+    capsys.readouterr()
+    say(home, "--json", "pause")
+    assert "until `omegad resume`" in json.loads(capsys.readouterr().out)["paused"]
