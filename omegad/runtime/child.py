@@ -5,6 +5,7 @@ other, which took 100 ms and more on a busy machine.
 """
 
 import asyncio
+import socket
 import subprocess
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -30,30 +31,40 @@ async def started(command: Sequence[str], line_bytes_max: int, asked: bytes = b"
     """Start a process in a session of its own, and give it what is *asked*; its standard input stays open
     for as long as the block takes, at whose end it is killed where it has not ended. Raises `OSError`.
     """
-    process = await to_thread.run_sync(_start, command)  # which waits for its thread, whoever is cancelled
-    assert process.stdin
-    assert process.stdout
+    # Which waits for its thread, whoever is cancelled
+    process, said = await to_thread.run_sync(_start, command)
     try:
-        output = asyncio.StreamReader(line_bytes_max)
-        protocol = asyncio.StreamReaderProtocol(output)
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, process.stdout)
+        output, unused = await asyncio.open_unix_connection(sock=said, limit=line_bytes_max)
         try:
             with suppress(BrokenPipeError):  # its end is heard on its output
                 await to_thread.run_sync(_give, process, asked)
             yield Child(process, output)
         finally:
-            transport.close()
+            unused.transport.abort()
     finally:
+        said.close()
         with anyio.CancelScope(shield=True):
             if process.poll() is None:
                 process.kill()
             await to_thread.run_sync(_end, process)
 
 
-def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-    )
+def _start(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Start it; return it with a socket for its output, which an event loop takes over.
+
+    Not a pipe: of a file's descriptor uvloop closes the number twice, and another thread may have opened
+    something under it meanwhile.
+    """
+    ours, its = socket.socketpair()
+    with its:
+        try:
+            process = subprocess.Popen(  # noqa: S603
+                command, stdin=subprocess.PIPE, stdout=its.fileno(), start_new_session=True
+            )
+        except BaseException:
+            ours.close()
+            raise
+    return process, ours
 
 
 def _give(process: subprocess.Popen[bytes], asked: bytes) -> None:

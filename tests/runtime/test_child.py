@@ -22,6 +22,13 @@ async def test_it_is_given_what_is_asked_and_heard() -> None:
         assert await running.wait() == 0
 
 
+async def test_no_file_closes_a_descriptor_that_the_loop_has_closed() -> None:
+    async with child.started(ECHO, LINE_BYTES, b"ab\n") as running:
+        assert await running.output.read() == b"abab\n"
+        # uvloop would close its number, then the file once more, by when it may be somebody else's
+        assert running.process.stdout is None
+
+
 async def test_it_is_killed_at_the_end_of_the_block_and_with_whoever_is_cancelled() -> None:
     async with child.started(SLEEP, LINE_BYTES) as running:
         assert await running.output.readline() == b"1\n"
