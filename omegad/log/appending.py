@@ -116,7 +116,7 @@ class _Append:
                     self._connection, decision.erasure, (str(body) for _, _, body in self._payloads)
                 )
         except OmegadError as refusal:
-            return refusal
+            return refusal.with_traceback(None)  # or whoever is refused keeps all that is in the transaction
         # A mistake in one decision is told to its own caller and spoils no other
         except Exception as mistake:  # noqa: BLE001
             return mistake

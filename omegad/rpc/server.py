@@ -23,7 +23,7 @@ from omegad.rpc.protocol import InternalError, encode_error, encode_result
 from omegad.rpc.session import Session
 from omegad.rpc.turns import Lane, Turns
 from omegad.rpc.wire import Limits, Wire
-from omegad.runtime.errors import OmegadError, Overloaded, Refused, ShuttingDown
+from omegad.runtime.errors import OmegadError, Overloaded, Refused, ShuttingDown, forget_frames
 
 __all__ = ["Call", "Handler", "Lane", "Limits", "Peer", "Server"]
 
@@ -226,6 +226,7 @@ class Server:
         try:
             return encode_result(job.id, await self._handler(job.call()))
         except OmegadError as error:
+            forget_frames(error)
             return encode_error(job.id, error)
         except Exception:
             # A mistake in one request must not end the service for everyone.

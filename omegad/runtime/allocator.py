@@ -28,13 +28,17 @@ _M_ARENA_MAX = -8
 
 
 def keep_small() -> None:
-    """Bound the arenas, and have freed memory at the end of the heap returned; to be called before threads
-    are started.
+    """Bound the arenas, have freed memory at the end of the heap returned, and what was imported not looked
+    through for circles; to be called before threads are started.
     """
     mallopt = _function("mallopt")
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, ARENAS_MAX)
         mallopt(_M_TRIM_THRESHOLD, TRIM_THRESHOLD_BYTES)
+    # Python looks for circles among all objects only when a quarter more have come, and holds everyone
+    # meanwhile: what was imported is most of them, and stays.
+    gc.freeze()
+    gc.collect()  # which begins to count anew
 
 
 def give_back() -> None:
@@ -56,7 +60,7 @@ async def keep_giving_back() -> None:
         worked_s += just_worked_s
         is_done = worked_s > WORKED_S and just_worked_s < IDLE_SHARE * LOOK_EVERY_S
         if is_done or resident_bytes() >= least + GROWN_BYTES:
-            await to_thread.run_sync(_trim)
+            await to_thread.run_sync(give_back)
             least, worked_s, worked_until_s = resident_bytes(), 0.0, process_time()
 
 

@@ -31,6 +31,16 @@ class OmegadError(Exception):
             self.hint = hint
 
 
+def forget_frames(error: BaseException) -> None:
+    """Let go of the calls that *error* came through, once it is told: they hold it in turn, and with it all
+    that they were at, until Python looks for circles.
+    """
+    told: BaseException | None = error
+    while told is not None and told.__traceback__ is not None:
+        told.__traceback__ = None
+        told = told.__cause__ or told.__context__
+
+
 class NotFound(OmegadError):
     """There is nothing by that name."""
 

@@ -1,4 +1,6 @@
 import asyncio
+import gc
+import weakref
 from collections.abc import Awaitable, Callable
 
 import anyio
@@ -6,6 +8,7 @@ import pytest
 
 from omegad.rpc.server import Call, Limits
 from omegad.runtime.errors import NotFound
+from tests.builders import until
 from tests.rpc.misbehaving import MEGABYTE, Desk, by_id, code_of
 from tests.rpc.raw_client import serving
 
@@ -35,6 +38,30 @@ async def test_a_domain_error_is_an_answer_with_its_kind_tag_and_hint() -> None:
             "message": "no memory m1",
             "data": {"kind": "not_found", "tag": "MEMORY", "hint": "look again"},
         }
+
+
+async def test_what_a_refused_call_was_at_is_let_go_of_when_it_is_told() -> None:
+    class Held:
+        pass
+
+    held: list[weakref.ref[Held]] = []
+
+    async def refuse(_call: Call) -> object:
+        what = Held()
+        held.append(weakref.ref(what))
+        # A circle, as wherever a call waits for what another thread comes to
+        waits: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        waits.set_exception(NotFound("no memory m1"))
+        return await waits
+
+    async with serving(refuse) as house, house.dial() as line:
+        gc.collect()
+        gc.disable()
+        try:
+            assert code_of(await line.call("memory.get")) == -32000
+            await until(lambda: held[0]() is None)
+        finally:
+            gc.enable()
 
 
 async def raise_value_error() -> object:

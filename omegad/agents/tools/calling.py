@@ -10,7 +10,7 @@ from msgspec import Meta
 from omegad.agents.tools.tool import Arguments, Ask, Fields, Folder, Reply, Session, Tool, Word, harmless
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
-from omegad.runtime.errors import Invalid, NotFound, OmegadError
+from omegad.runtime.errors import Invalid, NotFound, OmegadError, forget_frames
 from omegad.text.quoting import inert
 
 Tools = Mapping[str, Tool]
@@ -91,6 +91,7 @@ async def call(tools: Tools, request: CallTool, ask: Ask, *, client: str) -> Too
         given = _read(tool, request.arguments)
         reply = await tool.actions[tool.meant(given)](session, given)
     except OmegadError as error:
+        forget_frames(error)
         return ToolAnswer(
             content=(
                 Text(
