@@ -145,6 +145,7 @@ def test_of_twenty_edits_of_a_file_that_another_holds_none_goes_by_whatever_else
 
 def test_what_goes_behind_is_answered_and_recorded_once(daemon: Home) -> None:
     daemon.call("memory.store", content="no network in tests", event_type="constraint", project="shop")
+    until(daemon.caught_up)
     daemon.process.send_signal(19)
     leave(daemon, 1)
     said = payload("SessionStart", "s-1", source="startup")
