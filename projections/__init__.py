@@ -11,6 +11,7 @@ ALL = modules(
     __name__,
     "memories",
     "edges",
+    "conflicts",
     "vectors",
     "fulltext",
     "sessions",

@@ -124,6 +124,7 @@ class ThesisAnswer(msgspec.Struct, frozen=True, kw_only=True):
     memory_id: str
     version: int = 1
     may_replace: tuple[Replaceable, ...] = ()
+    may_contradict: tuple[Replaceable, ...] = ()
     position: Position = 0
 
 
@@ -164,15 +165,14 @@ def state_thesis(
     """Decide a thesis and the memory that says it. Raises `Conflict` where an open thesis says just that,
     and what a store raises.
     """
-    kept = store.store(prepared.command, prepared.store, state, now_us)
-    memory_id, may_replace = _kept(kept)
-    if (same := state[Theses].of_memory(memory_id)) is not None:
+    kept, told = _kept(store.store(prepared.command, prepared.store, state, now_us))
+    if (same := state[Theses].of_memory(told.memory_id)) is not None:
         raise Conflict(
             f"thesis {same.thesis_id} says that already", hint="give evidence for it, or revise it"
         )
     stated = ThesisStated(
-        thesis_id=_id_of(memory_id, state),
-        memory_id=memory_id,
+        thesis_id=_id_of(told.memory_id, state),
+        memory_id=told.memory_id,
         statement=prepared.store.content,
         domain=command.domain,
         prior=command.prior,
@@ -180,10 +180,7 @@ def state_thesis(
         criterion=command.criterion,
     )
     new = NewEvent(event=stated, session_id=command.session_id, project=command.project, follows=True)
-    return Decision(
-        events=(*kept.events, new),
-        answer=ThesisAnswer(thesis_id=stated.thesis_id, memory_id=memory_id, may_replace=may_replace),
-    )
+    return Decision(events=(*kept, new), answer=_answer(stated.thesis_id, told))
 
 
 def open_thesis(command: OpenThesis, state: DecisionState, now_us: int) -> Decision:
@@ -310,9 +307,8 @@ def revise(command: ReviseThesis, prepared: PreparedThesis, state: DecisionState
     stored = msgspec.structs.replace(
         prepared.command, metadata={}, supersedes=(thesis.memory_id,) if is_shown else ()
     )
-    kept = store.store(stored, prepared.store, state, now_us)
-    memory_id, may_replace = _kept(kept)
-    if memory_id == thesis.memory_id:
+    kept, told = _kept(store.store(stored, prepared.store, state, now_us))
+    if told.memory_id == thesis.memory_id:
         raise Conflict(
             f"thesis {thesis.thesis_id} says that already",
             hint="revise it to something else, or give evidence",
@@ -320,15 +316,12 @@ def revise(command: ReviseThesis, prepared: PreparedThesis, state: DecisionState
     event = ThesisRevised(
         thesis_id=thesis.thesis_id,
         version=thesis.version + 1,
-        memory_id=memory_id,
+        memory_id=told.memory_id,
         statement=prepared.store.content,
         why=command.why,
     )
     new = NewEvent(event=event, session_id=command.session_id, project=thesis.project, follows=True)
-    answer = ThesisAnswer(
-        thesis_id=thesis.thesis_id, memory_id=memory_id, version=event.version, may_replace=may_replace
-    )
-    return Decision(events=(*kept.events, new), answer=answer)
+    return Decision(events=(*kept, new), answer=_answer(thesis.thesis_id, told, event.version))
 
 
 def open_of(thesis_id: str, state: DecisionState) -> ThesisState:
@@ -345,9 +338,19 @@ def _missing(thesis_id: str) -> NotFound:
     return NotFound(f"there is no thesis {thesis_id[:80]}", hint="thesis.list names them")
 
 
-def _kept(decision: Decision) -> tuple[str, tuple[Replaceable, ...]]:
+def _kept(decision: Decision) -> tuple[tuple[NewEvent, ...], Stored]:
     assert isinstance(decision.answer, Stored)
-    return decision.answer.memory_id, decision.answer.may_replace
+    return decision.events, decision.answer
+
+
+def _answer(thesis_id: str, told: Stored, version: int = 1) -> ThesisAnswer:
+    return ThesisAnswer(
+        thesis_id=thesis_id,
+        memory_id=told.memory_id,
+        version=version,
+        may_replace=told.may_replace,
+        may_contradict=told.may_contradict,
+    )
 
 
 def _id_of(memory_id: str, state: DecisionState) -> str:

@@ -93,9 +93,8 @@ def embed(command: EmbedMemory, prepared: PreparedStore, state: DecisionState, n
                 for n in older
                 if (other := state[Memories].get(n.memory_id)) and other.denied_by != memory.memory_id
             ]
-            facts.extend(
-                new.event for new in effects(memory.memory_id, memory.said_at, undenied, (), state).events
-            )
+            done = effects(memory.memory_id, memory.said_at, undenied, (), state, is_asked=False)
+            facts.extend(new.event for new in done.events)
     events = tuple(NewEvent(event=fact, cause=memory.stored_at) for fact in facts)
     return Decision(events=events, answer=MemoryHasVectors(is_done=True))
 

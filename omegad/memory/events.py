@@ -10,6 +10,7 @@ EdgeType = Literal["related", "evolved_from", "superseded_by", "contradicts", "e
 Likeness = Literal["exact", "cosine", "jaccard"]
 Rating = Literal["helpful", "unhelpful", "outdated"]
 Evidence = Literal["explicit", "use", "corroboration"]
+Verdict = Literal["contradicts", "supersedes", "compatible"]
 
 
 class Relation(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,6 +163,24 @@ class MemoryContradicted(Event, frozen=True, kw_only=True, tag="memory.contradic
     contradicted_by: MadeId
     strength: float
     reason: FreeText
+
+
+class ConflictOffered(Event, frozen=True, kw_only=True, tag="memory.conflict_offered@1"):
+    """Whether a memory denies an older one, `target_id`, cannot be read from the two: whoever stored it is
+    asked, and answers with `memory.conflict_settled`. `similarity` is a cosine.
+    """
+
+    memory_id: MadeId
+    target_id: MadeId
+    similarity: float
+
+
+class ConflictSettled(Event, frozen=True, kw_only=True, tag="memory.conflict_settled@1"):
+    """Somebody said what a memory is to an older one, `target_id`; what comes of that follows."""
+
+    memory_id: MadeId
+    target_id: MadeId
+    verdict: Verdict
 
 
 class MemoryRestored(Event, frozen=True, kw_only=True, tag="memory.restored@1"):

@@ -9,12 +9,12 @@ import msgspec
 from omegad.index.neighbours import RELATED_COSINE, Near
 from omegad.log.decision import DecisionState
 from omegad.log.event import NewEvent
-from omegad.memory.events import Likeness, MemoryContradicted, MemorySuperseded, Relation
+from omegad.memory.events import ConflictOffered, Likeness, MemoryContradicted, MemorySuperseded, Relation
 from omegad.memory.state import Memories, MemoryState
 from omegad.memory.types import EPISODIC_TYPES
 from omegad.runtime.kept import Kept
 from omegad.text.evidence.duplicates import ComparedText, are_same, overlap, restates
-from omegad.text.evidence.stance import contradiction
+from omegad.text.evidence.stance import are_variants, contradiction
 
 DUPLICATE_COSINE = 0.95
 EVOLUTION_JACCARD = 0.55
@@ -26,9 +26,14 @@ REPLACEABLE_COSINE = 0.7
 REPLACEABLE_JACCARD, ALIKE_COSINE = 0.3, 0.45
 """The same for two that share so many of their words, as short notes do in which one value has changed."""
 
-OVERRIDDEN_COSINE = 0.5
+OVERRIDDEN_COSINE = 0.45
 """The same where the newer text speaks of replacing something or taking it back. All are chosen on the
 histories of public repositories.
+"""
+
+VARIANT_JACCARD = 0.4
+"""From here on it is asked of two texts that differ in a word or two whether one holds in the other's place;
+and always of one that speaks of replacing something or taking it back.
 """
 
 UNDONE_TYPE = "task_completion"
@@ -52,7 +57,7 @@ class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
 
     `evolution` is the word Jaccard with a memory that the text restates and adds to; `contradiction` is why
     the memory does not hold; `replaceable` is the beginning of a memory whose place the text may be meant to
-    take.
+    take; `is_doubtful` says that it is near enough to ask whether it is denied, and texts do not tell.
     """
 
     memory_id: str
@@ -61,6 +66,7 @@ class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
     evolution: float | None = None
     contradiction: str | None = None
     replaceable: str | None = None
+    is_doubtful: bool = False
 
 
 def compare(content: str, scope: Scope, found: Iterable[Near], jaccard_min: float) -> tuple[Neighbour, ...]:
@@ -101,9 +107,14 @@ def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -
         near.event_type in EPISODIC_TYPES and not (near.event_type == UNDONE_TYPE and new.is_overriding)
     ):
         return base
+    denied = contradiction(new.content, near.content)
     replaceable = _excerpt(near.content) if _may_replace(near.cosine, shared, new) else None
+    is_variant = shared >= VARIANT_JACCARD and are_variants(new.content, near.content)
     return msgspec.structs.replace(
-        base, contradiction=contradiction(new.content, near.content), replaceable=replaceable
+        base,
+        contradiction=denied,
+        replaceable=replaceable,
+        is_doubtful=replaceable is not None and denied is None and (new.is_overriding or is_variant),
     )
 
 
@@ -142,8 +153,8 @@ ASKED_FOR = "asked for"
 
 
 class Replaceable(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory whose place the stored one may be meant to take: the beginning of what it says, and how
-    near it is.
+    """A memory that the stored one may deny, or whose place it may be meant to take: the beginning of what
+    it says, and how near it is.
     """
 
     memory_id: str
@@ -152,14 +163,15 @@ class Replaceable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Effects(msgspec.Struct, frozen=True, kw_only=True):
-    """The events that follow a store, the ids of the memories that they deny and supersede, and what more
-    could be replaced.
+    """The events that follow a store, the ids of the memories that they deny and supersede, what more could
+    be replaced, and the one memory of which it is asked whether it is denied.
     """
 
     events: tuple[NewEvent, ...] = ()
     contradicts: tuple[str, ...] = ()
     superseded: tuple[str, ...] = ()
     may_replace: tuple[Replaceable, ...] = ()
+    may_contradict: tuple[Replaceable, ...] = ()
 
 
 def effects(
@@ -168,31 +180,44 @@ def effects(
     neighbours: Sequence[Neighbour],
     named: Iterable[MemoryState],
     state: DecisionState,
+    *,
+    is_asked: bool,
 ) -> Effects:
     """Return what a memory that was said at a moment, in microseconds since 1970, does to its neighbours and
-    to those *named*.
+    to those *named*. Whoever said it *is asked* of one memory at most, and of no pair twice.
 
     It supersedes those named, but never itself. What was said after it, it does not deny, and is not offered
-    for replacement.
+    for replacement; nor is what somebody said it goes with.
     """
     replaced = {other.memory_id: other for other in named if other.memory_id != memory_id}
     before = [
         n
         for n in neighbours
         if n.memory_id != memory_id
+        and (n.contradiction or n.replaceable is not None)
         and (other := state[Memories].get(n.memory_id))
         and other.said_at <= said_at
     ]
+    conflicts = {n.memory_id: state[Memories].conflict(memory_id, n.memory_id) for n in before}
+    before = [n for n in before if conflicts[n.memory_id] != "compatible"]
     denied = [denial(memory_id, n.memory_id, n.contradiction) for n in before if n.contradiction]
     events = [NewEvent(event=fact) for fact in denied]
     for other in replaced.values():
         fact = MemorySuperseded(memory_id=other.memory_id, superseded_by=memory_id, reason=ASKED_FOR)
         events.append(NewEvent(event=fact, project=other.project))
+    left = [n for n in before if n.memory_id not in replaced]
+    open_to = [n for n in left if is_asked and n.is_doubtful and conflicts[n.memory_id] is None]
+    asked = _offered(open_to)[:1]
+    events += [
+        NewEvent(event=ConflictOffered(memory_id=memory_id, target_id=one.memory_id, similarity=one.cosine))
+        for one in asked
+    ]
     return Effects(
         events=tuple(events),
         contradicts=tuple(fact.memory_id for fact in denied),
         superseded=tuple(replaced),
-        may_replace=tuple(_offered(n for n in before if n.memory_id not in replaced)),
+        may_replace=tuple(_offered(left)),
+        may_contradict=tuple(asked),
     )
 
 

@@ -1,7 +1,7 @@
 """What decisions know of each memory, and by which models it was embedded."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -11,6 +11,8 @@ from omegad.log.event import Position, RecordedEvent
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Statement
 from omegad.memory.events import (
+    ConflictOffered,
+    ConflictSettled,
     MemoryContradicted,
     MemoryDeleted,
     MemoryEdited,
@@ -26,11 +28,12 @@ from omegad.memory.events import (
     MemoryStored,
     MemorySuperseded,
     MemoryUnlinked,
+    Verdict,
 )
 from omegad.runtime.errors import NotFound, Refused
 
 NAME = "memories"
-VERSION = 2
+VERSION = 3
 EVENTS = (
     MemoryStored,
     MemoryEmbedded,
@@ -47,6 +50,8 @@ EVENTS = (
     MemoryExpired,
     MemoryRestored,
     MemoryErased,
+    ConflictOffered,
+    ConflictSettled,
     ClockMended,
 )
 SCHEMA = """
@@ -74,10 +79,18 @@ CREATE TABLE state_embeddings (
     embedder_id TEXT NOT NULL,
     PRIMARY KEY (memory_id, embedder_id)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE state_conflicts (
+    memory_id TEXT NOT NULL,
+    target_id TEXT NOT NULL, -- the older one
+    verdict   TEXT,          -- NULL until somebody says it
+    PRIMARY KEY (memory_id, target_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX state_conflicts_by_target ON state_conflicts (target_id);
 """
 CANONICAL = (
     "SELECT * FROM state_memories ORDER BY memory_id",
     "SELECT * FROM state_embeddings ORDER BY memory_id, embedder_id",
+    "SELECT * FROM state_conflicts ORDER BY memory_id, target_id",
 )
 ERASED_BY = (MemoryErased,)
 REPLACES = ("memory_guards", "embedding_guards")
@@ -85,6 +98,8 @@ REPLACES = ("memory_guards", "embedding_guards")
 
 _INSERT = "INSERT INTO state_memories VALUES (?, ?, ?, ?, 'active', ?, ?, ?, ?, ?, NULL, ?, 0, ?, ?, ?)"
 _EMBEDDED = "INSERT OR IGNORE INTO state_embeddings VALUES (?, ?)"
+_OFFERED = "INSERT OR IGNORE INTO state_conflicts VALUES (?, ?, NULL)"
+_SETTLED = "INSERT OR REPLACE INTO state_conflicts VALUES (?, ?, ?)"
 _UNEMBEDDED = "DELETE FROM state_embeddings WHERE memory_id = ?"
 _CHANGED = "UPDATE state_memories SET changed_at = ? WHERE memory_id = ?"
 _STATE = "UPDATE state_memories SET state = ?, changed_at = ? WHERE memory_id = ?"
@@ -135,6 +150,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case MemoryErased(memory_id=memory_id):
             yield Statement("DELETE FROM state_memories WHERE memory_id = ?", (memory_id,))
             yield Statement(_UNEMBEDDED, (memory_id,))
+            yield Statement(
+                "DELETE FROM state_conflicts WHERE memory_id = ?1 OR target_id = ?1", (memory_id,)
+            )
         case MemoryRestored(memory_id=memory_id, is_permanent=is_permanent):
             yield Statement(_RESTORED, (position, is_permanent, memory_id))
         case _:
@@ -151,6 +169,10 @@ def _judged(recorded: RecordedEvent) -> Iterator[Statement]:
             "contradicts" in edge_types
         ):
             yield Statement(_UNDENIED, (memory_id, by))
+        case ConflictOffered(memory_id=memory_id, target_id=target_id):
+            yield Statement(_OFFERED, (memory_id, target_id))
+        case ConflictSettled(memory_id=memory_id, target_id=target_id, verdict=verdict):
+            yield Statement(_SETTLED, (memory_id, target_id, verdict))
         case MemoryRated(memory_id=memory_id, points=points):
             yield Statement(_RATED, (points, memory_id))
         case MemoryPromoted(memory_id=memory_id):
@@ -233,6 +255,17 @@ class Memories(Tables):
             (position,),
         )
         return [_state_of(row) for row in rows]
+
+    def conflict(self, one: str, other: str) -> Verdict | Literal["offered"] | None:
+        """Return what somebody said that two memories are to each other, "offered" where nobody has answered
+        that yet; None where nobody was asked.
+        """
+        sql = (
+            "SELECT coalesce(verdict, 'offered') FROM state_conflicts WHERE memory_id IN (?1, ?2) AND"
+            " target_id IN (?1, ?2) ORDER BY verdict IS NULL LIMIT 1"
+        )
+        row = self._connection.execute(sql, (one, other)).fetchone()
+        return None if row is None else row[0]
 
     def is_embedded(self, memory_id: str, embedder_id: str) -> bool:
         """Say whether an embedding of the memory by this embedder was recorded."""

@@ -150,8 +150,9 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 
     `contradicts` are the memories that it reverts, `superseded` those that it took the place of as it was
     asked to; `may_replace` are others whose place it may be meant to take, which `memory.supersede` or a
-    store with `supersedes` settles. `ignored` names what was given and is not kept, since an older memory
-    holds the content.
+    store with `supersedes` settles. `may_contradict` is the one memory of which the texts do not tell whether
+    it still holds: `memory.settle` does, and no pair is asked about twice. `ignored` names what was given and
+    is not kept, since an older memory holds the content.
     """
 
     memory_id: str
@@ -161,6 +162,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     contradicts: tuple[str, ...] = ()
     superseded: tuple[str, ...] = ()
     may_replace: tuple[Replaceable, ...] = ()
+    may_contradict: tuple[Replaceable, ...] = ()
     redacted: tuple[str, ...] = ()
     auto_tags: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
@@ -244,7 +246,7 @@ def effects_of(
     """
     named = [findable(state, other, now_us) for other in command.supersedes]
     said_at = now_us if (learned := command.learned_at()) is None else learned
-    return effects(memory_id, said_at, neighbours, named, state)
+    return effects(memory_id, said_at, neighbours, named, state, is_asked=not command.is_automatic())
 
 
 def still_valid(prepared: PreparedStore, state: DecisionState, now_us: int) -> tuple[Neighbour, ...]:
@@ -362,6 +364,7 @@ def _strengthened(
         contradicts=done.contradicts,
         superseded=done.superseded,
         may_replace=done.may_replace,
+        may_contradict=done.may_contradict,
         redacted=prepared.redacted,
         ignored=_ignored(command, survivor),
         degraded=prepared.degraded,
@@ -434,6 +437,7 @@ def _new(
         contradicts=done.contradicts,
         superseded=done.superseded,
         may_replace=done.may_replace,
+        may_contradict=done.may_contradict,
         redacted=prepared.redacted,
         auto_tags=prepared.auto_tags,
         degraded=prepared.degraded,

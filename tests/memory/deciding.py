@@ -16,7 +16,13 @@ PAST_US, FUTURE_US = NOW_US - 1, NOW_US + 1
 class FakeGuards:
     """A decision state that knows of memories what it is told."""
 
-    def __init__(self, *known: MemoryState, embedded: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        *known: MemoryState,
+        embedded: tuple[str, ...] = (),
+        conflicts: dict[tuple[str, str], str] | None = None,
+    ) -> None:
+        self._conflicts = conflicts or {}
         self._known = {guard.memory_id: guard for guard in known}
         self._embedded = embedded
 
@@ -35,6 +41,9 @@ class FakeGuards:
             ),
             None,
         )
+
+    def conflict(self, one: str, other: str) -> str | None:
+        return self._conflicts.get((one, other))
 
     def is_embedded(self, memory_id: str, _embedder_id: str) -> bool:
         return memory_id in self._embedded

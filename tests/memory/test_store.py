@@ -116,6 +116,7 @@ def test_a_new_memory_is_stored_with_its_vectors_and_its_relations() -> None:
         "contradicts": [],
         "superseded": [],
         "may_replace": [],
+        "may_contradict": [],
         "redacted": ["jwt"],
         "auto_tags": ["python"],
         "ignored": [],

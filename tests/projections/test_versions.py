@@ -27,7 +27,7 @@ from omegad.knowledge.events import (
 from omegad.log.event import Event
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Projection
-from omegad.memory.events import MemoryCountsCarried
+from omegad.memory.events import ConflictOffered, ConflictSettled, MemoryCountsCarried
 from omegad.session.events import CheckedRef
 from omegad.storage.digest import digest
 from tests.builders import (
@@ -205,6 +205,13 @@ MENDED = ClockMended(
 """Whatever has a time of its own says another after this."""
 ALONE: dict[str, tuple[Event, ...]] = {
     **dict.fromkeys(("edges", "vectors", "fulltext"), GONE),
+    "conflicts": (
+        *(ConflictOffered(memory_id=one, target_id="a", similarity=0.7) for one in ("e", "f", "gone")),
+        ConflictOffered(memory_id="g", target_id="f", similarity=0.5),
+        contradicted("a", "f"),
+        ConflictSettled(memory_id="f", target_id="g", verdict="compatible"),
+        memory_erased("gone"),
+    ),
     "memories": (
         MemoryCountsCarried(
             memory_id="a", origin="elsewhere", retrievals=7, last_retrieved_at=START_US - 9_000_000
@@ -239,6 +246,7 @@ ALONE: dict[str, tuple[Event, ...]] = {
 
 PINNED: dict[str, tuple[int, str]] = {
     "memories": (5, "585adf2cf0fa3f8d0a58a56ab3e07fdb"),
+    "conflicts": (1, "b65252e2143f9ac86a6f54d62f8e345f"),
     "edges": (2, "a5abc4e2d04f4605adf55adf533ff902"),
     "vectors": (2, "98396640ac9eb54260b51ed7f900ab0f"),
     "fulltext": (3, "6039a90f0aa178e96fb90cf1b1345da5"),

@@ -2,20 +2,22 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, get_args
 
 import msgspec
 from msgspec import Meta
 
 from omegad.agents.tools.tool import Arguments, Ask, Fields, Folder, Reply, Session, Tool, Word, harmless
+from omegad.memory.events import Verdict
 from omegad.requests.method import ServiceMethod
 from omegad.requests.query import Request
 from omegad.runtime.errors import Invalid, NotFound, OmegadError, forget_frames
 from omegad.text.quoting import inert
 
+SAID_CHARACTERS = 80
 Tools = Mapping[str, Tool]
 _OF_A_MEMORY = re.compile(
-    r"\bmemory\.(edit|delete|supersede|restore|rate|promote|link|unlink|similar|traverse|history|get)\b"
+    r"\bmemory\.(edit|delete|supersede|settle|restore|rate|promote|link|unlink|similar|traverse|history|get)\b"
 )
 _OF_A_TASK = re.compile(r"\btask\.(list|claim)\b")
 _NULL = {"type": "null"}
@@ -89,6 +91,8 @@ async def call(tools: Tools, request: CallTool, ask: Ask, *, client: str) -> Too
     session = Session(ask, client, request.session_id, request.project, request.folder)
     try:
         given = _read(tool, request.arguments)
+        for one in getattr(given, "settle", ()):
+            await _settle(session, one)
         reply = await tool.actions[tool.meant(given)](session, given)
     except OmegadError as error:
         forget_frames(error)
@@ -108,6 +112,18 @@ async def call(tools: Tools, request: CallTool, ask: Ask, *, client: str) -> Too
 def refused(why: str) -> ToolAnswer:
     """Return that nothing is done, and why."""
     return ToolAnswer(content=(Text(f"{why}. What to do: go on without it"),), is_error=True)
+
+
+async def _settle(session: Session, said: str) -> None:
+    """Settle what an agent was asked: "mem-1 contradicts mem-2". Raises `Invalid` for other words."""
+    match said.split():
+        case [memory_id, verdict, target_id] if verdict in get_args(Verdict):
+            await session.ask("memory.settle", memory_id=memory_id, target_id=target_id, verdict=verdict)
+        case _:
+            raise Invalid(
+                f"settle: {said[:SAID_CHARACTERS]!r} does not say what a memory is to an older one",
+                hint='call it again with settle=["NEW contradicts OLD"], or supersedes, or compatible',
+            )
 
 
 def _answer(reply: Reply) -> ToolAnswer:

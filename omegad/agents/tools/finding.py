@@ -12,6 +12,7 @@ from omegad.agents.tools.tool import (
     Project,
     Reply,
     Session,
+    Settle,
     Strings,
     Tool,
     brief,
@@ -39,6 +40,7 @@ class Query(Arguments, frozen=True, kw_only=True):
     until: str | None = None
     mode: Literal["hybrid", "semantic", "keyword", "phrase"] = "hybrid"
     project: Project = None
+    settle: Settle = ()
 
 
 class Lessons(Arguments, frozen=True, kw_only=True):

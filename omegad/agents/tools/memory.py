@@ -18,12 +18,13 @@ from omegad.agents.tools.tool import (
     shown,
     without_empty,
 )
+from omegad.memory.events import Verdict
 from omegad.memory.graph import SimilarAnswer
 from omegad.memory.history import History
 from omegad.memory.lifecycle import Rated
 from omegad.memory.reading import MemoryDetail
 
-RELATING = frozenset({"supersede", "link", "unlink"})
+RELATING = frozenset({"supersede", "link", "unlink", "settle"})
 EdgeType = Literal["related", "evolved_from", "superseded_by", "contradicts", "evolves", "supersedes"]
 
 
@@ -36,11 +37,13 @@ class Memory(Arguments, frozen=True, kw_only=True):
     memory_id: str
     content: Annotated[str | None, Meta(description="edit: the new text")] = None
     target_id: Annotated[
-        str | None, Meta(description="link, unlink: the other; supersede: what replaces it")
+        str | None,
+        Meta(description="link, unlink: the other; supersede: what replaces it; settle: the older"),
     ] = None
     edge_type: EdgeType | None = None
     weight: Annotated[float, Meta(ge=0, le=1)] | None = None
     rating: Literal["helpful", "unhelpful", "outdated"] | None = None
+    verdict: Annotated[Verdict | None, Meta(description="settle: what it is to the older")] = None
     max_hops: Annotated[int, Meta(ge=1, le=5)] | None = None
     limit: Limit = 5
     reason: str | None = None

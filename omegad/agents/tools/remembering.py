@@ -1,5 +1,6 @@
 """Tools that store: memories of any kind, checkpoints, the profile, reminders."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
@@ -9,9 +10,11 @@ from omegad.agents.tools.tool import (
     DAY_CHARACTERS,
     NOTHING_SHOWN,
     Arguments,
+    Fields,
     Project,
     Reply,
     Session,
+    Settle,
     Strings,
     Tool,
     brief,
@@ -19,6 +22,7 @@ from omegad.agents.tools.tool import (
     line,
     without_empty,
 )
+from omegad.memory.relating import Replaceable
 from omegad.memory.store import Stored
 from omegad.person.reminder import ReminderList, ReminderSet
 from omegad.requests.command import Acknowledged
@@ -49,6 +53,7 @@ class Store(Arguments, frozen=True, kw_only=True):
     entity_id: Annotated[str | None, Meta(description="person or thing it is about")] = None
     referenced_date: Annotated[str | None, Meta(description="when it happened")] = None
     supersedes: Annotated[Strings, Meta(description="ids it replaces")] = ()
+    settle: Settle = ()
     metadata: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
@@ -85,34 +90,36 @@ class Remind(Arguments, frozen=True, kw_only=True):
 
 
 def stored(stored: Stored, _session: Session, _given: Store) -> Reply:
-    """Say what became of it, and show what it may replace."""
-    near = [{"id": one.memory_id, "text": line(one.content, NEAR_CHARACTERS)} for one in stored.may_replace]
-    structured = without_empty(
-        {
-            "memory_id": stored.memory_id,
-            "outcome": stored.outcome,
-            "may_replace": near,
-            "superseded": list(stored.superseded),
-            "contradicts": list(stored.contradicts),
-            "related": [one.memory_id for one in stored.related][:RELATED_MAX],
-            "redacted": list(stored.redacted),
-            "ignored": list(stored.ignored),
-        }
-    )
+    """Say what became of it, and ask what it is to the one memory that it may contradict."""
+    structured: Fields = {
+        "memory_id": stored.memory_id,
+        "outcome": stored.outcome,
+        "may_contradict": _offered(stored.may_contradict),
+        "may_replace": _offered(stored.may_replace),
+        "superseded": list(stored.superseded),
+        "contradicts": list(stored.contradicts),
+        "related": [one.memory_id for one in stored.related][:RELATED_MAX],
+        "redacted": list(stored.redacted),
+        "ignored": list(stored.ignored),
+    }
     said = {"stored": "stored as", "duplicate": "known already as", "evolved": "added to"}[stored.outcome]
     parts = [f"{said} {stored.memory_id}"]
     parts += [
         f"{name}: {', '.join(structured[name])}"
         for name in ("superseded", "contradicts", "related", "redacted", "ignored")
-        if name in structured
+        if structured[name]
     ]
-    if near:
+    for one in structured["may_contradict"]:
         structured["hint"] = (
-            'if it replaces one: omega_memory(action="supersede", memory_id=THAT_ID,'
-            f' target_id="{stored.memory_id}")'
+            f'say so in your next call: settle=["{stored.memory_id} contradicts {one["id"]}"], or supersedes,'
+            " or compatible"
         )
-        parts += [*(f"may replace {one['id']}: {one['text']}" for one in near), structured["hint"]]
-    return Reply("\n".join(parts), structured)
+        parts.append(f"may contradict {one['id']}: {one['text']}; {structured['hint']}")
+    return Reply("\n".join(parts), without_empty(structured))
+
+
+def _offered(found: Iterable[Replaceable]) -> list[Fields]:
+    return [{"id": one.memory_id, "text": line(one.content, NEAR_CHARACTERS)} for one in found]
 
 
 async def checkpoint(session: Session, given: Checkpoint) -> Reply:

@@ -22,6 +22,12 @@ Folder = Annotated[str, Meta(max_length=4_096)]
 Project = Annotated[Word | None, Meta(description="this session's where left out, * for all")]
 Limit = Annotated[int, Meta(ge=1, le=100)]
 Strings = Annotated[tuple[str, ...], Meta(max_length=32)]
+Settle = Annotated[
+    tuple[str, ...],
+    Meta(
+        max_length=8, description="what may_contradict asked: NEW contradicts, supersedes or compatible OLD"
+    ),
+]
 
 
 class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

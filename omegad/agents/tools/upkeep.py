@@ -21,6 +21,7 @@ from omegad.agents.tools.tool import (
     without_empty,
 )
 from omegad.memory.compaction import Compacted
+from omegad.memory.settling import UnsettledAnswer
 from omegad.memory.stale import StaleAnswer
 from omegad.memory.upkeep import Consolidated
 from omegad.runtime.errors import Invalid
@@ -61,8 +62,8 @@ class Stats(Arguments, frozen=True, kw_only=True):
 
 
 class Reflect(Arguments, frozen=True, kw_only=True):
-    """What is stale (rated badly, contradicted, never found), or how understanding of a topic evolved: run
-    it before architecture decisions.
+    """What is stale (rated badly, contradicted, never found), conflicts that wait to be settled, or how
+    understanding of a topic evolved: run it before architecture decisions.
     """
 
     action: str = "stale"
@@ -98,6 +99,24 @@ def consolidated(done: Consolidated, _session: Session, given: Maintain) -> Repl
     flagged = list(done.flagged)
     text = f"{told}; rated badly: {', '.join(flagged) or 'none'}"
     return Reply(text, {"dry_run": given.dry_run, **counts, "flagged": flagged})
+
+
+def unsettled(answer: UnsettledAnswer, _session: Session, _given: Reflect) -> Reply:
+    """Show what waits to be settled."""
+    found = [
+        {
+            "id": one.memory_id,
+            "text": line(one.content),
+            "may_contradict": one.target_id,
+            "other": line(one.target),
+        }
+        for one in answer.conflicts
+    ]
+    told = (
+        f"- {one['id']} {one['text']}\n  may contradict {one['may_contradict']}: {one['other']}"
+        for one in found
+    )
+    return Reply("\n".join(told) or "nothing waits to be settled", {"conflicts": found})
 
 
 def _would_be(given: Maintain) -> str:

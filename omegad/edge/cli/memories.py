@@ -38,7 +38,15 @@ def store(arguments: Namespace, instance: Instance) -> int:
         for kind, others in (("contradicts", answer["contradicts"]), ("supersedes", answer["superseded"])):
             for other in others:
                 print(f"  {kind} {other}")
-        for other in answer["may_replace"]:
+        for other in answer["may_contradict"]:
+            print(
+                f"  may contradict {other['memory_id']} ({other['cosine']:.2f}):"
+                f" {cut(one_line(other['content']), PREVIEW_COLUMNS)}"
+            )
+            pair = f"{answer['memory_id']} {other['memory_id']}"
+            print(f"    say so: omegad memory settle {pair} contradicts (or supersedes, or compatible)")
+        told = [other["memory_id"] for other in answer["may_contradict"]]
+        for other in (one for one in answer["may_replace"] if one["memory_id"] not in told):
             print(
                 f"  may replace {other['memory_id']} ({other['cosine']:.2f}):"
                 f" {cut(one_line(other['content']), PREVIEW_COLUMNS)}"

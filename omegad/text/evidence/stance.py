@@ -37,6 +37,9 @@ ADDED_MAX = 3
 SPARE = 3
 """One in so many of the words around what two sentences differ in may be missing."""
 
+VARIED_MAX = 2
+"""In how many words two texts may differ that are variants of each other."""
+
 PREFIXED_MIN = 4
 """From how many letters on a word has an opposite that is made of it."""
 
@@ -75,7 +78,7 @@ def stance(new: str, old: str) -> Stance:
 
 def contradiction(new: str, old: str) -> Kind | None:
     """Return by which rule an older text does not hold where a newer one does, None for none."""
-    ours, theirs = (text[:TITLE_CHARACTERS].lstrip().partition("\n")[0] for text in (new, old))
+    ours, theirs = _first_line(new), _first_line(old)
     if _reverts(ours, theirs):
         return "reverted"
     one, other = _TITLES[ours], _TITLES[theirs]
@@ -89,6 +92,16 @@ def contradiction(new: str, old: str) -> Kind | None:
         or _opposite(one, other)
         or _another_value(one, other)
     )
+
+
+def are_variants(one: str, other: str) -> bool:
+    """Say whether two texts say the same but for a word or two: perhaps another value of the same thing."""
+    ours, theirs = (_TITLES[_first_line(text)].terms for text in (one, other))
+    return 0 < (ours - theirs).total() == (theirs - ours).total() <= VARIED_MAX
+
+
+def _first_line(text: str) -> str:
+    return text[:TITLE_CHARACTERS].lstrip().partition("\n")[0]
 
 
 def _listed(text: str) -> frozenset[str]:

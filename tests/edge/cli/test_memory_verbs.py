@@ -73,13 +73,15 @@ def test_what_may_be_replaced_is_shown_with_the_command_that_does_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     offered = {"memory_id": "mem-old", "content": "Billing runs on\nPostgreSQL", "cosine": 0.8125}
+    asked = offered | {"memory_id": "mem-other"}
     answer = {
         "outcome": "stored",
         "memory_id": "mem-new",
         "related": [],
         "contradicts": ["mem-old"],
         "superseded": [],
-        "may_replace": [offered],
+        "may_replace": [offered, asked],
+        "may_contradict": [asked],
     }
     monkeypatch.setattr(
         memories,
@@ -90,6 +92,8 @@ def test_what_may_be_replaced_is_shown_with_the_command_that_does_it(
     assert capsys.readouterr().out.splitlines() == [
         "stored mem-new",
         "  contradicts mem-old",
+        "  may contradict mem-other (0.81): Billing runs on PostgreSQL",
+        "    say so: omegad memory settle mem-new mem-other contradicts (or supersedes, or compatible)",
         "  may replace mem-old (0.81): Billing runs on PostgreSQL",
         "    if so: omegad memory supersede mem-old mem-new",
     ]
