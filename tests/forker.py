@@ -94,7 +94,13 @@ class Server:
         if wanted.fault:
             failing.let_fail(wanted.fault)
         if not (wanted.fault or wanted.limits or wanted.with_own_workers):
-            omegad.daemon.LOG_WORKER = (sys.executable, "-I", "-S", relay.__file__, str(self._path))  # type: ignore[assignment]
+            omegad.daemon.composition.LOG_WORKER = (
+                sys.executable,
+                "-I",
+                "-S",
+                relay.__file__,
+                str(self._path),
+            )  # type: ignore[assignment]
         for what, limit in wanted.limits.items():
             resource.setrlimit(
                 what, (limit, resource.RLIM_INFINITY if what == resource.RLIMIT_FSIZE else limit)

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from omegad.client.blocking import Client
 from omegad.embedding.catalogue import MINILM, installed
-from omegad.rpc.client import Client
 from omegad.runtime.config import find_paths
 from tests.bench import homes, texts
 from tests.bench.figures import Effort, Report, Timer, of_calls

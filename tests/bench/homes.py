@@ -20,6 +20,7 @@ import anyio
 import msgspec
 
 from omegad import daemon
+from omegad.client.blocking import Client
 from omegad.daemon import Daemon
 from omegad.embedding.cache import text_hash
 from omegad.embedding.catalogue import (
@@ -36,7 +37,6 @@ from omegad.log.event import NewEvent
 from omegad.log.event_log import EventLog
 from omegad.memory.events import MemoryEmbedded, MemoryStored, Relation
 from omegad.rpc import endpoint
-from omegad.rpc.client import Client
 from omegad.runtime import config, telemetry
 from omegad.runtime.clock import SystemClock
 from omegad.runtime.config import Paths

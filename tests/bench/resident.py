@@ -5,8 +5,8 @@ import sys
 import time
 from pathlib import Path
 
+from omegad.client.blocking import Client
 from omegad.embedding.catalogue import MINILM, installed
-from omegad.rpc.client import Client
 from omegad.runtime.config import find_paths
 from tests.bench import homes, texts
 from tests.bench.figures import Effort, Figure, Report

@@ -22,10 +22,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from omegad.client.blocking import Client
 from omegad.embedding.catalogue import VECTOR_BYTES
 from omegad.index.vector_index import EXACT_MAX
 from omegad.rpc import endpoint
-from omegad.rpc.client import Client
 from omegad.runtime.errors import OmegadError
 from tests.bench import homes, texts
 from tests.bench.figures import machine

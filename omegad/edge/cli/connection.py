@@ -9,12 +9,12 @@ from typing import NoReturn, TypeAlias
 import msgspec
 
 from omegad import __version__
+from omegad.client.blocking import Client
 from omegad.edge.cli import starting
 from omegad.edge.cli.arguments import methods
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import is_terminal, painted, safe, warn
 from omegad.edge.cli.progress import Bar
-from omegad.rpc.client import Client
 from omegad.runtime.errors import NoDaemon, ShuttingDown, Stale
 from omegad.runtime.json_types import Json
 from omegad.runtime.versions import is_older

@@ -14,6 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from omegad.client.asynchronous import AsyncClient
 from omegad.edge.cli import transfer
 from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.connection import NAME, ask, ensure
@@ -39,7 +40,6 @@ from omegad.edge.transfer.log_file import Progress
 from omegad.edge.transfer.reading import check_kind
 from omegad.edge.transfer.references import references, renamed, steps
 from omegad.memory.types import BUILT_IN
-from omegad.rpc.async_client import AsyncClient
 from omegad.runtime import config, digests
 from omegad.runtime.digests import DigestKey
 from omegad.runtime.errors import OmegadError

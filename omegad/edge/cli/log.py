@@ -5,11 +5,11 @@ from argparse import Namespace
 
 import msgspec
 
+from omegad.client.blocking import Client
 from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.connection import Answer, connected, follow
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import cut, in_json, is_terminal, moment, one_line, painted, write_json
-from omegad.rpc.client import Client
 
 LATEST = 20
 PAGE = 1_000

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
+from omegad.client.blocking import Client
 from omegad.edge.cli import instance, starting
 from omegad.edge.cli.connection import ANSWER_S
 from omegad.edge.cli.findings import Finding, failed, ok
 from omegad.edge.cli.instance import Instance
 from omegad.edge.setup.commands import installed
-from omegad.rpc.client import Client
 from omegad.runtime.errors import NoDaemon
 
 START_S = 60.0

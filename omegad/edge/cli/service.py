@@ -4,13 +4,13 @@ import time
 from collections.abc import Iterator
 
 from omegad import __version__
+from omegad.client.blocking import Client
 from omegad.edge.cli import starting
 from omegad.edge.cli.connection import ANSWER_S, Answer, ask_long, ensure
 from omegad.edge.cli.findings import Finding, doubtful, failed, ok
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import size
 from omegad.edge.cli.views import log_problems
-from omegad.rpc.client import Client
 
 EVENTS_VERIFIED = 20_000  # a log up to this long is verified whole without being asked to
 WARM_UP_S = 60.0

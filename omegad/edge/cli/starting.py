@@ -14,9 +14,9 @@ from textwrap import indent
 from typing import IO
 
 from omegad import __version__
+from omegad.client.blocking import Client
 from omegad.edge.cli.instance import Instance
 from omegad.rpc import endpoint
-from omegad.rpc.client import Client
 from omegad.runtime.config import Paths
 from omegad.runtime.errors import NoDaemon, OmegadError, ShuttingDown, Unavailable
 from omegad.runtime.versions import is_older

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from omegad.rpc.async_client import AsyncClient
+from omegad.client.asynchronous import AsyncClient
 from omegad.runtime.json_types import Json
 
 

@@ -20,9 +20,9 @@ from mcp.shared.exceptions import MCPError
 
 from omegad import __version__
 from omegad.agents.tools.protocol import INSTRUCTIONS
+from omegad.client.asynchronous import AsyncClient
 from omegad.edge.mcp.messages import CLIENT_CHARACTERS
 from omegad.edge.mcp.pipe import CALL_S, ID_CHARACTERS, LATE, TOOL_USE, told, unreachable
-from omegad.rpc.async_client import AsyncClient
 from omegad.runtime.errors import NoDaemon, NotFound, OmegadError, ShuttingDown
 from omegad.runtime.json_types import Fields, Json
 from omegad.runtime.repository import project_of

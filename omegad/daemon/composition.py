@@ -1,26 +1,21 @@
-"""The composition root: opens the files, puts the parts together, runs them in one task group until told to
-stop.
+"""The composition root: opens the files and puts the parts together.
 
 The only module that knows the projections by name.
 """
 
 import os
-import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import anyio
-import structlog
 from anyio.abc import TaskGroup
 
 import projections
-from omegad import __version__
-from omegad.agents.spool import LOOK_EVERY_S, Spool
+from omegad.agents.spool import Spool
 from omegad.catalog import decision_state as state
 from omegad.catalog import reactions
 from omegad.catalog.events import CODEC
@@ -54,12 +49,11 @@ from omegad.reactions.runner import Runner
 from omegad.requests.method import Method, QueryMethod, RequestContext, Rules, ServiceMethod, Skills
 from omegad.requests.query import PAGE_BYTES_MAX
 from omegad.requests.running import RequestRunner
-from omegad.rpc import activation, endpoint
+from omegad.rpc import endpoint
 from omegad.rpc.server import Lane, Limits, Server
-from omegad.runtime import allocator, config, descriptors, digests, supervisor, telemetry
-from omegad.runtime.clock import Clock, SystemClock
+from omegad.runtime import config, descriptors, digests, supervisor
+from omegad.runtime.clock import Clock
 from omegad.runtime.config import Config, Paths
-from omegad.runtime.errors import BadConfiguration
 from omegad.runtime.reaching import Reaching
 from omegad.runtime.steadiness import Steadiness
 from omegad.session.capture_reaction import Capture
@@ -78,10 +72,6 @@ CALL_TOOL = "tools.call"
 READING = {CALL_TOOL, "log.read", "log.diff"}
 PROVING = {"log.verify", "views.verify", "views.rebuild"}
 
-SWITCH_INTERVAL_S = (
-    0.001  # so that a thread that computes does not keep the one that answers waiting for Python's usual 5 ms
-)
-
 VOCABULARY = Vocabulary(codec=CODEC, inline=Inline(state.ALL), state=DecisionState, sanitise=sanitise_new)
 """What the log of a home holds, and what of it decisions rely on."""
 
@@ -91,13 +81,7 @@ RESERVED_DESCRIPTORS = (
     128  # of the home's files, what is read and run beside, and clients that are being refused
 )
 
-INSTALLED_US = Path(__file__).stat().st_mtime_ns // 1_000
-
 HOOKS_SHARE = 0.25  # of the time of a read: an agent waits for its hook
-
-T = TypeVar("T")
-
-_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -122,60 +106,6 @@ class Daemon:
         await self.server.stop(shutdown_s)
         await self.services.log.drain()
         tasks.cancel_scope.cancel()
-
-
-def serve(paths: Paths, settings: Config) -> None:
-    """Serve a home in this process until it is told to stop.
-
-    Raises `AlreadyRunning` where another process serves it, and storage errors where its files cannot be
-    used.
-    """
-    telemetry.configure(settings.log_level, paths.daemon_log)
-    for warning in config.unknown_variables():
-        _log.warning("config.unknown_variable", warning=warning)
-    os.umask(0o077)
-    passed = activation.passed()
-    endpoint.private_directory(paths.home, "OMEGAD_HOME")
-    with endpoint.lock(paths.lock):
-        run(partial(_serve, paths, settings, SystemClock(), passed))
-
-
-def run(main: Callable[[], Awaitable[T]]) -> T:
-    """Run *main* as a daemon runs: on its event loop, with its bounds on memory and on the wait for the
-    interpreter.
-    """
-    allocator.keep_small()
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
-    return anyio.run(main, backend_options={"use_uvloop": True})
-
-
-async def _serve(paths: Paths, settings: Config, clock: Clock, passed: Sequence[int]) -> None:
-    async with composed(paths, settings, clock, INSTALLED_US) as daemon, anyio.create_task_group() as tasks:
-        tasks.start_soon(daemon.services.log.run, name="log")
-        tasks.start_soon(daemon.services.views.run, name="views")
-        tasks.start_soon(daemon.services.past.run, name="asof")
-        tasks.start_soon(daemon.erasing.run, name="erasing")
-        tasks.start_soon(daemon.vector_sweep.run, name="vector_sweep")
-        tasks.start_soon(daemon.services.near.embedder.run, name="embedder")
-        tasks.start_soon(daemon.reactions.run, name="reactions")
-        tasks.start_soon(daemon.services.steadiness.run, name="clock")
-        tasks.start_soon(_signals, daemon, paths, name="signals")
-        tasks.start_soon(supervisor.keep_alive, daemon.services.log.writer_answers, name="watchdog")
-        tasks.start_soon(allocator.keep_giving_back, name="memory")
-        tasks.start_soon(_leave_with_home, daemon, name="home")
-        with endpoint.listening(paths.socket, passed) as sock:
-            await tasks.start(daemon.server.serve, sock)
-            tasks.start_soon(daemon.services.spool.run, name="spool")
-            _log.info(
-                "daemon.ready",
-                version=__version__,
-                home=str(paths.home),
-                socket=str(paths.socket),
-                head=daemon.services.log.head,
-            )
-            supervisor.notify(f"READY=1\nSTATUS=Serves {paths.home}, {daemon.services.log.head} events")
-            await daemon.run(tasks, settings.shutdown_s)
-    _log.info("daemon.stopped")
 
 
 @asynccontextmanager
@@ -324,38 +254,8 @@ def _find(lookup: VectorLookup, wanted: Embedding) -> bytes | None:
     return lookup.find(wanted.embedder_id, wanted.text_hash)
 
 
-def _reload(paths: Paths) -> None:
-    """Take up what can change while running; a configuration that is not valid changes nothing."""
-    try:
-        telemetry.configure(config.load(paths).log_level)
-    except BadConfiguration as error:
-        _log.error("daemon.not_reloaded", error=str(error), hint=error.hint)
-
-
 def _is_there(path: Path, opened: os.stat_result) -> bool:
     try:
         return os.path.samestat(path.stat(), opened)
     except FileNotFoundError:
         return False
-
-
-async def _leave_with_home(daemon: Daemon) -> None:
-    """End where the home was removed, with or without another in its place: what is appended to its log
-    would be lost.
-    """
-    while daemon.services.spool.is_home():  # noqa: ASYNC110  nothing tells of it
-        await anyio.sleep(LOOK_EVERY_S)
-    _log.error("daemon.home_removed")
-    daemon.stopping.set()
-
-
-async def _signals(daemon: Daemon, paths: Paths) -> None:
-    """End on SIGTERM or SIGINT, at once on a second one; read the log level again on SIGHUP."""
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as received:
-        async for number in received:
-            if number == signal.SIGHUP:
-                _reload(paths)
-            elif daemon.stopping.is_set():
-                os._exit(128 + number)  # what was acknowledged is on the disk already
-            else:
-                daemon.stopping.set()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from omegad.rpc.client import Client
+from omegad.client.blocking import Client
 from omegad.runtime.errors import NoDaemon
 
 ANSWER = b'{"jsonrpc":"2.0","id":%d,"result":{"version":"7"}}\n'

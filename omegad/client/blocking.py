@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+from omegad.client.answers import ANSWER_BYTES_MAX, JSON, Inbox, Notification, result_of
 from omegad.rpc import endpoint
-from omegad.rpc.answers import ANSWER_BYTES_MAX, JSON, Inbox, Notification, result_of
 from omegad.rpc.protocol import UNREADABLE, Incoming, Lines, LineTooLong, encode_request, parse_incoming
 from omegad.runtime.errors import NoDaemon, Unavailable
 

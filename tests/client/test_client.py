@@ -10,8 +10,8 @@ from typing import TypeVar
 import anyio
 import pytest
 
-from omegad.client import AsyncClient, Client
-from omegad.rpc import answers, endpoint
+from omegad.client import AsyncClient, Client, answers
+from omegad.rpc import endpoint
 from omegad.rpc.protocol import InternalError, InvalidRequest, MethodNotFound, ParseFailed, WireError
 from omegad.rpc.server import Call, Limits
 from omegad.runtime import errors
@@ -315,7 +315,7 @@ async def test_what_answers_but_is_no_omegad_is_no_daemon(reply: bytes) -> None:
 async def test_an_answer_may_come_in_many_pieces_and_after_one_that_nobody_waits_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("omegad.rpc.client.READ_BYTES", 1)
+    monkeypatch.setattr("omegad.client.blocking.READ_BYTES", 1)
 
     def ask(path: Path) -> object:
         with Client(path, timeout_s=PATIENCE_S) as client:
