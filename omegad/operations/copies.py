@@ -139,7 +139,22 @@ class ErasurePlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def copies(self) -> list[Copy]:
         """The events that hold it, as they are told."""
-        return [self._copy(one) for one in self.remnants]
+        own = (*SAID, MemoryEmbedded)
+        return [
+            Copy(
+                position=one.position,
+                tag=one.before.tag,
+                session_id=one.before.session_id,
+                occurred_at=rfc3339(one.before.occurred_at),
+                loses=(
+                    "text"
+                    if one.body is None
+                    or (isinstance(one.before.event, own) and one.before.event.memory_id in self.memory_ids)
+                    else "copy"
+                ),
+            )
+            for one in self.remnants
+        ]
 
     @property
     def answer_signs(self) -> Signs:
@@ -174,20 +189,6 @@ class ErasurePlan(msgspec.Struct, frozen=True, kw_only=True):
         """Return all that was found before and then."""
         affected = tuple(dict.fromkeys((*self.affected, *other.affected)))
         return msgspec.structs.replace(other, remnants=(*self.remnants, *other.remnants), affected=affected)
-
-    def _copy(self, one: Remnant) -> Copy:
-        before = one.before
-        is_own = (
-            isinstance(before.event, (*SAID, MemoryEmbedded)) and before.event.memory_id in self.memory_ids
-        )
-        told = (before.position, before.tag, before.session_id, rfc3339(before.occurred_at))
-        return Copy(
-            position=told[0],
-            tag=told[1],
-            session_id=told[2],
-            occurred_at=told[3],
-            loses="text" if is_own or one.body is None else "copy",
-        )
 
 
 async def find(services: DaemonServices, memory_id: str) -> ErasurePlan:
@@ -281,7 +282,12 @@ async def _find(
         )
         rows = await _rows(services, taken.memory_ids, head)
         again = await _made_again(services, taken, sought, head)
-        whole = {one.memory_id for one in rows if _says_only_that(taken, one, again)} - sought.memory_ids
+        left = {one.memory_id: _clean(taken, one, again) for one in rows}
+        whole = {
+            one.memory_id
+            for one in rows
+            if left[one.memory_id] != one.content and _is_empty(left[one.memory_id])
+        } - sought.memory_ids
         sought = msgspec.structs.replace(sought, memory_ids=sought.memory_ids | whole)
         holders |= taken.memory_ids
         more = await _history_after(
@@ -406,11 +412,6 @@ def _tags(taken: Scrubbed, one: MemoryRow, again: dict[str, SummaryParts]) -> Se
 
 def _is_empty(text: str) -> bool:
     return not text.replace(ERASED, "").strip()
-
-
-def _says_only_that(taken: Scrubbed, one: MemoryRow, again: dict[str, SummaryParts]) -> bool:
-    clean = _clean(taken, one, again)
-    return clean != one.content and _is_empty(clean)
 
 
 def _edited(one: MemoryRow, taken: Scrubbed) -> MemoryEdited | None:

@@ -19,7 +19,7 @@ class Metric(NamedTuple):
 def exposition(status: ServiceStatus) -> str:
     """Write the figures of a status."""
     lines = []
-    for metric in (*_service(status), *_parts(status)):
+    for metric in _metrics(status):
         name = f"omegad_{metric.name}"
         lines += [f"# HELP {name} {metric.about}", f"# TYPE {name} {metric.kind}"]
         if isinstance(metric.values, int | float):
@@ -29,7 +29,9 @@ def exposition(status: ServiceStatus) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _service(status: ServiceStatus) -> Iterable[Metric]:
+def _metrics(status: ServiceStatus) -> Iterable[Metric]:
+    log, embedding, check = status.log, status.embedding, status.self_check
+    views, reactions = status.views.items(), status.reactions.items()
     return (
         Metric("build_info", "gauge", "1, of the version in the label.", [(status.version, 1)], "version"),
         Metric("uptime_seconds", "gauge", "Time since the start.", status.uptime_s),
@@ -45,12 +47,6 @@ def _service(status: ServiceStatus) -> Iterable[Metric]:
         Metric(
             "gateway_up", "gauge", "Whether the gateway of MCP runs.", int(status.gateway_pid is not None)
         ),
-    )
-
-
-def _parts(status: ServiceStatus) -> Iterable[Metric]:
-    log, embedding, check = status.log, status.embedding, status.self_check
-    return (
         Metric("log_head", "gauge", "The position of the last event.", log.head),
         Metric("log_events_total", "counter", "Events in the log, which only grows.", log.head),
         Metric("log_bytes", "gauge", "Size of the log and its write-ahead log.", log.bytes),
@@ -63,27 +59,6 @@ def _parts(status: ServiceStatus) -> Iterable[Metric]:
             "part",
         ),
         Metric("disk_free_bytes", "gauge", "What is free where the home is.", status.disk_free_bytes),
-        *_lags(status),
-        Metric("spool_files", "gauge", "Hooks that wait to be taken in.", status.spool.waiting),
-        Metric("spool_lost", "gauge", "Hooks that were let go.", status.spool.lost),
-        Metric("index_vectors", "gauge", "Vectors held in memory.", embedding.index_vectors),
-        Metric("index_bytes", "gauge", "Size of the vectors held in memory.", embedding.index_bytes),
-        Metric("embedding_backlog", "gauge", "Memories that wait for their vectors.", embedding.backlog),
-        Metric(
-            "self_check_timestamp_seconds",
-            "gauge",
-            "When log and views were proved last; 0 for never.",
-            check.at_us / 1e6 if check else 0,
-        ),
-        Metric("self_check_duration_seconds", "gauge", "How long that took.", check.took_s if check else 0),
-        Metric("self_check_problems", "gauge", "What that found wrong.", len(check.problems) if check else 0),
-    )
-
-
-def _lags(status: ServiceStatus) -> Iterable[Metric]:
-    views, reactions = status.views.items(), status.reactions.items()
-    failing = [(name, int(one.trouble is not None)) for name, one in reactions]
-    return (
         Metric(
             "view_position",
             "gauge",
@@ -112,5 +87,24 @@ def _lags(status: ServiceStatus) -> Iterable[Metric]:
             [(name, one.lag) for name, one in reactions],
             "reaction",
         ),
-        Metric("reaction_failing", "gauge", "Whether a reaction is in trouble.", failing, "reaction"),
+        Metric(
+            "reaction_failing",
+            "gauge",
+            "Whether a reaction is in trouble.",
+            [(name, int(one.trouble is not None)) for name, one in reactions],
+            "reaction",
+        ),
+        Metric("spool_files", "gauge", "Hooks that wait to be taken in.", status.spool.waiting),
+        Metric("spool_lost", "gauge", "Hooks that were let go.", status.spool.lost),
+        Metric("index_vectors", "gauge", "Vectors held in memory.", embedding.index_vectors),
+        Metric("index_bytes", "gauge", "Size of the vectors held in memory.", embedding.index_bytes),
+        Metric("embedding_backlog", "gauge", "Memories that wait for their vectors.", embedding.backlog),
+        Metric(
+            "self_check_timestamp_seconds",
+            "gauge",
+            "When log and views were proved last; 0 for never.",
+            check.at_us / 1e6 if check else 0,
+        ),
+        Metric("self_check_duration_seconds", "gauge", "How long that took.", check.took_s if check else 0),
+        Metric("self_check_problems", "gauge", "What that found wrong.", len(check.problems) if check else 0),
     )

@@ -94,7 +94,15 @@ class PastReader:
 
             found, versions = await past.readers.read(read, method.turn)
             answer = await method.finish(self._services, params, found, context) if method.finish else found
-        then = await self._then(wanted, versions)
+        earlier = wanted.earlier
+        then = Then(
+            position=wanted.position,
+            at=rfc3339(wanted.now_us),
+            query_id=earlier.query_id if earlier else None,
+            is_comparable=bool(earlier and earlier.versions),
+            changed=_changed(earlier, versions, self._services.embedder_id) if earlier else {},
+            erased=await self._services.log.erased(wanted.position),
+        )
         return msgspec.Raw(msgspec.json.encode(answer)[:-1] + b',"as_of":' + msgspec.json.encode(then) + b"}")
 
     async def diff(self, request: DiffLog, call: Call) -> Diff:
@@ -132,18 +140,16 @@ class PastReader:
             position = int(as_of)
             if position > log.head:
                 raise Invalid(f"as_of: position {position} is beyond the end of the log, {log.head}")
-            return PastMoment(position=position, now_us=await self._time_of(position))
+            # When it was recorded; for 0 when the first was, or the present.
+            events = await log.read_at([max(1, position)])
+            now_us = events[0].recorded_at if events else self._services.clock.now_us()
+            return PastMoment(position=position, now_us=now_us)
         if _YEAR.match(as_of):
             at_us, now_us = parse_time(as_of, "as_of"), self._services.clock.now_us()
             if at_us > max(now_us, log.recorded_at):
                 raise Invalid(f"as_of: {as_of} is yet to come")
             return PastMoment(position=await log.position_at(at_us, now_us), now_us=at_us)
         return await self._of_answer(as_of)
-
-    async def _time_of(self, position: Position) -> int:
-        """Return when the event at a position was recorded; for 0 when the first was, or the present."""
-        events = await self._services.log.read_at([max(1, position)])
-        return events[0].recorded_at if events else self._services.clock.now_us()
 
     async def _of_answer(self, query_id: str) -> PastMoment:
         services = self._services
@@ -167,17 +173,6 @@ class PastReader:
                 embedder_id, is_whole=False
             )  # there are several, and they are asked seldom
         return index if embedder_id is not None else None
-
-    async def _then(self, wanted: PastMoment, versions: dict[str, int]) -> Then:
-        earlier = wanted.earlier
-        return Then(
-            position=wanted.position,
-            at=rfc3339(wanted.now_us),
-            query_id=earlier.query_id if earlier else None,
-            is_comparable=bool(earlier and earlier.versions),
-            changed=_changed(earlier, versions, self._services.embedder_id) if earlier else {},
-            erased=await self._services.log.erased(wanted.position),
-        )
 
 
 def _changed(

@@ -284,7 +284,7 @@ class Runner:
             if (
                 (progress.position - slot) * length_us > FAR_US
                 and slot < progress.position - 1
-                and self._is_as_the_log_says()
+                and self._log.recorded_at <= self._clock.now_us() + STEP_US
             ):
                 progress.position, is_behind = slot - 1, False  # the clock was mended
             if is_behind and anyio.current_time() >= is_due_at:
@@ -294,9 +294,6 @@ class Runner:
             if slot >= progress.position:
                 is_due_at = anyio.current_time() + schedule.EVERY
             await anyio.sleep(min((length_us - elapsed_us) / SECOND_US, self.pace.clock_s))
-
-    def _is_as_the_log_says(self) -> bool:
-        return self._log.recorded_at <= self._clock.now_us() + STEP_US
 
     async def _sweep(self, sweep: Sweep) -> None:
         progress, is_wanted = self.progress[sweep.NAME], True

@@ -233,7 +233,12 @@ class Session:
         """Start what waits, as far as there is room."""
         while self._waiting:
             job = self._waiting[0]
-            job.expected_bytes = self._expect(job.request.method)
+            method = job.request.method
+            longest = max(
+                self._host.long_answers.get(method, ANSWER_BYTES), int(self._learned.get(method, 0))
+            )
+            # Never so long that there would be no room for it
+            job.expected_bytes = min(longest, self._limits.answer_bytes_in_all_max // 2)
             refusal = self._batch_is_too_long(job)
             if not refusal and not self._has_place(job):
                 return  # until one that is served has ended
@@ -295,15 +300,6 @@ class Session:
         self._retries += not has_room
         return has_room
 
-    def _expect(self, method: str) -> int:
-        """Return how long an answer may be; never so long that there would be no room for it."""
-        longest = max(self._host.long_answers.get(method, ANSWER_BYTES), int(self._learned.get(method, 0)))
-        return min(longest, self._limits.answer_bytes_in_all_max // 2)
-
-    def _learn(self, method: str, answer_bytes: int) -> None:
-        if method in self._learned or answer_bytes > LEARNED_FROM_BYTES:
-            self._learned[method] = max(answer_bytes, self._learned.get(method, 0) * FADING)
-
     def is_in_excess(self) -> bool:
         """Say whether answers take far more than was foreseen."""
         return self.collected_bytes + self.wire.unread_bytes > EXCESS * self._limits.answer_bytes_max
@@ -323,7 +319,9 @@ class Session:
         self._running.discard(job)
         self._running_bytes -= job.request_bytes
         self._expected_bytes -= job.expected_bytes
-        self._learn(job.request.method, answer_bytes)
+        method = job.request.method
+        if method in self._learned or answer_bytes > LEARNED_FROM_BYTES:
+            self._learned[method] = max(answer_bytes, self._learned.get(method, 0) * FADING)
         if job.request.id is not UNSET:
             self._by_id.pop(job.id, None)
         if job.lane:

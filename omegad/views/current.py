@@ -107,28 +107,22 @@ class Views:
         """
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._bring_up_to_date)
-            await self._keep_in_step()
-
-    async def _keep_in_step(self) -> None:
-        while True:
-            with anyio.CancelScope() as self._serving:
-                try:
-                    await self._fill_at_once()
-                    await (
-                        lowlevel.checkpoint()
-                    )  # a swap has cancelled this; a driver that began would be stopped in its first step
-                    await self.driver.run()
-                except StorageCorrupt as error:
-                    self._note_damage(self.driver.generation, error)
-            while self._is_damaged:
-                try:
-                    await self._start_over()
-                except (
-                    Unavailable
-                ) as error:  # a full disk, for one: the damaged file refuses its readers meanwhile
-                    self.driver.trouble = str(error)
-                    _log.error("views.not_made", error=str(error), retry_s=RETRY_SECONDS)
-                    await anyio.sleep(RETRY_SECONDS)
+            while True:
+                with anyio.CancelScope() as self._serving:
+                    try:
+                        await self._fill_at_once()
+                        # A swap has cancelled this; a driver that began would be stopped in its first step.
+                        await lowlevel.checkpoint()
+                        await self.driver.run()
+                    except StorageCorrupt as error:
+                        self._note_damage(self.driver.generation, error)
+                while self._is_damaged:
+                    try:
+                        await self._start_over()
+                    except Unavailable as error:  # as a full disk; the damaged file refuses its readers
+                        self.driver.trouble = str(error)
+                        _log.error("views.not_made", error=str(error), retry_s=RETRY_SECONDS)
+                        await anyio.sleep(RETRY_SECONDS)
 
     async def _fill_at_once(self) -> None:
         """Have views that show nothing of a long log built beside; where that fails, they follow it from

@@ -27,6 +27,10 @@ from omegad.views.generation import Generation
 BATCH_EVENTS = 500
 RETRY_SECONDS = 1.0
 
+_DEFERRED_AT = (
+    "SELECT name, position FROM deferred WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"
+)
+
 _log = structlog.get_logger(__name__)
 
 
@@ -75,7 +79,15 @@ class Driver:
         while True:
             if not self._lagging():
                 await self._log.wait_beyond(self._front())
-            await self._step_or_wait()
+            try:
+                await self.step()
+                self.trouble = None
+            except Unavailable as error:
+                if isinstance(error, StorageCorrupt) and not isinstance(error, LogBroken):
+                    raise
+                self.trouble = str(error)
+                _log.error("views.not_written", error=str(error), retry_s=RETRY_SECONDS)
+                await anyio.sleep(RETRY_SECONDS)
 
     async def catch_up(self, progress: Callable[[Position, Position], None]) -> None:
         """Show each projection everything up to the present head, and return."""
@@ -109,11 +121,11 @@ class Driver:
 
     async def fill_at(self, positions: Sequence[Position]) -> int:
         """Run the statements of the deferred events at *positions*; return how many are complete."""
-        wanted = str(list(positions))
         filled = 0
-        for name, position in await self.generation.readers.read(
-            lambda connection: _deferred_at(connection, wanted)
-        ):
+        deferred = await self.generation.readers.read(
+            lambda connection: connection.execute(_DEFERRED_AT, (str(list(positions)),)).fetchall()
+        )
+        for name, position in deferred:
             if not self._is_retired and name in self._fold.projections:
                 filled += await self._fill(name, position)
         return filled
@@ -124,17 +136,6 @@ class Driver:
         return await self.generation.writer.run(
             lambda connection: applying.fill(connection, projection, recorded, self._lookup)
         )
-
-    async def _step_or_wait(self) -> None:
-        try:
-            await self.step()
-            self.trouble = None
-        except Unavailable as error:
-            if isinstance(error, StorageCorrupt) and not isinstance(error, LogBroken):
-                raise
-            self.trouble = str(error)
-            _log.error("views.not_written", error=str(error), retry_s=RETRY_SECONDS)
-            await anyio.sleep(RETRY_SECONDS)
 
     async def _apply(self, part: Part) -> None:
         ahead, batch = self._ahead
@@ -193,11 +194,3 @@ class Driver:
 
     def _front(self) -> Position:
         return max((checkpoint.position for checkpoint in self._healthy().values()), default=self._log.head)
-
-
-def _deferred_at(connection: Connection, positions: str) -> list[tuple[str, Position]]:
-    sql = (
-        "SELECT name, position FROM deferred WHERE position IN (SELECT value FROM json_each(?)) ORDER BY"
-        " position"
-    )
-    return connection.execute(sql, (positions,)).fetchall()

@@ -3,7 +3,6 @@ without the bytes.
 """
 
 from collections.abc import Sequence
-from functools import partial
 
 import anyio
 
@@ -15,7 +14,6 @@ from omegad.storage.transaction import writing
 from omegad.storage.wiping import wipe
 from omegad.views import generation
 from omegad.views.current import Views
-from omegad.views.generation import Generation
 
 WAIT_S = 10.0  # for a rebuild or a check to end, which read what is about to be erased
 
@@ -57,32 +55,24 @@ class PausedViews:
         """
         served = self._views.driver.generation
         generation.remove_previous(served.path)
-        unlike = await served.writer.run(
-            partial(_take_out, served=served, projections=self._projections, erased=erased, pieces=pieces)
-        )
+
+        def on_thread(connection: Connection) -> list[str]:
+            with writing(connection):
+                unlike = [
+                    one.NAME
+                    for one in self._projections
+                    if not patch(connection, served.checkpoints[one.NAME].tables, one, erased)
+                ]
+                for projection in self._projections:
+                    for sql in getattr(projection, "WIPES", ()):
+                        connection.execute(sql)
+            wipe(connection, served.path, pieces)
+            return unlike
+
+        unlike = await served.writer.run(on_thread)
         alone = [
             one.NAME
             for one in self._projections
             if has_names and any(isinstance(before.event, one.EVENTS) for before, _ in erased)
         ]
         return [*dict.fromkeys((*unlike, *alone))]
-
-
-def _take_out(
-    connection: Connection,
-    served: Generation,
-    projections: Sequence[Projection],
-    erased: Pairs,
-    pieces: Sequence[bytes],
-) -> list[str]:
-    with writing(connection):
-        unlike = [
-            one.NAME
-            for one in projections
-            if not patch(connection, served.checkpoints[one.NAME].tables, one, erased)
-        ]
-        for projection in projections:
-            for sql in getattr(projection, "WIPES", ()):
-                connection.execute(sql)
-    wipe(connection, served.path, pieces)
-    return unlike

@@ -209,7 +209,9 @@ class PastViews:
         try:
             with _translated(), making.scope:
                 self._kept.append(await self._made(making.position, making.erased, making.tell))
-                await self._make_room()
+                for one in self._kept[:-1]:  # the latest stays
+                    if len(self._kept) > FILES_MAX or sum(kept.bytes for kept in self._kept[:-1]) > BYTES_MAX:
+                        await self._remove(one)
             if making.scope.cancelled_caught:
                 making.failure = Stale("the log has lost what they would show", hint="ask again")
         except OmegadError as error:
@@ -248,14 +250,6 @@ class PastViews:
             if one.erased != erased or time.monotonic() - one.asked_at > IDLE_S:
                 await self._remove(one)
         return erased
-
-    async def _make_room(self) -> None:
-        """Remove the least recently asked for until the others are few and small enough; the latest stays,
-        and what is being read.
-        """
-        for one in self._kept[:-1]:
-            if len(self._kept) > FILES_MAX or sum(other.bytes for other in self._kept[:-1]) > BYTES_MAX:
-                await self._remove(one)
 
     async def _remove(self, one: PastFile) -> None:
         """Remove a file that nobody reads."""

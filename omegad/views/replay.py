@@ -15,7 +15,6 @@ from omegad.log.event import Position
 from omegad.log.folding import Progress
 from omegad.log.projection import Projection
 from omegad.storage.database import open_reader, open_unfinished, translated
-from omegad.storage.digest import Digest
 from omegad.storage.driver import Connection
 from omegad.storage.transaction import snapshot
 from omegad.views import checkpoints, generation
@@ -74,7 +73,14 @@ def verify(
             _, replayed = state(fresh, chosen)
             problems = {p.NAME: marks[p.NAME].error or _problem(live, fresh, p) for p in chosen}
     return {
-        name: _report(marks[name].position, digests[name], replayed[name], problem)
+        name: ViewReport(
+            rows=digests[name].rows,
+            position=marks[name].position,
+            live_digest=digests[name].digest,
+            replay_digest=replayed[name].digest,
+            equal=digests[name] == replayed[name] and problem is None,
+            problem=problem,
+        )
         for name, problem in problems.items()
     }
 
@@ -82,17 +88,6 @@ def verify(
 def _positions(live: Connection, chosen: Sequence[Projection]) -> dict[str, Position]:
     marks = checkpoints.load(live)
     return {projection.NAME: marks[projection.NAME].position for projection in chosen}
-
-
-def _report(position: Position, live: Digest, replayed: Digest, problem: str | None) -> ViewReport:
-    return ViewReport(
-        rows=live.rows,
-        position=position,
-        live_digest=live.digest,
-        replay_digest=replayed.digest,
-        equal=live == replayed and problem is None,
-        problem=problem,
-    )
 
 
 def _problem(live: Connection, fresh: Connection, projection: Projection) -> str | None:
