@@ -60,7 +60,7 @@ async def finish(services: Services, query: MemoryHistory, found: Places, contex
     they are, the log what they say.
     """
     del query, context
-    return history(found, [told(one) for one in await services.events_at(found.positions)])
+    return history(found, [told(one) for one in await services.log.read_at(found.positions)])
 
 
 def history(found: Places, events: list[LogEvent]) -> History:

@@ -282,12 +282,7 @@ async def _find(
         )
         rows = await _rows(services, taken.memory_ids, head)
         again = await _made_again(services, taken, sought, head)
-        left = {one.memory_id: _clean(taken, one, again) for one in rows}
-        whole = {
-            one.memory_id
-            for one in rows
-            if left[one.memory_id] != one.content and _is_empty(left[one.memory_id])
-        } - sought.memory_ids
+        whole = {one.memory_id for one in rows if _says_only_that(taken, one, again)} - sought.memory_ids
         sought = msgspec.structs.replace(sought, memory_ids=sought.memory_ids | whole)
         holders |= taken.memory_ids
         more = await _history_after(
@@ -412,6 +407,11 @@ def _tags(taken: Scrubbed, one: MemoryRow, again: dict[str, SummaryParts]) -> Se
 
 def _is_empty(text: str) -> bool:
     return not text.replace(ERASED, "").strip()
+
+
+def _says_only_that(taken: Scrubbed, one: MemoryRow, again: dict[str, SummaryParts]) -> bool:
+    clean = _clean(taken, one, again)
+    return clean != one.content and _is_empty(clean)
 
 
 def _edited(one: MemoryRow, taken: Scrubbed) -> MemoryEdited | None:

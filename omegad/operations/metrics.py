@@ -19,7 +19,7 @@ class Metric(NamedTuple):
 def exposition(status: ServiceStatus) -> str:
     """Write the figures of a status."""
     lines = []
-    for metric in _metrics(status):
+    for metric in (*_service(status), *_parts(status)):
         name = f"omegad_{metric.name}"
         lines += [f"# HELP {name} {metric.about}", f"# TYPE {name} {metric.kind}"]
         if isinstance(metric.values, int | float):
@@ -29,9 +29,7 @@ def exposition(status: ServiceStatus) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _metrics(status: ServiceStatus) -> Iterable[Metric]:
-    log, embedding, check = status.log, status.embedding, status.self_check
-    views, reactions = status.views.items(), status.reactions.items()
+def _service(status: ServiceStatus) -> Iterable[Metric]:
     return (
         Metric("build_info", "gauge", "1, of the version in the label.", [(status.version, 1)], "version"),
         Metric("uptime_seconds", "gauge", "Time since the start.", status.uptime_s),
@@ -47,6 +45,13 @@ def _metrics(status: ServiceStatus) -> Iterable[Metric]:
         Metric(
             "gateway_up", "gauge", "Whether the gateway of MCP runs.", int(status.gateway_pid is not None)
         ),
+    )
+
+
+def _parts(status: ServiceStatus) -> Iterable[Metric]:
+    log, embedding, check = status.log, status.embedding, status.self_check
+    views, reactions = status.views.items(), status.reactions.items()
+    return (
         Metric("log_head", "gauge", "The position of the last event.", log.head),
         Metric("log_events_total", "counter", "Events in the log, which only grows.", log.head),
         Metric("log_bytes", "gauge", "Size of the log and its write-ahead log.", log.bytes),

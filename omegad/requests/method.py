@@ -6,29 +6,38 @@ of its append). A *query* is prepared, if it needs more than the views, and read
 *service* method is about the running service itself, which answers it.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
+import anyio
+import anyio.to_thread
 import msgspec
 
 from omegad.embedding.passages import Embedded
-from omegad.log.decision import Decision, RequestKey
-from omegad.log.event import Position, RecordedEvent
+from omegad.log.decision import Decision, Proposal, RequestKey
+from omegad.log.event import Position
+from omegad.log.event_log import EventLog
 from omegad.log.mending import Ahead
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command
 from omegad.requests.query import Query
 from omegad.requests.verb import OF_ITS_NAME, Verb
 from omegad.runtime.clock import Clock
+from omegad.runtime.digests import DigestKey
 from omegad.runtime.errors import Refused
+from omegad.runtime.precedence import HOOKS
+from omegad.runtime.reaching import Reaching
 from omegad.runtime.steadiness import Steadiness
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 from omegad.text.ingestion.noise import NoiseRules
 from omegad.text.ingestion.tagging import TagRules
-from omegad.views.barrier import Extent
+from omegad.views.barrier import Barrier, Extent, Snapshot
+from omegad.views.current import Views
 
 T = TypeVar("T")
 
@@ -37,6 +46,8 @@ IN_EVERY = frozenset({*Command.__struct_fields__, *Query.__struct_fields__})
 
 EVERY_VIEW = ()
 """For a query whose asker says what is read."""
+
+COMPUTING_MAX = 2
 
 VIEWS_WAIT_S = 5.0  # for the views to show what a decision asks about, before it is made without
 
@@ -99,73 +110,45 @@ class Skills:
     language: str
 
 
-class Services(Protocol):
-    """What preparing may ask of the world."""
+@dataclass(frozen=True, kw_only=True)
+class Services(ABC):
+    """What preparing may ask of the world, and what requests are appended to and read from."""
+
+    log: EventLog
+    views: Views
+    clock: Clock
+    """The time, and randomness for ids."""
+    rules: Rules
+    skills: Skills
+    claims: str
+    """What becomes of an edit of what another session holds: deny, ask, warn or off."""
+    digests: DigestKey
+    steadiness: Steadiness
+    """Whether the clock goes as time goes by."""
+    reaching: Reaching
+    of_nouns: Mapping[type, object]
+    """What nouns keep in the daemon, by its type."""
+    computing: anyio.CapacityLimiter = field(default_factory=partial(anyio.CapacityLimiter, COMPUTING_MAX))
+    """How much is computed at once: threads share one interpreter."""
 
     def __getitem__(self, kind: type[T]) -> T:
         """Return what a noun keeps in the daemon, by its type."""
-        ...
-
-    @property
-    def rules(self) -> Rules:
-        """The rules of ingestion."""
-        ...
-
-    @property
-    def skills(self) -> Skills:
-        """Where skills are."""
-        ...
-
-    @property
-    def clock(self) -> Clock:
-        """The time, and randomness for ids."""
-        ...
-
-    def digest(self, data: bytes) -> bytes:
-        """Return a digest that tells data apart in this home and says nothing of it to others."""
-        ...
-
-    @property
-    def steadiness(self) -> Steadiness:
-        """Whether the clock goes as time goes by."""
-        ...
-
-    async def stamped_ahead(self) -> Ahead | None:
-        """Return what a clock stamped that was ahead of what it says now, None where none was."""
-        ...
-
-    @property
-    def claims(self) -> str:
-        """What becomes of an edit of what another session holds: deny, ask, warn or off."""
-        ...
+        found = self.of_nouns[kind]
+        assert isinstance(found, kind)
+        return found
 
     @property
     def head(self) -> Position:
         """Where the log ends."""
-        ...
+        return self.log.head
 
-    @property
-    def embedder_id(self) -> str | None:
-        """The model in use, None without one."""
-        ...
+    def digest(self, data: bytes) -> bytes:
+        """Return a digest that tells data apart in this home and says nothing of it to others."""
+        return self.digests.of(data)
 
-    async def embed(self, content: str, *, is_backlog: bool = False) -> Embedded | None:
-        """Return the vectors of a content, None where the model cannot be used now."""
-        ...
-
-    async def embed_question(
-        self, text: str, *, within_s: float | None = None, turn: Turn = Turn.USUAL
-    ) -> bytes | None:
-        """Return the vector of a question, None where the model cannot be used now or takes too long:
-        `query_timeout_s`, or *within_s*.
-        """
-        ...
-
-    def begin_question(self, text: str) -> Callable[[], bytes | None] | None:
-        """Begin to embed a question, and return what waits for its vector on another thread, as
-        `embed_question`; None where it could take long.
-        """
-        ...
+    async def stamped_ahead(self) -> Ahead | None:
+        """Return what a clock stamped that was ahead of what it says now, None where none was."""
+        return await self.log.stamped_ahead(self.clock.now_us())
 
     async def look(
         self,
@@ -179,57 +162,98 @@ class Services(Protocol):
         """Read the views for a decision, which is made without what they do not show in time. Raises
         `ReadTooLong`.
         """
-        ...
+        barrier = Barrier(names=tuple(names), acknowledged=at_least, wait_s=wait_s, makes_do=True)
+        return await self.views.at(
+            barrier, lambda connection, snapshot: work(connection, self.moment(snapshot)), turn
+        )
 
     async def in_time(self, work: Awaitable[T], within_s: float) -> T | None:
         """Return what *work* comes to, None where that takes longer."""
-        ...
-
-    async def spool_settled(self, within_s: float) -> bool:
-        """Wait until what hooks left in the spool is taken in, before what comes after it, for so long at
-        most; say whether it is.
-        """
-        ...
-
-    async def events_at(self, positions: Sequence[Position]) -> list[RecordedEvent]:
-        """Return events of the log; fewer where they are large."""
-        ...
+        with anyio.move_on_after(within_s):
+            return await work
+        return None
 
     async def compute(self, work: Callable[[], T]) -> T:
-        """Do what takes long, beside the event loop."""
-        ...
+        """Do what takes long, beside the event loop: a few at once, which begin when no hook waits."""
+
+        def giving_way() -> T:
+            HOOKS.give_way()
+            return work()
+
+        return await anyio.to_thread.run_sync(giving_way, limiter=self.computing)
 
     async def reach(self, work: Callable[[], T], near: str | None) -> T:
         """Do what looks at files of a folder that an agent names. Raises `PathHangs` where they do not
         answer.
         """
-        ...
+        return await self.reaching.reach(work, near)
 
+    def disk(self, path: str) -> str:
+        """Return where the disk is mounted that a path lies on, nothing for that of the home."""
+        return self.reaching.disk(path)
+
+    @abstractmethod
+    def moment(self, snapshot: Snapshot) -> Moment:
+        """Return what is known of a moment of the views."""
+
+    @abstractmethod
+    def heard(self, session_id: str) -> None:
+        """Note that a session is alive."""
+
+    @property
+    @abstractmethod
+    def embedder_id(self) -> str | None:
+        """The model in use, None without one."""
+
+    @abstractmethod
+    async def embed(self, content: str, *, is_backlog: bool = False) -> Embedded | None:
+        """Return the vectors of a content, None where the model cannot be used now."""
+
+    @abstractmethod
+    async def embed_question(
+        self, text: str, *, within_s: float | None = None, turn: Turn = Turn.USUAL
+    ) -> bytes | None:
+        """Return the vector of a question, None where the model cannot be used now or takes too long:
+        `query_timeout_s`, or *within_s*.
+        """
+
+    @abstractmethod
+    def begin_question(self, text: str) -> Callable[[], bytes | None] | None:
+        """Begin to embed a question, and return what waits for its vector on another thread, as
+        `embed_question`; None where it could take long.
+        """
+
+    @abstractmethod
     async def paused(self, names: Sequence[str]) -> str | None:
         """Say why nothing may be kept or told of folders and files, None where it may: all is paused, or
         one of these.
         """
-        ...
 
-    def disk(self, path: str) -> str:
-        """Return where the disk is mounted that a path lies on, nothing for that of the home."""
-        ...
+    @abstractmethod
+    async def spool_settled(self, within_s: float) -> bool:
+        """Wait until what hooks left in the spool is taken in, before what comes after it, for so long at
+        most; say whether it is.
+        """
 
+    @abstractmethod
     def remember(self, memory_id: str, project: str | None, vector: bytes) -> None:
         """Note a memory that is about to be stored, for those that are decided before the views show it."""
-        ...
 
+    @abstractmethod
     def recent(self, project: str | None, vector: bytes) -> Sequence[str]:
         """Return the ids of memories noted lately that are near a vector; whether they were stored is for
         the decision state to say.
         """
-        ...
 
+    @abstractmethod
     def record(
         self, event: msgspec.Struct, context: RequestContext, *, session_id: str | None, project: str | None
     ) -> None:
         """Append an event that nobody waits for."""
-        ...
+
+    @abstractmethod
+    def behind(self, proposal: Proposal) -> None:
+        """Have something appended that nobody waits for; a log that cannot take it is a warning."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,11 +11,9 @@ import anyio
 import msgspec
 
 from omegad.log.decision import Cursor, Decision, DecisionState, Outcome, Proposal, RequestKey
-from omegad.log.event_log import EventLog
 from omegad.requests.method import (
     CommandMethod,
     Method,
-    Moment,
     Outdated,
     QueryMethod,
     RequestContext,
@@ -24,39 +22,8 @@ from omegad.requests.method import (
 from omegad.runtime.errors import OmegadError, Overloaded, ShuttingDown, Unavailable
 from omegad.storage.driver import Connection
 from omegad.views.barrier import Barrier, Snapshot
-from omegad.views.current import Views
 
 TRIES = 3
-
-
-class Running(Services, Protocol):
-    """The services, with what a request is appended to and read from."""
-
-    @property
-    def log(self) -> EventLog:
-        """The log."""
-        ...
-
-    @property
-    def views(self) -> Views:
-        """The views."""
-        ...
-
-    def moment(self, snapshot: Snapshot) -> Moment:
-        """Return what is known of a moment of the views."""
-        ...
-
-    def behind(self, proposal: Proposal) -> None:
-        """Have something appended that nobody waits for."""
-        ...
-
-    def heard(self, session_id: str) -> None:
-        """Note that a session is alive."""
-        ...
-
-    async def paused(self, names: Sequence[str]) -> str | None:
-        """Say why nothing may be kept or told of folders and files, None where it may."""
-        ...
 
 
 class AsOf(Protocol):
@@ -74,7 +41,7 @@ class RequestRunner:
 
     def __init__(
         self,
-        services: Running,
+        services: Services,
         methods: Mapping[str, Method],
         back: AsOf,
         check: Callable[[msgspec.Struct], None],

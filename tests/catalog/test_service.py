@@ -74,7 +74,7 @@ async def test_a_client_always_sees_what_it_has_stored(
 async def test_a_client_waits_for_its_own_writes_and_others_are_told_how_stale_they_are(
     paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.operations.services.VIEWS_WAIT_S", 0.01)
+    monkeypatch.setattr("omegad.requests.method.VIEWS_WAIT_S", 0.01)
     async with (
         served(paths, clock, Config(model="none", fresh_wait_ms=5)) as it,
         anyio.create_task_group() as tasks,
@@ -106,7 +106,7 @@ async def test_a_client_waits_for_its_own_writes_and_others_are_told_how_stale_t
 async def test_a_query_may_ask_for_a_position(
     paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.operations.services.VIEWS_WAIT_S", 0.01)
+    monkeypatch.setattr("omegad.requests.method.VIEWS_WAIT_S", 0.01)
     async with served(paths, clock, Config(model="none", fresh_wait_ms=0)) as it:
         stored = await it.caller.call("memory.store", content="alpha")
         found = await it.other().call("memory.query", text="alpha", min_position=stored["position"])
