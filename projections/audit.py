@@ -10,7 +10,7 @@ from omegad.session import edits
 from omegad.session.events import ToolCalled
 
 NAME = "audit"
-VERSION = 4
+VERSION = 5
 EVENTS = (ToolCalled,)
 
 SUMMARY_CHARACTERS = 200
@@ -48,6 +48,7 @@ CREATE TABLE coord_audit (
 """
 INDEXES = """
 CREATE INDEX coord_audit_by_session ON coord_audit (session_id, call_index);
+CREATE INDEX coord_audit_by_file ON coord_audit (file) WHERE edited != '[]';
 """
 
 # What happened, whichever table shows it, for people and agents who look after themselves. The casts give

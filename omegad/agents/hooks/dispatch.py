@@ -206,7 +206,8 @@ async def _told(services: Services, hook: Hook, project: str | None) -> Recalled
     def begin(connection: Connection, moment: Moment) -> tuple[bool, Recalled]:
         shown = surfacing.briefed(connection, hook, project, moment) if is_start else None
         due = surfacing.due(connection, project, moment.now_us) if is_start or is_prompt else ()
-        return surfacing.is_due(connection, hook), Recalled(shown, due, moment)
+        shown = shown or surfacing.of_file(connection, hook, project, moment)
+        return shown is None and surfacing.is_due(connection, hook), Recalled(shown, due, moment)
 
     if is_start:
         await services.embed_question(WARMING, within_s=WARM_S)
@@ -344,10 +345,7 @@ def _is_own_call(prepared: PreparedHook, state: DecisionState, now_us: int) -> b
 
 
 def _is_told(hook: Hook, shown: Surfaced, state: DecisionState) -> bool:
-    return shown.how == "edit" and (
-        state[ToolCalls].count(hook.session_id) < surfacing.CALLS_MIN
-        or state[Hooks].has_surfaced(hook.session_id, shown.subject)
-    )
+    return shown.how == "edit" and state[Hooks].has_surfaced(hook.session_id, shown.subject)
 
 
 def _happened(prepared: PreparedHook, state: DecisionState) -> Event | None:

@@ -2,6 +2,7 @@
 error, and when a reminder is due.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -11,6 +12,7 @@ import msgspec
 from omegad.agents import briefing
 from omegad.agents.assembling import Line, bullet
 from omegad.agents.briefing import Brief, wrapped
+from omegad.agents.hooks import file_memories
 from omegad.agents.hooks.hosts import Hook
 from omegad.index.vector_index import VectorIndex
 from omegad.memory.types import MemoryTypes
@@ -48,6 +50,7 @@ PROMPT_TYPES = (
     "task_completion",
 )
 
+_NAMED_TYPES, _LEARNED_TYPES = json.dumps(PROMPT_TYPES), json.dumps(EDIT_TYPES)
 _CALLS = "SELECT coalesce(max(call_index), 0) FROM coord_audit WHERE session_id = ?"
 _SHOWN = """
 SELECT memory_id FROM retrievals WHERE session_id = ?1
@@ -93,7 +96,9 @@ def wanted(hook: Hook, project: str | None) -> SurfacingQuery | None:
                 else None
             )
         case "before_tool" if file := hook.file:
-            return SurfacingQuery("edit", file, _words_of(file, hook.folder), EDIT_TYPES, project)
+            return SurfacingQuery(
+                "edit", file, _words_of(file, hook.folder), EDIT_TYPES, project, ERROR_CONFIDENCE_MIN
+            )
         case "after_tool" if (
             hook.status == "error" and isinstance(hook.result, str) and (text := hook.result.strip())
         ):
@@ -109,8 +114,24 @@ def wanted(hook: Hook, project: str | None) -> SurfacingQuery | None:
             return None
 
 
+def of_file(connection: Connection, hook: Hook, project: str | None, moment: Moment) -> Surfaced | None:
+    """Return the memories that name the file that is about to be edited, or were learned while it was
+    edited; None where there are none.
+    """
+    if hook.kind != "before_tool" or hook.file is None:
+        return None
+    wanted = file_memories.Wanted(hook.file, hook.folder, project)
+    lines = file_memories.known(connection, wanted, _NAMED_TYPES, _LEARNED_TYPES, moment.now_us)
+    if not lines:
+        return None
+    results = tuple(Returned(memory_id=one.source, score=1.0) for one in lines)
+    return Surfaced(
+        how="edit", subject=hook.file, text=file_memories.told(lines), results=results, moment=moment
+    )
+
+
 def is_due(connection: Connection, hook: Hook) -> bool:
-    """Say whether an edit comes late enough in its session to be reminded."""
+    """Say whether an edit comes late enough in its session to be reminded of what may bear on it."""
     return hook.kind != "before_tool" or calls(connection, hook.session_id) >= CALLS_MIN
 
 

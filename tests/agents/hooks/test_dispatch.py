@@ -249,17 +249,65 @@ def test_a_prompt_brings_up_what_is_sure_to_bear_on_it_once(
     assert [one["how"] for one in served.call("receipts.list", session_id=session)["receipts"]] == ["prompt"]
 
 
-def test_an_edit_late_in_a_session_brings_up_what_is_known_of_its_file_once(
+def test_the_first_edit_of_a_file_brings_up_what_names_it_once_within_300_characters(
+    served: Home, session: str, dispatch: Dispatch, project: Path
+) -> None:
+    def stored(content: str, event_type: str = "lesson_learned", **given: Any) -> str:
+        given = {"project": project.name} | given
+        return str(served.call("memory.store", content=content, event_type=event_type, **given)["memory_id"])
+
+    naming = stored("Amounts in src/payments.py are integers, in cents. " + "Floats lose one of them. " * 20)
+    tagged = stored("Refunds are booked on the next business day", "decision", tags=["payments.py"])
+    stored("Everything in src/ has a type")
+    stored("payments.pyi is generated")
+    stored("lib/payments.py is another one", "decision")
+    stored("payments.py is of another project", project="elsewhere")
+    until(served.caught_up)
+
+    def edit(file: str, number: int, session_id: str = session) -> str:
+        given = {"file_path": f"{project}/src/{file}", "old_string": "a", "new_string": "b"}
+        use = f"{file}-{number}"
+        return dispatch("PreToolUse", session_id, tool_use_id=use, tool_name="Edit", tool_input=given)
+
+    assert edit("accounts.py", 1) == ""
+    told = edit("payments.py", 1)
+    assert told.startswith("[MEMORY_CONTEXT] ")
+    assert len(told) <= 300
+    assert [line[2:].partition(":")[0] for line in told.splitlines()[1:]] == [naming, tagged]
+    assert edit("payments.py", 2) == ""
+    shown = served.call("receipts.list", session_id=session)["receipts"]
+    assert [(one["how"], one["memory_id"]) for one in shown] == [("edit", naming), ("edit", tagged)]
+    assert edit("payments.py", 1, f"{session}-2") == told
+
+
+def test_an_edit_brings_up_what_another_session_learned_while_it_edited_the_file(
+    served: Home, session: str, dispatch: Dispatch, project: Path
+) -> None:
+    given = {"file_path": f"{project}/src/ledger.py", "old_string": "a", "new_string": "b"}
+    call: dict[str, Any] = {"tool_name": "Edit", "tool_input": given}
+    dispatch("PostToolUse", f"{session}-1", tool_use_id="l-1", tool_response="done", **call)
+    for content in ("Rounding goes to the even cent", "Rounding is also tested at night"):
+        learned = served.call(
+            "memory.store",
+            content=content,
+            event_type="lesson_learned" if "even" in content else "memory",
+            project=project.name,
+            session_id=f"{session}-1",
+        )
+        until(served.caught_up)
+        told = dispatch("PreToolUse", f"{session}-{learned['memory_id']}", tool_use_id="l-2", **call)
+        assert "Rounding goes to the even cent" in told
+        assert "at night" not in told
+
+
+def test_an_edit_late_in_a_session_brings_up_what_bears_on_its_file_once(
     served: Home, session: str, dispatch: Dispatch, project: Path
 ) -> None:
     known = served.call(
         "memory.store",
-        content="exporter.py must keep fetch_size at 500",
+        content="exporter must keep fetch_size at 500",
         event_type="lesson_learned",
         project=project.name,
-    )
-    other = served.call(
-        "memory.store", content="exporter.py is a file", event_type="memory", project=project.name
     )
     edit = {
         "tool_name": "Edit",
@@ -272,7 +320,6 @@ def test_an_edit_late_in_a_session_brings_up_what_is_known_of_its_file_once(
     told = dispatch("PreToolUse", tool_use_id="e-2", **edit)
     assert told.startswith("[MEMORY_CONTEXT] Relevant memories for this file")
     assert known["memory_id"] in told
-    assert other["memory_id"] not in told
     assert dispatch("PreToolUse", tool_use_id="e-3", **edit) == ""
     assert (
         dispatch("PreToolUse", tool_use_id="e-4", tool_name="Bash", tool_input={"command": "exporter.py"})
