@@ -20,7 +20,7 @@ CREATE TABLE retrieval_queries (
     session_id      TEXT,
     project         TEXT,
     text            TEXT NOT NULL,
-    mode            TEXT NOT NULL,       -- for what was shown unasked: briefing, prompt, edit or error
+    mode            TEXT NOT NULL,       -- for what was shown unasked: briefing, prompt, edit, file or error
     filters         TEXT NOT NULL,       -- JSON object
     read_position   INTEGER NOT NULL,    -- of the views that answered
     ranking_version INTEGER,             -- NULL for what was shown unasked

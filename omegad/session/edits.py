@@ -175,6 +175,13 @@ def changes(tool_name: str) -> bool:
     return _keys(tool_name) is not None
 
 
+def read(tool_name: str, tool_input: object) -> tuple[str, ...]:
+    """Return the paths of the files that a call has read, as it says them; none where it looks for some."""
+    words = [word.lower() for word in _WORD.findall(_SERVER.sub("", tool_name))]
+    is_read = not {"read", "view", "open"}.isdisjoint(words) and _FOLDERS.isdisjoint(words)
+    return tuple(dict.fromkeys(_paths(_fields(tool_input), _FILE)))[:FILES_MAX] if is_read else ()
+
+
 def _keys(tool_name: str) -> tuple[str, ...] | None:
     """Return the keys of a tool's input that name what it changes, None for one that changes nothing."""
     bare = _SERVER.sub("", tool_name)

@@ -8,7 +8,7 @@ from msgspec import Meta
 from omegad.log.event import Event, Excerpt, FreeText, GivenName, MadeDigest, MadeId, Position
 from omegad.search.events import Returned
 
-How = Literal["briefing", "review", "reminder", "prompt", "edit", "error"]
+How = Literal["briefing", "review", "reminder", "prompt", "edit", "file", "error"]
 
 
 OWN = "omegad:"
@@ -97,9 +97,9 @@ class MemorySurfaced(Event, frozen=True, kw_only=True, tag="memory.surfaced@1"):
     error.
 
     `review` are those of a briefing that somebody should look at again, `reminder` those whose time had come,
-    each told unasked but once. `subject` is what they were for: a prompt's beginning, a file, an error.
-    Scores are those of the search; a briefing has none, which is 0. The moment is described as in
-    `memory.queried`.
+    each told unasked but once; `file` is for one that was read, changed or named in a command. `subject` is
+    what they were for: a prompt's beginning, a file, an error. Scores are those of the search; a briefing has
+    none, which is 0. The moment is described as in `memory.queried`.
     """
 
     query_id: MadeId

@@ -125,7 +125,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_REOPEN, (session_id,))
         case GitPushChecked(delivery=delivery):
             yield from _delivered(recorded, delivery)
-        case MemorySurfaced(how="edit", subject=file):
+        case MemorySurfaced(how="edit" | "file", subject=file):
             yield Statement(_FILE, (session_id, file, recorded.position))
         case DeliveriesExpired(before=before):
             for sql in _EXPIRED:
@@ -183,7 +183,7 @@ class Hooks(Tables):
         return [session_id for (session_id,) in self._connection.execute(sql, (prefix,))]
 
     def has_surfaced(self, session_id: str, file: str) -> bool:
-        """Say whether memories were shown before an edit of a file in this session."""
+        """Say whether memories were shown for a file in this session."""
         sql = "SELECT 1 FROM state_surfaced_files WHERE session_id = ? AND file = ?"
         return self._connection.execute(sql, (session_id, file)).fetchone() is not None
 

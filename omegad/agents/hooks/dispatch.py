@@ -52,6 +52,8 @@ KNOWING = 0.1
 """Which part of its time the verdict on a tool waits for memories, and again for what is told of who holds
 the file.
 """
+USED = 0.3
+"""Which part of its time what is said of a tool waits for what is known of the files that it used."""
 LOOK_S = 0.1  # for the views to show what has just happened
 EMBED_S = 0.25
 ASKED_S, SAID_S = 0.02, 10.0
@@ -151,10 +153,12 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
     # Of a tool it is told with the verdict, which does not wait for it.
     is_hurried = hook.kind == "before_tool" and command.answer_within_ms is not None
     within_s = KNOWING * (command.answer_within_ms or 0) / 1e3 if is_hurried else math.inf
+    is_used = is_call and hook.used and command.answer_within_ms is not None
+    told_s = USED * (command.answer_within_ms or 0) / 1e3 if is_used else within_s
     told = (
         None
         if command.is_spooled or is_paused
-        else await services.in_time(_told(services, hook, project), within_s)
+        else await services.in_time(_told(services, hook, project), told_s)
     )
     delivery_id = command.delivery_id or f"{services.clock.random_bits(128):032x}"
     own = own_call_data(hook.tool_name, hook.tool_input) if is_call else None
@@ -200,7 +204,7 @@ async def _told(services: Services, hook: Hook, project: str | None) -> Recalled
         hook.kind == "prompt",
         surfacing.wanted(hook, project),
     )
-    if not is_start and not is_prompt and sought is None:
+    if not is_start and not is_prompt and sought is None and not hook.used:
         return Recalled()
 
     def begin(connection: Connection, moment: Moment) -> tuple[bool, Recalled]:
@@ -212,9 +216,9 @@ async def _told(services: Services, hook: Hook, project: str | None) -> Recalled
     if is_start:
         await services.embed_question(WARMING, within_s=WARM_S)
     # What became due a moment ago is told at the next prompt, so that none waits for the views on its
-    # account; nor does a verdict on a tool.
+    # account; nor does what is told of a file.
     is_wanted, told = await look(
-        begin, (False, Recalled()), at_least=0 if is_prompt or hook.kind == "before_tool" else services.head
+        begin, (False, Recalled()), at_least=0 if is_prompt or hook.used else services.head
     )
     if sought is None or not is_wanted:
         return told
@@ -313,9 +317,12 @@ def _reminders(prepared: PreparedHook, state: DecisionState, now_us: int) -> Not
 def _memories(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice:
     """Tell memories; what was told meanwhile is not told again."""
     del now_us
-    shown = prepared.told.shown
-    if shown is None or _is_told(prepared.hook, shown, state):
-        return Notice()
+    shown, session_id = prepared.told.shown, prepared.hook.session_id
+    if shown is None or (
+        shown.how in {"edit", "file"}
+        and (prepared.ruling.held or state[Hooks].has_surfaced(session_id, shown.subject))
+    ):
+        return Notice()  # of an edit that is stopped it is told why, and what is known of the file
     return Notice([shown.text], tuple(_surfaced(prepared.query_id, shown)))
 
 
@@ -342,10 +349,6 @@ def _is_own_call(prepared: PreparedHook, state: DecisionState, now_us: int) -> b
         return False
     is_recorded = hook.tool_use_id is not None and state[ToolCalls].get(hook.session_id, hook.tool_use_id)
     return bool(is_recorded) or state[Hooks].has_come(ANYBODY, prepared.own_call, occurred_at)
-
-
-def _is_told(hook: Hook, shown: Surfaced, state: DecisionState) -> bool:
-    return shown.how == "edit" and state[Hooks].has_surfaced(hook.session_id, shown.subject)
 
 
 def _happened(prepared: PreparedHook, state: DecisionState) -> Event | None:

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Mapping
+from posixpath import join
 from typing import Literal
 
 import msgspec
@@ -67,6 +68,10 @@ _LINE_MAX = 1_000
 SHELLS = ("Bash", "shell", "exec_command")
 SHELL_TOOLS = ("bash", "shell", "exec_command", "run_shell_command")
 """The tools that run a line of shell, in lower case."""
+USED_MAX = 8
+_COMMAND_CHARACTERS = 4_000
+_NAMED = re.compile(r"(?<![\w./~@+-])[\w./~@+-]{0,512}\w\.[A-Za-z]\w{0,15}(?![\w/])")
+"""What has the form of a file's name in a command."""
 _EXIT_CHARACTERS = 400  # of an output's beginning, where a host says how a command ended
 
 
@@ -119,8 +124,27 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def file(self) -> str | None:
-        """The first file that a tool is to change, None where it changes none."""
-        return next(iter(self.files), None)
+        """The first file that a tool is to change, within its folder; None where it changes none."""
+        return next((join(self.folder or "", one) for one in self.files), None)
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The files that a tool is to change, or that one which passed has changed, read, or named in its
+        command, each within its folder.
+        """
+        if self.kind != "before_tool" and (self.kind != "after_tool" or self.status != "ok"):
+            return ()
+        found = self.files
+        if not found and self.kind == "after_tool":
+            command = (
+                _first(self.tool_input, "command", "cmd") if isinstance(self.tool_input, Mapping) else None
+            )
+            text = " ".join(_strings(command)) if isinstance(command, list) else command
+            if self.tool_name.lower() not in SHELL_TOOLS:
+                found = edits.read(self.tool_name, self.tool_input)
+            elif isinstance(text, str):
+                found = tuple(_NAMED.findall(text[:_COMMAND_CHARACTERS]))
+        return tuple(dict.fromkeys(join(self.folder or "", one) for one in found))[:USED_MAX]
 
 
 def understood(event: str, payload: Mapping[str, object], host: str) -> Hook | None:

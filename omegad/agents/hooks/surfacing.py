@@ -1,8 +1,9 @@
-"""What an agent is told without asking: when its session begins, for a prompt, before an edit, after an
-error, and when a reminder is due.
+"""What an agent is told without asking: when its session begins, for a prompt, of a file that it is about to
+edit or has used, after an error, and when a reminder is due.
 """
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -50,8 +51,13 @@ PROMPT_TYPES = (
     "task_completion",
 )
 
-_NAMED_TYPES, _LEARNED_TYPES = json.dumps(PROMPT_TYPES), json.dumps(EDIT_TYPES)
+_NAMED_TYPES, _LEARNED_TYPES = json.dumps((*PROMPT_TYPES, file_memories.INSIGHT)), json.dumps(EDIT_TYPES)
+_NAME_WORD = re.compile(r"[^\W_]+")
 _CALLS = "SELECT coalesce(max(call_index), 0) FROM coord_audit WHERE session_id = ?"
+_TOLD = """
+SELECT DISTINCT q.text FROM retrievals AS r JOIN retrieval_queries AS q ON q.id = r.id / 1024
+WHERE r.session_id = ? AND r.how IN ('edit', 'file')
+"""
 _SHOWN = """
 SELECT memory_id FROM retrievals WHERE session_id = ?1
 AND how != 'review' AND id / 1024 >= coalesce((SELECT started_position FROM agent_sessions
@@ -115,19 +121,25 @@ def wanted(hook: Hook, project: str | None) -> SurfacingQuery | None:
 
 
 def of_file(connection: Connection, hook: Hook, project: str | None, moment: Moment) -> Surfaced | None:
-    """Return the memories that name the file that is about to be edited, or were learned while it was
-    edited; None where there are none.
+    """Return the memories that name a file which is about to be edited, or was used, or that were learned
+    while it was edited; None where there are none, or they were shown in this session.
     """
-    if hook.kind != "before_tool" or hook.file is None:
+    if not hook.used:
         return None
-    wanted = file_memories.Wanted(hook.file, hook.folder, project)
-    lines = file_memories.known(connection, wanted, _NAMED_TYPES, _LEARNED_TYPES, moment.now_us)
-    if not lines:
-        return None
-    results = tuple(Returned(memory_id=one.source, score=1.0) for one in lines)
-    return Surfaced(
-        how="edit", subject=hook.file, text=file_memories.told(lines), results=results, moment=moment
-    )
+    told = {file for (file,) in connection.execute(_TOLD, (hook.session_id,))}
+    for file in hook.used:
+        if file in told:
+            continue
+        wanted = file_memories.Wanted(file, hook.folder, project)
+        if lines := file_memories.known(connection, wanted, _NAMED_TYPES, _LEARNED_TYPES, moment.now_us):
+            return Surfaced(
+                how="edit" if hook.kind == "before_tool" else "file",
+                subject=file,
+                text=file_memories.told(lines),
+                results=tuple(Returned(memory_id=one.source, score=1.0) for one in lines),
+                moment=moment,
+            )
+    return None
 
 
 def is_due(connection: Connection, hook: Hook) -> bool:
@@ -227,8 +239,8 @@ def _lines(best: Iterable[Line], characters: int = LINE_CHARACTERS) -> str:
 
 
 def _words_of(file: str, folder: str | None) -> str:
-    """Return a file as it is asked for: its name, then its path within its folder."""
+    """Return the words of a file's name, then of the folders that it is in, within that of its session."""
     path = PurePosixPath(file)
     if folder and path.is_relative_to(folder):
         path = path.relative_to(folder)
-    return f"{path.name} {path}" if path.name != str(path) else path.name
+    return " ".join(_NAME_WORD.findall(f"{path.stem} {path.parent}"))

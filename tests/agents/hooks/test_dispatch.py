@@ -39,7 +39,7 @@ def dispatch(served: Home, session: str, project: Path) -> Dispatch:
     def send(
         event: str, *, delivery_id: str | None = None, occurred_at: str | None = None, **fields: Any
     ) -> str:
-        said = payload(event, session, **{"cwd": str(project)} | fields)
+        said = payload(event, **{"session_id": session, "cwd": str(project)} | fields)
         answer = served.call(
             "hook.dispatch", event=event, payload=said, delivery_id=delivery_id, occurred_at=occurred_at
         )
@@ -267,7 +267,9 @@ def test_the_first_edit_of_a_file_brings_up_what_names_it_once_within_300_charac
     def edit(file: str, number: int, session_id: str = session) -> str:
         given = {"file_path": f"{project}/src/{file}", "old_string": "a", "new_string": "b"}
         use = f"{file}-{number}"
-        return dispatch("PreToolUse", session_id, tool_use_id=use, tool_name="Edit", tool_input=given)
+        return dispatch(
+            "PreToolUse", session_id=session_id, tool_use_id=use, tool_name="Edit", tool_input=given
+        )
 
     assert edit("accounts.py", 1) == ""
     told = edit("payments.py", 1)
@@ -277,7 +279,48 @@ def test_the_first_edit_of_a_file_brings_up_what_names_it_once_within_300_charac
     assert edit("payments.py", 2) == ""
     shown = served.call("receipts.list", session_id=session)["receipts"]
     assert [(one["how"], one["memory_id"]) for one in shown] == [("edit", naming), ("edit", tagged)]
+    dispatch("SessionEnd", reason="exit")
     assert edit("payments.py", 1, f"{session}-2") == told
+
+
+def test_what_was_read_changed_or_named_in_a_command_that_passed_brings_up_what_names_it_once(
+    served: Home, session: str, dispatch: Dispatch, project: Path
+) -> None:
+    def stored(content: str, event_type: str = "lesson_learned", **given: Any) -> str:
+        given = {"project": project.name, "event_type": event_type} | given
+        return str(served.call("memory.store", content=content, **given)["memory_id"])
+
+    naming = stored("exporter.py must keep fetch_size at 500")
+    advised = stored("Keep it below 400 lines", "advisor_insight", tags=["reports.py"])
+    stored("A look at reports.py found no more than what is known", "advisor_insight")
+    until(served.caught_up)
+    passed: dict[str, Any] = {"tool_response": "ok"}
+    read = {"tool_name": "Read", "tool_input": {"file_path": f"{project}/src/exporter.py"}}
+    bash = {
+        "tool_name": "Bash",
+        "tool_input": {"command": "ruff check src/exporter.py && python src/reports.py"},
+    }
+    edit = {
+        "tool_name": "Edit",
+        "tool_input": {"file_path": f"{project}/src/exporter.py", "old_string": "a", "new_string": "b"},
+    }
+    ls = {"tool_name": "Bash", "tool_input": {"command": "ls -la src && git status && echo 1.5"}}
+    for number, call in enumerate((read, bash, edit), 1):
+        mine = f"{session}-{number}"
+
+        def told(use: str, event: str = "PostToolUse", called: dict[str, Any] = call, by: str = mine) -> str:
+            fields = passed | called if event == "PostToolUse" else called
+            return dispatch(event, session_id=by, tool_use_id=f"{by}-{use}", **fields)
+
+        assert told("1", called=ls) == ""
+        assert naming in told("2")
+        assert advised not in told("3", "PreToolUse", edit)
+        until(served.caught_up)
+        again = told("4")
+        assert (naming in again, advised in again) == (False, call is bash)
+        dispatch("SessionEnd", session_id=mine, reason="exit")
+    (first, *_) = served.call("receipts.list", session_id=f"{session}-1")["receipts"]
+    assert (first["how"], first["memory_id"]) == ("file", naming)
 
 
 def test_an_edit_brings_up_what_another_session_learned_while_it_edited_the_file(
@@ -285,19 +328,24 @@ def test_an_edit_brings_up_what_another_session_learned_while_it_edited_the_file
 ) -> None:
     given = {"file_path": f"{project}/src/ledger.py", "old_string": "a", "new_string": "b"}
     call: dict[str, Any] = {"tool_name": "Edit", "tool_input": given}
-    dispatch("PostToolUse", f"{session}-1", tool_use_id="l-1", tool_response="done", **call)
-    for content in ("Rounding goes to the even cent", "Rounding is also tested at night"):
-        learned = served.call(
+    first, second = f"{session}-1", f"{session}-2"
+    dispatch("PostToolUse", session_id=first, tool_use_id="l-1", tool_response="done", **call)
+    for content, event_type in (
+        ("Rounding goes to the even cent", "lesson_learned"),
+        ("Rounding is also tested at night", "memory"),
+    ):
+        served.call(
             "memory.store",
             content=content,
-            event_type="lesson_learned" if "even" in content else "memory",
+            event_type=event_type,
             project=project.name,
-            session_id=f"{session}-1",
+            session_id=first,
         )
-        until(served.caught_up)
-        told = dispatch("PreToolUse", f"{session}-{learned['memory_id']}", tool_use_id="l-2", **call)
-        assert "Rounding goes to the even cent" in told
-        assert "at night" not in told
+    dispatch("SessionEnd", session_id=first, reason="exit")
+    until(served.caught_up)
+    told = dispatch("PreToolUse", session_id=second, tool_use_id="l-2", **call)
+    assert "Rounding goes to the even cent" in told
+    assert "at night" not in told
 
 
 def test_an_edit_late_in_a_session_brings_up_what_bears_on_its_file_once(
