@@ -252,7 +252,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "fulltext": (3, "6039a90f0aa178e96fb90cf1b1345da5"),
     "sessions": (1, "0319636312627d141183155f06f7a1a6"),
     "histories": (1, "b557aa8f8112646bc1276b2d89117a0e"),
-    "audit": (3, "d226ed0af6a52b527c454422277de2dc"),
+    "audit": (5, "5c48ed3aec69d0a01905315908a4c11a"),
     "retrievals": (4, "b079371ff25336c70493ccde25f9335e"),
     "skills": (1, "04b1114741ff2e2efe47dc3b457ace77"),
     "identity": (1, "6c0425d41550e900d17355606cfe9f09"),
