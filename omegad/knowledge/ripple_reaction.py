@@ -25,7 +25,7 @@ from omegad.reactions.contract import Reader
 from omegad.requests.command import Command
 
 NAME = "ripple"
-VERSION = 2
+VERSION = 3
 EVENTS = (MemoryStored, MemoryRelated, MemoryRepeated, MemoryEvolved, MemoryLinked, MemoryUnlinked)
 VIEWS = ripples.VIEWS
 

@@ -5,6 +5,7 @@ same.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from omegad.index.neighbours import RELATED_COSINE
 from omegad.knowledge.events import Effect, Side, Touch
 from omegad.log.event import Position
 from omegad.log.projection import to_json
@@ -16,6 +17,9 @@ VIEWS = ("memories", "retrievals", "theses", "vectors")
 
 SIMILARITY_MIN = 0.80
 """Above which two memories may speak for each other, a cosine."""
+
+DENIED_MIN = RELATED_COSINE
+"""Above which a rule may find that one is against the other."""
 
 _MEMORY = "SELECT content, project, entity_id, session_id FROM memories WHERE node_id = ?"
 _STORED = "SELECT content, node_id, project, entity_id, session_id, id FROM memories WHERE node_id = ?"
@@ -64,7 +68,7 @@ CROSS JOIN memories AS m ON m.node_id = o.memory_id AND m.status = 'active'
 CROSS JOIN memory_vectors AS n ON n.memory_id = :memory_id AND n.chunk = 0 AND n.vector IS NOT NULL
 CROSS JOIN memory_vectors AS v ON v.memory_id = o.memory_id AND v.embedder_id = n.embedder_id
   AND v.vector IS NOT NULL
-WHERE o.memory_id <> :memory_id GROUP BY 1 HAVING similarity > {SIMILARITY_MIN} ORDER BY similarity DESC, 1
+WHERE o.memory_id <> :memory_id GROUP BY 1 HAVING similarity > {DENIED_MIN} ORDER BY similarity DESC, 1
   LIMIT {NEAR_MAX}
 """
 _HAS_VECTOR = "SELECT EXISTS (SELECT 1 FROM memory_vectors WHERE memory_id = ?)"
@@ -147,12 +151,12 @@ def effects(connection: Connection, new: Said, near: Iterable[tuple[str, float]]
     """Return what was said does to memories that are *near* it, by id and cosine: to those of its own
     project or entity.
     """
-    found = (
-        _effect(connection, new, memory_id, similarity)
-        for memory_id, similarity in near
-        if similarity > SIMILARITY_MIN
+    found = (_effect(connection, new, memory_id, similarity) for memory_id, similarity in near)
+    return tuple(
+        effect
+        for effect in found
+        if effect and (effect.similarity > SIMILARITY_MIN or effect.side == "against")
     )
-    return tuple(effect for effect in found if effect)
 
 
 def _effect(connection: Connection, new: Said, memory_id: str, similarity: float) -> Effect | None:

@@ -14,7 +14,7 @@ from omegad.memory.state import Memories, MemoryState
 from omegad.memory.types import EPISODIC_TYPES
 from omegad.runtime.kept import Kept
 from omegad.text.evidence.duplicates import ComparedText, are_same, overlap, restates
-from omegad.text.evidence.stance import are_variants, contradiction
+from omegad.text.evidence.stance import UNCLEAR, are_variants, contradiction, stance
 
 DUPLICATE_COSINE = 0.95
 EVOLUTION_JACCARD = 0.55
@@ -114,7 +114,9 @@ def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -
         base,
         contradiction=denied,
         replaceable=replaceable,
-        is_doubtful=replaceable is not None and denied is None and (new.is_overriding or is_variant),
+        is_doubtful=replaceable is not None
+        and (new.is_overriding or is_variant)
+        and stance(new.content, near.content) == UNCLEAR,
     )
 
 

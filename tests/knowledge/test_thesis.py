@@ -185,6 +185,7 @@ OTHER_WAYS = (
     (BELIEF, DENYING),
     ("the job queue runs on Postgres 14", "the job queue runs on Postgres 16"),
     ("telemetry is enabled by default", "telemetry is disabled by default"),
+    ("the frontend uses React", "the frontend uses Vue, not React"),
 )
 
 

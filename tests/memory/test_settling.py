@@ -104,6 +104,19 @@ async def test_what_a_rule_flagged_is_taken_back_for_good(paths: Paths, clock: F
         assert (await store(it, newer))["contradicts"] == []
 
 
+async def test_what_is_in_another_order_is_asked_and_what_is_said_again_is_not(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock) as it:
+        call = (await store(it, "call flush before close"))["memory_id"]
+        turned = await store(it, "call close before flush")
+        assert [one["memory_id"] for one in turned["may_contradict"]] == [call]
+        await store(it, "the migration can be rolled back", project="depot")
+        again = "the migration can be rolled back with one command"
+        said = await store(it, again, event_type="lesson_learned", project="depot")
+        assert (said["outcome"], said["may_contradict"]) == ("stored", [])
+
+
 async def test_what_nobody_asked_to_remember_asks_nobody(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock) as it:
         await store(it, OLD)

@@ -6,6 +6,7 @@ English: the lists know the words on which a sentence turns. Other languages com
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from omegad.text.stems import LETTERS_MAX, stem
@@ -13,8 +14,8 @@ from omegad.text.stems import LETTERS_MAX, stem
 
 class Word(NamedTuple):
     """A word that says something. `term` is its stem, or what is written where it is a name, a number
-    or code,     which `names` says; `is_light` is a verb that two sentences of one fact may differ
-    in; `is_subject` stands     before the first verb that says how something is.
+    or code, which `names` says; `is_light` is a verb that two sentences of one fact may differ
+    in; `is_subject` stands before the first verb that says how something is.
     """
 
     term: str
@@ -26,12 +27,15 @@ class Word(NamedTuple):
 
 
 class Sense(NamedTuple):
-    """A sentence: its words in order, all its words as written but folded, and how many of them turn it."""
+    """A sentence: its words in order, all its words as written but folded, how many of them turn it, and
+    whether its verb is denied.
+    """
 
     words: tuple[Word, ...]
     folded: frozenset[str]
     denials: int
     is_question: bool
+    is_denial: bool
 
 
 def _listed(text: str) -> frozenset[str]:
@@ -45,10 +49,13 @@ _SMALL = _listed(
     there here which who whom what when where while will would shall can could may might must should
     always every each all any some both own same such still already today anymore longer more-than
     up out than over instead even today's nowadays duty daily-basis if has have had having about
-    between after before during"""
+    between after before during someone somebody anyone anybody everyone everybody"""
 )
 """Words that say next to nothing of their own."""
 
+_AUXILIARY = _listed(
+    "is are am was were be do does did has have had can could will would should must may might"
+)
 _LIGHT = _listed(
     """go goes went going get gets got make makes made use uses used using work works worked working
     run runs ran running send sends sent put puts take takes takeover took give gives come comes do
@@ -183,7 +190,8 @@ def read(sentence: str) -> Sense:
         )
     if folded[-1:] == ["too"]:
         folded.pop()
-    return Sense(tuple(words), frozenset(folded), denials, sentence.rstrip().endswith("?"))
+    is_denial = any(before in _AUXILIARY and word == "not" for before, word in pairwise(folded))
+    return Sense(tuple(words), frozenset(folded), denials, sentence.rstrip().endswith("?"), is_denial)
 
 
 def _denied(tokens: Sequence[str], folded: Sequence[str]) -> Iterator[tuple[bool, bool]]:

@@ -57,6 +57,7 @@ UNCLEAR = Stance("unclear")
 class _Title(NamedTuple):
     """The first sentences of a text: words that say something, those asserted and those denied (what is both,
     in neither), the verbs that two sentences of one fact may differ in, and what else is read of them.
+    `is_partly` says that it begins with "some".
     """
 
     words: tuple[Word, ...]
@@ -67,6 +68,8 @@ class _Title(NamedTuple):
     light_denied: frozenset[str]
     denials: int
     folded: frozenset[str]
+    is_denial: bool
+    is_partly: bool
 
 
 def stance(new: str, old: str) -> Stance:
@@ -95,9 +98,11 @@ def contradiction(new: str, old: str) -> Kind | None:
 
 
 def are_variants(one: str, other: str) -> bool:
-    """Say whether two texts say the same but for a word or two: perhaps another value of the same thing."""
+    """Say whether two texts say the same but for a word or two, or their order: perhaps another value of the
+    same thing.
+    """
     ours, theirs = (_TITLES[_first_line(text)].terms for text in (one, other))
-    return 0 < (ours - theirs).total() == (theirs - ours).total() <= VARIED_MAX
+    return (ours - theirs).total() == (theirs - ours).total() <= VARIED_MAX
 
 
 def _first_line(text: str) -> str:
@@ -151,13 +156,14 @@ _SOLE = frozenset(
         root,
         _listed(
             """primary default main sole favourite favorite current preferred official canonical
-            capital owner lead             maintainer"""
+            capital owner lead maintainer"""
         ),
     )
 )
 """Words of which there is but one."""
 
 _CONDITIONS = _listed("if unless except until maybe perhaps whether might would could")
+_PARTLY = frozenset(map(root, _listed("some several few many most sometimes often usually")))
 _BOUNDS = _listed(
     """below under above over least most up maximum minimum within beyond than newer later higher lower
     exceed exceeds"""
@@ -171,9 +177,9 @@ _HEDGES = _listed(
     barely almost nearly hardly instead unless except only until pretend imagine propose
     proposes proposed suggest suggests suggested want wants should must may try tries tried if
     doubtful insufficient late reverted longer anymore expected forget insists supposed
-    theoretically partly sometimes occasionally intended meant too"""
+    theoretically partly sometimes occasionally intended meant too or by half mostly"""
 )
-"""Words beside which a sentence is not simply said."""
+"""Words beside which a sentence is not simply said, or somebody else does it."""
 
 _MEANT = _listed(
     """before after above below over under within until since between only except unless if may might
@@ -184,6 +190,9 @@ _MEANT = _listed(
 
 _MEANT_ROOTS = frozenset(map(root, _MEANT))
 _PAST = {"was", "were"}
+_WHOLE = _listed("all every each any no none nobody nothing never always only both total")
+"""Words of all of something: what is put in between says of which."""
+
 _REVERT = re.compile(
     r"\W{0,8}(?:[\w()/., -]{1,40}!?:\s)?revert(?:s|ed|ing)?:?\s(?P<title>[^\n]+)", re.IGNORECASE
 )
@@ -221,6 +230,8 @@ def _read_title(line: str) -> _Title:
         frozenset(word.term for word in said if word.is_light and word.is_denied),
         sum(sense.denials for sense in read_of),
         frozenset().union(*(sense.folded for sense in read_of)),
+        any(sense.is_denial for sense in read_of),
+        any(sense.words[0].term in _PARTLY for sense in read_of[:1] if sense.words),
     )
 
 
@@ -235,7 +246,7 @@ def _changed_places(new: _Title, old: _Title) -> Kind | None:
     is_turned = any(
         (one, other) in _PAIRS for one in ahead - was_ahead - up for other in was_ahead - ahead - down
     )
-    if not up or not down or is_turned:
+    if not up or not down or is_turned or new.is_denial or old.is_denial:
         return None
     around = old.terms.keys() - up - down
     return "places changed" if len(around - new.terms.keys()) <= len(around) // SPARE else None
@@ -251,6 +262,7 @@ def _denies(one: _Title, other: _Title) -> Kind | None:
     if (
         (not hit and not is_all)
         or denied - other.terms.keys()
+        or (one.is_partly and other.is_partly)
         or _is_conditional(one) != _is_conditional(other)
     ):
         return None
@@ -280,6 +292,8 @@ def _opposite(new: _Title, old: _Title) -> Kind | None:
         return None
     missing, extra, shared = gone.keys() - {pair[0]}, added.keys() - {pair[1]}, new.terms & old.terms
     names = {word.term for word in (*new.words, *old.words) if word.names}
+    if new.asserted & old.denied - old.asserted or new.denied - new.asserted & old.asserted:
+        return None
     if (extra and missing) or (extra | missing) & names or len(extra) > ADDED_MAX:
         return None
     if len(missing) > max(1, len(shared) // SPARE) or old.words[0].term in missing:
@@ -319,7 +333,9 @@ def _shape(term: str) -> str:
 
 
 def _is_conditional(title: _Title) -> bool:
-    return not _CONDITIONS.isdisjoint(title.folded)
+    """Say whether it holds under a condition; "never without" is one, too."""
+    is_required = "without" in title.folded and title.denials > 1
+    return is_required or not _CONDITIONS.isdisjoint(title.folded)
 
 
 def _restated(one: str, other: str) -> bool:
@@ -349,7 +365,11 @@ def _holds(long: Sense, short: Sense) -> bool:
         return False
     rest = iter([_meant(word) for word in long.words])
     said = [_meant(word) for word in short.words if not word.is_small or word.term in _MEANT_ROOTS]
-    return len(said) > 1 and all(word in rest for word in said)
+    is_said = len(said) > 1 and all(word in rest for word in said)
+    if not is_said or _WHOLE.isdisjoint(long.folded):
+        return is_said
+    whole, part = ([word.term for word in one.words if not word.is_small] for one in (long, short))
+    return any(whole[at : at + len(part)] == part for at in range(len(whole) - len(part) + 1))
 
 
 def _meant(word: Word) -> tuple[str, bool]:
