@@ -1,5 +1,6 @@
 """Say what a memory is to an older one, where texts did not tell; and see what waits for that."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
@@ -11,8 +12,8 @@ from omegad.log.event import NewEvent
 from omegad.memory.edges import LinkMemories, link
 from omegad.memory.events import ConflictSettled, MemoryUnlinked, Verdict
 from omegad.memory.ids import MemoryId
-from omegad.memory.lifecycle import SupersedeMemory, supersede
-from omegad.memory.state import known
+from omegad.memory.lifecycle import RestoreMemory, SupersedeMemory, restore, supersede
+from omegad.memory.state import Memories, known
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, Moment, QueryMethod
@@ -40,7 +41,7 @@ AND {active("m")} AND {active("t")} ORDER BY o.id DESC LIMIT :limit
 
 class SettleConflict(Command, frozen=True, kw_only=True, tag="memory.settle"):
     """Say what a memory is to an older one: it contradicts it, supersedes it, or both hold and are
-    compatible. What is compatible is neither asked nor flagged again.
+    compatible. What is compatible is neither asked nor flagged again; what was settled can be settled anew.
     """
 
     memory_id: MemoryId
@@ -76,32 +77,41 @@ class UnsettledAnswer(ViewAnswer, frozen=True):
 
 
 def settle(command: SettleConflict, state: DecisionState, now_us: int) -> Decision:
-    """Decide what two memories are to each other, and what comes of that. Raises `NotFound`, `Refused` for a
-    memory and itself, and what `memory.supersede` raises.
+    """Decide what two memories are to each other, and what comes of that; what has been said and is so needs
+    nothing. Raises `NotFound`, `Refused` for a memory and itself, and what `memory.supersede` and
+    `memory.restore` raise.
     """
     if command.memory_id == command.target_id:
         raise Refused("a memory cannot contradict itself")
     memory, target = known(state, command.memory_id), known(state, command.target_id)
+    said = state[Memories].conflict(memory.memory_id, target.memory_id)
+    follows = [msgspec.structs.replace(new, follows=True) for new in _comes_of(command, said, state, now_us)]
+    if said == command.verdict and not follows:
+        return Decision(answer=Acknowledged())
     settled = ConflictSettled(memory_id=memory.memory_id, target_id=target.memory_id, verdict=command.verdict)
-    follows = tuple(msgspec.structs.replace(new, follows=True) for new in _comes_of(command, state, now_us))
     return Decision(events=(NewEvent(event=settled, project=memory.project), *follows), answer=Acknowledged())
 
 
-def _comes_of(command: SettleConflict, state: DecisionState, now_us: int) -> tuple[NewEvent, ...]:
+def _comes_of(
+    command: SettleConflict, said: str | None, state: DecisionState, now_us: int
+) -> Iterator[NewEvent]:
     one, other = command.memory_id, command.target_id
-    if command.verdict == "supersedes":
+    target = known(state, other)
+    is_hidden = not target.is_active(now_us)
+    if command.verdict == "supersedes" and not is_hidden:
         given = SupersedeMemory(memory_id=other, superseded_by=one, reason=SETTLED)
-        return supersede(given, state, now_us).events
-    if command.verdict == "contradicts":
+        yield from supersede(given, state, now_us).events
+    elif command.verdict == "contradicts" and target.denied_by != one:
         drawn = LinkMemories(memory_id=one, target_id=other, edge_type="contradicts")
-        return link(drawn, state, now_us).events
-    # A rule may have flagged it, either way round
-    pairs = ((one, other), (other, one))
-    return tuple(
-        NewEvent(event=MemoryUnlinked(memory_id=by, target_id=denied, edge_types=("contradicts",)))
-        for by, denied in pairs
-        if known(state, denied).denied_by == by
-    )
+        yield from link(drawn, state, now_us).events
+    elif command.verdict == "compatible":
+        # A rule may have flagged it, either way round
+        for by, denied in ((one, other), (other, one)):
+            if known(state, denied).denied_by == by:
+                unlinked = MemoryUnlinked(memory_id=by, target_id=denied, edge_types=("contradicts",))
+                yield NewEvent(event=unlinked)
+        if said == "supersedes" and is_hidden:
+            yield from restore(RestoreMemory(memory_id=other, reason=SETTLED), state, now_us).events
 
 
 def unsettled(connection: Connection, query: ListUnsettled, moment: Moment) -> UnsettledAnswer:

@@ -99,6 +99,7 @@ REPLACES = ("memory_guards", "embedding_guards")
 _INSERT = "INSERT INTO state_memories VALUES (?, ?, ?, ?, 'active', ?, ?, ?, ?, ?, NULL, ?, 0, ?, ?, ?)"
 _EMBEDDED = "INSERT OR IGNORE INTO state_embeddings VALUES (?, ?)"
 _OFFERED = "INSERT OR IGNORE INTO state_conflicts VALUES (?, ?, NULL)"
+_UNSETTLED = "DELETE FROM state_conflicts WHERE memory_id = ? AND target_id = ?"
 _SETTLED = "INSERT OR REPLACE INTO state_conflicts VALUES (?, ?, ?)"
 _UNEMBEDDED = "DELETE FROM state_embeddings WHERE memory_id = ?"
 _CHANGED = "UPDATE state_memories SET changed_at = ? WHERE memory_id = ?"
@@ -172,6 +173,7 @@ def _judged(recorded: RecordedEvent) -> Iterator[Statement]:
         case ConflictOffered(memory_id=memory_id, target_id=target_id):
             yield Statement(_OFFERED, (memory_id, target_id))
         case ConflictSettled(memory_id=memory_id, target_id=target_id, verdict=verdict):
+            yield Statement(_UNSETTLED, (target_id, memory_id))
             yield Statement(_SETTLED, (memory_id, target_id, verdict))
         case MemoryRated(memory_id=memory_id, points=points):
             yield Statement(_RATED, (points, memory_id))

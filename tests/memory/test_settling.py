@@ -70,13 +70,35 @@ async def test_a_contradiction_is_settled_as_one_drawn_by_hand(paths: Paths, clo
         assert (await it.caller.call("views.verify"))["ok"]
 
 
-async def test_what_supersedes_takes_the_place(paths: Paths, clock: FakeClock) -> None:
+async def test_what_supersedes_takes_the_place_until_it_is_settled_anew(
+    paths: Paths, clock: FakeClock
+) -> None:
     async with served(paths, clock) as it:
         new, old = await two(it)
-        await it.caller.call("memory.settle", memory_id=new, target_id=old, verdict="supersedes")
-        replaced = await it.caller.call("memory.get", memory_id=old)
-        assert (replaced["status"], replaced["superseded_by"]) == ("superseded", new)
+        pair = {"memory_id": new, "target_id": old}
+        for _ in range(2):
+            await it.caller.call("memory.settle", **pair, verdict="supersedes")
+            replaced = await it.caller.call("memory.get", memory_id=old)
+            assert (replaced["status"], replaced["superseded_by"]) == ("superseded", new)
         assert await waiting(it) == []
+        await it.caller.call("memory.settle", **pair, verdict="compatible")
+        assert (await it.caller.call("memory.get", memory_id=old))["status"] == "active"
+        await it.caller.call("memory.settle", memory_id=old, target_id=new, verdict="contradicts")
+        await it.caller.call("memory.settle", **pair, verdict="compatible")
+        assert (await store(it, NEW))["may_replace"] == [], "what was said last holds, either way round"
+        assert (await it.caller.call("views.verify"))["ok"]
+
+
+async def test_what_has_been_said_and_is_so_needs_no_event(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock) as it:
+        new, old = await two(it)
+        for verdict in ("contradicts", "compatible", "supersedes"):
+            pair = {"memory_id": new, "target_id": old, "verdict": verdict}
+            assert (await it.caller.call("memory.settle", **pair))["position"] > 0
+            head = (await it.caller.call("system.status"))["log"]["head"]
+            await it.caller.call("memory.settle", **pair)
+            told = await it.caller.call("log.read", after=head)
+            assert [one for one in told["events"] if "conflict" in one["tag"]] == []
 
 
 async def test_what_is_compatible_is_neither_asked_nor_offered_again(paths: Paths, clock: FakeClock) -> None:
