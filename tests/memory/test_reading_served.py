@@ -237,7 +237,7 @@ async def test_an_id_that_was_never_given_is_not_found(method: str, paths: Paths
 async def test_what_the_views_do_not_show_yet_is_stale_and_not_missing(
     method: str, paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.operations.services.VIEWS_WAIT_S", 0.01)
+    monkeypatch.setattr("omegad.requests.method.VIEWS_WAIT_S", 0.01)
     async with served(paths, clock, Config(model="none", fresh_wait_ms=5)) as it:
         await store(it, "alpha")
         await it.caught_up()
