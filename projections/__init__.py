@@ -25,6 +25,7 @@ ALL = modules(
     "theses",
     "ripples",
     "dismissals",
+    "upkeeps",
     "facts",
     "reminders",
     "skills",

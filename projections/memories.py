@@ -9,6 +9,7 @@ from omegad.memory.events import (
     MemoryContradicted,
     MemoryCountsCarried,
     MemoryDeleted,
+    MemoryDemoted,
     MemoryEdited,
     MemoryErased,
     MemoryEvolved,
@@ -37,6 +38,7 @@ EVENTS = (
     MemoryContradicted,
     MemorySuperseded,
     MemoryDeleted,
+    MemoryDemoted,
     MemoryExpired,
     MemoryRestored,
     MemoryRated,
@@ -189,6 +191,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             | MemoryRated()
             | MemoryCountsCarried()
             | MemoryPromoted()
+            | MemoryDemoted()
             | MemoryContradicted()
             | MemoryUnlinked() as event
         ):
@@ -228,8 +231,11 @@ def _standing(event: Event) -> Iterator[Statement]:
         case MemoryCountsCarried(memory_id=memory_id, last_retrieved_at=last) as before:
             last_at = None if last is None else rfc3339(last)
             yield Statement(_CARRY_OVER, (memory_id, before.retrievals, last_at))
-        case MemoryPromoted(memory_id=memory_id):
-            yield Statement("UPDATE memories SET on_probation = 0 WHERE node_id = ?", (memory_id,))
+        case MemoryPromoted(memory_id=memory_id) | MemoryDemoted(memory_id=memory_id):
+            on_probation = isinstance(event, MemoryDemoted)
+            yield Statement(
+                "UPDATE memories SET on_probation = ? WHERE node_id = ?", (on_probation, memory_id)
+            )
         case MemoryContradicted(memory_id=memory_id, contradicted_by=by):
             yield Statement("UPDATE memories SET contradicted_by = ? WHERE node_id = ?", (by, memory_id))
         case MemoryUnlinked(memory_id=by, target_id=memory_id, edge_types=edge_types) if (

@@ -20,6 +20,7 @@ from omegad.requests.command import Command
 from omegad.session import story as session
 from omegad.session.events import SessionCompacted, SessionEnded
 from omegad.session.story import Call
+from omegad.text.quoting import shortened
 
 NAME = "session_end"
 VERSION = 2
@@ -159,7 +160,7 @@ def _checkpoint(
     files = list(dict.fromkeys(file for call in calls for file in call.edited))[-FILES_MAX:]
     said = session.said(reader.connection, session_id, recorded.position)
     handoff = next((one for one in reversed(stored) if one.event_type == "handoff"), None)
-    next_steps = handoff and _cut(handoff.content, STEPS_CHARACTERS)
+    next_steps = handoff and shortened(handoff.content, STEPS_CHARACTERS)
     sources = [call.position for call in calls if call.edited]
     parts = [
         (
@@ -169,7 +170,7 @@ def _checkpoint(
     ]
     for role, title in (("user", "Asked last"), ("assistant", "Said last")):
         if last := next((one for one in reversed(said) if one.role == role), None):
-            parts.append(f"{title}: {_cut(last.content)}")
+            parts.append(f"{title}: {shortened(last.content, TEXT_CHARACTERS)}")
             sources.append(last.position)
     if files:
         parts.append(f"Files touched: {', '.join(files)}")
@@ -192,8 +193,3 @@ def _checkpoint(
             "tool_calls": len(calls),
         },
     )
-
-
-def _cut(text: str, most: int = TEXT_CHARACTERS) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= most else flat[: most - 1] + "…"

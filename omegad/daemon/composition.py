@@ -32,6 +32,7 @@ from omegad.log.inline import Inline
 from omegad.log.projection import Embedding
 from omegad.log.sanitise import sanitise_new
 from omegad.log.vocabulary import Vocabulary
+from omegad.memory import daily_upkeep
 from omegad.memory.embedding_backlog import EmbeddingBacklog
 from omegad.memory.types import MemoryTypes
 from omegad.operations import files
@@ -199,6 +200,7 @@ def _put_together(
             *reactions.ALL,
             Capture(is_on=settings.auto_capture),
             *lint_report.recurring(settings.lint_days),
+            *daily_upkeep.recurring(is_on=settings.upkeep),
             *(backlog, check, letting_go),
         ),
     )

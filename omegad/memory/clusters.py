@@ -13,6 +13,7 @@ import msgspec
 
 from omegad.memory.content import clean
 from omegad.text.evidence.statements import is_opposite, jaccard, pieces, terms, words
+from omegad.text.quoting import shortened
 
 CLUSTER_MAX = 16
 """How many memories a cluster has at most; more that are alike make several."""
@@ -30,6 +31,8 @@ latest first.
 SUMMARY_CHARACTERS_MAX = 8_000
 CHARACTERS_MAX = 4_000
 """A longer memory is a document of its own, and is left as it is."""
+
+WEEK_MAX, WEEK_LINE_MAX = 40, 600
 
 CLOSING = "\N{HORIZONTAL ELLIPSIS} and {} more, see their ids"
 REPEATED = "(said repeatedly)"
@@ -50,6 +53,34 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 3
     confidence: float | None = None
     referenced_at: int | None = None
+    week: str | None = None
+    """The week of the session that it is the summary of, as 2026-W47; None for anything else."""
+
+
+def weeks(members: Sequence[Member], before: str) -> list[tuple[Member, ...]]:
+    """Return the summaries of sessions by project and week, of the weeks before one; a week of more than
+    `WEEK_MAX` sessions makes several.
+    """
+    scopes: defaultdict[Hashable, list[Member]] = defaultdict(list)
+    for member in members:
+        if member.week is not None and member.week < before:
+            scopes[member.week, member.project].append(member)
+    return [
+        tuple(scope[start : start + WEEK_MAX])
+        for scope in scopes.values()
+        for start in range(0, len(scope), WEEK_MAX)
+    ]
+
+
+def week_summary(members: Sequence[Member]) -> str:
+    """Return what a week's sessions were, each in a line as long as there is room for in
+    `SUMMARY_CHARACTERS_MAX`.
+    """
+    first, count = members[0], len(members)
+    head = f"Week {first.week} of {first.project or 'no project'}: {count} session{'s' * (count > 1)}."
+    room = min(WEEK_LINE_MAX, (SUMMARY_CHARACTERS_MAX - len(head)) // count - len("\n- "))
+    lines = (shortened(member.content.partition("\n")[2] or member.content, room) for member in members)
+    return clean("\n- ".join([head, *lines])).text
 
 
 def clusters(
@@ -63,7 +94,7 @@ def clusters(
     """
     scopes: defaultdict[Hashable, list[Member]] = defaultdict(list)
     for member in members:
-        if len(member.content) <= CHARACTERS_MAX:
+        if len(member.content) <= CHARACTERS_MAX and member.week is None:
             scopes[member.event_type, member.project, member.entity_id].append(member)
     found = [
         cluster

@@ -13,12 +13,21 @@ from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.log.sanitise import TAGS_MAX
 from omegad.memory import due_upkeep as upkeep
-from omegad.memory.clusters import CHARACTERS_MAX, CLUSTER_MAX, Member, clusters, summary
+from omegad.memory.clusters import (
+    CHARACTERS_MAX,
+    CLUSTER_MAX,
+    Member,
+    clusters,
+    summary,
+    week_summary,
+    weeks,
+)
 from omegad.memory.content import content_key
 from omegad.memory.due_upkeep import Compacting
 from omegad.memory.events import MadeOf, MemoryEmbedded, MemoryStored, MemorySuperseded
 from omegad.memory.ids import new_id
 from omegad.memory.state import Memories, MemoryState
+from omegad.memory.types import DAY_SECONDS
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
@@ -42,13 +51,16 @@ REASON = "compacted"
 MEMORIES_MAX = 10_000
 """How many memories one compaction looks at, the latest."""
 
+WEEK_TTL_SECONDS = 366 * DAY_SECONDS
+"""How long the summary of a week's sessions lasts."""
+
 RATING_MAX = 0
 """A memory rated higher is left as it is."""
 
 
 class CompactMemories(Command, frozen=True, kw_only=True, tag="memory.compact"):
     """Let a summary stand for each cluster of at least `min_cluster` like memories of one type, project and
-    entity.
+    entity, and for the sessions of each week that is over.
 
     `threshold` is the share of words that any two of them have in common. The summary keeps what each adds.
     What is opposite in polarity, rated above 0 or has priority 5 is left as it is. A dry run says what would
@@ -75,6 +87,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     event_type: str
     project: str | None
     content: str
+    week: str | None = None
 
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +111,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
     members: tuple[Member, ...]
     content: str
+    week: str | None = None
     memory_id: str = ""
     embedder_id: str | None = None
     text_hashes: tuple[str, ...] = ()
@@ -120,14 +134,16 @@ async def prepare(
         event_types=command.event_types, project=command.project, characters_max=CHARACTERS_MAX, source=SOURCE
     )
 
-    def read(connection: Connection, moment: Moment) -> tuple[list[Member], Position]:
-        return upkeep.compactable(connection, wanted, moment.now_us, MEMORIES_MAX), moment.position
+    def read(connection: Connection, moment: Moment) -> tuple[list[Member], Moment]:
+        return upkeep.compactable(connection, wanted, moment.now_us, MEMORIES_MAX), moment
 
-    members, position = await services.look(read, at_least=services.head, names=upkeep.VIEWS, turn=Turn.LONG)
-    found = await services.compute(partial(drafts, members, command))
+    members, moment = await services.look(read, at_least=services.head, names=upkeep.VIEWS, turn=Turn.LONG)
+    found = await services.compute(partial(drafts, members, command, upkeep.week_of(moment.now_us)))
     if not command.dry_run:
         found = [await _ready(services, draft, is_embedded=command.ack != "durable") for draft in found]
-    return PreparedCompaction(drafts=tuple(found), size_min=command.min_cluster, read_position=position)
+    return PreparedCompaction(
+        drafts=tuple(found), size_min=command.min_cluster, read_position=moment.position
+    )
 
 
 async def _ready(services: Services, draft: Draft, *, is_embedded: bool) -> Draft:
@@ -141,12 +157,20 @@ async def _ready(services: Services, draft: Draft, *, is_embedded: bool) -> Draf
     return msgspec.structs.replace(ready, embedder_id=embedded.embedder_id, text_hashes=embedded.text_hashes)
 
 
-def drafts(members: Sequence[Member], command: CompactMemories) -> list[Draft]:
-    """Return the clusters that a compaction is about and what their summaries say; takes up to seconds for
-    thousands of members.
+def drafts(members: Sequence[Member], command: CompactMemories, week: str = "") -> list[Draft]:
+    """Return the clusters that a compaction is about, and the weeks before *week*, and what their summaries
+    say; takes up to seconds for thousands of members.
     """
     found = clusters(members, command.threshold, command.min_cluster, command.limit)
-    return [Draft(members=cluster, content=summary(cluster)) for cluster in found]
+    over = [_draft(sessions) for sessions in weeks(members, week)[: command.limit]]
+    return [*over, *map(_draft, found)]
+
+
+def _draft(members: tuple[Member, ...]) -> Draft:
+    week = members[0].week
+    return Draft(
+        members=members, week=week, content=summary(members) if week is None else week_summary(members)
+    )
 
 
 def compact(
@@ -177,7 +201,7 @@ def compacted(
         current = {
             m.memory_id: memory for m in draft.members if (memory := _unchanged(m, prepared, state, now_us))
         }
-        if len(current) < prepared.size_min:
+        if len(current) < (prepared.size_min if draft.week is None else 1):
             continue
         left = _narrowed(draft, current)
         stored = _stored(left, list(current.values()), promoted)
@@ -192,11 +216,19 @@ def compacted(
                 event_type=stored.event_type,
                 project=left.members[0].project,
                 content=stored.content,
+                week=draft.week,
             )
         )
     return tuple(events), Compaction(
         clusters=tuple(found), superseded=sum(len(cluster.originals) for cluster in found)
     )
+
+
+def reason(cluster: Cluster) -> str:
+    """Say why there is a summary."""
+    if cluster.week is not None:
+        return f"stands for the sessions of the week {cluster.week}"
+    return f"stands for {len(cluster.originals)} that say much the same"
 
 
 def without_id(cluster: Cluster) -> Cluster:
@@ -224,7 +256,7 @@ def _narrowed(draft: Draft, current: Collection[str]) -> Draft:
     return (
         draft
         if len(members) == len(draft.members)
-        else Draft(members=members, content=summary(members), memory_id=draft.memory_id)
+        else msgspec.structs.replace(_draft(members), memory_id=draft.memory_id)
     )
 
 
@@ -243,10 +275,11 @@ def _stored(draft: Draft, memories: Sequence[MemoryState], promoted: Collection[
         tags=tags,
         auto_tags=tuple(auto_tags[: TAGS_MAX - len(tags)]),
         priority=max(member.priority for member in draft.members),
-        metadata={"compacted": [member.memory_id for member in draft.members]},
+        metadata={"compacted": [member.memory_id for member in draft.members]}
+        | ({} if draft.week is None else {"week": draft.week}),
         made_of=MadeOf(memories=tuple(member.memory_id for member in draft.members)),
         referenced_at=moments.pop() if len(moments) == 1 else None,
-        ttl_seconds=max(ttls) if len(ttls) == len(memories) else None,
+        ttl_seconds=(WEEK_TTL_SECONDS if draft.week else max(ttls) if len(ttls) == len(memories) else None),
         source=SOURCE,
         confidence=min(
             (member.confidence for member in draft.members if member.confidence is not None), default=None

@@ -11,6 +11,9 @@ from omegad.memory.events import MadeOf
 from omegad.memory.store import Stored, StoreMemory
 from omegad.requests.method import CommandMethod
 
+SUMMARISED_BY = "auto_summary"
+"""The source of what sessions are summarised by, which a summary of their week takes the place of."""
+
 
 class DeriveMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.derive"):
     """Remember a text that was put together of what others said."""

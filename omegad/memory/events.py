@@ -232,10 +232,43 @@ class MemoryCountsCarried(Event, frozen=True, kw_only=True, tag="memory.counts_c
 
 
 class MemoryPromoted(Event, frozen=True, kw_only=True, tag="memory.promoted@1"):
-    """A memory that was on probation counts in full."""
+    """A memory that was on probation counts in full. `reason` is what it proved itself by, in words."""
 
     memory_id: MadeId
     evidence: Evidence
+    reason: FreeText | None = None
+
+
+class MemoryDemoted(Event, frozen=True, kw_only=True, tag="memory.demoted@1"):
+    """A promotion was taken back: the memory is on probation again."""
+
+    memory_id: MadeId
+    reason: FreeText
+
+
+class Upkept(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory that upkeep did something with, and why; of a compaction the one that stands for others."""
+
+    memory_id: MadeId
+    reason: FreeText
+
+
+class UpkeepCompleted(Event, frozen=True, kw_only=True, tag="upkeep.completed@1"):
+    """The store was put in order, by the daily schedule or because somebody asked for it: the events of this
+    append before it say so of each memory. `stale` are those that should be looked at again from now on.
+    """
+
+    by: Literal["schedule", "hand"]
+    expired: tuple[Upkept, ...] = ()
+    promoted: tuple[Upkept, ...] = ()
+    compacted: tuple[Upkept, ...] = ()
+    stale: tuple[Upkept, ...] = ()
+
+
+class UpkeepReverted(Event, frozen=True, kw_only=True, tag="upkeep.reverted@1"):
+    """What the upkeep at a position had done was taken back, as far as nobody had changed it since."""
+
+    done_at: Position
 
 
 class MemoryLinked(Event, frozen=True, kw_only=True, tag="memory.linked@1"):

@@ -15,6 +15,7 @@ from omegad.memory.events import (
     ConflictSettled,
     MemoryContradicted,
     MemoryDeleted,
+    MemoryDemoted,
     MemoryEdited,
     MemoryEmbedded,
     MemoryErased,
@@ -47,6 +48,7 @@ EVENTS = (
     MemoryPromoted,
     MemorySuperseded,
     MemoryDeleted,
+    MemoryDemoted,
     MemoryExpired,
     MemoryRestored,
     MemoryErased,
@@ -105,7 +107,7 @@ _UNEMBEDDED = "DELETE FROM state_embeddings WHERE memory_id = ?"
 _CHANGED = "UPDATE state_memories SET changed_at = ? WHERE memory_id = ?"
 _STATE = "UPDATE state_memories SET state = ?, changed_at = ? WHERE memory_id = ?"
 _RELATED = "UPDATE state_memories SET pending = 0 WHERE memory_id = ?"
-_PROMOTED = "UPDATE state_memories SET probation = 0 WHERE memory_id = ?"
+_PROBATION = "UPDATE state_memories SET probation = ? WHERE memory_id = ?"
 _RATED = "UPDATE state_memories SET rating = rating + ? WHERE memory_id = ?"
 _DENIED = "UPDATE state_memories SET changed_at = ?, denied_by = ? WHERE memory_id = ?"
 _UNDENIED = "UPDATE state_memories SET denied_by = NULL WHERE memory_id = ? AND denied_by = ?"
@@ -178,7 +180,9 @@ def _judged(recorded: RecordedEvent) -> Iterator[Statement]:
         case MemoryRated(memory_id=memory_id, points=points):
             yield Statement(_RATED, (points, memory_id))
         case MemoryPromoted(memory_id=memory_id):
-            yield Statement(_PROMOTED, (memory_id,))
+            yield Statement(_PROBATION, (0, memory_id))
+        case MemoryDemoted(memory_id=memory_id):
+            yield Statement(_PROBATION, (1, memory_id))
         case ClockMended() as mended:
             yield Statement(_SET_RIGHT, (mended.right_us, mended.ahead_us, mended.to_us))
         case _:

@@ -1,26 +1,38 @@
 """Put the store in order: record what has expired, promote what has proved itself, compact what accumulates,
-name what is rated badly.
+name what should be looked at again. It is done once a day, and when somebody asks for it.
 
 Deletes nothing; what has no time to live is only ever compacted, and that where its type is one of
 `COMPACTED_TYPES`.
 """
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from omegad.index.active import is_over
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
 from omegad.memory import compaction, lifecycle
 from omegad.memory import due_upkeep as upkeep
 from omegad.memory.compaction import Compaction, CompactMemories, PreparedCompaction, compacted, without_id
-from omegad.memory.events import MemoryExpired, MemoryPromoted
+from omegad.memory.events import (
+    MemoryDeleted,
+    MemoryDemoted,
+    MemoryExpired,
+    MemoryPromoted,
+    MemoryRestored,
+    UpkeepCompleted,
+    UpkeepReverted,
+    Upkept,
+)
 from omegad.memory.state import Memories, MemoryState
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
 from omegad.requests.verb import Verb
+from omegad.runtime.errors import Refused
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
@@ -39,9 +51,13 @@ class ConsolidateMemories(Command, frozen=True, kw_only=True, tag="memory.consol
     dry_run: Annotated[bool, Meta(description="only say what would be done")] = False
 
 
+class KeepUp(ConsolidateMemories, frozen=True, kw_only=True, tag="memory.keep_up"):
+    """Do that because it is time to."""
+
+
 class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
     """What was done, or would be, by memory id. `flagged` are the memories rated -3 or worse, which stay
-    as they are.
+    as they are; `stale` those that should be looked at again from now on.
     """
 
     dry_run: bool
@@ -49,6 +65,7 @@ class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
     promoted: tuple[str, ...]
     compacted: Compaction
     flagged: tuple[str, ...]
+    stale: tuple[str, ...] = ()
     position: Position = 0
 
 
@@ -58,8 +75,9 @@ class PreparedConsolidation(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     due: tuple[str, ...] = ()
-    proven: tuple[str, ...] = ()
+    proven: tuple[tuple[str, str], ...] = ()
     flagged: tuple[str, ...] = ()
+    stale: tuple[tuple[str, str], ...] = ()
     compaction: PreparedCompaction = PreparedCompaction()
 
 
@@ -73,6 +91,7 @@ async def prepare(
             due=upkeep.due(connection, moment.now_us, NAMED_MAX),
             proven=upkeep.proven(connection, moment.now_us, NAMED_MAX),
             flagged=upkeep.flagged(connection, FLAGGED_RATING_MAX, moment.now_us, NAMED_MAX),
+            stale=upkeep.newly_stale(connection, moment.now_us),
         )
 
     found = await services.look(read, at_least=services.head, names=upkeep.VIEWS, turn=Turn.LONG)
@@ -83,21 +102,42 @@ async def prepare(
 def consolidate(
     command: ConsolidateMemories, prepared: PreparedConsolidation, state: DecisionState, now_us: int
 ) -> Decision:
-    """Decide a consolidation, all of it at once; what has changed since it was prepared is left out."""
+    """Decide a consolidation, all of it at once; what has changed since it was prepared is left out. One that
+    it was time for is recorded even where there was nothing to do.
+    """
     expired = lifecycle.expire(prepared.due, state, now_us).events
-    promoted = [memory for memory in _active(prepared.proven, state, now_us) if memory.probation]
+    why = dict(prepared.proven)
+    promoted = [memory for memory in _active(why, state, now_us) if memory.probation]
     promotions = tuple(
-        NewEvent(event=MemoryPromoted(memory_id=memory.memory_id, evidence="use"), project=memory.project)
+        NewEvent(
+            event=MemoryPromoted(memory_id=memory.memory_id, evidence="use", reason=why[memory.memory_id]),
+            project=memory.project,
+        )
         for memory in promoted
     )
     promoted_ids = tuple(memory.memory_id for memory in promoted)
     compactions, account = compacted(prepared.compaction, state, now_us, promoted_ids)
     if command.dry_run:
         account = Compaction(clusters=tuple(map(without_id, account.clusters)), superseded=account.superseded)
-    events = () if command.dry_run else (*expired, *promotions, *compactions)
+    over = [new.event.memory_id for new in expired if isinstance(new.event, MemoryExpired)]
+    stale = {memory.memory_id for memory in _active(dict(prepared.stale), state, now_us)}
+    done = UpkeepCompleted(
+        by="schedule" if isinstance(command, KeepUp) else "hand",
+        expired=tuple(Upkept(memory_id=one, reason="its time to live was over") for one in over),
+        promoted=tuple(Upkept(memory_id=one, reason=why[one]) for one in promoted_ids),
+        compacted=tuple(
+            Upkept(memory_id=one.memory_id, reason=compaction.reason(one))
+            for one in account.clusters
+            if one.memory_id
+        ),
+        stale=tuple(Upkept(memory_id=one, reason=said) for one, said in prepared.stale if one in stale),
+    )
+    events: tuple[NewEvent, ...] = ()
+    if not command.dry_run and (expired or promotions or compactions or isinstance(command, KeepUp)):
+        events = (*expired, *promotions, *compactions, NewEvent(event=done))
     answer = Consolidated(
         dry_run=command.dry_run,
-        expired=tuple(new.event.memory_id for new in expired if isinstance(new.event, MemoryExpired)),
+        expired=tuple(over),
         promoted=promoted_ids,
         compacted=account,
         flagged=tuple(
@@ -105,14 +145,87 @@ def consolidate(
             for memory in _active(prepared.flagged, state, now_us)
             if memory.rating <= FLAGGED_RATING_MAX
         ),
+        stale=tuple(one for one, _ in prepared.stale if one in stale),
         position=0 if events else prepared.compaction.read_position,
     )
     return Decision(events=events, answer=answer)
 
 
-def _active(memory_ids: tuple[str, ...], state: DecisionState, now_us: int) -> list[MemoryState]:
+def _active(memory_ids: Iterable[str], state: DecisionState, now_us: int) -> list[MemoryState]:
     found = (state[Memories].get(memory_id) for memory_id in memory_ids)
     return [memory for memory in found if memory is not None and memory.is_active(now_us)]
+
+
+class UndoUpkeep(Command, frozen=True, kw_only=True, tag="upkeep.undo"):
+    """Take back what an upkeep did: promotions end, summaries give way to what they stand for, what expired
+    is found again. What somebody has changed since stays as it is.
+    """
+
+    done_at: (
+        Annotated[int, Meta(ge=1, description="the position of the upkeep; the latest that did something")]
+        | None
+    ) = None
+
+
+class Undone(msgspec.Struct, frozen=True, kw_only=True):
+    """What was taken back, by memory id: on probation again, found again, and the summaries deleted."""
+
+    done_at: Position
+    demoted: tuple[str, ...]
+    restored: tuple[str, ...]
+    deleted: tuple[str, ...]
+    position: Position = 0
+
+
+async def prepare_undo(
+    services: Services, command: UndoUpkeep, _context: RequestContext
+) -> upkeep.Done | None:
+    """Return what there is to take back."""
+
+    def read(connection: Connection, _moment: Moment) -> upkeep.Done | None:
+        return upkeep.to_undo(connection, command.done_at)
+
+    return await services.look(read, at_least=services.head, names=upkeep.VIEWS, turn=Turn.LONG)
+
+
+def undo(command: UndoUpkeep, done: upkeep.Done | None, state: DecisionState, now_us: int) -> Decision:
+    """Decide that an upkeep is taken back; raises `Refused` where there is none."""
+    if done is None:
+        at = "" if command.done_at is None else f" at position {command.done_at}"
+        raise Refused(f"there is no upkeep{at} to undo", hint="omegad today shows what was done")
+    memories = state[Memories]
+    demoted = [one for one in _active(done.promoted, state, now_us) if not one.probation and one.rating <= 0]
+    summaries = _active(done.originals, state, now_us)
+    hidden = [memories.get(one) for summary in summaries for one in done.originals[summary.memory_id]]
+    hidden = [one for one in hidden if one and one.state == "superseded"]
+    hidden += [one for name in done.expired if (one := memories.get(name)) and one.state == "expired"]
+    restored = [
+        one
+        for one in hidden
+        if one and (memories.holder(one.content_key, now_us) or one).memory_id == one.memory_id
+    ]
+    why = "the upkeep was undone"
+    facts: list[tuple[MemoryState, MemoryDemoted | MemoryDeleted | MemoryRestored]] = [
+        *((one, MemoryDemoted(memory_id=one.memory_id, reason=why)) for one in demoted),
+        *((one, MemoryDeleted(memory_id=one.memory_id, reason=why)) for one in summaries),
+        *(
+            (
+                one,
+                MemoryRestored(
+                    memory_id=one.memory_id, reason=why, is_permanent=is_over(one.expires_at, now_us)
+                ),
+            )
+            for one in restored
+        ),
+    ]
+    events = [NewEvent(event=fact, project=memory.project) for memory, fact in facts]
+    answer = Undone(
+        done_at=done.position,
+        demoted=tuple(one.memory_id for one in demoted),
+        restored=tuple(one.memory_id for one in restored),
+        deleted=tuple(one.memory_id for one in summaries),
+    )
+    return Decision(events=(*events, NewEvent(event=UpkeepReverted(done_at=done.position))), answer=answer)
 
 
 METHODS = (
@@ -123,5 +236,13 @@ METHODS = (
         decide=consolidate,
         verb=Verb(by="upkeep.consolidate", examples=("omegad memory consolidate --dry-run",)),
         tool=AgentTool("omega_maintain consolidate", by="upkeep.consolidated"),
+    ),
+    CommandMethod(params=KeepUp, answer=Consolidated, prepare=prepare, decide=consolidate, is_internal=True),
+    CommandMethod(
+        params=UndoUpkeep,
+        answer=Undone,
+        prepare=prepare_undo,
+        decide=undo,
+        verb=Verb(by="upkeep.undone", examples=("omegad upkeep undo",)),
     ),
 )

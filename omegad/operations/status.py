@@ -111,6 +111,20 @@ class SelfCheckStatus(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...]
 
 
+class UpkeepStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """When the store was put in order last, by the schedule or by hand, and how many memories were promoted,
+    expired and marked as stale, and summaries made; `undone` says that it was taken back.
+    """
+
+    at: str
+    by: str
+    promoted: int
+    compacted: int
+    expired: int
+    stale: int
+    undone: bool
+
+
 class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How the service is. `degraded` names, in words, whatever is not as it should be; `files` has the
     bytes of each part.
@@ -130,6 +144,7 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     degraded: list[str]
     spool: SpoolStatus
     self_check: SelfCheckStatus | None
+    upkeep: UpkeepStatus | None = None
     files: dict[str, int]
     gateway_pid: int | None
     disk_free_bytes: int

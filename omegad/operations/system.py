@@ -4,6 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -27,6 +28,7 @@ from omegad.operations.status import (
     ServiceStatus,
     SpoolStatus,
     Status,
+    UpkeepStatus,
     ViewStatus,
 )
 from omegad.operations.views import ProgressToken, RebuildViews, VerifyViews, ViewsReport
@@ -39,6 +41,8 @@ from omegad.runtime.allocator import resident_bytes
 from omegad.runtime.concurrently import concurrently
 from omegad.runtime.config import Paths
 from omegad.runtime.errors import Invalid, OmegadError, Unavailable
+from omegad.runtime.times import rfc3339
+from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 
 T = TypeVar("T")
@@ -48,6 +52,11 @@ Handler = Callable[..., Awaitable[object]]
 """Answers a request (its Struct, the call)."""
 
 PROGRESS_EVERY_S = 0.2
+LOOK_S = 0.25  # for what the status has to read
+_UPKEEP = """
+SELECT at_us, by, undone_at IS NOT NULL, json_array_length(promoted), json_array_length(compacted),
+  json_array_length(expired), json_array_length(stale) FROM upkeeps ORDER BY id DESC LIMIT 1
+"""
 SLICE_EVENTS = 200  # read at once; others are served in between
 
 _log = structlog.get_logger(__name__)
@@ -119,6 +128,24 @@ class Progress:
         )
 
 
+def last_upkeep(connection: Connection) -> UpkeepStatus | None:
+    """Return what the last upkeep did."""
+    row = connection.execute(_UPKEEP).fetchone()
+    if row is None:
+        return None
+    at_us, by, undone, *counts = row
+    promoted, compacted, expired, stale = counts
+    return UpkeepStatus(
+        at=rfc3339(at_us),
+        by=by,
+        promoted=promoted,
+        compacted=compacted,
+        expired=expired,
+        stale=stale,
+        undone=bool(undone),
+    )
+
+
 class Backlog(Protocol):
     """What the status asks of the backlog."""
 
@@ -171,7 +198,13 @@ class SystemDispatch:
 
     async def _status(self, query: Status, call: Call) -> ServiceStatus:
         del query, call
-        return self.status()
+        return msgspec.structs.replace(self.status(), upkeep=await self._upkeep())
+
+    async def _upkeep(self) -> UpkeepStatus | None:
+        """Return what the last upkeep did, None where that cannot be read at once."""
+        with anyio.move_on_after(LOOK_S), suppress(OmegadError):
+            return await self._services.views.read(last_upkeep)
+        return None
 
     async def _metrics(self, query: Metrics, call: Call) -> Exposition:
         del query, call

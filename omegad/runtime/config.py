@@ -61,6 +61,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What becomes of a push that lacks what its remote has. Hooks read it themselves, at each push."""
     auto_capture: bool = True
     """Remember decisions, lessons and lasting preferences that are said in agents' sessions, on probation."""
+    upkeep: bool = True
+    """Once a day, when no session is at work, promote what proved itself, compact, expire, mark what is
+    stale.
+    """
     lint_days: Annotated[int, Meta(ge=0, le=366)] = 1
     """Every so many days what should be looked at is stored as a report; 0 is never."""
     skills: str = ""

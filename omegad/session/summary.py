@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from omegad.session.habits import COMMON
 from omegad.session.story import Call, Said, Stored
+from omegad.text.quoting import shortened
 
 CHARACTERS_MAX = 1_200
 FILES_MAX = 30
@@ -69,7 +70,7 @@ def text(told: Told) -> str:
     edited, runs = files(told.calls, told.folder), ended(told.calls)
     errors = sum(call.status == "error" for call in told.calls)
     head = f"Session in {told.project or 'no project'}: {len(told.calls)} tool calls, {errors} failed."
-    failed = [f"`{_cut(known, COMMAND_CHARACTERS)}`{_why(call)}" for known, call in runs.failed.items()]
+    failed = [f"`{shortened(known, COMMAND_CHARACTERS)}`{_why(call)}" for known, call in runs.failed.items()]
     asked = [one.content for one in told.said if one.role == "user"]
     answers = [one.content for one in told.said if one.role == "assistant"]
     stored = sorted(told.stored, key=lambda one: one.event_type not in KINDS)
@@ -78,19 +79,23 @@ def text(told: Told) -> str:
         ("Edited", 560, _named(edited, 560)),
         ("Failed last", 380, _listed(failed, 380)),
         ("Asked", 220, _asked(asked)),
-        ("Left at", 200, _cut(answers[-1], 200) if answers else ""),
+        ("Left at", 200, shortened(answers[-1], 200) if answers else ""),
         (
             "Stored",
             200,
-            _listed([f"{one.event_type} {_cut(one.content, WHY_CHARACTERS)}" for one in stored], 200),
+            _listed([f"{one.event_type} {shortened(one.content, WHY_CHARACTERS)}" for one in stored], 200),
         ),
-        ("Passed last", 200, _listed([f"`{_cut(one, COMMAND_CHARACTERS)}`" for one in runs.passed], 200)),
+        (
+            "Passed last",
+            200,
+            _listed([f"`{shortened(one, COMMAND_CHARACTERS)}`" for one in runs.passed], 200),
+        ),
     )
     room, found = CHARACTERS_MAX - len(head), dict[str, str]()
     for title, most, said in wanted:
         left = min(most, room - len(title) - 3)
         if said and left >= min(SHORT, len(said)):
-            found[title] = f"{title}: {said if len(said) <= left else _cut(said, left)}"
+            found[title] = f"{title}: {said if len(said) <= left else shortened(said, left)}"
             room -= len(found[title]) + 1
     order = ("Asked", "Edited", "Failed last", "Passed last", "Stored", "Left at")
     return "\n".join([head, *(found[title] for title in order if title in found)])
@@ -98,13 +103,13 @@ def text(told: Told) -> str:
 
 def _asked(prompts: Sequence[str]) -> str:
     if len(prompts) < 2:  # noqa: PLR2004
-        return _cut(prompts[0], 220) if prompts else ""
-    return f"{_cut(prompts[0], 105)} … {_cut(prompts[-1], 105)}"
+        return shortened(prompts[0], 220) if prompts else ""
+    return f"{shortened(prompts[0], 105)} … {shortened(prompts[-1], 105)}"
 
 
 def _why(call: Call) -> str:
     first = next((line for line in call.summary.splitlines() if line.strip()), "")
-    return f" ({_cut(first, WHY_CHARACTERS)})" if first and call.summary != call.input_summary else ""
+    return f" ({shortened(first, WHY_CHARACTERS)})" if first and call.summary != call.input_summary else ""
 
 
 def _named(edited: Sequence[str], most: int) -> str:
@@ -124,8 +129,3 @@ def _listed(items: Sequence[str], most: int, gap: str = "; ") -> str:
     left = len(items) - len(shown)
     listed = gap.join(shown)
     return f"{listed} and {left} more" if left and listed else listed
-
-
-def _cut(said: str, most: int) -> str:
-    flat = " ".join(said.split())
-    return flat if len(flat) <= most else f"{flat[: most - 1]}…"

@@ -5,7 +5,7 @@ none. One that goes on after its end gets another in the place of the first.
 from collections.abc import Iterator
 
 from omegad.log.event import RecordedEvent
-from omegad.memory.derive import DeriveMemory
+from omegad.memory.derive import SUMMARISED_BY, DeriveMemory
 from omegad.memory.events import MadeOf
 from omegad.memory.types import DAY_SECONDS
 from omegad.reactions.contract import Reader
@@ -17,7 +17,6 @@ VERSION = 1
 EVENTS = (SessionEnded,)
 VIEWS = story.VIEWS
 
-SUMMARISED_BY = "auto_summary"
 TTL_SECONDS = 21 * DAY_SECONDS
 """How long a summary is kept by itself: until the summary of its week has taken its place, and longer where
 nobody was there to make that.

@@ -66,6 +66,12 @@ def one_line(text: str, characters: int) -> str:
     )
 
 
+def shortened(text: str, characters: int) -> str:
+    """Return the beginning of a text on one line, in its own words."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= characters else f"{flat[: characters - 1].rstrip()}…"
+
+
 def quoted(text: str, characters: int) -> str:
     """Return the beginning of a text on one line, in quotes that it cannot leave."""
     return '"' + one_line(text, characters).translate(_DOUBLE).rstrip("\\") + '"'

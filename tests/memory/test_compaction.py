@@ -13,7 +13,14 @@ from omegad.memory import upkeep as consolidation
 from omegad.memory.clusters import Member
 from omegad.memory.compaction import COMPACTED_TYPES, CompactMemories, Draft, PreparedCompaction, compact
 from omegad.memory.content import content_key
-from omegad.memory.events import MemoryEmbedded, MemoryExpired, MemoryPromoted, MemoryStored, MemorySuperseded
+from omegad.memory.events import (
+    MemoryEmbedded,
+    MemoryExpired,
+    MemoryPromoted,
+    MemoryStored,
+    MemorySuperseded,
+    UpkeepCompleted,
+)
 from omegad.memory.state import MemoryState
 from omegad.memory.types import BUILT_IN
 from omegad.memory.upkeep import ConsolidateMemories, PreparedConsolidation
@@ -85,6 +92,7 @@ def test_a_summary_is_stored_and_takes_the_place_of_the_originals_in_one_append(
         "event_type": "advisor_insight",
         "project": "shop",
         "content": "what all say",
+        "week": None,
     }
     assert answer(decision) == {"dry_run": False, "clusters": [cluster], "superseded": 3, "position": 0}
 
@@ -247,7 +255,10 @@ def consolidate(ready: PreparedConsolidation, *known: MemoryState, dry_run: bool
 
 
 READY = PreparedConsolidation(
-    due=("over", "renewed"), proven=("good", "known"), flagged=("bad", "forgiven"), compaction=prepared()
+    due=("over", "renewed"),
+    proven=(("good", "rated helpful"), ("known", "rated helpful")),
+    flagged=("bad", "forgiven"),
+    compaction=prepared(),
 )
 STANDING = (
     *KNOWN,
@@ -262,11 +273,18 @@ STANDING = (
 
 def test_a_consolidation_is_one_append_of_all_that_is_still_so() -> None:
     decision = consolidate(READY, *STANDING)
-    kinds = [MemoryExpired, MemoryPromoted, MemoryStored, MemoryEmbedded, *[MemorySuperseded] * 3]
+    kinds = [
+        MemoryExpired,
+        MemoryPromoted,
+        MemoryStored,
+        MemoryEmbedded,
+        *[MemorySuperseded] * 3,
+        UpkeepCompleted,
+    ]
     assert [type(fact) for fact in facts(decision)] == kinds
     assert facts(decision)[:2] == [
         MemoryExpired(memory_id="over", expired_at=PAST_US),
-        MemoryPromoted(memory_id="good", evidence="use"),
+        MemoryPromoted(memory_id="good", evidence="use", reason="rated helpful"),
     ]
     told = answer(decision)
     assert (told["expired"], told["promoted"], told["flagged"], told["dry_run"]) == (
@@ -293,7 +311,7 @@ def test_a_dry_consolidation_tells_and_writes_nothing() -> None:
 
 
 def test_what_is_hidden_by_then_is_neither_promoted_nor_flagged() -> None:
-    ready = PreparedConsolidation(proven=("good",), flagged=("bad",))
+    ready = PreparedConsolidation(proven=(("good", "rated helpful"),), flagged=("bad",))
     told = answer(
         consolidate(
             ready, guard("good", probation=True, state="deleted"), guard("bad", rating=-9, state="superseded")
@@ -312,7 +330,7 @@ def test_what_one_append_promotes_takes_its_summary_off_probation_too() -> None:
             )
             if isinstance(fact, MemoryStored)
         )
-        for proven in ((), ("m1",))
+        for proven in ((), (("m1", "rated helpful"),))
     ]
     assert [one.on_probation for one in stored] == [True, False]
 

@@ -53,7 +53,7 @@ def test_what_is_rated_badly_is_found_until_it_is_hidden(views: Shown) -> None:
 
 
 def proven(views: Shown) -> tuple[str, ...]:
-    return upkeep.proven(views.connection, NOW_US, 10)
+    return tuple(memory_id for memory_id, _ in upkeep.proven(views.connection, NOW_US, 10))
 
 
 def test_what_was_rated_helpful_is_proven(views: Shown) -> None:

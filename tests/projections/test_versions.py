@@ -27,7 +27,15 @@ from omegad.knowledge.events import (
 from omegad.log.event import Event
 from omegad.log.mending import ClockMended
 from omegad.log.projection import Projection
-from omegad.memory.events import ConflictOffered, ConflictSettled, MemoryCountsCarried
+from omegad.memory.events import (
+    ConflictOffered,
+    ConflictSettled,
+    MemoryCountsCarried,
+    MemoryDemoted,
+    UpkeepCompleted,
+    UpkeepReverted,
+    Upkept,
+)
 from omegad.session.events import CheckedRef
 from omegad.storage.digest import digest
 from tests.builders import (
@@ -81,6 +89,7 @@ from tests.builders import (
 )
 
 TOUCH = Touch(thesis_id="th-1", side="for", is_echo=True)
+UPKEPT = (Upkept(memory_id="c", reason="as it was"),)
 LOG: tuple[Event, ...] = (
     stored(
         "a",
@@ -219,6 +228,12 @@ ALONE: dict[str, tuple[Event, ...]] = {
         MemoryCountsCarried(memory_id="b", origin="elsewhere", retrievals=1),
         *GONE,
     ),
+    "upkeeps": (
+        MemoryDemoted(memory_id="c", reason="the upkeep was undone"),
+        UpkeepCompleted(by="schedule", expired=UPKEPT, promoted=UPKEPT, compacted=UPKEPT, stale=UPKEPT),
+        UpkeepReverted(done_at=len(LOG) + 2),
+        UpkeepCompleted(by="hand"),
+    ),
     "coord_claims": (
         files_claimed("a.py", "b.py", intent="faster"),
         branch_claimed(),
@@ -263,6 +278,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "dismissals": (1, "11698a39ee87e3eced2b6b420eef4499"),
     "ripples": (1, "a2aa8ce2f2de5865a5e5c14f71ea4510"),
     "conversations": (4, "280d621958adb8ff337627307eb10d8c"),
+    "upkeeps": (1, "ea997e9d3e7263000b6bffe287db7de1"),
     "facts": (1, "89876e84b3e52e70fd8685030b387adc"),
     "reminders": (2, "c77afefdd1d0a75a9a0f8eaa61a817db"),
     "coord_tasks": (1, "5b251780a32791f63769ff3d7ec616da"),

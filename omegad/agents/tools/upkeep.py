@@ -171,6 +171,7 @@ def service(status: Any, _session: Session, _given: Stats) -> Reply:  # noqa: AN
         "model": status.embedding.model or "none",
         "vectors": status.embedding.index_vectors,
         "lag": max((view.lag for view in status.views.values()), default=0),
+        "upkeep": _upkept(status.upkeep),
         "degraded": status.degraded,
     }
     return Reply(
@@ -179,6 +180,13 @@ def service(status: Any, _session: Session, _given: Stats) -> Reply:  # noqa: AN
         ),
         fields,
     )
+
+
+def _upkept(last: Any) -> str:  # noqa: ANN401  of a room above
+    if last is None:
+        return "not yet"
+    did = f"{last.promoted} promoted, {last.compacted} summaries, {last.expired} expired, {last.stale} stale"
+    return f"{last.at[:16]}Z {did}{', undone since' if last.undone else ''}"
 
 
 def selected(found: Rows, _session: Session, _given: Stats) -> Reply:

@@ -10,6 +10,7 @@ from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import (
     duration,
     grid,
+    moment,
     safe,
     size,
     table,
@@ -125,9 +126,26 @@ def _fields(answer: Answer) -> list[tuple[str, str]]:
                 " vectors in memory"
             ),
         ),
+        ("upkeep", _upkeep(answer.get("upkeep"))),
         ("memory", size(answer["rss_bytes"])),
         ("clients", f"{answer['connections']} connected, {answer['requests']:,} requests so far"),
     ]
+
+
+def _upkeep(last: Answer | None) -> str:
+    if last is None:
+        return "not yet; once a day, when no session is at work"
+    did = ", ".join(
+        f"{last[kind]} {word}"
+        for kind, word in (
+            ("promoted", "promoted"),
+            ("compacted", "summaries made"),
+            ("expired", "expired"),
+            ("stale", "marked as stale"),
+        )
+        if last[kind]
+    )
+    return f"{moment(last['at'])}: {did or 'nothing to do'}{', undone since' if last['undone'] else ''}"
 
 
 def _views(answer: Answer) -> list[tuple[str, ...]]:

@@ -32,6 +32,20 @@ def consolidate(answer: Answer, _arguments: Namespace) -> None:
     )
 
 
+@answered
+def undone(answer: Answer, _arguments: Namespace) -> None:
+    """Take back what an upkeep did."""
+    rows = [
+        (kind, safe(memory_id)) for kind in ("demoted", "restored", "deleted") for memory_id in answer[kind]
+    ]
+    if rows:
+        write_table(("WHAT", "ID"), rows)
+    print(
+        f"took back the upkeep at position {answer['done_at']}: {len(answer['demoted'])} on probation again,"
+        f" {len(answer['restored'])} found again, {len(answer['deleted'])} summaries deleted"
+    )
+
+
 def junk(arguments: Namespace, instance: Instance) -> int:
     """Show what was captured unasked and never helped, and drop it where asked to."""
     answer = asked(arguments, instance)
