@@ -15,6 +15,7 @@ from omegad.runtime.config import Config, Paths
 from tests.builders import START_US, FakeClock, Served, everything, served, until
 
 KEYWORDS = Config(model="none")
+UNLINTED = Config(model="none", lint_days=0)
 SHOP = "shop"
 DAY_US = 86_400_000_000
 WORDS = ("alpha beta", "gamma delta", "epsilon zeta", "eta theta", "iota kappa", "lambda my", "ny xi")
@@ -162,7 +163,7 @@ async def test_what_no_query_found_for_two_weeks_is_dead_three_are_shown_and_mor
 async def test_what_is_stale_is_noted_once_a_week_and_reviewed_in_the_next_briefing(
     paths: Paths, clock: FakeClock
 ) -> None:
-    async with served(paths, clock, KEYWORDS) as it:
+    async with served(paths, clock, UNLINTED) as it:
         bad = [await store(it, f"the {words} is the way") for words in WORDS[:4]]
         elsewhere = await store(it, "not of this place", project="elsewhere")
         for memory_id in (*bad, elsewhere):
@@ -171,7 +172,7 @@ async def test_what_is_stale_is_noted_once_a_week_and_reviewed_in_the_next_brief
     found = list[str]()
     for days, is_new in ((7, True), (13, False), (14, True)):
         clock.us = START_US + days * DAY_US
-        async with served(paths, clock, KEYWORDS) as it:
+        async with served(paths, clock, UNLINTED) as it:
             await reflected(it, clock)
             (insight,) = await insights(it)
             assert (insight not in found) == is_new
