@@ -156,13 +156,14 @@ class Services(ABC):
         *,
         at_least: Position,
         names: Sequence[str],
-        wait_s: float = VIEWS_WAIT_S,
+        wait_s: float | None = None,
         turn: Turn = Turn.USUAL,
     ) -> T:
-        """Read the views for a decision, which is made without what they do not show in time. Raises
-        `ReadTooLong`.
+        """Read the views for a decision, which is made without what they do not show in time:
+        `VIEWS_WAIT_S`, or *wait_s*. Raises `ReadTooLong`.
         """
-        barrier = Barrier(names=tuple(names), acknowledged=at_least, wait_s=wait_s, makes_do=True)
+        within_s = VIEWS_WAIT_S if wait_s is None else wait_s
+        barrier = Barrier(names=tuple(names), acknowledged=at_least, wait_s=within_s, makes_do=True)
         return await self.views.at(
             barrier, lambda connection, snapshot: work(connection, self.moment(snapshot)), turn
         )

@@ -50,6 +50,10 @@ QUESTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
+SAY_MORE = {"audit"}
+"""Views whose rows say more than that version's did: they are as many, and `test_versions` pins their digests."""
+
+
 def lasting(answer: dict[str, Any]) -> dict[str, Any]:
     """Return an answer without what is of its own asking: its id, how long it took, and how far the log
     was with what was asked before.
@@ -125,6 +129,10 @@ async def test_a_home_of_before_is_what_it_was_and_says_what_it_said(name: str, 
     if not expected.exists() and "OMEGAD_BLESS" in os.environ:
         expected.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     recorded = msgspec.json.decode(expected.read_bytes())
-    assert (found["head"], found["views"]) == (recorded["head"], recorded["views"])
+    assert found["head"] == recorded["head"]
+    counts = {name: found["views"][name][0] for name in recorded["views"]}
+    assert counts == {name: count for name, (count, _) in recorded["views"].items()}
+    differing = {name for name, view in recorded["views"].items() if found["views"][name] != view}
+    assert differing == SAY_MORE
     for (method, params, answer), (_, _, before) in zip(found["answers"], recorded["answers"], strict=True):
         assert (method, params, as_before(answer, before)) == (method, params, before)

@@ -84,6 +84,7 @@ RIGHT: dict[str, object] = {
     "rating": "helpful",
     "side": "mentions",
     "outcome": "yes",
+    "verdict": "compatible",
     **dict.fromkeys(("timestamp", "due"), "2026-01-31T09:30:00Z"),
     "file": "IDENTITY.md",
     "event": "SessionStart",

@@ -20,22 +20,18 @@ supersedes, or compatible. Rate what helped: omega_memory(action="rate")."""
 SECTIONS = {
     "memory": (
         """\
-- Load the user's profile: call omega_profile() at session start, after omega_welcome(). When you learn a \
-preference: \
-omega_profile(action="update", update={"key": "value"}).
+- Load the user's profile at session start, after omega_welcome(): omega_profile(). Keep a preference that \
+you learn: omega_profile(action="update", update={"key": "value"}).
 - Before work on something that may be known: omega_query. Rate what helped or misled: \
 omega_memory(action="rate", rating="helpful").
 - Store decisions with their why, lessons, error patterns, preferences and constraints as they come up, one \
 fact each: omega_store. Always tag.
-- When the answer of omega_store has may_contradict, settle it with your next call: \
-settle=["<new> contradicts <old>"], or supersedes where the old one holds no more, or compatible where both \
-do. What takes the place of an older memory: omega_memory(action="supersede", memory_id=<old>, \
-target_id=<new>).
-- Build the graph: after omega_store call omega_memory(action="similar", memory_id=<id>); where the \
-similarity is above 0.7, call \
-omega_memory(action="link", memory_id=<id>, target_id=<similar id>) with edge_type evolves (same topic, \
-better understood), related (across \
-topics) or supersedes (takes the place of what is outdated). Not for session_summary and checkpoint."""
+- An answer of omega_store with may_contradict is settled in your next call: settle=["<new> contradicts \
+<old>"], or supersedes (the old one holds no more), or compatible. What takes the place of an older memory: \
+omega_memory(action="supersede", memory_id=<old>, target_id=<new>).
+- Build the graph: after omega_store, omega_memory(action="similar", memory_id=<id>); link what is above \
+0.7: omega_memory(action="link", memory_id=<id>, target_id=<similar id>, edge_type=…), evolves (better \
+understood), related or supersedes. Not for session_summary and checkpoint."""
     ),
     "coordination_gate": (
         """\
