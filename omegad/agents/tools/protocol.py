@@ -22,9 +22,9 @@ SECTIONS = {
         """\
 - Load the user's profile at session start, after omega_welcome(): omega_profile(). Keep a preference that \
 you learn: omega_profile(action="update", update={"key": "value"}).
-- Before work on something that may be known: omega_query. Rate what helped or misled: \
+- Before work on something that may be known: omega_query. Rate what helped: \
 omega_memory(action="rate", rating="helpful").
-- Store decisions with their why, lessons, error patterns, preferences and constraints as they come up, one \
+- Store decisions with their why, lessons, errors, preferences and constraints as they come up, one \
 fact each: omega_store. Always tag.
 - An answer of omega_store with may_contradict is settled in your next call: settle=["<new> contradicts \
 <old>"], or supersedes (the old one holds no more), or compatible. What takes the place of an older memory: \
