@@ -57,10 +57,9 @@ async def receipts(it: Served, session_id: str) -> dict[str, set[str]]:
 
 
 async def insights(it: Served) -> list[str]:
-    return [
-        one["memory_id"]
-        for one in (await it.caller.call("memory.list", event_types=["advisor_insight"]))["memories"]
-    ]
+    """Return the ids of the reports of what is stale; the lint reports on the same days."""
+    listed = await it.caller.call("memory.list", event_types=["advisor_insight"])
+    return [one["memory_id"] for one in listed["memories"] if one["content"].startswith("Stale memories")]
 
 
 async def reflected(it: Served, clock: FakeClock) -> None:
