@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
+from omegad.agents import briefing
 from omegad.agents import stale_report as reflect_stale
 from omegad.memory.events import MemoryStored
 from omegad.runtime.config import Config, Paths
@@ -57,9 +58,11 @@ async def receipts(it: Served, session_id: str) -> dict[str, set[str]]:
 
 
 async def insights(it: Served) -> list[str]:
-    """Return the ids of the reports of what is stale; the lint reports on the same days."""
-    listed = await it.caller.call("memory.list", event_types=["advisor_insight"])
-    return [one["memory_id"] for one in listed["memories"] if one["content"].startswith("Stale memories")]
+    return [
+        one["memory_id"]
+        for one in (await it.caller.call("memory.list", event_types=["advisor_insight"]))["memories"]
+        if one["source"] == briefing.REFLECTED_BY
+    ]
 
 
 async def reflected(it: Served, clock: FakeClock) -> None:

@@ -20,8 +20,8 @@ supersedes, or compatible. Rate what helped: omega_memory(action="rate")."""
 SECTIONS = {
     "memory": (
         """\
-- Load the user's profile at session start, after omega_welcome(): omega_profile(). Keep a preference that \
-you learn: omega_profile(action="update", update={"key": "value"}).
+- Load the user's profile at session start, after omega_welcome(): omega_profile(). Keep a preference: \
+ omega_profile(action="update", update={"key": "value"}).
 - Before work on something that may be known: omega_query. Rate what helped: \
 omega_memory(action="rate", rating="helpful").
 - Store decisions with their why, lessons, errors, preferences and constraints as they come up, one \
