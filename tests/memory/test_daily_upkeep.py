@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from omegad.memory.daily_upkeep import IDLE_US, DailyUpkeep
+from omegad.memory.daily_upkeep import IDLE_US, SHORT_IDLE_US, DailyUpkeep
 from omegad.memory.events import (
     MemoryDemoted,
     MemoryPromoted,
@@ -19,7 +19,7 @@ from omegad.runtime.errors import Refused
 from tests.builders import FakeClock, Served, everything, served
 
 KEYWORDS = Config(model="none")
-DAILY = DailyUpkeep()
+YEAR_US = 365 * DAY_US
 WEDNESDAY_US = 1_767_225_600_000_000 + 6 * DAY_US  # 2026-01-07
 
 
@@ -51,6 +51,25 @@ async def get(it: Served, memory_id: str) -> Any:
     return await it.caller.call("memory.get", memory_id=memory_id)
 
 
+class Looking:
+    """The schedule as a daemon has it that has just started; *runs* counts how often the upkeep came."""
+
+    def __init__(self, it: Served, clock: FakeClock) -> None:
+        self._it, self._clock, self._schedule = it, clock, DailyUpkeep()
+
+    async def after(self, wait_us: int = 0) -> int:
+        """Look once more after a while; return how many upkeeps there were in all."""
+        self._clock.us += wait_us
+        await self._it.caught_up()
+        await self._it.expire(self._schedule)
+        return len(await events_of(self._it, UpkeepCompleted))
+
+    async def through(self, wait_us: int = 0) -> int:
+        """Let some time go by, and then look as long as a daemon does that has just woken."""
+        await self.after(wait_us)
+        return await self.after(IDLE_US)
+
+
 async def used_elsewhere(it: Served, clock: FakeClock, content: str) -> str:
     """Return what was captured, and then found on three days."""
     captured = await store(it, content, source="auto_capture", session_id="mine")
@@ -69,8 +88,8 @@ async def test_once_a_day_what_proved_itself_is_promoted_weeks_are_compacted_and
         for session in ("alpha", "beta"):
             await end(it, session)
         captured = await used_elsewhere(it, clock, "pagination starts at one")
-        clock.us += 3 * DAY_US
-        await it.expire(DAILY)
+        looking = Looking(it, clock)
+        assert await looking.through(3 * DAY_US) == 1
         (done,) = await events_of(it, UpkeepCompleted)
         assert done.by == "schedule"
         (promoted,), (week,) = done.promoted, done.compacted
@@ -107,8 +126,7 @@ async def test_once_a_day_what_proved_itself_is_promoted_weeks_are_compacted_and
         with pytest.raises(Refused, match="no upkeep to undo"):
             await it.caller.call("upkeep.undo")
 
-        clock.us += DAY_US
-        await it.expire(DAILY)
+        assert await looking.through(DAY_US) == 2
         *_, again = await events_of(it, UpkeepCompleted)
         assert (again.promoted, again.compacted) == ((), ())
         await it.caught_up()
@@ -119,30 +137,55 @@ async def test_the_upkeep_waits_for_a_day_and_for_sessions_to_be_quiet_but_not_f
     paths: Paths, clock: FakeClock
 ) -> None:
     async with served(paths, clock, KEYWORDS) as it:
-
-        async def runs() -> int:
-            await it.expire(DAILY)
-            return len(await events_of(it, UpkeepCompleted))
-
-        assert await runs() == 0
+        looking = Looking(it, clock)
+        assert await looking.through() == 0
         await store(it, "the release train is red")
-        clock.us += DAY_US // 2
-        assert await runs() == 0
+        assert await looking.through(DAY_US // 2) == 0
         clock.us += DAY_US // 2
         await tell(it, "SessionStart", "busy", source="startup")
-        await it.caught_up()
-        assert await runs() == 0
-        clock.us += IDLE_US
-        assert await runs() == 1
-        assert await runs() == 1
-        clock.us += DAY_US
+        assert await looking.after() == 0
         await tell(it, "UserPromptSubmit", "busy", prompt="go on")
-        await it.caught_up()
-        assert await runs() == 1
-        clock.us += DAY_US
-        await tell(it, "UserPromptSubmit", "busy", prompt="and on")
-        await it.caught_up()
-        assert await runs() == 2
+        assert await looking.after(IDLE_US // 2) == 0
+        assert await looking.after(IDLE_US // 2) == 1
+        assert await looking.after(IDLE_US) == 1
+        for _ in range(2):  # somebody is at work day and night
+            clock.us += DAY_US
+            for _ in range(3):
+                clock.us += IDLE_US - SHORT_IDLE_US // 2
+                await tell(it, "UserPromptSubmit", "busy", prompt="and on")
+                assert await looking.after(SHORT_IDLE_US // 2) == 1
+        assert await looking.after(SHORT_IDLE_US) == 2
+
+
+async def test_a_daemon_that_has_just_started_or_woken_waits_for_who_is_about_to_come(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        await store(it, "the release train is red")
+        looking = Looking(it, clock)
+        assert await looking.after(3 * DAY_US) == 0  # it slept
+        assert await looking.after(SHORT_IDLE_US // 2) == 0
+        assert await looking.after(8 * 3_600_000_000) == 0
+        assert await Looking(it, clock).after(SHORT_IDLE_US) == 0
+        assert await looking.after(IDLE_US) == 1
+
+
+async def test_a_clock_that_was_ahead_stops_no_upkeep_and_repeats_none(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        await store(it, "the release train is red")
+        looking = Looking(it, clock)
+        clock.us += YEAR_US
+        await tell(it, "SessionStart", "ahead", source="startup")
+        assert await looking.through(IDLE_US) == 1
+        clock.us -= YEAR_US
+        assert await looking.through() == 2
+        assert await looking.through(DAY_US // 2) == 2
+        assert await looking.through(DAY_US // 2) == 3
+        clock.us -= 3_600_000_000
+        assert await looking.through() == 3
+        assert await looking.through(DAY_US + 3_600_000_000) == 4
 
 
 async def test_a_setting_turns_it_off(paths: Paths, clock: FakeClock) -> None:
@@ -155,9 +198,8 @@ async def test_what_was_rated_badly_is_marked_once(paths: Paths, clock: FakeCloc
     async with served(paths, clock, KEYWORDS) as it:
         bad = await store(it, "the cache never expires")
         await it.caller.call("memory.rate", memory_id=bad, rating="outdated")
-        for _ in range(2):
-            clock.us += DAY_US
-            await it.expire(DAILY)
+        looking = Looking(it, clock)
+        assert [await looking.through(DAY_US) for _ in range(2)] == [1, 2]
         first, second = await events_of(it, UpkeepCompleted)
         assert [(one.memory_id, one.reason) for one in first.stale] == [(bad, "rated badly")]
         assert second.stale == ()

@@ -48,8 +48,8 @@ class Maintain(Arguments, frozen=True, kw_only=True):
 
 
 class Stats(Arguments, frozen=True, kw_only=True):
-    """How the service is; receipts: what was shown to a session, or when a memory was; sql: check what you
-    did before you claim it.
+    """How the service is; today: what happened by itself and waits for the person; receipts: what was shown
+    to a session, or when a memory was; sql: check what you did before you claim it.
     """
 
     action: str = "status"
@@ -162,6 +162,13 @@ async def _receipts(session: Session, given: Stats) -> Reply:
     )
 
 
+async def _today(session: Session, _given: Stats) -> Reply:
+    """Say what happened by itself, what waits for the person, and what is not as it should be."""
+    answer, status = await session.ask("upkeep.today"), await session.ask("system.status")
+    troubles = [f"! {trouble}" for trouble in status.degraded]
+    return Reply("\n".join([answer.text, *troubles]))
+
+
 # Of a room above
 def service(status: Any, _session: Session, _given: Stats) -> Reply:  # noqa: ANN401
     """Say how the service is."""
@@ -231,7 +238,7 @@ TOOLS = (
     Tool(
         "omega_stats",
         Stats,
-        {"receipts": _receipts},
+        {"receipts": _receipts, "today": _today},
         is_read_only=True,
         meant=lambda given: "sql" if given.sql else given.action,
     ),

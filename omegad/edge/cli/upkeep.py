@@ -5,7 +5,7 @@ from argparse import Namespace
 from omegad.edge.cli.connection import Answer, ask
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.parameters import answered, asked
-from omegad.edge.cli.printing import safe, warn_if_stale, write_json, write_table
+from omegad.edge.cli.printing import safe, warn, warn_if_stale, write_json, write_table
 
 
 @answered
@@ -44,6 +44,20 @@ def undone(answer: Answer, _arguments: Namespace) -> None:
         f"took back the upkeep at position {answer['done_at']}: {len(answer['demoted'])} on probation again,"
         f" {len(answer['restored'])} found again, {len(answer['deleted'])} summaries deleted"
     )
+
+
+def today(arguments: Namespace, instance: Instance) -> int:
+    """Show what happened by itself and what waits for a person, and whatever is not as it should be."""
+    answer = asked(arguments, instance)
+    degraded = ask(instance, "system.status")["degraded"]
+    if arguments.json:
+        write_json(answer | {"degraded": degraded})
+        return 0
+    print(safe(answer["text"]))
+    warn_if_stale(answer)
+    for trouble in degraded:
+        warn(trouble)
+    return 0
 
 
 def junk(arguments: Namespace, instance: Instance) -> int:
