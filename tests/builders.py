@@ -700,10 +700,17 @@ def _lacking(connection: Connection) -> int:
 
 
 @asynccontextmanager
-async def served(paths: Paths, clock: Clock, settings: Config | None = None) -> AsyncIterator[Served]:
-    """Serve a home without its socket; everything else is as in the daemon."""
+async def served(
+    paths: Paths, clock: Clock, settings: Config | None = None, *, audits_all: bool = False
+) -> AsyncIterator[Served]:
+    """Serve a home without its socket; everything else is as in the daemon. Unless it *audits_all*, nothing
+    is told of reads behind their answers, which would move positions.
+    """
+    settings = msgspec.structs.replace(
+        _patient(settings or Config()), audit="whole" if audits_all else "changes"
+    )
     async with (
-        _composed_here(paths, _patient(settings or Config()), clock) as service,
+        _composed_here(paths, settings, clock) as service,
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(service.services.log.run)

@@ -327,6 +327,7 @@ METHODS = (
         views=VIEWS,
         read=read,
         finish=finish,
+        tells=lambda query, told: bool(told.shown or told.review or (told.due and query.session_id)),
         verb=Verb(says="{text}"),
         tool=AgentTool("omega_welcome", by="finding.briefed", takes={"session_id": "session.session_id"}),
     ),

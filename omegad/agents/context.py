@@ -258,10 +258,7 @@ async def finish(
     services: Services, query: AssembleContext, found: Context, context: RequestContext
 ) -> Context:
     """Record which memories were put before the agent, without waiting for the disk."""
-    memories = dict.fromkeys(
-        source for part in found.parts for source in part.sources if source.startswith("mem-")
-    )
-    if memories:
+    if memories := _memories_in(found):
         event = MemorySurfaced(
             query_id=uuid7(services.clock),
             how="prompt" if query.query else "briefing",
@@ -275,6 +272,11 @@ async def finish(
     return found
 
 
+def _memories_in(found: Context) -> list[str]:
+    sources = (source for part in found.parts for source in part.sources)
+    return list(dict.fromkeys(source for source in sources if source.startswith("mem-")))
+
+
 METHODS = (
     QueryMethod(
         params=AssembleContext,
@@ -283,6 +285,7 @@ METHODS = (
         prepare=prepare,
         read=read,
         finish=finish,
+        tells=lambda _query, found: bool(_memories_in(found)),
         verb=Verb(says="{text}", examples=('omegad context assemble --project shop --query "the export"',)),
     ),
 )

@@ -1,12 +1,11 @@
 """A call of the socket: read by the table of methods, run, answered."""
 
-import asyncio
 import os
 import time
 import unicodedata
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cache, partial
+from functools import cache
 from itertools import count
 
 import msgspec
@@ -14,6 +13,7 @@ import msgspec
 from omegad import __version__
 from omegad.agents.tools import calling
 from omegad.agents.tools.calling import CallTool, ListTools, ToolAnswer
+from omegad.catalog.auditing import COORDINATING, Auditing
 from omegad.catalog.methods import SERVED
 from omegad.catalog.tools import TOOLS
 from omegad.log.decision import RequestKey
@@ -25,11 +25,10 @@ from omegad.requests.running import RequestRunner
 from omegad.rpc.peer import Call
 from omegad.rpc.protocol import MethodNotFound
 from omegad.runtime import pausing
-from omegad.runtime.errors import Invalid
+from omegad.runtime.errors import Invalid, OmegadError
 from omegad.runtime.precedence import HOOKS
 from omegad.runtime.private import without_private
-from omegad.session.events import OWN, Delivery
-from omegad.session.tool_calls import OwnCall, RecordToolCall, own_call_data, record_own
+from omegad.session.tool_calls import RecordToolCall
 from omegad.text.redaction import redact_name
 
 HOOK = "hook.dispatch"
@@ -44,11 +43,6 @@ RESERVED = "reaction:"
 VERBATIM = frozenset({"content", "tool_input", "result", "payload"})
 """Parameters that are cleaned elsewhere, or kept as they came."""
 
-COORDINATING = frozenset({"claim", "intent", "message", "task"})
-"""What methods begin with whose `session_id` is the session that asks; that of others may be one that was
-long ago.
-"""
-
 _DECODERS = {name: msgspec.json.Decoder(method.params) for name, method in SERVED.items()}
 
 
@@ -56,12 +50,19 @@ class Service:
     """Answers calls; `handle` is what the server is given."""
 
     def __init__(
-        self, runner: RequestRunner, handlers: dict[type[msgspec.Struct], Handler], stop: Callable[[], None]
+        self,
+        runner: RequestRunner,
+        handlers: dict[type[msgspec.Struct], Handler],
+        stop: Callable[[], None],
+        auditing: Auditing,
     ) -> None:
-        """*handlers* answer for the running service; *stop* begins the daemon's end and returns at once."""
+        """*handlers* answer for the running service; *stop* begins the daemon's end and returns at once;
+        *auditing* tells the log of requests.
+        """
         self._runner = runner
         self._stop = stop
         self._handlers = handlers
+        self._auditing = auditing
 
     async def handle(self, call: Call) -> object:
         """Answer a call, or raise an error of the catalogue."""
@@ -70,13 +71,30 @@ class Service:
                 params = bytes(call.params)
                 if call.method != ERASING:
                     params = without_private(params)
-                return await self._answer(call, params)
+                return await self._audited(call, params)
         except RecursionError as error:
             raise Invalid("the parameters are nested too deeply") from error
 
-    async def _answer(self, call: Call, params: bytes, delivery: RequestKey | None = None) -> object:
+    async def _audited(self, call: Call, params: bytes) -> object:
+        """Answer a call, and tell the log of it."""
         method, request = parse(call.method, params)
         request = without_credentials(request)
+        try:
+            answer = await self._answer(method, request, call, params)
+        except OmegadError as error:
+            self._auditing.answered(method, request, call.peer.name, None, error)
+            raise
+        self._auditing.answered(method, request, call.peer.name, answer, None)
+        return answer
+
+    async def _answer(
+        self,
+        method: Method,
+        request: msgspec.Struct,
+        call: Call,
+        params: bytes,
+        delivery: RequestKey | None = None,
+    ) -> object:
         delivery = delivery or _key_of(request, call, params, self._runner.digest)
         match method:
             case CommandMethod():
@@ -144,9 +162,10 @@ class Service:
                 # What a tool asks for may depend on what it has read, so the call is what must be the same,
                 # and the command's place in it.
                 delivery = msgspec.structs.replace(key, request_id=f"{key.request_id}/{next(asked)}")
-            answer = await self._answer(
-                Call(method, call.params, call.peer, call.notify), msgspec.json.encode(given), delivery
-            )
+            asked_call = Call(method, call.params, call.peer, call.notify)
+            given_json = msgspec.json.encode(given)
+            row, read = parse(method, given_json)
+            answer = await self._answer(row, without_credentials(read), asked_call, given_json, delivery)
             return (
                 msgspec.json.decode(answer, type=SERVED[method].answer)
                 if isinstance(answer, msgspec.Raw)
@@ -167,16 +186,8 @@ class Service:
                 duration_ms=round((time.perf_counter() - began) * 1e3, 3),
                 project=request.project,
             )
-            # Behind the answer, and before whatever a hook says of the call.
-            asyncio.get_running_loop().call_soon(self._tell_of, told, call.peer.name)
+            self._auditing.called(told, call.peer.name)
         return answer
-
-    def _tell_of(self, told: RecordToolCall, client: str) -> None:
-        """Have a tool call recorded, of which nobody else may tell."""
-        data = own_call_data(told.tool_name, told.tool_input)
-        digest = "" if data is None else self._runner.digest(data).hex()
-        delivery = Delivery(delivery_id=f"{OWN}{os.urandom(16).hex()}", digest=digest)
-        self._runner.behind(partial(record_own, OwnCall(told, delivery)), client)
 
 
 def parse(name: str, params: bytes) -> tuple[Method, msgspec.Struct]:

@@ -15,9 +15,11 @@ import anyio
 from anyio.abc import TaskGroup
 
 import projections
+from omegad.agents.hooks.noting import Noted
 from omegad.agents.spool import Spool
 from omegad.catalog import decision_state as state
 from omegad.catalog import reactions
+from omegad.catalog.auditing import Auditing
 from omegad.catalog.events import CODEC
 from omegad.catalog.methods import ALL, SERVED
 from omegad.catalog.service import Service
@@ -52,7 +54,7 @@ from omegad.requests.query import PAGE_BYTES_MAX
 from omegad.requests.running import RequestRunner
 from omegad.rpc import endpoint
 from omegad.rpc.server import Lane, Limits, Server
-from omegad.runtime import config, descriptors, digests, supervisor
+from omegad.runtime import config, descriptors, digests, pausing, supervisor
 from omegad.runtime.clock import Clock
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.reaching import Reaching
@@ -96,6 +98,7 @@ class Daemon:
     system: SystemDispatch
     erasing: Erasing
     vector_sweep: VectorSweep
+    auditing: Auditing
     stopping: anyio.Event
 
     async def run(self, tasks: TaskGroup, shutdown_s: float) -> None:
@@ -105,6 +108,7 @@ class Daemon:
         self.system.end_following()
         self.erasing.end()
         await self.server.stop(shutdown_s)
+        self.auditing.end()
         await self.services.log.drain()
         tasks.cancel_scope.cancel()
 
@@ -164,7 +168,11 @@ async def composed(
             clock=clock,
             query_timeout_s=settings.query_timeout_s,
             digests=key,
-            of_nouns={MemoryTypes: MemoryTypes.configured(settings.event_types), Liveness: Liveness(clock)},
+            of_nouns={
+                MemoryTypes: MemoryTypes.configured(settings.event_types),
+                Liveness: Liveness(clock),
+                Noted: Noted(is_on=settings.audit == "whole"),
+            },
             steadiness=Steadiness(clock, log.recorded_at, installed_us),
             claims=settings.claims,
             home=str(paths.home),
@@ -213,7 +221,8 @@ def _put_together(
         beside=lambda: (check.last, endpoint.holder(paths.gateway_lock)),
     )
     beside = ReactionHandlers(runner).handlers() | {DiffLog: back.diff, EraseMemory: erasing.erase}
-    service = Service(requests, system.handlers() | beside, stop=stopping.set)
+    auditing = Auditing(services, partial(pausing.of_home, services.home), is_whole=settings.audit == "whole")
+    service = Service(requests, system.handlers() | beside, stopping.set, auditing)
     limits = Limits(
         line_bytes_max=settings.line_bytes_max,
         connections_max=descriptors.room(settings.connections_max, RESERVED_DESCRIPTORS),
@@ -228,7 +237,7 @@ def _put_together(
             name for name, method in SERVED.items() if isinstance(method, ServiceMethod) and name != CALL_TOOL
         ],
     )
-    return Daemon(services, server, runner, backlog, system, erasing, vector_sweep, stopping)
+    return Daemon(services, server, runner, backlog, system, erasing, vector_sweep, auditing, stopping)
 
 
 def _lane(method: Method) -> Lane | None:

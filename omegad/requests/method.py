@@ -330,6 +330,10 @@ class QueryMethod(PreparedMethod):
     """Whether what was asked a moment ago has to show."""
     turn: Turn = Turn.USUAL
     """`Turn.LONG` where it may go through all that there is."""
+    tells: Callable[..., bool] | None = None
+    """Takes (params, answer), and says whether an event of its own tells of them; of others the log is told
+    that they were asked.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

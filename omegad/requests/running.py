@@ -10,7 +10,7 @@ from typing import Protocol
 import anyio
 import msgspec
 
-from omegad.log.decision import Cursor, Decision, DecisionState, Outcome, Proposal, RequestKey
+from omegad.log.decision import Cursor, Decision, Outcome, Proposal, RequestKey
 from omegad.requests.method import (
     CommandMethod,
     Method,
@@ -130,10 +130,6 @@ class RequestRunner:
             self.acknowledged = max(self.acknowledged, outcome.position)
             return outcome
         raise AssertionError(method)
-
-    def behind(self, decide: Callable[[DecisionState, int], Decision], client: str) -> None:
-        """Have what is decided appended, which nobody waits for."""
-        self._services.behind(Proposal(decide=decide, client=client or None))
 
     def heard(self, session_id: str | None) -> None:
         """Note that a session is alive, which asks for something by its name."""

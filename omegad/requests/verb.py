@@ -74,6 +74,8 @@ OF_ITS_NAME = Verb()
 MORE = {"truncated": "there are more; --limit shows them"}
 """What a table warns of whose answer says that there are more."""
 WATCH = Option("watch", "go on showing it, every second, until interrupted", "flag")
+WATCHING = "omegad-cli --watch"
+"""The name of the client that asks every second."""
 
 
 def of(declared: Mapping[str, Any]) -> Verb:

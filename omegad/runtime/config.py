@@ -77,6 +77,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What becomes of an edit of a file that another session holds in the same work tree."""
     paused_folders: tuple[str, ...] = ()
     """Folders in which nothing is kept or told unasked. Read at each hook, so that they hold at once."""
+    audit: Literal["whole", "changes"] = "whole"
+    """`whole` has everything that is asked in the log: reads, coordination that came to nothing, and hooks
+    that nothing came of; `changes` only what changes something, queries and tool calls.
+    """
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     event_types: dict[str, dict[str, object]] = {}
     """Memory types beside the built-in ones, by name; of a built-in one what is to be otherwise."""

@@ -114,6 +114,7 @@ METHODS = (
         prepare=prepare,
         read=read,
         finish=finish,
+        tells=lambda _query, _answer: True,
         verb=Verb(
             "query",
             by="memories.query",

@@ -35,3 +35,20 @@ class MemoryQueried(Event, frozen=True, kw_only=True, tag="memory.queried@1"):
     degraded: GivenName | None = None
     took_us: int
     versions: dict[GivenName, int] = msgspec.field(default_factory=dict)
+
+
+class Read(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A query that is no search: by which method, at which moment in microseconds since 1970, and the first
+    of the memories that it named; or the kind of error that it `failed` with.
+    """
+
+    method: GivenName
+    at: int
+    memory_ids: tuple[MadeId, ...] = ()
+    failed: GivenName | None = None
+
+
+class MemoryRead(Event, frozen=True, kw_only=True, tag="memory.read@1"):
+    """Somebody read what is remembered, otherwise than by a search: all of about a second."""
+
+    reads: tuple[Read, ...]

@@ -131,6 +131,18 @@ class ToolCalled(Event, frozen=True, kw_only=True, tag="tool.called@1"):
     delivery: Delivery | None = None
 
 
+class HookNoted(Event, frozen=True, kw_only=True, tag="hook.noted@1", omit_defaults=True):
+    """A hook came in that nothing else tells of: before a tool, which may then be called or not, or of a kind
+    that nothing follows from. `fired` is the host's name of it, `about` what it says, cut short.
+    """
+
+    host: GivenName
+    fired: GivenName
+    tool_name: GivenName | None = None
+    tool_use_id: GivenName | None = None
+    about: FreeText | None = None
+
+
 Verdict = Literal["allowed", "warned", "asked", "denied"]
 Found = Literal["new", "same", "ahead", "stale", "unknown", "unasked"]
 ObjectId = Annotated[FreeText, Meta(max_length=64)]

@@ -18,7 +18,8 @@ from omegad.catalog.events import CODEC, AnyEvent
 from omegad.log.codec import Codec, Payload, tag_of
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Erased, Event, Unknown
-from omegad.session.events import DeliveriesExpired
+from omegad.search.events import MemoryRead
+from omegad.session.events import DeliveriesExpired, HookNoted
 from tests.builders import append, everything, proof, queried, recorded, running_log
 from tests.released import FILES, SUMS, tag_in
 
@@ -30,6 +31,8 @@ NOT_SHOWN: dict[type[Event], str] = {
         "speaks of payloads, which no view shows; what it erases is absent when its own event is read again"
     ),
     DeliveriesExpired: "speaks of what decisions rely on; what happened stays in every view",
+    MemoryRead: "is there for the log's readers, and says nothing of what the memories are",
+    HookNoted: "is there for the log's readers: nothing followed from it",
 }
 
 
@@ -98,7 +101,7 @@ def test_every_golden_payload_is_an_event_of_today_or_can_be_lifted_to_one() -> 
 def test_tags_are_unique_and_say_noun_past_verb_and_version() -> None:
     tags = [tag_of(kind) for kind in KINDS]
     assert len(set(tags)) == len(tags) == len(CODEC.kinds)
-    assert [tag for tag in tags if not re.fullmatch(r"[a-z]+\.[a-z_]+ed@[1-9][0-9]*", tag)] == []
+    assert [tag for tag in tags if not re.fullmatch(r"[a-z]+\.(?:[a-z_]+ed|read)@[1-9][0-9]*", tag)] == []
 
 
 def test_every_event_is_shown_by_a_projection_or_excused_by_name() -> None:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.agents import briefing
-from omegad.agents.hooks import claims, hosts, messages, surfacing
+from omegad.agents.hooks import claims, hosts, messages, noting, surfacing
 from omegad.agents.hooks.hosts import Hook
 from omegad.agents.hooks.prepared import Notice, PreparedHook, Recalled, looked
 from omegad.agents.hooks.surfacing import Surfaced
@@ -62,6 +62,8 @@ WARM_S = 0.001
 WARMING = "what is asked first"
 """Has the model loaded by the time of the first prompt; nobody waits for its vector."""
 FOLDER_CHARACTERS, SKILL_CHARACTERS = 4_096, 2_500
+GIT_PUSH = "git push"
+"""The name of the tool call that is a push which git's own hook has stopped."""
 BEGINNING = ("session_start", "prompt")
 """Where an agent is told what became of its lessons about skills."""
 
@@ -124,7 +126,6 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
     """Understand a hook, and look for what its agent should know; None for one that is of no concern.
     Raises `Invalid`.
     """
-    del context
     occurred_at = (
         None
         if command.occurred_at is None
@@ -162,10 +163,13 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
     )
     delivery_id = command.delivery_id or f"{services.clock.random_bits(128):032x}"
     own = own_call_data(hook.tool_name, hook.tool_input) if is_call else None
+    # The same push may be tried again at once, and each time counts that is not known by its tool's use.
+    is_push = hook.kind == "push" or (bool(command.pushes) and hook.tool_use_id is None)
     found = PreparedHook(
         hook=hook,
         delivery=Delivery(
-            delivery_id=delivery_id, digest=services.digest(msgspec.json.encode(hook.said)).hex()
+            delivery_id=delivery_id,
+            digest=services.digest(msgspec.json.encode((*hook.said, delivery_id if is_push else None))).hex(),
         ),
         own_call=(
             None if own is None else Delivery(delivery_id=delivery_id, digest=services.digest(own).hex())
@@ -177,12 +181,14 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
             if is_call
             else Excerpts(None, None)
         ),
-        text=None if hook.text is None or is_paused else excerpt_of(hook.text),
+        text=None if hook.text is None or hook.kind == "other" or is_paused else excerpt_of(hook.text),
         query_id=uuid7(services.clock),
         is_spooled=command.is_spooled,
         told=told or Recalled(),
         is_paused=is_paused,
     )
+    if not (command.is_kept or command.pushes or context.is_again or is_paused):
+        noting.note(services, found, context)
     return await claims.prepare(services, found, within_s)
 
 
@@ -252,12 +258,16 @@ def decide(
         command.answer_within_ms is not None
         and now_us - (prepared.occurred_at or now_us) > command.answer_within_ms * 1_000
     )
-    stdout, told = ("", []) if is_over or command.is_spooled else _answered(prepared, state, now_us)
+    stdout, told, verdict = (
+        ("", [], "") if is_over or command.is_spooled else _answered(prepared, state, now_us)
+    )
     is_told = command.is_kept or _is_own_call(prepared, state, now_us)
     is_said = not is_told and (not is_paused or hook.kind == "session_end")
     happened = _happened(prepared, state) if is_said else None
     pushes = () if is_paused else command.pushes
     events = [*([happened] if happened else []), *checked(pushes, hook, prepared.delivery), *told]
+    if not is_paused:
+        events += _denied(command, prepared, verdict, state)
     new = (
         NewEvent(
             event=event,
@@ -271,20 +281,43 @@ def decide(
     return Decision(events=(*new, *claimed), answer=HookAnswer(stdout=stdout))
 
 
-def _answered(prepared: PreparedHook, state: DecisionState, now_us: int) -> tuple[str, list[Event]]:
-    """Return what the host reads, and the events of what that tells its agent; nothing where the host
-    takes no words.
+def _answered(prepared: PreparedHook, state: DecisionState, now_us: int) -> tuple[str, list[Event], str]:
+    """Return what the host reads, the events of what that tells its agent, and the verdict; nothing where
+    the host takes no words.
     """
     hook = prepared.hook
     if hook.kind != "before_tool" and not hosts.answer(hook, "?"):
-        return "", []
+        return "", [], ""
     told = [telling(prepared, state, now_us) for telling in (GUARDS if prepared.is_paused else TELLINGS)]
     text, verdict = (
         "\n".join(line for one in told for line in one.lines),
         next((one.verdict for one in told if one.verdict), ""),
     )
     stdout = hosts.judged(hook, verdict, text) if verdict else hosts.answer(hook, text)
-    return stdout, [event for one in told for event in one.events] if stdout else []
+    return stdout, [event for one in told for event in one.events] if stdout else [], verdict
+
+
+def _denied(
+    command: DispatchHook, prepared: PreparedHook, verdict: str, state: DecisionState
+) -> Iterator[ToolCalled]:
+    """Return the event of a tool call that was stopped, which no later hook tells of."""
+    hook = prepared.hook
+    is_denied = verdict == "deny" or any(push.verdict == "denied" for push in command.pushes)
+    if hook.kind not in {"before_tool", "push"} or not is_denied:
+        return
+    if hook.tool_use_id is not None and state[ToolCalls].get(hook.session_id, hook.tool_use_id):
+        return
+    yield ToolCalled(
+        tool_name=hook.tool_name if hook.kind == "before_tool" else GIT_PUSH,
+        status="denied",
+        call_index=state[ToolCalls].count(hook.session_id) + 1,
+        tool_use_id=hook.tool_use_id,
+        tool_input=excerpt_of(
+            hook.tool_input
+            if hook.kind == "before_tool"
+            else {push.remote: [one.ref for one in push.refs] for push in command.pushes}
+        ),
+    )
 
 
 def _skills(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice:

@@ -24,9 +24,11 @@ Kind = Literal[
     "compaction",
     "session_end",
     "push",
+    "other",
 ]
 
 NAME_MAX = 256
+ABOUT_CHARACTERS = 200
 PRE_PUSH = "pre-push"
 
 KINDS: dict[str, Kind] = {
@@ -48,7 +50,7 @@ KINDS: dict[str, Kind] = {
     "sessionend": "session_end",
     "prepush": "push",  # git's own
 }
-"""What each event is, by the host's name for it in lower case. Others are of no concern."""
+"""What each event is, by the host's name for it in lower case. Of others it is noted that they came."""
 
 ADDS_CONTEXT: dict[str, frozenset[Kind]] = {
     "cursor": frozenset({"session_start", "prompt", "before_tool", "after_tool"}),
@@ -120,6 +122,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
             self.tool_name,
             self.tool_input,
             self.result,
+            self.tool_use_id if self.kind == "before_tool" else None,
         )
 
     @property
@@ -148,11 +151,11 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def understood(event: str, payload: Mapping[str, object], host: str) -> Hook | None:
-    """Return what a host tells; None for what is of no concern, or of no session."""
+    """Return what a host tells; None for what is of no session."""
     fired = _text(payload, "hook_event_name") or event
-    kind = KINDS.get("".join(filter(str.isalnum, fired)).lower())
+    kind = KINDS.get("".join(filter(str.isalnum, fired)).lower(), "other")
     session_id = _text(payload, "session_id", "conversation_id")
-    if kind is None or (session_id is None and kind != "push"):
+    if session_id is None and kind != "push":
         return None
     agent_id = _text(payload, "agent_id", "subagent_id", most=NAME_MAX)
     if kind == "turn_end" and agent_id is not None:
@@ -176,6 +179,8 @@ def understood(event: str, payload: Mapping[str, object], host: str) -> Hook | N
         text=(
             _text(payload, "prompt")
             if kind == "prompt"
+            else _text(payload, "message", most=ABOUT_CHARACTERS)
+            if kind == "other"
             else _text(payload, "last_assistant_message", "prompt_response", "response")
         ),
         turn=_text(payload, "prompt_id", "turn_id", "generation_id", most=NAME_MAX),

@@ -75,9 +75,9 @@ def given(params: dict[str, object]) -> dict[str, object]:
 
 
 @contextmanager
-def connected(instance: Instance, timeout_s: float | None = ANSWER_S) -> Iterator[Client]:
+def connected(instance: Instance, timeout_s: float | None = ANSWER_S, name: str = NAME) -> Iterator[Client]:
     """Hold a connection; raises `NoDaemon` where none answers and none may be, or can be, started."""
-    client = Client(instance.paths.socket, name=NAME, timeout_s=timeout_s)
+    client = Client(instance.paths.socket, name=name, timeout_s=timeout_s)
     with ExitStack() as stack:
         try:
             stack.enter_context(client)
@@ -85,7 +85,7 @@ def connected(instance: Instance, timeout_s: float | None = ANSWER_S) -> Iterato
             ensure(instance)
             stack.enter_context(client)
         if client.server_version and is_older(client.server_version, __version__) and _is_renewed(instance):
-            client = stack.enter_context(Client(instance.paths.socket, name=NAME, timeout_s=timeout_s))
+            client = stack.enter_context(Client(instance.paths.socket, name=name, timeout_s=timeout_s))
         yield client
 
 

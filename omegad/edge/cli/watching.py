@@ -12,6 +12,7 @@ from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.connection import Answer, connected, given
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import console, is_terminal
+from omegad.requests.verb import WATCHING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,7 @@ def watch(
     draw: "Callable[[Answer], RenderableType]",
 ) -> NoReturn:
     """Ask the verb's method every second, and draw what it answers; the daemon's end raises `NoDaemon`."""
-    with connected(instance) as client, ExitStack() as stack:
+    with connected(instance, name=WATCHING) as client, ExitStack() as stack:
         live = None
         if not arguments.json:
             if not is_terminal(sys.stdout):
