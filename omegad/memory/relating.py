@@ -14,7 +14,7 @@ from omegad.memory.state import Memories, MemoryState
 from omegad.memory.types import EPISODIC_TYPES
 from omegad.runtime.kept import Kept
 from omegad.text.evidence.duplicates import ComparedText, are_same, overlap, restates
-from omegad.text.evidence.stance import UNCLEAR, are_variants, contradiction, stance
+from omegad.text.evidence.stance import are_variants, contradiction, is_restated
 
 DUPLICATE_COSINE = 0.95
 EVOLUTION_JACCARD = 0.55
@@ -107,16 +107,20 @@ def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -
         near.event_type in EPISODIC_TYPES and not (near.event_type == UNDONE_TYPE and new.is_overriding)
     ):
         return base
-    denied = contradiction(new.content, near.content)
+    is_near = near.cosine is None or near.cosine >= RELATED_COSINE
+    denied = contradiction(new.content, near.content) if is_near else None
     replaceable = _excerpt(near.content) if _may_replace(near.cosine, shared, new) else None
-    is_variant = shared >= VARIANT_JACCARD and are_variants(new.content, near.content)
+    is_variant = (
+        replaceable is not None and shared >= VARIANT_JACCARD and are_variants(new.content, near.content)
+    )
     return msgspec.structs.replace(
         base,
         contradiction=denied,
         replaceable=replaceable,
         is_doubtful=replaceable is not None
+        and denied is None
         and (new.is_overriding or is_variant)
-        and stance(new.content, near.content) == UNCLEAR,
+        and not is_restated(new.content, near.content),
     )
 
 

@@ -6,10 +6,14 @@ English: the lists know the words on which a sentence turns. Other languages com
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from omegad.text.stems import LETTERS_MAX, stem
+
+TERMS_MAX = 8_192
+"""How many words are kept at hand with what they are compared by; most occur again."""
 
 
 class Word(NamedTuple):
@@ -148,6 +152,10 @@ _STRAIGHT = str.maketrans({"\u2018": "'", "\u2019": "'"})
 _LONG = (("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("n't", " not"))
 _OWNED = re.compile(r"'s\b")
 _BREAKS = frozenset(",;:()!?")
+_TURNING = frozenset(
+    {"not", *(one for one, _ in _REPLACING)}.union(_NEGATORS, _RANKING, _ENDING, _STOPPING, _FAILING)
+)
+"""Words that may turn what follows."""
 
 
 def root(word: str) -> str:
@@ -170,24 +178,11 @@ def read(sentence: str) -> Sense:
         token, word = tokens[place], folded[place]
         denials += turns
         is_subject = is_subject and word not in _STATES
-        if (
-            token in _BREAKS
-            or (turns and word not in _ENDING)
-            or folded[place - 1 : place + 1] == ["any", "more"]
-        ):
+        is_more = word == "more" and folded[place - 1 : place] == ["any"]
+        if token in _BREAKS or (turns and word not in _ENDING) or is_more:
             continue
-        term, names = _term(token, is_first=place == 0)
-        is_name = names and not token.islower()
-        words.append(
-            Word(
-                term,
-                is_denied,
-                names,
-                is_light=word in _ENDING or (word in _LIGHT and not is_name),
-                is_small=word in _SMALL and not (token.isupper() and len(token) > 1),
-                is_subject=is_subject,
-            )
-        )
+        term, names, is_light, is_small = _known(token, is_first=place == 0)
+        words.append(Word(term, is_denied, names, is_light, is_small, is_subject))
     if folded[-1:] == ["too"]:
         folded.pop()
     is_denial = any(before in _AUXILIARY and word == "not" for before, word in pairwise(folded))
@@ -200,9 +195,10 @@ def _denied(tokens: Sequence[str], folded: Sequence[str]) -> Iterator[tuple[bool
     """
     is_denied = is_source = has_preferred = False
     goals = _GOALS.intersection(folded)
-    for place, word in enumerate(folded):
-        before, after = folded[place - 1] if place else "", "".join(folded[place + 1 : place + 2])
-        turns = _turns(word, after) or (
+    for place, (before, word, after) in enumerate(
+        zip(("", *folded), folded, (*folded[1:], ""), strict=False)
+    ):
+        turns = (word in _TURNING and _turns(word, after)) or (
             word in {"over", "to"} and has_preferred and before not in _PREFERRING
         )
         if tokens[place] in _BREAKS or word in _TURNS_BACK or (word == "and" and after in _TAKING_SIDES):
@@ -233,6 +229,17 @@ def _turns(word: str, after: str) -> bool:
 def _changes(said: Sequence[str], goals: frozenset[str]) -> bool:
     """Say whether what follows "from" holds no more: it was left for something, or taken over."""
     return bool(goals and not _CHANGING.isdisjoint(said)) or _TAKEN_OVER.issubset(said)
+
+
+@lru_cache(maxsize=TERMS_MAX)
+def _known(token: str, *, is_first: bool) -> tuple[str, bool, bool, bool]:
+    """Return what is known of a token wherever it stands: its term, and whether it names, is light, is
+    small.
+    """
+    word = token.casefold()
+    term, names = _term(token, is_first=is_first)
+    is_light = word in _ENDING or (word in _LIGHT and (not names or token.islower()))
+    return term, names, is_light, word in _SMALL and not (token.isupper() and len(token) > 1)
 
 
 def _term(token: str, *, is_first: bool) -> tuple[str, bool]:

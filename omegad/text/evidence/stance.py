@@ -21,7 +21,7 @@ Kind = Literal[
 TITLE_CHARACTERS = 400
 """How much of its first line is judged of a text."""
 
-KEPT_BYTES = 1_000_000
+TITLES_BYTES, SENTENCES_BYTES = 3_000_000, 1_000_000
 """How much memory titles take that were read, and sentences: what is near to one text is near to others."""
 
 TITLE_SENTENCES = 2
@@ -76,7 +76,7 @@ def stance(new: str, old: str) -> Stance:
     """Return how a newer text stands to an older one."""
     if kind := contradiction(new, old):
         return Stance("against", kind)
-    return Stance("for", "restated") if _restated(new, old) else UNCLEAR
+    return Stance("for", "restated") if is_restated(new, old) else UNCLEAR
 
 
 def contradiction(new: str, old: str) -> Kind | None:
@@ -85,13 +85,13 @@ def contradiction(new: str, old: str) -> Kind | None:
     if _reverts(ours, theirs):
         return "reverted"
     one, other = _TITLES[ours], _TITLES[theirs]
-    shared = (one.terms & other.terms).total()
-    if not shared or shared * 3 < min(one.terms.total(), other.terms.total()):
+    shared = len(one.terms.keys() & other.terms.keys())
+    if not shared or shared * 3 < min(len(one.terms), len(other.terms)):
         return None
     return (
-        _changed_places(one, other)
-        or _denies(one, other)
-        or _denies(other, one)
+        (_changed_places(one, other) if one.denials and other.denials else None)
+        or (_denies(one, other) if one.denials else None)
+        or (_denies(other, one) if other.denials else None)
         or _opposite(one, other)
         or _another_value(one, other)
     )
@@ -235,7 +235,7 @@ def _read_title(line: str) -> _Title:
     )
 
 
-_TITLES = Kept(_read_title, KEPT_BYTES, lambda line, title: bytes_of(line) + 3_400 + 150 * len(title.words))
+_TITLES = Kept(_read_title, TITLES_BYTES, lambda line, title: bytes_of(line) + 3_400 + 150 * len(title.words))
 
 
 def _changed_places(new: _Title, old: _Title) -> Kind | None:
@@ -286,6 +286,8 @@ def _names_another(title: _Title) -> bool:
 
 def _opposite(new: _Title, old: _Title) -> Kind | None:
     """The same is said with a word for its opposite."""
+    if min(len(new.terms.keys() - old.terms.keys()), len(old.terms.keys() - new.terms.keys())) > 1:
+        return None
     added, gone = new.terms - old.terms, old.terms - new.terms
     pair = next(((one, other) for one in gone for other in added if _are_opposite(one, other)), None)
     if pair is None or new.denials % 2 != old.denials % 2 or _is_conditional(new) != _is_conditional(old):
@@ -312,7 +314,9 @@ def _another_value(new: _Title, old: _Title) -> Kind | None:
 
     A number in the subject says which thing it is; a bound may hold beside another one.
     """
-    if new.denials or old.denials or _is_conditional(new) or _is_conditional(old):
+    if new.denials or old.denials or len(new.words) != len(old.words):
+        return None
+    if _is_conditional(new) or _is_conditional(old):
         return None
     added, gone = (
         list((one - other).elements()) for one, other in ((new.terms, old.terms), (old.terms, new.terms))
@@ -338,7 +342,7 @@ def _is_conditional(title: _Title) -> bool:
     return is_required or not _CONDITIONS.isdisjoint(title.folded)
 
 
-def _restated(one: str, other: str) -> bool:
+def is_restated(one: str, other: str) -> bool:
     """Say whether a sentence of one text holds the first one of the other, one way round or the other."""
     ours, theirs = _senses(one), _senses(other)
     if not ours or not theirs:
@@ -354,7 +358,7 @@ def _senses(text: str) -> list[Sense]:
     ]
 
 
-_SENSES = Kept(read, KEPT_BYTES, lambda text, sense: bytes_of(text) + 1_500 + 300 * len(sense.words))
+_SENSES = Kept(read, SENTENCES_BYTES, lambda text, sense: bytes_of(text) + 1_500 + 300 * len(sense.words))
 
 
 def _holds(long: Sense, short: Sense) -> bool:
