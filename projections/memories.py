@@ -25,10 +25,11 @@ from omegad.memory.events import (
 )
 from omegad.runtime.times import rfc3339
 from omegad.search.events import MemoryQueried
+from omegad.session.events import TO_JUDGE, MemorySurfaced
 from omegad.text.authorship import authorship
 
 NAME = "memories"
-VERSION = 5
+VERSION = 6
 EVENTS = (
     MemoryStored,
     MemoryRepeated,
@@ -45,6 +46,7 @@ EVENTS = (
     MemoryPromoted,
     MemoryUnlinked,
     MemoryQueried,
+    MemorySurfaced,
     MemoryCountsCarried,
     MemoryErased,
     ClockMended,
@@ -65,10 +67,11 @@ CREATE TABLE memories (
     expires_us       INTEGER,             -- microseconds since 1970; NULL where it is permanent
     created_us       INTEGER NOT NULL,    -- created_at in microseconds since 1970
     said_us          INTEGER NOT NULL,    -- when it was last stored, said again or edited
+    used_us          INTEGER NOT NULL,    -- when it was last said, edited, found or shown
     referenced_us    INTEGER,             -- referenced_date in microseconds since 1970
     changed_position INTEGER NOT NULL,    -- of the latest event that changed how it is found
     on_probation     INTEGER NOT NULL,    -- 1 for what was captured unasked, until it is promoted
-    contradicted_by  TEXT,                -- the latest memory that denies it
+    contradicted_by  TEXT,                -- the latest memory that denies it and is not hidden
     rating           INTEGER NOT NULL DEFAULT 0,
     priority         INTEGER NOT NULL,
     characters       INTEGER NOT NULL,    -- of the content, which these two are read off
@@ -80,7 +83,8 @@ CREATE TABLE memories (
     edited_at        TEXT,
     referenced_date  TEXT,
     last_accessed    TEXT,
-    access_count     INTEGER NOT NULL DEFAULT 0,
+    access_count     INTEGER NOT NULL DEFAULT 0, -- how often it was found, or shown unasked
+    surfaced         INTEGER NOT NULL DEFAULT 0, -- how often of these it was shown unasked
     repeated         INTEGER NOT NULL DEFAULT 0,
     superseded_by    TEXT,
     pending          INTEGER NOT NULL,    -- 1 until its relations are decided
@@ -91,8 +95,16 @@ CREATE TABLE memories (
     content          TEXT NOT NULL,
     metadata         TEXT NOT NULL        -- JSON object
 ) STRICT;
+
+CREATE TABLE memory_denials (
+    memory_id TEXT NOT NULL,
+    denied_by TEXT NOT NULL,    -- the memory that denies it, hidden or not
+    position  INTEGER NOT NULL, -- where it did so last
+    PRIMARY KEY (memory_id, denied_by)
+) STRICT, WITHOUT ROWID;
 """
 INDEXES = """
+CREATE INDEX memory_denials_by_memory ON memory_denials (denied_by);
 CREATE INDEX memories_by_project ON memories (project, status, expires_us, created_us);
 CREATE INDEX memories_by_day ON memories (coalesce(referenced_us, created_us));
 CREATE INDEX memories_by_session ON memories (session_id);
@@ -100,21 +112,24 @@ CREATE INDEX memories_by_change ON memories (changed_position);
 CREATE INDEX memories_by_expiry ON memories (expires_us) WHERE expires_us IS NOT NULL AND status = 'active';
 """
 
-CANONICAL = ("SELECT * FROM memories ORDER BY id",)
+CANONICAL = (
+    "SELECT * FROM memories ORDER BY id",
+    "SELECT * FROM memory_denials ORDER BY memory_id, denied_by",
+)
 ERASED_BY = (MemoryErased,)
 
 _INSERT = """
 INSERT INTO memories (id, node_id, status, event_type, project, session_id, entity_id, ttl_seconds,
-  expires_us, created_us, said_us,
+  expires_us, created_us, said_us, used_us,
                       referenced_us, changed_position, on_probation, priority, characters, author,
                       is_question,
                       tags, auto_tags, created_at, referenced_date, pending, source, confidence, content_hash,
                       redacted, content, metadata)
-VALUES (?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _SAID = (
-    "said_us = max(said_us, ?1), expires_us = max(expires_us, ?1 + ttl_seconds * 1000000), changed_position ="
-    " ?2, contradicted_by = NULL"
+    "said_us = max(said_us, ?1), used_us = max(used_us, ?1), expires_us = max(expires_us, ?1 + ttl_seconds *"
+    " 1000000), changed_position = ?2, contradicted_by = NULL"
 )
 _REPEAT = f"UPDATE memories SET repeated = repeated + 1, {_SAID} WHERE node_id = ?3"
 _REWORD = f"""
@@ -133,12 +148,13 @@ UPDATE memories SET auto_tags = ?, redacted = ?, tags = coalesce(?, tags), prior
                     source = coalesce(?, source), confidence = coalesce(?, confidence) WHERE node_id = ?
 """
 _USE = """
-UPDATE memories SET access_count = access_count + 1, last_accessed = ?2
-  WHERE node_id IN (SELECT value FROM json_each(?1))
+UPDATE memories SET access_count = access_count + 1, surfaced = surfaced + ?4, last_accessed = ?2,
+  used_us = max(used_us, ?3) WHERE node_id IN (SELECT value FROM json_each(?1))
 """
 _CARRY_OVER = """
 UPDATE memories SET access_count = access_count + ?2,
-                    last_accessed = coalesce(max(last_accessed, ?3), last_accessed, ?3) WHERE node_id = ?1
+                    last_accessed = coalesce(max(last_accessed, ?3), last_accessed, ?3),
+                    used_us = max(used_us, coalesce(?4, used_us)) WHERE node_id = ?1
 """
 _LAST = """
 UPDATE memories SET ttl_seconds = iif(?1, NULL, max(ttl_seconds, coalesce(?2, 0))), expires_us = iif(?1, NULL,
@@ -150,6 +166,15 @@ UPDATE memories SET status = 'active', superseded_by = NULL, contradicted_by = N
                     WHERE node_id = ?3
 """
 
+_DENY = "REPLACE INTO memory_denials VALUES (?, ?, ?)"
+_ADMIT = "DELETE FROM memory_denials WHERE memory_id = ?1 AND (?2 IS NULL OR denied_by = ?2)"
+_DENIED = """
+UPDATE memories SET contradicted_by = (
+    SELECT d.denied_by FROM memory_denials AS d JOIN memories AS m ON m.node_id = d.denied_by
+    WHERE d.memory_id = memories.node_id AND m.status = 'active' ORDER BY d.position DESC, 1 LIMIT 1
+) WHERE node_id IN (SELECT memory_id FROM memory_denials WHERE denied_by = ?1) OR node_id = ?2
+"""
+
 _SET_RIGHT = f"""
 UPDATE memories SET said_us = max(?1, said_us - ?2), expires_us = max(?1,
   said_us - ?2) + ttl_seconds * 1000000,
@@ -157,7 +182,10 @@ UPDATE memories SET said_us = max(?1, said_us - ?2), expires_us = max(?1,
                     created_at = iif(created_us > ?3, {written("max(?1, created_us - ?2)")}, created_at),
                     edited_at = min(edited_at, ?4), changed_position = ?5 WHERE said_us > ?3
 """
-_SET_RIGHT_USE = "UPDATE memories SET last_accessed = ?1 WHERE last_accessed > ?1"
+_SET_RIGHT_USE = (
+    "UPDATE memories SET last_accessed = min(last_accessed, ?1), used_us = min(used_us, ?2) WHERE"
+    " last_accessed > ?1 OR used_us > ?2"
+)
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
@@ -167,6 +195,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case MemoryRepeated(memory_id=memory_id) as again:
             yield from _lasting(again)
             yield Statement(_REPEAT, (recorded.occurred_at, recorded.position, memory_id))
+            yield Statement(_ADMIT, (memory_id, None))
             if again.tags:
                 yield Statement(_TAG, (to_json(again.tags), "[]", memory_id))
         case MemoryEvolved() | MemoryEdited() as new:
@@ -181,11 +210,14 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 rfc3339(recorded.occurred_at),
             )
             yield Statement(_REWORD, (*values, *_read_off(new.content)))
+            yield Statement(_ADMIT, (new.memory_id, None))
             yield _known_by(new)
-        case MemoryQueried(results=results, at=at):
-            yield Statement(_USE, (to_json([result.memory_id for result in results]), rfc3339(at)))
+        case MemoryQueried() | MemorySurfaced() as shown:
+            yield from _used(shown)
         case MemoryErased(memory_id=memory_id):
             yield Statement("DELETE FROM memories WHERE node_id = ?", (memory_id,))
+            yield Statement(_DENIED, (memory_id, None))
+            yield Statement("DELETE FROM memory_denials WHERE memory_id = ?1 OR denied_by = ?1", (memory_id,))
         case (
             MemoryRelated()
             | MemoryRated()
@@ -195,11 +227,18 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             | MemoryContradicted()
             | MemoryUnlinked() as event
         ):
-            yield from _standing(event)
+            yield from _standing(recorded, event)
         case Event() as event:
             yield from _state(recorded, event)
         case _:
             pass
+
+
+def _used(shown: MemoryQueried | MemorySurfaced) -> Iterator[Statement]:
+    how = shown.how if isinstance(shown, MemorySurfaced) else None
+    if how not in TO_JUDGE:
+        named = to_json([result.memory_id for result in shown.results])
+        yield Statement(_USE, (named, rfc3339(shown.at), shown.at, how is not None))
 
 
 def _lasting(said: MemoryRepeated | MemoryEvolved) -> Iterator[Statement]:
@@ -222,7 +261,7 @@ def _known_by(new: MemoryEvolved | MemoryEdited) -> Statement:
     return Statement(_GIVE, (to_json(new.auto_tags), to_json(new.redacted), *given, new.memory_id))
 
 
-def _standing(event: Event) -> Iterator[Statement]:
+def _standing(recorded: RecordedEvent, event: Event) -> Iterator[Statement]:
     match event:
         case MemoryRelated(memory_id=memory_id):
             yield Statement("UPDATE memories SET pending = 0 WHERE node_id = ?", (memory_id,))
@@ -230,21 +269,20 @@ def _standing(event: Event) -> Iterator[Statement]:
             yield Statement("UPDATE memories SET rating = rating + ? WHERE node_id = ?", (points, memory_id))
         case MemoryCountsCarried(memory_id=memory_id, last_retrieved_at=last) as before:
             last_at = None if last is None else rfc3339(last)
-            yield Statement(_CARRY_OVER, (memory_id, before.retrievals, last_at))
+            yield Statement(_CARRY_OVER, (memory_id, before.retrievals, last_at, last))
         case MemoryPromoted(memory_id=memory_id) | MemoryDemoted(memory_id=memory_id):
             on_probation = isinstance(event, MemoryDemoted)
             yield Statement(
                 "UPDATE memories SET on_probation = ? WHERE node_id = ?", (on_probation, memory_id)
             )
         case MemoryContradicted(memory_id=memory_id, contradicted_by=by):
-            yield Statement("UPDATE memories SET contradicted_by = ? WHERE node_id = ?", (by, memory_id))
+            yield Statement(_DENY, (memory_id, by, recorded.position))
+            yield Statement(_DENIED, (None, memory_id))
         case MemoryUnlinked(memory_id=by, target_id=memory_id, edge_types=edge_types) if (
             "contradicts" in edge_types
         ):
-            yield Statement(
-                "UPDATE memories SET contradicted_by = NULL WHERE node_id = ? AND contradicted_by = ?",
-                (memory_id, by),
-            )
+            yield Statement(_ADMIT, (memory_id, by))
+            yield Statement(_DENIED, (None, memory_id))
         case _:
             pass
 
@@ -254,20 +292,25 @@ def _state(recorded: RecordedEvent, event: Event) -> Iterator[Statement]:
     match event:
         case MemorySuperseded(memory_id=memory_id, superseded_by=by):
             yield Statement(change, ("superseded", by, recorded.position, memory_id))
+            yield Statement(_DENIED, (memory_id, None))
         case MemoryDeleted(memory_id=memory_id):
             yield Statement(
                 "UPDATE memories SET status = 'deleted', changed_position = ? WHERE node_id = ?",
                 (recorded.position, memory_id),
             )
+            yield Statement(_DENIED, (memory_id, None))
         case MemoryExpired(memory_id=memory_id):
             yield Statement(change, ("expired", None, recorded.position, memory_id))
+            yield Statement(_DENIED, (memory_id, None))
         case MemoryRestored(memory_id=memory_id, is_permanent=is_permanent):
             yield Statement(_RESTORE, (recorded.position, is_permanent, memory_id))
+            yield Statement(_ADMIT, (memory_id, None))
+            yield Statement(_DENIED, (memory_id, None))
         case ClockMended(to_us=to_us) as mended:
             yield Statement(
                 _SET_RIGHT, (mended.right_us, mended.ahead_us, to_us, rfc3339(to_us), recorded.position)
             )
-            yield Statement(_SET_RIGHT_USE, (rfc3339(to_us),))
+            yield Statement(_SET_RIGHT_USE, (rfc3339(to_us), to_us))
         case _:
             pass
 
@@ -285,6 +328,7 @@ def _insert(recorded: RecordedEvent, stored: MemoryStored) -> Statement:
             stored.entity_id,
             stored.ttl_seconds,
             None if stored.ttl_seconds is None else said_us + stored.ttl_seconds * 1_000_000,
+            said_us,
             said_us,
             said_us,
             stored.referenced_at,

@@ -84,6 +84,7 @@ OUTSIDE: dict[str, set[str]] = {
         ("omegad.memory", "omegad.session", "omegad.knowledge", "omegad.person", "omegad.coordination"),
         PURE | {"msgspec"},
     ),
+    "omegad.memory.strength": PURE | {"numpy"},
     "omegad.memory.embedding_backlog": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.search": PURE | {"msgspec", "numpy", "time"},  # an answer says how long it took
     "omegad.search.model": (

@@ -22,6 +22,7 @@ from omegad.runtime.clock import uuid7
 from omegad.search.events import Returned
 from omegad.session.events import How, MemorySurfaced
 from omegad.session.habits import HABIT_BY
+from omegad.session.story import LEARNED_BY
 from omegad.storage.driver import Connection
 from omegad.text.quoting import fenced, name
 
@@ -55,26 +56,27 @@ HABITS = "[PATTERNS] Habits that nobody has confirmed"
 DEAD = "**Dead memories (never accessed, 14+ days old)** — review or delete"
 CONFIRM = """\
 **Action needed**: Confirm or deny these patterns to improve predictions:
-- Confirm: `omega_memory(action="promote", memory_id="<id>")`
-- Deny: `omega_memory(action="delete", memory_id="<id>")`"""
+- Confirm: `omega_stats(action="habits_confirm", pattern_id="<id>")`
+- Deny: `omega_stats(action="habits_deny", pattern_id="<id>")`"""
 
 _NO_THESIS = "NOT EXISTS (SELECT 1 FROM theses AS t WHERE t.memory_id = m.node_id AND t.outcome IS NULL)"
 _UNCONFIRMED = "(m.source = :habit_by AND m.on_probation)"
 _FEW = f"substr(m.content, 1, {4 * LINE_CHARACTERS})"
-# All sections in one pass, which reads the contents of those alone that are shown.
+# All sections in one pass, which reads the contents of those alone that are shown. What was shown unasked
+# does not keep its place by that, and what failing taught is no lesson before it has proved itself.
 _BEST = f"""
 WITH found AS (
     SELECT m.id, iif({_UNCONFIRMED}, :habits, s.value) AS title, m.on_probation,
       m.contradicted_by IS NOT NULL AS is_denied,
            m.project IS NULL AND m.event_type NOT IN (SELECT value
            FROM json_each(:everywhere)) AS is_elsewhere,
-           m.priority, m.rating, m.repeated, m.access_count, m.created_us
+           m.priority, m.rating, m.repeated, m.access_count - m.surfaced AS asked_for, m.created_us
     FROM memories AS m JOIN json_each(:sections) AS s ON s.key = m.event_type WHERE {active()} AND {{here}}
-      AND {_NO_THESIS}
+      AND {_NO_THESIS} AND NOT (m.on_probation AND m.source IS :learned_by)
 ), ranked AS (
     SELECT id, title, row_number() OVER (
         PARTITION BY title ORDER BY on_probation, is_denied, is_elsewhere, priority DESC, rating DESC,
-        repeated DESC, access_count DESC,
+        repeated DESC, asked_for DESC,
                                     created_us DESC, id DESC
     ) AS place, count(*) OVER (PARTITION BY title) AS in_all FROM found
 )
@@ -111,7 +113,6 @@ WHERE {active()} AND {{here}} AND m.access_count = 0 AND m.said_us < :dead_befor
   AND m.event_type != 'reminder' AND {_NO_THESIS}
 AND coalesce(m.source, '') NOT IN (:habit_by, :reflected_by)
   AND m.node_id NOT IN (SELECT value FROM json_each(:shown))
-AND NOT EXISTS (SELECT 1 FROM retrievals AS r WHERE r.memory_id = m.node_id AND r.how != 'review')
 ORDER BY m.said_us, m.id LIMIT :limit
 """
 _FACTS = "SELECT key, value FROM facts ORDER BY position DESC LIMIT ?"
@@ -259,6 +260,7 @@ def _values(query: Brief, moment: Moment) -> dict[str, object]:
         "habits": HABITS,
         "lessons": SECTIONS["lesson_learned"],
         "habit_by": HABIT_BY,
+        "learned_by": LEARNED_BY,
         "reflected_by": REFLECTED_BY,
         "dead_before": moment.now_us - DEAD_DAYS * DAY_US,
     }

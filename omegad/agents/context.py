@@ -40,9 +40,10 @@ TITLES: dict[Tier, str] = {
     "L3": "Lately",
     "L5": "How it hangs together",
 }
-SHARES: dict[Tier, float] = {"L6": 0.4, "L1": 0.15, "L2": 0.3, "L4": 0.6, "L3": 0.3, "L5": 0.2}
+SHARES: dict[Tier, float] = {"L6": 0.4, "L1": 0.25, "L2": 0.3, "L4": 0.6, "L3": 0.3, "L5": 0.2}
 """What each tier may take of the budget; what one leaves is there for those after it."""
 LINE_BYTES = 600
+MESSAGES_MAX = 10  # the last of a session
 SENTENCE_BYTES = 64
 FOUND_MAX = 10
 
@@ -51,10 +52,10 @@ _GAP = "\n\n"
 Values = dict[str, int | str | None]
 
 _HERE = "(project IS :project OR (project IS NULL AND event_type IN ('constraint', 'user_preference')))"
-_SAID = (
-    "SELECT id, role, content FROM conversations WHERE session_id = :session_id AND role = ? ORDER BY id DESC"
-    " LIMIT 1"
-)
+_SAID = f"""
+SELECT id, role, content FROM conversations WHERE session_id = :session_id AND role IN ('user', 'assistant')
+ORDER BY id DESC LIMIT {MESSAGES_MAX}
+"""
 _FILES = (
     "SELECT id, file FROM coord_audit WHERE session_id = :session_id AND file IS NOT NULL ORDER BY id DESC"
     " LIMIT 20"
@@ -68,7 +69,7 @@ _BEST = f"""
 SELECT node_id, event_type || ': ' || content FROM memories WHERE {active("memories")} AND {_HERE}
 AND event_type IN ('constraint', 'user_preference', 'decision', 'lesson_learned', 'error_pattern')
 ORDER BY event_type = 'constraint' DESC, on_probation, contradicted_by IS NOT NULL, priority DESC,
-  rating DESC, repeated DESC, access_count DESC,
+  rating DESC, repeated DESC, access_count - surfaced DESC,
     created_us DESC, id DESC LIMIT 24
 """
 _LATELY = f"""
@@ -184,10 +185,9 @@ def _lines(connection: Connection, tier: Tier, values: Values, found: Sequence[L
 
 
 def _working(connection: Connection, values: Values) -> Iterator[Line]:
-    """Return what a session was asked for last, and the files that it worked on."""
-    for role, word in (("user", "asked for"), ("assistant", "said last")):
-        for position, _, content in connection.execute(_SAID.replace("?", f"'{role}'"), values):
-            yield Line(f"position {position}", f"{word}: {content}")
+    """Return what a session was asked for and said, the latest first, and the files that it worked on."""
+    for position, role, content in connection.execute(_SAID, values):
+        yield Line(f"position {position}", f"{'asked for' if role == 'user' else 'said'}: {content}")
     files = dict[str, int]()
     for position, file in connection.execute(_FILES, values):
         files.setdefault(file, position)

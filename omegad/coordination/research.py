@@ -12,6 +12,7 @@ from omegad.knowledge import lint
 from omegad.knowledge.lint import Finding
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
+from omegad.memory.types import MemoryTypes
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.storage.readers import Turn
@@ -48,7 +49,9 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True):
 async def prepare(services: Services, command: PutDownResearch, _context: RequestContext) -> tuple[Gap, ...]:
     """Return the gaps that there are. Raises `ReadTooLong`."""
     report = await services.look(
-        lambda connection, moment: lint.examine(connection, moment.now_us, command.project),
+        lambda connection, moment: lint.examine(
+            connection, moment.now_us, services[MemoryTypes], command.project
+        ),
         at_least=services.head,
         names=lint.VIEWS,
         turn=Turn.LONG,

@@ -120,8 +120,8 @@ def learnings(calls: Sequence[Call]) -> list[Learning]:
 def _recovered(errors: Sequence[Call], ok: Call) -> Learning:
     error, success = errors[0].summary[:CONTEXT_CHARACTERS], ok.summary[:CONTEXT_CHARACTERS]
     content = (
-        f"Approach that worked: {ok.tool_name} error resolved after {len(errors)} attempts. Error context:"
-        f" {error}. Success context: {success}"
+        f"Approach that worked: {ok.tool_name} error resolved after {len(errors)}"
+        f" attempt{'' if len(errors) == 1 else 's'}. Error context: {error}. Success context: {success}"
     )
     return Learning(content, "positive", ok.position, (errors[0].position, ok.position))
 

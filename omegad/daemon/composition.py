@@ -207,7 +207,7 @@ def _put_together(
         (
             *reactions.ALL,
             Capture(is_on=settings.auto_capture),
-            *lint_report.recurring(settings.lint_days),
+            *lint_report.recurring(settings.lint_days, services[MemoryTypes]),
             *daily_upkeep.recurring(is_on=settings.upkeep),
             *(backlog, check, letting_go),
         ),

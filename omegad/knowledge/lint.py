@@ -17,9 +17,10 @@ from omegad.knowledge.events import FindingDismissed
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.log.projection import to_json
-from omegad.memory.types import BUILT_IN, EPISODIC_TYPES
+from omegad.memory.strength import USES, strengths
+from omegad.memory.types import EPISODIC_TYPES, MemoryTypes
 from omegad.requests.command import Acknowledged, Command, Name
-from omegad.requests.method import CommandMethod, Moment, QueryMethod
+from omegad.requests.method import CommandMethod, Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import One, Query
 from omegad.requests.verb import Option, Verb
 from omegad.runtime.times import rfc3339
@@ -54,7 +55,6 @@ WEAK_BELOW, WEAK_SHARE = 0.1, 0.5
 
 SOURCE = "auto_lint"
 UNLINTED = (*sorted(EPISODIC_TYPES), "advisor_insight", "reminder")
-LASTING = tuple(name for name, kind in BUILT_IN.items() if not kind.decays)
 """Types whose memories do not fade."""
 
 Rows = list[tuple[object, ...]]
@@ -163,12 +163,7 @@ GROUP BY 1 HAVING NOT EXISTS (
       AND m.said_us > :now_us - {RECENT_US}
 ) ORDER BY 1
 """
-_STRENGTHS = f"""
-SELECT count(*), count(*) FILTER (WHERE event_type NOT IN (SELECT value FROM json_each(:lasting))
-    AND (1.0 + access_count + repeated) * pow(max((:now_us - said_us) / {DAY_US}.0, 1.0),
-      -0.5) < {WEAK_BELOW})
-FROM memories AS m WHERE {_KNOWN}
-"""
+_USES = f"SELECT {USES} FROM memories AS m WHERE {_KNOWN}"
 
 
 class Lint(Query, frozen=True, kw_only=True, tag="lint.report"):
@@ -193,10 +188,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """The knowledge in numbers. `weak` counts memories with a strength below 0.1.
-
-    That is (1 + uses) · days^-0.5, with days since it was said last (ACT-R's base level: Anderson and
-    Schooler 1991); preferences, constraints and error patterns do not fade.
+    """The knowledge in numbers. `weak` counts memories whose strength, as `memory.get` shows it, is below
+    0.1.
     """
 
     memories: int
@@ -217,19 +210,26 @@ class LintReport(msgspec.Struct, frozen=True, kw_only=True):
     stale_by: int = 0
 
 
-def lint(connection: Connection, query: Lint, moment: Moment) -> LintReport:
+async def known_types(services: Services, query: Lint, context: RequestContext) -> MemoryTypes:
+    """Return the known types, by which memories fade or do not."""
+    del query, context
+    return services[MemoryTypes]
+
+
+def lint(connection: Connection, query: Lint, types: MemoryTypes, moment: Moment) -> LintReport:
     """Read what every rule finds."""
-    report = examine(connection, moment.now_us, query.project)
+    report = examine(connection, moment.now_us, types, query.project)
     return msgspec.structs.replace(report, findings=report.findings[: query.limit], **moment.shown)
 
 
-def examine(connection: Connection, now_us: int, project: str | None = None) -> LintReport:
+def examine(
+    connection: Connection, now_us: int, types: MemoryTypes, project: str | None = None
+) -> LintReport:
     """Return all that there is to find at a moment, in microseconds since 1970."""
     values: dict[str, object] = {
         "now_us": now_us,
         "project": project,
         "unlinted": to_json(UNLINTED),
-        "lasting": to_json(LASTING),
         "dismissals": DISMISSALS_MAX,
         "stale_at": rfc3339(max(now_us - STALE_US, 0)),
         "recent_at": rfc3339(max(now_us - RECENT_US, 0)),
@@ -240,7 +240,8 @@ def examine(connection: Connection, now_us: int, project: str | None = None) -> 
 
     clusters = list(components((str(one), str(other)) for one, other in rows(_CONTRADICTIONS)))
     vain, orphans, stale = rows(_VAIN), rows(_ORPHANS), rows(_STALE)
-    (memories, weak), *_ = connection.execute(_STRENGTHS, values).fetchall()
+    present = strengths(connection.execute(_USES, values).fetchall(), types, now_us)
+    memories, weak = len(present), int((present < WEAK_BELOW).sum())
     unsaid = {str(thesis_id): str(why) for thesis_id, why in rows(_UNSAID)}
     held = theses.theses(
         connection, "t.outcome IS NULL AND (? IS NULL OR t.project = ?)", (project, project), now_us
@@ -414,6 +415,7 @@ METHODS = (
         params=Lint,
         answer=LintReport,
         views=VIEWS,
+        prepare=known_types,
         read=lint,
         shows_queries=True,
         turn=Turn.LONG,

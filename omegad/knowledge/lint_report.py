@@ -17,6 +17,7 @@ from omegad.memory import store
 from omegad.memory.derive import DeriveMemory
 from omegad.memory.events import MadeOf
 from omegad.memory.store import PreparedStore, Stored
+from omegad.memory.types import MemoryTypes
 from omegad.reactions.contract import Reader
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
@@ -34,22 +35,23 @@ class RecurringLint:
     VERSION = 1
     VIEWS = VIEWS
 
-    def __init__(self, days: int) -> None:
-        """Take after how many days there is to be another report."""
+    def __init__(self, days: int, types: MemoryTypes) -> None:
+        """Take after how many days there is to be another report, and the known types."""
         self.EVERY = days * 86_400
+        self._types = types
 
     def due(self, _slot: int, reader: Reader) -> Iterator[DeriveMemory]:
         """Store the report, unless it says what the last one said, or there is nothing to say, or nothing
         was there when the last slot began.
         """
         if lint.is_there_since(reader.connection, reader.now_us - self.EVERY * 1_000_000):
-            new, _ = _report(reader.connection, reader.now_us, None)
+            new, _ = _report(reader.connection, reader.now_us, self._types, None)
             yield from () if new is None else (new,)
 
 
-def recurring(days: int) -> tuple[RecurringLint, ...]:
+def recurring(days: int, types: MemoryTypes) -> tuple[RecurringLint, ...]:
     """Return the schedule, none where reports are *days* of 0 apart, which is never."""
-    return (RecurringLint(days),) if days else ()
+    return (RecurringLint(days, types),) if days else ()
 
 
 class SaveReport(Command, frozen=True, kw_only=True, tag="lint.save"):
@@ -80,7 +82,7 @@ async def prepare(services: Services, command: SaveReport, context: RequestConte
     """Read what there is to say, and prepare to store it. Raises what a store raises, and `ReadTooLong`."""
 
     def read(connection: Connection, moment: Moment) -> tuple[DeriveMemory | None, str | None]:
-        return _report(connection, moment.now_us, command.project)
+        return _report(connection, moment.now_us, services[MemoryTypes], command.project)
 
     new, known = await services.look(read, at_least=services.head, names=VIEWS, turn=Turn.LONG)
     if new is None:
@@ -100,12 +102,12 @@ def save(command: SaveReport, prepared: PreparedReport, state: DecisionState, no
 
 
 def _report(
-    connection: Connection, now_us: int, project: str | None
+    connection: Connection, now_us: int, types: MemoryTypes, project: str | None
 ) -> tuple[DeriveMemory | None, str | None]:
     """Return the report as a store, None where there is nothing new to say; and the one that says the same
     already.
     """
-    report = lint.examine(connection, now_us, project)
+    report = lint.examine(connection, now_us, types, project)
     former = lint.last_report(connection, now_us, project)
     findings = report.findings[: lint.FINDINGS_MAX]
     digest = blake2b(msgspec.json.encode((findings, report.figures)), digest_size=16).hexdigest()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from omegad.knowledge import ripples
 from omegad.knowledge.events import Effect, Touch
 from omegad.knowledge.ripple import RippleMemory
-from omegad.knowledge.thesis import EVENT_TYPE, KEY, OpenThesis, RetractEvidence
+from omegad.knowledge.thesis import OpenThesis, RetractEvidence
 from omegad.log.event import RecordedEvent
 from omegad.memory.events import (
     MemoryEvolved,
@@ -21,11 +21,13 @@ from omegad.memory.events import (
     MemoryUnlinked,
     Relation,
 )
+from omegad.memory.relating import RIPPLE_COSINE
+from omegad.memory.store import THESIS, THESIS_TYPE
 from omegad.reactions.contract import Reader
 from omegad.requests.command import Command
 
 NAME = "ripple"
-VERSION = 3
+VERSION = 4
 EVENTS = (MemoryStored, MemoryRelated, MemoryRepeated, MemoryEvolved, MemoryLinked, MemoryUnlinked)
 VIEWS = ripples.VIEWS
 
@@ -36,12 +38,14 @@ SAME = 1.0
 def react(recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
     """Open the thesis that a decision states, and record what was said does."""
     match recorded.event:
-        case MemoryStored(memory_id=memory_id, related=related) as stored:
-            if stored.event_type == EVENT_TYPE and stored.metadata.get(KEY) is True:
+        case MemoryStored(memory_id=memory_id) as stored:
+            if stored.event_type == THESIS_TYPE and stored.metadata.get(THESIS) is True:
                 yield OpenThesis(memory_id=memory_id, statement=stored.content, metadata=stored.metadata)
-            yield from _near(reader, memory_id, related, is_embedded=not stored.pending)
-        case MemoryRelated(memory_id=memory_id, related=related):
-            yield from _near(reader, memory_id, related, is_embedded=True)
+            near = (*stored.related, *stored.also_near)
+            yield from _near(reader, memory_id, near, is_embedded=not stored.pending)
+        case MemoryRelated(memory_id=memory_id) as decided:
+            near = (*decided.related, *decided.also_near)
+            yield from _near(reader, memory_id, near, is_embedded=True)
         case (
             MemoryRepeated(memory_id=memory_id, content=content)
             | MemoryEvolved(memory_id=memory_id, wording=content)
@@ -79,9 +83,7 @@ def react(recorded: RecordedEvent, reader: Reader) -> Iterator[Command]:
 def _near(
     reader: Reader, memory_id: str, related: tuple[Relation, ...], *, is_embedded: bool
 ) -> Iterator[RippleMemory]:
-    decided = {
-        edge.memory_id: edge.similarity for edge in related if edge.similarity > ripples.SIMILARITY_MIN
-    }
+    decided = {edge.memory_id: edge.similarity for edge in related if edge.similarity > RIPPLE_COSINE}
     if (decided or ripples.are_open(reader.connection)) and (
         said := ripples.stored(reader.connection, memory_id)
     ):

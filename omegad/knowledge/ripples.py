@@ -9,14 +9,12 @@ from omegad.index.neighbours import RELATED_COSINE
 from omegad.knowledge.events import Effect, Side, Touch
 from omegad.log.event import Position
 from omegad.log.projection import to_json
+from omegad.memory.relating import RIPPLE_COSINE
 from omegad.runtime.errors import Unavailable
 from omegad.storage.driver import Connection
 from omegad.text.evidence.stance import Stance, stance
 
 VIEWS = ("memories", "retrievals", "theses", "vectors")
-
-SIMILARITY_MIN = 0.80
-"""Above which two memories may speak for each other, a cosine."""
 
 DENIED_MIN = RELATED_COSINE
 """Above which a rule may find that one is against the other."""
@@ -155,7 +153,7 @@ def effects(connection: Connection, new: Said, near: Iterable[tuple[str, float]]
     return tuple(
         effect
         for effect in found
-        if effect and (effect.similarity > SIMILARITY_MIN or effect.side == "against")
+        if effect and (effect.similarity > RIPPLE_COSINE or effect.side == "against")
     )
 
 

@@ -21,7 +21,7 @@ from omegad.memory import store
 from omegad.memory.ids import MemoryId
 from omegad.memory.relating import Replaceable
 from omegad.memory.state import Memories, MemoryState, findable, known
-from omegad.memory.store import PreparedStore, Stored, StoreMemory
+from omegad.memory.store import THESIS, THESIS_TYPE, PreparedStore, Stored, StoreMemory
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command, Name, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
@@ -29,9 +29,8 @@ from omegad.requests.verb import Verb
 from omegad.runtime.errors import Conflict, Invalid, NotFound, Refused
 from omegad.runtime.times import parse_time
 
-EVENT_TYPE = "decision"
-KEY, KEY_ID = "thesis", "thesis_id"
-"""What in a decision's metadata makes it a thesis, and names it."""
+KEY_ID = "thesis_id"
+"""What in the metadata of a decision that is a thesis names it."""
 
 STATEMENT_MAX = 4_096
 Statement = Annotated[
@@ -62,7 +61,7 @@ class StateThesis(Command, frozen=True, kw_only=True, tag="thesis.state"):
     """State a thesis: a belief that evidence may speak for or against, kept as a decision.
 
     A decision stored with the metadata `{"thesis": true}` opens one as well, with `thesis_id`, `domain`,
-    `evidence_for` and `evidence_against` from there.
+    `evidence_for`, `evidence_against`, and `confidence` as the prior, from there.
     """
 
     statement: Statement
@@ -149,11 +148,11 @@ async def prepare_statement(
         parse_time(command.due, "due")
     stored = StoreMemory(
         content=command.statement,
-        event_type=EVENT_TYPE,
+        event_type=THESIS_TYPE,
         project=command.project,
         entity_id=command.entity_id,
         session_id=command.session_id,
-        metadata={KEY: True} if command.domain is None else {KEY: True, "domain": command.domain},
+        metadata={THESIS: True} if command.domain is None else {THESIS: True, "domain": command.domain},
         ack=command.ack,
     )
     return PreparedThesis(command=stored, store=await store.prepare(services, stored, context))
@@ -197,7 +196,7 @@ def open_thesis(command: OpenThesis, state: DecisionState, now_us: int) -> Decis
         memory_id=memory.memory_id,
         statement=command.statement[:STATEMENT_MAX],
         domain=_valid(command.metadata.get("domain"), Domain),
-        prior=_valid(command.metadata.get("prior"), Probability),
+        prior=_valid(command.metadata.get("prior", command.metadata.get("confidence")), Probability),
         due_at=_moment(command.metadata.get("due")),
         criterion=_valid(command.metadata.get("criterion"), Criterion),
     )

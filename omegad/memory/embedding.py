@@ -81,7 +81,8 @@ def embed(command: EmbedMemory, prepared: PreparedStore, state: DecisionState, n
             if (other := state[Memories].get(n.memory_id)) and other.stored_at < memory.stored_at
         ]
         same = next((n.memory_id for n in older if n.duplicate), None)
-        facts.append(MemoryRelated(memory_id=memory.memory_id, related=() if same else relations(neighbours)))
+        related, also_near = ((), ()) if same else relations(neighbours)
+        facts.append(MemoryRelated(memory_id=memory.memory_id, related=related, also_near=also_near))
         if same and memory.state == "active":
             facts.append(
                 MemorySuperseded(memory_id=memory.memory_id, superseded_by=same, reason="says the same")

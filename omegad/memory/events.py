@@ -37,7 +37,8 @@ class MemoryStored(Event, frozen=True, kw_only=True, tag="memory.stored@2"):
     moment the content speaks of, in microseconds since 1970. `auto_tags` were found in the content by rule.
     `on_probation` says that it was captured without being asked for, and counts for less until it is
     promoted. `pending` says that relations were not decided yet and follow as events of their own. `made_of`
-    is where omegad has the text from, None where it was said as it is.
+    is where omegad has the text from, None where it was said as it is. `also_near` are memories beyond those
+    that it is related to which are so near that it may speak for them.
     """
 
     memory_id: MadeId
@@ -58,6 +59,7 @@ class MemoryStored(Event, frozen=True, kw_only=True, tag="memory.stored@2"):
     auto_tags: tuple[FreeText, ...] = ()
     on_probation: bool = False
     made_of: MadeOf | None = None
+    also_near: tuple[Relation, ...] = ()
 
 
 class MemoryEmbedded(Event, frozen=True, kw_only=True, tag="memory.embedded@1"):
@@ -91,10 +93,11 @@ class MemoryRepeated(Event, frozen=True, kw_only=True, tag="memory.repeated@2"):
 
 
 class MemoryRelated(Event, frozen=True, kw_only=True, tag="memory.related@1"):
-    """The relations of a memory that was stored as pending were decided."""
+    """The relations of a memory that was stored as pending were decided; `also_near` as in `MemoryStored`."""
 
     memory_id: MadeId
     related: tuple[Relation, ...]
+    also_near: tuple[Relation, ...] = ()
 
 
 class MemorySuperseded(Event, frozen=True, kw_only=True, tag="memory.superseded@1"):

@@ -16,8 +16,8 @@ from omegad.storage.readers import Turn
 LESSON_TYPES = ("lesson_learned", "error_pattern")
 
 ORDER = (
-    "ORDER BY m.rating DESC, m.on_probation, m.repeated DESC, m.access_count DESC, m.created_us DESC, m.id"
-    " DESC"
+    "ORDER BY m.rating DESC, m.on_probation, m.repeated DESC, m.access_count - m.surfaced DESC,"
+    " m.created_us DESC, m.id DESC"
 )
 BY_EVIDENCE = f"""
 SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (

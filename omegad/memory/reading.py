@@ -8,8 +8,10 @@ from msgspec import Meta
 
 from omegad.index.active import is_over
 from omegad.index.filters import Filters, where
+from omegad.memory.strength import USES, strengths
+from omegad.memory.types import MemoryTypes
 from omegad.requests.agent_tool import AgentTool
-from omegad.requests.method import Moment, QueryMethod
+from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import PAGE_BYTES_MAX, Query, ViewAnswer
 from omegad.requests.verb import Table, Verb
 from omegad.runtime.errors import NotFound
@@ -32,6 +34,16 @@ UNION ALL SELECT source_id, edge_type, weight, 'in' FROM edges WHERE target_id =
 _RIPPLES = """
 SELECT target_id, side, is_echo, similarity, theses, at FROM ripples WHERE memory_id = ?
 ORDER BY id DESC LIMIT ?
+"""
+# What the metadata of a thesis says of these is as of when it was stored; shown is what is so now.
+_THESIS = """
+SELECT json_object('confidence', round(t.confidence, 4), 'evidence_count', t.for_count + t.against_count,
+  'last_evaluated', strftime('%Y-%m-%d', t.last_evaluated_us / 1000000, 'unixepoch'),
+  'evidence_for', json_group_array(e.memory_id) FILTER (WHERE e.side = 'for'),
+  'evidence_against', json_group_array(e.memory_id) FILTER (WHERE e.side = 'against'))
+FROM theses AS t LEFT JOIN thesis_evidence AS e ON e.thesis_id = t.thesis_id AND e.version = t.version
+  AND e.weight > 0 AND e.retracted IS NULL
+WHERE t.memory_id = ? GROUP BY t.id ORDER BY t.id DESC LIMIT 1
 """
 _SUPPORTED = "SELECT count(DISTINCT origin) FROM ripples WHERE target_id = ? AND side = 'for' AND NOT is_echo"
 
@@ -112,10 +124,12 @@ class Ripple(msgspec.Struct, frozen=True, kw_only=True):
 class MemoryDetail(Memory, frozen=True, kw_only=True):
     """A memory with its edges, strongest first, and the position at which this is how things stand.
 
-    `ripple_log` is what saying it did to others, latest first; `supported_by` counts the independent sessions
-    and memories that speak for it.
+    The metadata of a thesis says what evidence there is now. `strength` is how present it is by use and age,
+    0 to 1, which the ranking weighs; `ripple_log` is what saying it did to others, latest first;
+    `supported_by` counts the independent sessions and memories that speak for it.
     """
 
+    strength: float
     edges: list[Edge]
     ripple_log: list[Ripple]
     supported_by: int
@@ -166,15 +180,28 @@ def require(connection: Connection, memory_id: str) -> tuple[int, str]:
     return row
 
 
-def get(connection: Connection, query: GetMemory, moment: Moment) -> MemoryDetail:
+async def known_types(services: Services, query: GetMemory, context: RequestContext) -> MemoryTypes:
+    """Return the known types, by which a memory fades or does not."""
+    del query, context
+    return services[MemoryTypes]
+
+
+def get(connection: Connection, query: GetMemory, types: MemoryTypes, moment: Moment) -> MemoryDetail:
     """Read one memory as it stands; raises `NotFound`."""
     row = connection.execute(
         f"SELECT {COLUMNS} FROM memories AS m WHERE m.node_id = ?", (query.memory_id,)
     ).fetchone()
     if row is None:
         raise _missing(query.memory_id)
+    told = fields(row, moment.now_us)
+    if stated := connection.execute(_THESIS, (query.memory_id,)).fetchone():
+        said, now = (msgspec.json.decode(one, type=dict[str, object]) for one in (row[12], stated[0]))
+        figures = {name: value for name, value in now.items() if name in said}
+        told["metadata"] = msgspec.Raw(msgspec.json.encode(said | figures))
+    used = connection.execute(f"SELECT {USES} FROM memories AS m WHERE m.id = ?", row[:1]).fetchone()
     return MemoryDetail(
-        **fields(row, moment.now_us),
+        **told,
+        strength=round(float(strengths([used], types, moment.now_us)[0]), 6),
         edges=[
             Edge(memory_id=other, edge_type=kind, weight=weight, direction=direction)
             for other, kind, weight, direction in connection.execute(_EDGES, {"id": query.memory_id})
@@ -235,7 +262,8 @@ METHODS = (
     QueryMethod(
         params=GetMemory,
         answer=MemoryDetail,
-        views=("memories", "edges", "ripples"),
+        views=("memories", "edges", "ripples", "theses"),
+        prepare=known_types,
         read=get,
         shows_queries=True,
         verb=Verb("get", by="memories.get", is_first=True),

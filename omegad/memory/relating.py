@@ -17,8 +17,14 @@ from omegad.text.evidence.duplicates import ComparedText, are_same, overlap, res
 from omegad.text.evidence.stance import are_variants, contradiction, is_restated
 
 DUPLICATE_COSINE = 0.95
-EVOLUTION_JACCARD = 0.55
-RELATED_MAX = 3
+GROWING_TERMS_MIN = 3
+"""What says less, as thanks, is nothing that could grow."""
+
+RELATED_MAX, RIPPLED_MAX = 3, 5
+"""To how many of the nearest an edge is drawn, and how many what is said may speak for."""
+
+RIPPLE_COSINE = 0.80
+"""Above which two memories may speak for each other."""
 
 REPLACEABLE_COSINE = 0.7
 """From here on two texts speak of one subject, so that the newer may be meant for the older one's place."""
@@ -77,15 +83,17 @@ def compare(content: str, scope: Scope, found: Iterable[Near], jaccard_min: floa
     return tuple(_compared(new, scope, near, jaccard_min) for near in found)
 
 
-def relations(neighbours: Iterable[Neighbour]) -> tuple[Relation, ...]:
-    """Return the edges to the nearest neighbours that are near enough, nearest first."""
+def relations(neighbours: Iterable[Neighbour]) -> tuple[tuple[Relation, ...], tuple[Relation, ...]]:
+    """Return the edges to the nearest neighbours that are near enough, nearest first; and those after them
+    that the text may speak for as well.
+    """
     near = [
         (n.cosine, n.memory_id) for n in neighbours if n.cosine is not None and n.cosine >= RELATED_COSINE
     ]
     near.sort(key=lambda pair: (-pair[0], pair[1]))
-    return tuple(
-        Relation(memory_id=memory_id, similarity=round(cosine, 6)) for cosine, memory_id in near[:RELATED_MAX]
-    )
+    found = tuple(Relation(memory_id=memory_id, similarity=round(cosine, 6)) for cosine, memory_id in near)
+    also_near = (one for one in found[RELATED_MAX:RIPPLED_MAX] if one.similarity > RIPPLE_COSINE)
+    return found[:RELATED_MAX], tuple(also_near)
 
 
 def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -> Neighbour:
@@ -97,9 +105,7 @@ def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -
     is_of_session = scope.event_type not in EPISODIC_TYPES or near.session_id == scope.session_id
     if near.event_type == scope.event_type and is_of_session and new.is_comparable and old.is_comparable:
         is_growing = (
-            scope.event_type not in EPISODIC_TYPES
-            and EVOLUTION_JACCARD <= shared < jaccard_min
-            and restates(new, old)
+            scope.event_type not in EPISODIC_TYPES and old.terms >= GROWING_TERMS_MIN and restates(new, old)
         )
         duplicate, evolution = _duplicate(new, old, near, shared, jaccard_min), shared if is_growing else None
         base = msgspec.structs.replace(base, duplicate=duplicate, evolution=None if duplicate else evolution)
@@ -170,7 +176,8 @@ class Replaceable(msgspec.Struct, frozen=True, kw_only=True):
 
 class Effects(msgspec.Struct, frozen=True, kw_only=True):
     """The events that follow a store, the ids of the memories that they deny and supersede, what more could
-    be replaced, and the one memory of which it is asked whether it is denied.
+    be replaced, the one memory of which it is asked whether it is denied, and which evidence it names that
+    there is none of.
     """
 
     events: tuple[NewEvent, ...] = ()
@@ -178,6 +185,7 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True):
     superseded: tuple[str, ...] = ()
     may_replace: tuple[Replaceable, ...] = ()
     may_contradict: tuple[Replaceable, ...] = ()
+    unfound: tuple[str, ...] = ()
 
 
 def effects(

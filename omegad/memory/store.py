@@ -49,6 +49,10 @@ from omegad.storage.driver import Connection
 from omegad.text.redaction import redact
 
 EVENT_TYPE = "memory"  # where none is named
+THESIS_TYPE, THESIS = "decision", "thesis"
+"""The type, and the key in its metadata, of a memory that states a thesis."""
+
+EVIDENCE = ("evidence_for", "evidence_against")
 Tag = Annotated[str, Meta(min_length=1, max_length=TAG_CHARACTERS_MAX)]
 AUTOMATIC_SOURCES = frozenset(
     [
@@ -152,7 +156,8 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     asked to; `may_replace` are others whose place it may be meant to take, which `memory.supersede` or a
     store with `supersedes` settles. `may_contradict` is the one memory of which the texts do not tell whether
     it still holds: `memory.settle` does, and no pair is asked about twice. `ignored` names what was given and
-    is not kept, since an older memory holds the content.
+    is not kept, since an older memory holds the content. `unfound` are ids that the metadata of a thesis
+    names as evidence and that no memory has.
     """
 
     memory_id: str
@@ -166,6 +171,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     redacted: tuple[str, ...] = ()
     auto_tags: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    unfound: tuple[str, ...] = ()
     degraded: str | None = None
     status: Literal["active", "probation"] = "active"
 
@@ -235,7 +241,15 @@ def store(command: StoreMemory, prepared: PreparedStore, state: DecisionState, n
         done = effects_of(command, survivor.memory_id, current, state, now_us)
         return _strengthened(command, prepared, survivor, facts, done, outcome="evolved")
     done = effects_of(command, prepared.memory_id, current, state, now_us)
-    return _new(command, prepared, kind, key, related=relations(current), done=done)
+    return _new(command, prepared, kind, key, relations(current), done=done)
+
+
+def evidence(command: StoreMemory) -> tuple[str, ...]:
+    """Return the ids that the metadata of a thesis names as evidence, for it and against it."""
+    is_thesis = command.event_type == THESIS_TYPE and command.metadata.get(THESIS) is True
+    given = [command.metadata.get(key) for key in EVIDENCE] if is_thesis else []
+    named = (one for ids in given if isinstance(ids, list) for one in ids if isinstance(one, str))
+    return tuple(dict.fromkeys(named))
 
 
 def effects_of(
@@ -246,7 +260,9 @@ def effects_of(
     """
     named = [findable(state, other, now_us) for other in command.supersedes]
     said_at = now_us if (learned := command.learned_at()) is None else learned
-    return effects(memory_id, said_at, neighbours, named, state, is_asked=not command.is_automatic())
+    unfound = tuple(one for one in evidence(command) if state[Memories].get(one) is None)
+    done = effects(memory_id, said_at, neighbours, named, state, is_asked=not command.is_automatic())
+    return msgspec.structs.replace(done, unfound=unfound)
 
 
 def still_valid(prepared: PreparedStore, state: DecisionState, now_us: int) -> tuple[Neighbour, ...]:
@@ -388,11 +404,11 @@ def _new(
     prepared: PreparedStore,
     kind: MemoryType,
     key: str,
+    near: tuple[tuple[Relation, ...], tuple[Relation, ...]],
     *,
-    related: tuple[Relation, ...],
     done: Effects,
 ) -> Decision:
-    is_automatic = command.is_automatic()
+    is_automatic, (related, also_near) = command.is_automatic(), near
     stored = MemoryStored(
         memory_id=prepared.memory_id,
         content=prepared.content,
@@ -417,6 +433,7 @@ def _new(
             else command.confidence
         ),
         related=related,
+        also_near=also_near,
         redacted=prepared.redacted,
         pending=prepared.pending,
         on_probation=is_automatic,
@@ -440,6 +457,7 @@ def _new(
         may_contradict=done.may_contradict,
         redacted=prepared.redacted,
         auto_tags=prepared.auto_tags,
+        unfound=done.unfound,
         degraded=prepared.degraded,
         status="probation" if is_automatic else "active",
     )

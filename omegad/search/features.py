@@ -8,7 +8,6 @@ for `confidence`.
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omegad.index.terms import bare_version, stemmed, words_in_a_row
+from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryType, MemoryTypes
 from omegad.runtime.kept import Kept, bytes_of
 from omegad.search.candidates import Candidates
@@ -41,7 +41,7 @@ exceeds a passage.
 
 PRIOR = ("type", "priority", "rating", "strength", "probation")
 """The type's weight as a power of 2; the priority beside 3; the ratings, of which a bad one counts twice;
-ACT-R activation by use and age, -1 to 1, of types that fade; whether it was captured unasked.
+how present it is by use and age (`memory/strength.py`), 0 to 1; whether it was captured unasked.
 """
 
 FEATURES = (*MATCHING, *SHOWN, *PRIOR)
@@ -51,7 +51,6 @@ READ_CHARACTERS = 4_000  # of a content, when words are looked for in it
 FIRST_LINE_CHARACTERS = 300
 WORDS_BYTES, IN_A_ROW_BYTES = 8_000_000, 2_000_000  # of texts and their words, for the next question
 ENTRY_BYTES = 500  # of a text and what is made of it, beside what they say
-ACTIVATIONS_KEPT = 4_096  # of so many uses and days: memories of one day are as present
 FULL = 200  # characters, beyond which a memory does not say more by being longer
 PASSAGE = 1_200  # characters, beyond which it is longer than what one vector stands for
 LENGTHS = (
@@ -60,13 +59,11 @@ LENGTHS = (
 )  # characters: what candidates of short texts, and of long ones, have in the (geometric) mean
 PART_OF_NAME = 0.6  # what an identifier counts that is held as a part of another, or split in another way
 RATING_MAX = 4  # either way, beyond which another rating changes nothing
-DAY_US = 86_400 * 1_000_000
 
 _ROWS = f"""
-SELECT id, event_type, priority, rating, repeated, on_probation, created_us, coalesce(referenced_us, said_us),
-  characters, author,
-       session_id, substr(content, 1, {READ_CHARACTERS})
-FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id
+SELECT m.id, m.priority, m.rating, m.on_probation, coalesce(m.referenced_us, m.said_us), m.characters,
+  m.author, m.session_id, substr(m.content, 1, {READ_CHARACTERS}), {USES}
+FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id
 """
 
 
@@ -74,17 +71,18 @@ class _Row(NamedTuple):
     """A row of `_ROWS`; times in microseconds since 1970."""
 
     id: int
-    event_type: str
     priority: int
     rating: int
-    repeated: int
     on_probation: int
-    created_us: int
     said_us: int
     characters: int
     author: str | None
     session_id: str | None
     text: str
+    event_type: str
+    uses: int
+    created_us: int
+    used_us: int
 
 
 _OF_NAMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
@@ -125,7 +123,11 @@ def shown(
     if not found:
         return {}, 0.0
     kinds = {row.event_type: types.of(row.event_type) for row in found}
-    of_rows = [_of_row(row, kinds[row.event_type], question, now_us) for row in found]
+    present = strengths([row[-4:] for row in found], types, now_us).tolist()
+    of_rows = [
+        _of_row(row, kinds[row.event_type], question, strength)
+        for row, strength in zip(found, present, strict=True)
+    ]
     features = np.column_stack([_held(question, [row.text for row in found]), of_rows])
     known = {
         row.id: MemoryFeatures(
@@ -203,11 +205,10 @@ _IN_A_ROW = Kept(
 )
 
 
-def _of_row(row: _Row, kind: MemoryType, question: Question, now_us: int) -> list[float]:
+def _of_row(row: _Row, kind: MemoryType, question: Question, strength: float) -> list[float]:
     """Return the features from "period" to the last of `PRIOR`."""
     period = question.period
     bounded = max(-RATING_MAX, min(RATING_MAX, row.rating))
-    uses, days = 1 + row.repeated + max(0, row.rating), max(0, now_us - row.created_us) // DAY_US
     return [
         float(period is not None and period.start_us <= row.said_us < period.end_us),
         float(row.author in question.names),
@@ -216,19 +217,9 @@ def _of_row(row: _Row, kind: MemoryType, question: Question, now_us: int) -> lis
         math.log2(kind.weight),
         row.priority - 3.0,
         float(2 * bounded if bounded < 0 else bounded),
-        activation(uses, days) if kind.decays else 0.0,
+        strength,
         float(row.on_probation),
     ]
-
-
-@lru_cache(maxsize=ACTIVATIONS_KEPT)
-def activation(uses: int, days: int) -> float:
-    """Return how present a memory is after so many uses and days, -1 to 1.
-
-    Base-level learning of ACT-R (Anderson & Lebiere 1998) in its usual approximation, ln(n / (1 - d)) - d
-    ln(t), with the decay d = 0.5, squashed by tanh.
-    """
-    return math.tanh((math.log(uses / 0.5) - 0.5 * math.log1p(days)) / 3)
 
 
 def _named(question: Question) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from omegad.index.scope import Scope
 from omegad.index.vector_index import VectorIndex
 from omegad.index.words import Vocabulary
 from omegad.memory.reading import COLUMNS, fields
+from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryTypes
 from omegad.requests.query import One
 from omegad.search import confidence, features, ranking
@@ -86,13 +87,14 @@ class QueryMemory(Filters, frozen=True, kw_only=True, tag="memory.query"):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a result has its score: what each stage contributed (the sum is the score), and what the first
-    of them were made from.
+    """Why a result has its score: what each stage contributed (the sum is the score), and what some of them
+    were made from. `strength` is the one that `memory.get` shows.
     """
 
     stages: dict[str, float]
     cosine: float
     bm25: float
+    strength: float
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -173,12 +175,9 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
         best = ranking.widened(best, linked(connection, [one.id for one in best[:LINKED]], seen.sought.scope))
     sure = confidence.confidence(signs(connection, best, seen), sources.model)
     # Who asks for words alone is told of whatever has one of them.
+    explained = _Explained(seen.candidates, sources.types, now_us) if query.explain else None
     is_answer = query.mode in {"keyword", "phrase"} or sure >= sources.model.floor
-    results = (
-        _results(connection, best[: query.limit], sure, seen.candidates if query.explain else None)
-        if is_answer
-        else []
-    )
+    results = _results(connection, best[: query.limit], sure, explained) if is_answer else []
     return Matches(results=results, confidence=round(sure, 6), unembedded=unembedded)
 
 
@@ -275,8 +274,23 @@ def _statements(connection: Connection, best: Sequence[Ranked], seen: Observed) 
     return Statements(said=said, cosine=vectors @ vectors.T, may_follow=may_follow)
 
 
+class _Explained(NamedTuple):
+    """What the stages of results were made from is read off these, at this moment."""
+
+    candidates: Candidates
+    types: MemoryTypes
+    now_us: int
+
+    def strengths(self, connection: Connection, ids: str) -> dict[int, float]:
+        rows = connection.execute(
+            f"SELECT m.id, {USES} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))", (ids,)
+        ).fetchall()
+        present = strengths([row[1:] for row in rows], self.types, self.now_us).tolist()
+        return {row[0]: round(one, 6) for row, one in zip(rows, present, strict=True)}
+
+
 def _results(
-    connection: Connection, best: Sequence[Ranked], sure: float, explained: Candidates | None
+    connection: Connection, best: Sequence[Ranked], sure: float, explained: _Explained | None
 ) -> list[Result]:
     """Read what is answered of the best; the first has the confidence for its score, the others in
     proportion.
@@ -286,6 +300,7 @@ def _results(
         f"SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (SELECT value FROM json_each(?))", (ids,)
     )
     memories, scale = {row[0]: fields(row) for row in found}, sure / best[0].score
+    present = explained.strengths(connection, ids) if explained else {}
     results = []
     for one in best:
         memory, explanation = memories[one.id], None
@@ -293,7 +308,8 @@ def _results(
             told = ranking.with_stage(one, "floor", max(0.0, -one.score))
             explanation = Explanation(
                 stages={name: value * scale for name, value in told.stages.items() if value},
-                **explained.scores(one.id),
+                **explained.candidates.scores(one.id),
+                strength=present[one.id],
             )
         shown = {name: memory[name] for name in Result.__struct_fields__ if name in memory}
         if by := shown["contradicted_by"]:

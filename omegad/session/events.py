@@ -9,6 +9,8 @@ from omegad.log.event import Event, Excerpt, FreeText, GivenName, MadeDigest, Ma
 from omegad.search.events import Returned
 
 How = Literal["briefing", "review", "reminder", "prompt", "edit", "file", "error"]
+TO_JUDGE: tuple[How, ...] = ("review", "reminder")
+"""Ways of being shown in which a memory is named to be judged, which is no use of it."""
 
 
 OWN = "omegad:"

@@ -7,15 +7,13 @@ from collections.abc import Iterable
 import msgspec
 
 from omegad.session import commands
+from omegad.session.events import TO_JUDGE
 from omegad.storage.driver import Connection
 
 VIEWS = ("memories", "audit", "retrievals", "conversations")
 
 RETRIEVING = ("omega_query", "omega_welcome", "omega_lessons", "omega_resume_task", "omega_reflect")
 """Tools whose results show memories, and are no use of them."""
-
-TO_JUDGE = ("review", "reminder")
-"""Ways of being shown in which a memory is named to be judged, which is no use of it."""
 
 STATES = ("checkpoint", "session_summary")
 """What says where a session stood, rather than what it learned."""

@@ -202,12 +202,17 @@ async def test_habits_are_asked_about_from_three_on_confirmed_or_denied_for_good
         await run_sessions(it, "d", "mypy")
         text = await welcome(it)
         confirmed, denied, left = habit_ids(text)
-        assert 'Confirm: `omega_memory(action="promote", memory_id="<id>")`' in text
-        for action, memory_id in (("promote", confirmed), ("delete", denied)):
-            given = {"action": action, "memory_id": memory_id}
-            assert not (
-                await it.caller.call("tools.call", name="omega_memory", arguments=given, project=SHOP)
-            )["is_error"]
+        for words, memory_id in (("Confirm", confirmed), ("Deny", denied)):
+            asked = re.search(rf'{words}: `(\w+)\(action="(\w+)", (\w+)="<id>"\)`', text)
+            assert asked is not None
+            given = {"action": asked[2], asked[3]: memory_id}
+            done = await it.caller.call("tools.call", name=asked[1], arguments=given, project=SHOP)
+            assert not done["is_error"]
+        plain = await store(it, "lunch is at noon")
+        given = {"action": "habits_deny", "pattern_id": plain}
+        refused = await it.caller.call("tools.call", name="omega_stats", arguments=given, project=SHOP)
+        assert refused["is_error"]
+        assert "is no habit" in refused["content"][0]["text"]
         await run_sessions(it, "e", "pytest -q", "ruff check", "mypy")
         text = await welcome(it)
         assert habit_ids(text) == [left]
@@ -356,11 +361,22 @@ async def test_a_briefing_begins_with_who_the_agent_is(paths: Paths, clock: Fake
 
 async def test_what_has_not_proved_itself_is_marked_in_a_briefing(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
-        learned = "Approach that worked: Bash error resolved after 1 attempts"
-        unproven = await store(it, learned, "lesson_learned", source="auto_procedural")
+        heard = "the linter wants sorted imports"
+        unproven = await store(it, heard, "lesson_learned", source="auto_capture")
         await store(it, "always run migrations in a transaction", "lesson_learned")
         lines = (await welcome(it)).splitlines()
-        assert any(f"(on probation) {learned}" in line for line in lines)
+        assert any(f"(on probation) {heard}" in line for line in lines)
         assert not any("(on probation) always" in line for line in lines)
         await it.caller.call("memory.promote", memory_id=unproven)
         assert "(on probation)" not in await welcome(it, "later")
+
+
+async def test_what_failing_taught_is_no_lesson_before_it_has_proved_itself(
+    paths: Paths, clock: FakeClock
+) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        learned = "Approach that worked: Bash error resolved after 1 attempt"
+        unproven = await store(it, learned, "lesson_learned", source="auto_procedural")
+        assert learned not in await welcome(it)
+        await it.caller.call("memory.promote", memory_id=unproven)
+        assert learned in await welcome(it, "later")

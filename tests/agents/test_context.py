@@ -97,6 +97,21 @@ def test_the_tiers_come_in_order_identity_first_each_with_what_it_is_of(
     }
 
 
+def test_what_is_before_an_agent_now_are_the_last_messages_the_latest_first(
+    daemon: Home, lived: dict[str, str]
+) -> None:
+    assert lived
+    said = [f"and now step {number:02}" for number in range(12)]
+    for number, words in enumerate(said):
+        event, key = (("UserPromptSubmit", "prompt"), ("Stop", "last_assistant_message"))[number % 2]
+        daemon.call("hook.dispatch", event=event, payload=payload(event, **{key: words}))
+    (now,) = [one for one in assembled(daemon)["parts"] if one["tier"] == "L1"]
+    lines = now["text"].splitlines()
+    assert lines[:2] == ["- said: and now step 11", "- asked for: and now step 10"]
+    assert [words for words in said if any(words in line for line in lines)] == said[2:]
+    assert lines[-1] == "- files: /src/shop/export.py"
+
+
 def test_what_it_is_about_is_what_is_known_of_it(daemon: Home, lived: dict[str, str]) -> None:
     known = next(
         part

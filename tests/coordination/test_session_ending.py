@@ -25,20 +25,18 @@ def failing(count: int, tool: str = "Bash") -> list[Made]:
 
 OK = ("Bash", "ok", "fine")
 READ = ("Read", "ok", "text")
-RECOVERED = (
-    "Approach that worked: Bash error resolved after {} attempts. Error context: {}. Success context: fine"
-)
+RECOVERED = "Approach that worked: Bash error resolved after {}. Error context: {}. Success context: fine"
 
 
 @pytest.mark.parametrize(
     ("calls", "expected"),
     [
         ([OK, READ], []),
-        ([*failing(1), OK], [RECOVERED.format(1, "E1")]),
-        ([*failing(2), READ, OK, OK], [RECOVERED.format(2, "E1")]),
-        ([*failing(1), *[READ] * 9, OK], [RECOVERED.format(1, "E1")]),
+        ([*failing(1), OK], [RECOVERED.format("1 attempt", "E1")]),
+        ([*failing(2), READ, OK, OK], [RECOVERED.format("2 attempts", "E1")]),
+        ([*failing(1), *[READ] * 9, OK], [RECOVERED.format("1 attempt", "E1")]),
         ([*failing(1), *[READ] * 10, OK], []),
-        ([*failing(1), *[READ] * 8, ("Bash", "error", "late"), OK], [RECOVERED.format(2, "E1")]),
+        ([*failing(1), *[READ] * 8, ("Bash", "error", "late"), OK], [RECOVERED.format("2 attempts", "E1")]),
         ([*failing(1), ("Edit", "ok", "edited")], []),
         ([("Bash", "denied", "no"), OK], []),
         ([*failing(4), READ, *failing(4)], []),
@@ -52,9 +50,12 @@ RECOVERED = (
         ),
         (
             [*failing(5), OK],
-            ["Anti-pattern: Bash failed 5 consecutive times. Error: E5", RECOVERED.format(5, "E1")],
+            [
+                "Anti-pattern: Bash failed 5 consecutive times. Error: E5",
+                RECOVERED.format("5 attempts", "E1"),
+            ],
         ),
-        ([("Bash", "error", "x" * 300), OK], [RECOVERED.format(1, "x" * 100)]),
+        ([("Bash", "error", "x" * 300), OK], [RECOVERED.format("1 attempt", "x" * 100)]),
     ],
 )
 def test_what_worked_after_errors_and_what_never_did_is_learned(

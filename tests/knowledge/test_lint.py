@@ -16,6 +16,7 @@ from omegad.knowledge.events import FindingDismissed, Outcome, ThesisPredicted, 
 from omegad.knowledge.lint import DAY_US, Finding, Lint, components, examine, lint
 from omegad.knowledge.lint_report import RecurringLint
 from omegad.log.event import Event
+from omegad.memory.types import MemoryTypes
 from omegad.reactions.contract import Reader
 from omegad.requests.method import Moment
 from omegad.runtime.config import Config
@@ -43,6 +44,7 @@ from tests.builders import (
 __all__ = ["daemon", "home", "homes"]
 
 LATE_US = START_US + 100 * DAY_US
+TYPES = MemoryTypes({})
 VIEWS = (memories, edges, retrievals, theses, feedback, conversations, dismissals)
 
 
@@ -59,7 +61,7 @@ def shown(*events: Event) -> Connection:
 
 def findings(*events: Event, now_us: int = LATE_US) -> list[Finding]:
     connection = shown(*events)
-    found = examine(connection, now_us).findings
+    found = examine(connection, now_us, TYPES).findings
     connection.close()
     return found
 
@@ -135,7 +137,7 @@ def test_what_was_answered_since_was_not_asked_in_vain() -> None:
 def test_where_nothing_was_ever_kept_nothing_is_asked_in_vain() -> None:
     connection = shown(*HEALTHY, vain(1), vain(2))
     connection.execute("UPDATE retrieval_queries SET project = 'nowhere'")
-    assert examine(connection, LATE_US).findings == []
+    assert examine(connection, LATE_US, TYPES).findings == []
     connection.close()
 
 
@@ -146,7 +148,7 @@ def test_a_project_that_is_worked_on_without_decisions_is_a_gap() -> None:
     assert findings(*log, now_us=early) == []
     connection = shown(*log)
     connection.execute("UPDATE agent_sessions SET last_us = ?", (START_US + 45 * DAY_US,))
-    found = examine(connection, START_US + 50 * DAY_US).findings
+    found = examine(connection, START_US + 50 * DAY_US, TYPES).findings
     assert [(one.rule, one.ids) for one in found] == [("gap", ("shop",))]
     connection.close()
 
@@ -172,7 +174,7 @@ def test_predictions_worse_than_the_base_rate_are_a_finding_from_thirty_on() -> 
     assert (one.rule, one.count) == ("calibration", 30)
     connection = shown(*HEALTHY, *judged(30))
     for project, rules in (("shop", ["calibration"]), ("depot", [])):
-        assert [one.rule for one in examine(connection, LATE_US, project).findings] == rules, (
+        assert [one.rule for one in examine(connection, LATE_US, TYPES, project).findings] == rules, (
             "those of the project alone"
         )
         answer = calibration(
@@ -313,13 +315,13 @@ def test_a_report_has_five_findings_and_says_how_many_there_are() -> None:
         stored(f"e-{number}", f"fact of {number}", entity_id=f"entity-{number}") for number in range(8)
     ]
     connection = shown(*HEALTHY, *planted, seen_by_query(*(f"e-{number}" for number in range(8))))
-    report = lint(connection, Lint(), Moment(position=3, stale_by=0, now_us=LATE_US))
+    report = lint(connection, Lint(), TYPES, Moment(position=3, stale_by=0, now_us=LATE_US))
     assert (len(report.findings), report.total, report.figures.memories) == (5, 8, 10)
     connection.close()
 
 
 def commands(connection: Connection) -> list[Any]:
-    return list(RecurringLint(7).due(0, Reader(connection, LATE_US)))
+    return list(RecurringLint(7, TYPES).due(0, Reader(connection, LATE_US)))
 
 
 def test_the_report_takes_the_place_of_the_last_and_is_left_out_where_nothing_changed() -> None:
@@ -351,7 +353,7 @@ def test_the_report_waits_for_a_slot_to_go_by_and_repeats_no_question() -> None:
     (command,) = commands(connection)
     assert "asked in vain (2)" in command.content
     assert "deploy" not in command.content
-    assert list(RecurringLint(7).due(0, Reader(connection, START_US + 3 * DAY_US))) == []
+    assert list(RecurringLint(7, TYPES).due(0, Reader(connection, START_US + 3 * DAY_US))) == []
     assert Config().lint_days == 1
     connection.close()
 

@@ -238,15 +238,48 @@ async def test_a_decision_says_in_its_metadata_that_it_is_a_thesis(paths: Paths,
             "evidence_for": [seen, "nobody"],
             "evidence_against": 7,
         }
-        await say(it, BELIEF, "author", event_type="decision", metadata=metadata)
+        metadata |= {"confidence": 0.7, "evidence_count": 5, "last_evaluated": "2025-04-08"}
+        stored = await it.caller.call(
+            "memory.store",
+            content=BELIEF,
+            event_type="decision",
+            metadata=metadata,
+            project="shop",
+            session_id="author",
+        )
+        assert stored["unfound"] == ["nobody"]
         await it.caught_up()
         thesis = await get(it, "thesis-search-2026")
+        assert thesis["probability"] == 0.7
+        shown = (await it.caller.call("memory.get", memory_id=stored["memory_id"]))["metadata"]
+        assert shown == metadata | {
+            "confidence": thesis["confidence"],
+            "evidence_count": 1,
+            "evidence_for": [seen],
+            "evidence_against": [],
+            "last_evaluated": thesis["last_evaluated"][:10],
+        }
         assert (thesis["statement"], thesis["domain"], thesis["confidence"], sides(thesis)) == (
             BELIEF,
             "search",
             0.5,
             (1, 0, 0, 0),
         )
+
+
+async def test_what_is_said_speaks_for_the_five_that_are_nearest(paths: Paths, clock: FakeClock) -> None:
+    text = "the nightly export of the shop runs with a fetch size of five hundred rows"
+    ends = ("again", "lately", "here", "there", "today", "mostly", "quietly")
+    async with served(paths, clock) as it:
+        names = [await say(it, f"{text} {end}", f"s-{end}", event_type="memory") for end in ends]
+        last = await say(it, f"{text} slowly", "reader", event_type="memory")
+        await it.worked_off()
+        told = await it.caller.call("memory.get", memory_id=last)
+        assert len(told["ripple_log"]) == 5
+        assert {one["memory_id"] for one in told["ripple_log"]} <= set(names)
+        drawn = [one for one in told["edges"] if (one["direction"], one["edge_type"]) == ("out", "related")]
+        assert len(drawn) == 3
+        assert (await it.caller.call("views.verify"))["ok"]
 
 
 async def test_a_revised_thesis_starts_again_and_one_that_is_resolved_stays(

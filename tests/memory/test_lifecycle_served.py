@@ -140,6 +140,44 @@ async def test_what_the_text_alone_seems_to_replace_is_left_as_it_is(
     assert model.texts
 
 
+async def test_nothing_is_in_conflict_with_what_is_hidden(
+    paths: Paths, clock: FakeClock, model: FakeModel
+) -> None:
+    async with served(paths, clock) as it:
+        first = (await store(it, TITLE))["memory_id"]
+        revert = (await store(it, REVERT))["memory_id"]
+        other = (await store(it, "pages are not cached at all"))["memory_id"]
+        await it.caller.call("memory.link", memory_id=other, target_id=first, edge_type="contradicts")
+        for hide, left in ((other, revert), (revert, None)):
+            await it.caller.call("memory.delete", memory_id=hide)
+            assert (await get(it, first))["contradicted_by"] == left
+            found = (await it.caller.call("memory.query", text=TITLE))["results"]
+            assert {one.get("contradicted_by") for one in found if one["memory_id"] == first} == {left}
+        await it.caller.call("memory.restore", memory_id=revert)
+        assert (await get(it, first))["contradicted_by"] == revert
+        await it.caller.call("memory.supersede", memory_id=revert, superseded_by=first)
+        assert (await get(it, first))["contradicted_by"] is None
+        assert (await it.caller.call("views.verify"))["ok"]
+    assert model.texts
+
+
+@pytest.mark.parametrize(
+    "addition", ["; it retries twice", ", and it retries twice", ", it retries twice", " and retries twice"]
+)
+@pytest.mark.parametrize("is_long", [False, True], ids=["short", "long"])
+async def test_one_sentence_that_goes_on_grows_the_memory(
+    paths: Paths, clock: FakeClock, addition: str, *, is_long: bool
+) -> None:
+    said = "The exporter reads pages" + " of five hundred rows of every order of the day" * is_long
+    async with served(paths, clock, KEYWORDS) as it:
+        first = await store(it, f"{said}.", event_type="decision")
+        grown = await store(it, f"{said}{addition}.", event_type="decision")
+        assert (grown["outcome"], grown["memory_id"]) == ("evolved", first["memory_id"])
+        assert (await get(it, first["memory_id"]))["content"] == f"{said}{addition}."
+        narrowed = await store(it, f"{said} in the cloud.", event_type="decision")
+        assert narrowed["outcome"] == "stored"
+
+
 async def test_a_revert_is_stored_beside_what_it_reverts_and_flags_it(
     paths: Paths, clock: FakeClock, model: FakeModel
 ) -> None:

@@ -14,11 +14,13 @@ from omegad.index.filters import Filters, where
 from omegad.index.neighbours import neighbours
 from omegad.memory import reading as memory
 from omegad.memory.reading import GetMemory, ListMemories
+from omegad.memory.types import MemoryTypes
 from omegad.requests.method import Moment
 from omegad.runtime.errors import Invalid, NotFound
 from tests.builders import START_US, deleted, related, relations, repeated, superseded, vector_of
 from tests.searching import DAY_US, Searched, ids
 
+TYPES = MemoryTypes({})
 FILTERS: list[dict[str, Any]] = [
     {},
     {"project": "p"},
@@ -148,7 +150,7 @@ def test_a_memory_is_shown_with_its_edges_strongest_first(views: Searched) -> No
     views.show(related("d", ("a", 0.7)))
     views.show(repeated("a"))
     found = msgspec.json.decode(
-        msgspec.json.encode(memory.get(views.connection, GetMemory(memory_id="a"), at(9)))
+        msgspec.json.encode(memory.get(views.connection, GetMemory(memory_id="a"), TYPES, at(9)))
     )
     assert [(edge["memory_id"], edge["direction"], edge["weight"]) for edge in found["edges"]] == [
         ("c", "out", 0.9),
@@ -166,10 +168,10 @@ def test_a_memory_is_shown_with_its_edges_strongest_first(views: Searched) -> No
 def test_a_hidden_memory_keeps_answering_to_its_id(views: Searched) -> None:
     views.put("a", "alpha")
     views.show(superseded("a", "b"))
-    found = memory.get(views.connection, GetMemory(memory_id="a"), at(0))
+    found = memory.get(views.connection, GetMemory(memory_id="a"), TYPES, at(0))
     assert (found.status, found.superseded_by) == ("superseded", "b")
     with pytest.raises(NotFound, match="no memory nobody"):
-        memory.get(views.connection, GetMemory(memory_id="nobody"), at(0))
+        memory.get(views.connection, GetMemory(memory_id="nobody"), TYPES, at(0))
 
 
 def test_neighbours_are_the_nearest_active_memories_of_the_project(views: Searched) -> None:

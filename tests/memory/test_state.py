@@ -433,7 +433,7 @@ def test_a_memory_of_the_first_version_has_no_automatic_tags_and_was_asked_for()
     kept = {
         name: value
         for name, value in json.loads(CODEC.encode(event)).items()
-        if name not in {"type", "auto_tags", "on_probation", "made_of"}
+        if name not in {"type", "auto_tags", "on_probation", "made_of", "also_near"}
     }
     assert kept == {name: value for name, value in json.loads(body).items() if name != "type"}
 

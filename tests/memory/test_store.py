@@ -120,6 +120,7 @@ def test_a_new_memory_is_stored_with_its_vectors_and_its_relations() -> None:
         "redacted": ["jwt"],
         "auto_tags": ["python"],
         "ignored": [],
+        "unfound": [],
         "degraded": None,
         "status": "active",
     }

@@ -67,6 +67,7 @@ def test_a_stored_memory_is_a_row() -> None:
         "created_at": "2026-01-01T00:00:01.000000Z",
         "last_accessed": None,
         "access_count": 0,
+        "surfaced": 0,
         "ttl_seconds": 60,
         "session_id": "session-1",
         "event_type": "decision",
@@ -85,6 +86,7 @@ def test_a_stored_memory_is_a_row() -> None:
         "redacted": '["jwt"]',
         "created_us": START_US + 1_000_000,
         "said_us": START_US + 1_000_000,
+        "used_us": START_US + 1_000_000,
         "expires_us": START_US + 61_000_000,
         "referenced_us": START_US,
         "changed_position": 1,
@@ -178,8 +180,19 @@ def test_probation_ends_with_a_promotion() -> None:
 
 
 def test_a_memory_names_the_latest_that_denies_it() -> None:
-    row = memory(stored(), contradicted("mem-1", "mem-2"), contradicted("mem-1", "mem-3"))
-    assert (row["contradicted_by"], row["status"]) == ("mem-3", "active")
+    denied = (
+        *(stored(name) for name in ("mem-1", "mem-2", "mem-3")),
+        *(contradicted("mem-1", by) for by in ("mem-2", "mem-3")),
+    )
+    assert (memory(*denied)["contradicted_by"], memory(*denied)["status"]) == ("mem-3", "active")
+    assert memory(*denied, deleted("mem-3"))["contradicted_by"] == "mem-2"
+    assert memory(*denied, deleted("mem-3"), expired("mem-2"))["contradicted_by"] is None
+    assert memory(*denied, deleted("mem-3"), restored("mem-3"))["contradicted_by"] == "mem-3"
+    assert (
+        memory(*denied, deleted("mem-3"), unlinked("mem-2", "mem-1", "contradicts"))["contradicted_by"]
+        is None
+    )
+    assert memory(*denied, deleted("mem-3"), repeated("mem-1"), restored("mem-3"))["contradicted_by"] is None
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,7 @@ ALONE: dict[str, tuple[Event, ...]] = {
 
 
 PINNED: dict[str, tuple[int, str]] = {
-    "memories": (5, "585adf2cf0fa3f8d0a58a56ab3e07fdb"),
+    "memories": (6, "c31f42100bdefd69f2813296987534d1"),
     "conflicts": (1, "b65252e2143f9ac86a6f54d62f8e345f"),
     "edges": (2, "a5abc4e2d04f4605adf55adf533ff902"),
     "vectors": (2, "98396640ac9eb54260b51ed7f900ab0f"),

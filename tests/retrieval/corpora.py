@@ -5,6 +5,7 @@ The project's own set is there always. Others are files on the machine of whoeve
 not hold.
 """
 
+import argparse
 import json
 import pickle
 import random
@@ -179,6 +180,28 @@ def locomo(path: Path, domain: str) -> Iterator[Corpus]:
                     Question(text=one["question"], kind=CATEGORIES[one["category"]], gold=frozenset(gold))
                 )
         yield Corpus(domain=domain, name=f"locomo-{number}", memories=memories, questions=questions)
+
+
+def of_files(parser: argparse.ArgumentParser) -> None:
+    """Let a program be told what there is beside the project's own set, and where vectors are kept."""
+    for name, what in (
+        ("--sets", "files of sets of memories and questions"),
+        ("--locomo", "files of conversations in the form of LoCoMo"),
+    ):
+        parser.add_argument(name, help=what, nargs="*", default=[], metavar="DOMAIN=FILE")
+    parser.add_argument(
+        "--cache", type=Path, metavar="FILE", help="where vectors are kept from one run to the next"
+    )
+
+
+def named(options: argparse.Namespace) -> list[Corpus]:
+    """Return the project's own set, and those of the files that a program was told of."""
+    found = list(own())
+    for read, given in ((sets, options.sets), (locomo, options.locomo)):
+        for one in given:
+            domain, path = one.split("=", 1)
+            found += read(Path(path), domain)
+    return found
 
 
 def embedder(models: Path, cache: Path | None) -> tuple[Embed, Callable[[], None]]:

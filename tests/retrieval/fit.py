@@ -13,7 +13,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
@@ -29,7 +29,7 @@ from omegad.search import confidence
 from omegad.search import model as models
 from omegad.search.features import FEATURES, MATCHING, PRIOR
 from omegad.search.model import Newness, RankingModel, Weight
-from tests.retrieval.corpora import FEW, Asked, Library, embedder, locomo, own, sets
+from tests.retrieval.corpora import FEW, Asked, Library, embedder, named, of_files
 
 Array = npt.NDArray[np.float64]
 
@@ -38,8 +38,10 @@ BY_LENGTH = ("words", "coverage", "brief")
 """The features whose weight depends on how long the texts are."""
 PRIOR_MOST = 16.0  # either way
 NEWEST = 0.05  # of a point of MRR is what a point of the newest above the stale is worth
-PRIORS = {"type": 0.1, "priority": 0.05, "rating": 0.5, "strength": 0.2, "probation": -0.7}
-"""Set, not fitted: the data has neither ratings nor age, and its types follow its domains."""
+PRIORS = {"type": 0.1, "priority": 0.05, "rating": 0.5, "strength": 0.05, "probation": -0.7}
+"""Set, not fitted: the data has no ratings, and its types follow its domains. What `uses.py` finds of strength
+is next to nothing.
+"""
 SIGNS = (
     "intercept",
     "log_cosine",
@@ -80,7 +82,7 @@ def main() -> int:
     options = _options()
     try:
         embed, save = embedder(find_paths().models, options.cache)
-        corpora = list(chain(own(), *(read(path, domain) for read, domain, path in options.files)))
+        corpora = named(options)
     except FileNotFoundError as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -355,16 +357,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.retrieval.fit", description=(__doc__ or "").split("\n\n", 1)[1]
     )
-    parser.add_argument(
-        "--sets", nargs="*", default=[], metavar="DOMAIN=FILE", help="files of sets of memories and questions"
-    )
-    parser.add_argument(
-        "--locomo",
-        nargs="*",
-        default=[],
-        metavar="DOMAIN=FILE",
-        help="files of conversations in the form of LoCoMo",
-    )
+    of_files(parser)
     parser.add_argument(
         "--aside",
         nargs="*",
@@ -372,21 +365,8 @@ def _options() -> argparse.Namespace:
         metavar="DOMAIN",
         help="domains to print figures of, and not to fit to",
     )
-    parser.add_argument(
-        "--cache", type=Path, metavar="FILE", help="where vectors are kept from one fit to the next"
-    )
     parser.add_argument("--write", action="store_true", help="make the fitted model the one in force")
-    options = parser.parse_args()
-    pairs = [
-        (read, *one.split("=", 1))
-        for read, given in ((sets, options.sets), (locomo, options.locomo))
-        for one in given
-    ]
-    options.files = [
-        (lambda path, domain, read=read: read(Path(path), domain), domain, path)
-        for read, domain, path in pairs
-    ]
-    return options
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -42,12 +42,16 @@ def test_of_two_that_are_else_alike_the_one_comes_first_that_something_speaks_fo
         assert views.found(question, mode=mode, now_us=YEAR_ON_US)[0] == "special", mode
 
 
-LIFTING = {"helpful": rated("b", 1), "outdated": rated("a", -1), "said again": repeated("b")}
+LIFTING = {
+    "helpful": rated("b", 1),
+    "outdated": rated("a", -1),
+    "said again": repeated("b"),
+    "found": queried(("b", 0.9)),
+}
 STILL = {
     "contradicted": contradicted("a", "b"),
     "denied": contradicted("a", "c"),
     "promoted": promoted("b"),
-    "found": queried(("b", 0.9)),
 }
 
 

@@ -85,11 +85,41 @@ def test_a_text_restates_another_where_it_has_all_its_sentences_and_more(whole: 
 
 
 @pytest.mark.parametrize(
+    "whole",
+    [
+        f"{BASE}, and rollbacks take an hour",
+        f"{BASE}, rollbacks take an hour",
+        f"{BASE} and take an hour",
+        f"{BASE}; rollbacks take an hour",
+        f"{BASE}. Rollbacks take an hour.",
+        f"Ask in the channel. {BASE}, and rollbacks take an hour. Keys lie in the vault.",
+    ],
+)
+def test_a_text_that_goes_on_behind_a_comma_or_an_and_restates_what_it_begins_with(whole: str) -> None:
+    for base in (BASE, f"{BASE}."):
+        assert restates(ComparedText(whole), ComparedText(base))
+        assert not restates(ComparedText(base), ComparedText(whole))
+
+
+@pytest.mark.parametrize(
+    ("whole", "part"),
+    [
+        (f"{BASE}, but not on Fridays", BASE),
+        (f"{BASE}, unless it is Friday", BASE),
+        (f"{BASE}, only in the cloud", BASE),
+        (f"{BASE} in the cloud, and take an hour", BASE),
+        (f"{BASE} or through canaries", BASE),
+    ],
+)
+def test_what_goes_on_otherwise_may_narrow_or_turn_what_is_said(whole: str, part: str) -> None:
+    assert not restates(ComparedText(whole), ComparedText(part))
+
+
+@pytest.mark.parametrize(
     ("whole", "part"),
     [
         (BASE, BASE),
         (f"{BASE} on 3 hosts. Rollbacks too.", f"{BASE} on 2 hosts"),
-        (f"{BASE}, and rollbacks take an hour", BASE),
         (f"{BASE}? No. Never mind.", BASE),
         (f"{BASE}. Not on Fridays.", BASE),
         (f"{BASE}. Only in the cloud.", BASE),

@@ -101,12 +101,13 @@ def stored(stored: Stored, _session: Session, _given: Store) -> Reply:
         "related": [one.memory_id for one in stored.related][:RELATED_MAX],
         "redacted": list(stored.redacted),
         "ignored": list(stored.ignored),
+        "unfound": list(stored.unfound),
     }
     said = {"stored": "stored as", "duplicate": "known already as", "evolved": "added to"}[stored.outcome]
     parts = [f"{said} {stored.memory_id}"]
     parts += [
         f"{name}: {', '.join(structured[name])}"
-        for name in ("superseded", "contradicts", "related", "redacted", "ignored")
+        for name in ("superseded", "contradicts", "related", "redacted", "ignored", "unfound")
         if structured[name]
     ]
     for one in structured["may_contradict"]:

@@ -25,6 +25,7 @@ from omegad.memory.settling import UnsettledAnswer
 from omegad.memory.stale import StaleAnswer
 from omegad.memory.upkeep import Consolidated
 from omegad.runtime.errors import Invalid
+from omegad.session.habits import HABIT_BY
 from omegad.session.sql import Rows
 
 CLUSTERS_SHOWN = 5
@@ -48,8 +49,9 @@ class Maintain(Arguments, frozen=True, kw_only=True):
 
 
 class Stats(Arguments, frozen=True, kw_only=True):
-    """How the service is; today: what happened by itself and waits for the person; receipts: what was shown
-    to a session, or when a memory was; sql: check what you did before you claim it.
+    """How the service is; today: what happened by itself and waits for the person; receipts: what was
+    shown to a session, or when a memory was; sql: check what you did before you claim it; habits_confirm,
+    habits_deny: of a pattern in the briefing.
     """
 
     action: str = "status"
@@ -58,6 +60,7 @@ class Stats(Arguments, frozen=True, kw_only=True):
     ] = None
     memory_id: str | None = None
     session_id: str | None = None
+    pattern_id: Annotated[str | None, Meta(description="habits_*: its memory id")] = None
     limit: Limit = 20
 
 
@@ -169,6 +172,28 @@ async def _today(session: Session, _given: Stats) -> Reply:
     return Reply("\n".join([answer.text, *troubles]))
 
 
+async def _confirm(session: Session, given: Stats) -> Reply:
+    """Let a habit count in full."""
+    return await _judge(session, given, "memory.promote", "confirmed")
+
+
+async def _deny(session: Session, given: Stats) -> Reply:
+    """Hide a habit, which is not proposed again."""
+    return await _judge(session, given, "memory.delete", "denied")
+
+
+async def _judge(session: Session, given: Stats, method: str, judged: str) -> Reply:
+    required(given.action, pattern_id=given.pattern_id)
+    habit = await session.ask("memory.get", memory_id=given.pattern_id)
+    if habit.source != HABIT_BY:
+        raise Invalid(
+            f"{given.pattern_id} is no habit",
+            hint="omega_welcome lists the patterns that nobody has confirmed, with their ids",
+        )
+    await session.ask(method, memory_id=given.pattern_id)
+    return Reply(f"{judged}: {line(habit.content)}", {"pattern_id": given.pattern_id, judged: True})
+
+
 # Of a room above
 def service(status: Any, _session: Session, _given: Stats) -> Reply:  # noqa: ANN401
     """Say how the service is."""
@@ -238,8 +263,7 @@ TOOLS = (
     Tool(
         "omega_stats",
         Stats,
-        {"receipts": _receipts, "today": _today},
-        is_read_only=True,
+        {"receipts": _receipts, "today": _today, "habits_confirm": _confirm, "habits_deny": _deny},
         meant=lambda given: "sql" if given.sql else given.action,
     ),
     Tool("omega_reflect", Reflect, {"evolution": _evolution}, is_read_only=True),

@@ -165,7 +165,7 @@ def _requests(path: Path, source: Source, types: set[str], tally: Tally) -> Iter
                 tally.changed[f"edge {one.edge_type} → related"] += 1
             continue
         if isinstance(one, Other):
-            tally.lost.append(f"table {one.table}: {one.rows} rows")
+            tally.lost.append(f"{one.what}: {one.rows} rows")
             continue
         tally.found += 1
         if isinstance(one, LeftOut):

@@ -52,10 +52,13 @@ def store(arguments: Namespace, instance: Instance) -> int:
                 f" {cut(one_line(other['content']), PREVIEW_COLUMNS)}"
             )
             print(f"    if so: omegad memory supersede {other['memory_id']} {answer['memory_id']}")
-    if answer["ignored"]:
-        warn(f"NOT KEPT, since an older memory says it already: {', '.join(answer['ignored'])}")
-    if answer["redacted"]:
-        warn(f"REDACTED before it was stored: {', '.join(answer['redacted'])}")
+    for what, key in (
+        ("NOT KEPT, since an older memory says it already", "ignored"),
+        ("NO MEMORY has these ids, which were to be evidence", "unfound"),
+        ("REDACTED before it was stored", "redacted"),
+    ):
+        if answer[key]:
+            warn(f"{what}: {', '.join(answer[key])}")
     if answer["degraded"]:
         warn(f"DEGRADED: {answer['degraded']}; until the model answers, it is found by its words alone")
     return 0

@@ -88,9 +88,9 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Other(NamedTuple):
-    """What else the other system keeps and is nothing of ours: rows of a table."""
+    """What else the other system keeps and is nothing of ours: which table or column, in how many rows."""
 
-    table: str
+    what: str
     rows: int
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from omegad.text.evidence.statements import (
     COMPARED_CHARACTERS,
     jaccard,
+    openings,
     overrides,
     statements,
     turning,
@@ -45,6 +46,16 @@ class ComparedText:
         """What it says, piece by piece."""
         return statements(self.content)
 
+    @property
+    def terms(self) -> int:
+        """How many terms it says that in."""
+        return sum(map(len, self.statements))
+
+    @cached_property
+    def openings(self) -> list[frozenset[tuple[str, ...]]]:
+        """How each of its statements begins."""
+        return openings(self.content)
+
     @cached_property
     def is_overriding(self) -> bool:
         """Whether it speaks of taking something back, or of putting something in its place."""
@@ -66,18 +77,19 @@ def are_same(one: ComparedText, other: ComparedText) -> bool:
 def restates(whole: ComparedText, part: ComparedText) -> bool:
     """Say whether one text says all that another does, in its order, and more, and turns nothing of it.
 
-    Never where either speaks of taking something back, or what is added denies, limits or opposes anything:
-    that may be about the rest.
+    More is another statement, or what follows in one behind a comma or an `and`; what follows without these
+    may narrow what is said. Never where either speaks of taking something back, or what is added denies,
+    limits or opposes anything: that may be about the rest.
     """
     if len(part.words - whole.words) > LOST_WORDS_MAX or whole.is_overriding or part.is_overriding:
         return False
-    if not part.statements or len(whole.statements) <= len(part.statements):
+    if not part.statements or len(whole.statements) < len(part.statements) or are_same(whole, part):
         return False
     if any(
         line.rstrip().endswith(PREFACE) for line in whole.content.splitlines()
     ):  # and what follows it may not stand alone
         return False
-    rest = iter(whole.statements)
-    return all(statement in rest for statement in part.statements) and turning(
+    rest = iter(whole.openings)
+    return all(any(statement in one for one in rest) for statement in part.statements) and turning(
         words(whole.content)
     ) == turning(words(part.content))

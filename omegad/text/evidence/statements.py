@@ -7,6 +7,7 @@ equal.
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 
 from omegad.text.stems import LETTERS_MAX, STEMS_MAX, stem
 
@@ -23,6 +24,8 @@ _TOKEN = re.compile(r"`[^`\s]+`|\S+")
 _FENCE = "```"
 _CODE_INDENT = ("    ", "\t")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]?\s+|;\s+|(?<=[\u3002\uff01\uff1f\uff1b])")
+_CLAUSE_END = re.compile(r",\s+(?:and\s+)?|\s+and\s+", re.IGNORECASE)
+CLAUSES_MAX = 32
 _MARK = re.compile(r"^(?:[-*+\u2022]|#{1,6})\s+")
 _STRAIGHT = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2026": "..."})
 _OPENING, _CLOSING, _STOPS = "\"'([{", ".,;:!?\"')]}", ".,;:!?"
@@ -117,6 +120,18 @@ def statements(text: str) -> list[tuple[str, ...]]:
     """
     found = (((piece,) if is_code else terms(piece)) for piece, is_code in pieces(text))
     return [statement for statement in found if statement]
+
+
+def openings(text: str) -> list[frozenset[tuple[str, ...]]]:
+    """Return of each statement of a text what it says up to where a clause may end, at one of its first
+    `CLAUSES_MAX` commas and `and`s, and as a whole.
+    """
+    found = list[frozenset[tuple[str, ...]]]()
+    for piece, is_code in pieces(text):
+        if statement := (piece,) if is_code else terms(piece):
+            ends = () if is_code else islice(_CLAUSE_END.finditer(piece), CLAUSES_MAX)
+            found.append(frozenset([statement, *(terms(piece[: end.start()]) for end in ends)]))
+    return found
 
 
 def terms(sentence: str) -> tuple[str, ...]:

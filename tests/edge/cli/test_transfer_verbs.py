@@ -431,7 +431,6 @@ def test_what_the_loops_of_omega_memory_learned_comes_along_or_is_listed(
     assert metadata["mem-a5772aa51ae4"]["evidence_for"] == [
         ours["mem-80651cbe6a7e"],
         ours["mem-4da0500988a6"],
-        "mem-000000000000",
     ]
     assert metadata["mem-7749d64abdbf"]["note"] == f"as in {ours['mem-89a3ec306896']} of May"
     assert metadata["mem-7749d64abdbf"]["seen"] == [{"by": ours["mem-a5772aa51ae4"]}]
@@ -494,7 +493,8 @@ def test_what_mcp_memory_service_counted_and_rated_comes_along(omegad: Command, 
     first, known = _imported(omegad, tmp_path / "vec.db")
     assert first["changed"] == {"type best_practice → lesson_learned": 1, "type ritual → memory": 1}
     assert first["not_kept"][0].endswith(", 38, 39: too many, or too long")
-    assert first["not_kept"][1:] == ["table beliefs: 1 rows"]
+    quality = "quality_score, which stays in the metadata and ranks nothing: 1 rows"
+    assert first["not_kept"][1:] == [quality, "table beliefs: 1 rows"]
     cache, deploys = known["a1" * 32], known["b2" * 32]
     assert (cache["retrieval_count"], cache["rating"], cache["confidence"]) == (7, 1, 0.5)
     assert (cache["last_retrieved_at"][:10], cache["tags"]) == ("2026-04-24", ["ops", "proj:shop"])

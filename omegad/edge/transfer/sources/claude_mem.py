@@ -63,7 +63,7 @@ def read(path: Path) -> Iterator[Finding]:
     with database(path) as connection:
         yield from each(rows(connection, "observations"), observed)
         yield from each(rows_if_any(connection, "session_summaries"), summed_up)
-        yield from (Other(*one) for one in others(connection, READ))
+        yield from (Other(f"table {table}", count) for table, count in others(connection, READ))
 
 
 def _found(at: int, row: Fields, kind: str, event_type: str, told: Sequence[object]) -> Finding:

@@ -29,6 +29,9 @@ from omegad.storage.driver import sqlite
 PROJECT = "proj:"
 NO_TAG = "untagged"
 READ = frozenset({"memories", "memory_graph"})
+QUALITY = "quality_score"
+"""What a model or its use made a memory worth there; what people rated it comes along."""
+
 HELPFUL, UNHELPFUL = 1, -1
 """What a person may have rated a memory."""
 
@@ -46,8 +49,13 @@ def read(path: Path) -> Iterator[Finding]:
     """
     at = modified_at(path)
 
+    rated = 0
+
     def memory(_place: str, row: Fields) -> Iterator[Finding]:
-        yield _found(row, at, known)
+        nonlocal rated
+        found = _found(row, at, known)
+        rated += isinstance(found, Found) and QUALITY in found.metadata
+        yield found
 
     with database(path) as connection:
         known = set[object]()
@@ -55,7 +63,9 @@ def read(path: Path) -> Iterator[Finding]:
             known.update(text for (text,) in connection.execute("SELECT content_hash FROM memories"))
         yield from each(rows(connection, "memories"), memory)
         yield from each(rows_if_any(connection, "memory_graph"), _edge)
-        yield from (Other(*one) for one in others(connection, READ))
+        if rated:
+            yield Other(f"{QUALITY}, which stays in the metadata and ranks nothing", rated)
+        yield from (Other(f"table {table}", count) for table, count in others(connection, READ))
 
 
 def _found(row: Fields, at: int, known: Collection[object]) -> Finding:

@@ -53,7 +53,7 @@ def read(path: Path) -> Iterator[Finding]:
     with database(path) as connection:
         yield from each(rows(connection, "memories"), memory)
         yield from each(rows_if_any(connection, "edges"), _edge)
-        yield from (Other(*one) for one in others(connection, READ))
+        yield from (Other(f"table {table}", count) for table, count in others(connection, READ))
 
 
 def _found(row: Fields, at: int) -> Finding:
