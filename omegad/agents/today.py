@@ -14,7 +14,9 @@ from omegad.knowledge import lint
 from omegad.log.projection import to_json
 from omegad.memory import compaction, settling
 from omegad.memory.derive import SUMMARISED_BY
+from omegad.memory.reading import known_types
 from omegad.memory.settling import ListUnsettled
+from omegad.memory.types import MemoryTypes
 from omegad.person import reminder
 from omegad.requests.method import Moment, QueryMethod
 from omegad.requests.query import Query, ViewAnswer
@@ -137,7 +139,7 @@ class TodayAnswer(ViewAnswer, frozen=True):
     more: int
 
 
-def read(connection: Connection, query: Today, moment: Moment) -> TodayAnswer:
+def read(connection: Connection, query: Today, types: MemoryTypes, moment: Moment) -> TodayAnswer:
     """Read what happened and what waits."""
     since_us = moment.now_us - query.days * DAY_US
     values = {
@@ -158,7 +160,7 @@ def read(connection: Connection, query: Today, moment: Moment) -> TodayAnswer:
     if moved:
         found["thesis"] = Happened(kind="thesis", count=len(moved), shown=tuple(moved[:SHOWN_MAX]))
     happened = tuple(found[kind] for kind in chain(TITLES, COUNTED) if kind in found)
-    waiting = list(_waiting(connection, moment))
+    waiting = list(_waiting(connection, types, moment))
     answer = TodayAnswer(
         text="",
         since=rfc3339(since_us),
@@ -194,14 +196,14 @@ def _moved(connection: Connection, since: str) -> Iterator[Shown]:
         )
 
 
-def _waiting(connection: Connection, moment: Moment) -> Iterator[Waiting]:
+def _waiting(connection: Connection, types: MemoryTypes, moment: Moment) -> Iterator[Waiting]:
     """Yield what only a person settles, the most pressing first."""
     for due in reminder.due(connection, None, moment.now_us, SHOWN_MAX, is_told=True):
         yield Waiting(
             text=f"due since {due.due[:10]}: {quoted(due.content, TEXT_CHARACTERS)}",
             command=f"omegad reminder dismiss {due.memory_id}",
         )
-    report = lint.examine(connection, moment.now_us)
+    report = lint.examine(connection, moment.now_us, types)
     gaps = [one for one in report.findings if one.rule == "gap"]
     findings = [one for one in report.findings if one.rule != "gap"]
     for one in findings[:FINDINGS_MAX]:
@@ -273,6 +275,7 @@ METHODS = (
         params=Today,
         answer=TodayAnswer,
         views=VIEWS,
+        prepare=known_types,
         read=read,
         turn=Turn.LONG,
         verb=Verb(

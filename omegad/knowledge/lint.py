@@ -17,10 +17,11 @@ from omegad.knowledge.events import FindingDismissed
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.log.projection import to_json
+from omegad.memory.reading import known_types
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import EPISODIC_TYPES, MemoryTypes
 from omegad.requests.command import Acknowledged, Command, Name
-from omegad.requests.method import CommandMethod, Moment, QueryMethod, RequestContext, Services
+from omegad.requests.method import CommandMethod, Moment, QueryMethod
 from omegad.requests.query import One, Query
 from omegad.requests.verb import Option, Verb
 from omegad.runtime.times import rfc3339
@@ -208,12 +209,6 @@ class LintReport(msgspec.Struct, frozen=True, kw_only=True):
     figures: Figures
     position: int = 0
     stale_by: int = 0
-
-
-async def known_types(services: Services, query: Lint, context: RequestContext) -> MemoryTypes:
-    """Return the known types, by which memories fade or do not."""
-    del query, context
-    return services[MemoryTypes]
 
 
 def lint(connection: Connection, query: Lint, types: MemoryTypes, moment: Moment) -> LintReport:

@@ -180,8 +180,8 @@ def require(connection: Connection, memory_id: str) -> tuple[int, str]:
     return row
 
 
-async def known_types(services: Services, query: GetMemory, context: RequestContext) -> MemoryTypes:
-    """Return the known types, by which a memory fades or does not."""
+async def known_types(services: Services, query: Query, context: RequestContext) -> MemoryTypes:
+    """Return the known types, by which memories fade or do not."""
     del query, context
     return services[MemoryTypes]
 
