@@ -25,13 +25,14 @@ from omegad.runtime.times import rfc3339
 from omegad.session.habits import HABIT_BY
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
-from omegad.text.quoting import quoted
+from omegad.text.quoting import one_line, quoted
 
 VIEWS = (*lint.VIEWS, "upkeeps", "conflicts", "coord_tasks", "reminders")
 
 DAY_US = 86_400_000_000
 SHOWN_MAX, WAITING_MAX, FINDINGS_MAX, OFFERED_MAX = 3, 7, 3, 2
 TEXT_CHARACTERS, OTHER_CHARACTERS, CONTENT_CHARACTERS = 90, 60, 400
+FINDING_CHARACTERS = 180
 HISTORY_MAX = 5_000
 
 TITLES = {
@@ -46,7 +47,7 @@ TITLES = {
 COUNTED = {
     "summarised": "sessions summarised",
     "expired": "expired",
-    "stale": "marked to be looked at (omegad memory stale)",
+    "stale": "to be looked at again, by omegad memory stale,",
     "habit": "habits noticed",
 }
 """What is only counted, in one line."""
@@ -242,7 +243,7 @@ def _in_words(connection: Connection, finding: lint.Finding) -> str:
     for memory_id in finding.ids[:2]:
         if row := connection.execute(_CONTENT, (memory_id,)).fetchone():
             text = text.replace(memory_id, quoted(row[0], OTHER_CHARACTERS))
-    return text
+    return one_line(text, FINDING_CHARACTERS)
 
 
 def _text(answer: TodayAnswer, upkeep: tuple[int, int | None] | None) -> str:
@@ -256,7 +257,7 @@ def _text(answer: TodayAnswer, upkeep: tuple[int, int | None] | None) -> str:
             if one.kind in TITLES:
                 lines.append(f"{TITLES[one.kind]}: {one.count}")
                 lines += [f"  {shown.text}{f' ({shown.why})' if shown.why else ''}" for shown in one.shown]
-        if also := [f"{one.count} {COUNTED[one.kind]}" for one in answer.happened if one.kind in COUNTED]:
+        if also := [f"{COUNTED[one.kind]} {one.count}" for one in answer.happened if one.kind in COUNTED]:
             lines.append(f"also: {', '.join(also)}")
     if answer.waiting:
         lines.append("waits for you:")

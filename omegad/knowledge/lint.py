@@ -44,7 +44,7 @@ Rule = Literal[
 VIEWS = ("memories", "edges", "retrievals", "theses", "feedback", "conversations", "dismissals")
 
 DAY_US = 86_400_000_000
-ORPHAN_US, STALE_US, RECENT_US = 30 * DAY_US, 60 * DAY_US, 30 * DAY_US
+ORPHAN_US, STALE_US, RECENT_US, WEEK_US = 30 * DAY_US, 60 * DAY_US, 30 * DAY_US, 7 * DAY_US
 FINDINGS_MAX = 5
 IDS_MAX = 10
 DISMISSALS_MAX = 3
@@ -159,7 +159,7 @@ _UNDECIDED = f"""
 SELECT s.project FROM agent_sessions AS s WHERE s.project IS NOT NULL AND s.last_us > :now_us - {RECENT_US}
   AND s.tool_calls > 0
 AND {_OF_PROJECT.format("s")} AND {_undismissed("gap", "s.project")}
-GROUP BY 1 HAVING NOT EXISTS (
+GROUP BY 1 HAVING min(s.started_at) < :week_at AND NOT EXISTS (
     SELECT 1 FROM memories AS m WHERE m.project = s.project AND m.event_type = 'decision'
       AND m.said_us > :now_us - {RECENT_US}
 ) ORDER BY 1
@@ -228,6 +228,7 @@ def examine(
         "dismissals": DISMISSALS_MAX,
         "stale_at": rfc3339(max(now_us - STALE_US, 0)),
         "recent_at": rfc3339(max(now_us - RECENT_US, 0)),
+        "week_at": rfc3339(max(now_us - WEEK_US, 0)),
     }
 
     def rows(sql: str) -> Rows:

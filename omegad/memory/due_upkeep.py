@@ -14,6 +14,7 @@ from omegad.memory import stale
 from omegad.memory.clusters import Member
 from omegad.memory.derive import SUMMARISED_BY
 from omegad.memory.events import Upkept
+from omegad.memory.types import EPISODIC_TYPES
 from omegad.storage.driver import Connection
 
 VIEWS = ("memories", "retrievals", "upkeeps")
@@ -36,7 +37,8 @@ SELECT node_id, rating, sessions FROM (
         WHERE r.memory_id = m.node_id AND r.how = 'query' AND r.rank <= :rank
           AND (r.session_id IS NULL OR r.session_id IS NOT m.session_id)
     ) AS sessions
-    FROM memories AS m WHERE m.on_probation = 1 AND {active()} AND m.node_id NOT IN (
+    FROM memories AS m WHERE m.on_probation = 1 AND {active()}
+      AND m.event_type NOT IN (SELECT value FROM json_each(:episodic)) AND m.node_id NOT IN (
         SELECT j.value ->> 'memory_id' FROM upkeeps AS u, json_each(u.promoted) AS j
         WHERE u.undone_at IS NOT NULL)
 ) WHERE rating > 0 OR sessions >= :sessions ORDER BY id LIMIT :limit
@@ -112,9 +114,16 @@ def flagged(connection: Connection, rating_max: int, now_us: int, limit: int) ->
 
 def proven(connection: Connection, now_us: int, limit: int) -> tuple[tuple[str, str], ...]:
     """Return memories on probation that were rated helpful, or used: among the best three of answers in
-    three sessions; each with what it proved itself by, in words. Oldest first.
+    three sessions, and no mere account of what happened; each with what it proved itself by, in words.
+    Oldest first.
     """
-    values = {"now_us": now_us, "rank": USED_RANK_MAX, "sessions": USED_SESSIONS_MIN, "limit": limit}
+    values = {
+        "now_us": now_us,
+        "rank": USED_RANK_MAX,
+        "sessions": USED_SESSIONS_MIN,
+        "limit": limit,
+        "episodic": to_json(sorted(EPISODIC_TYPES)),
+    }
     return tuple(
         (
             memory_id,
