@@ -99,6 +99,7 @@ OUTSIDE: dict[str, set[str]] = {
     "omegad.person.skill_telling": PURE | {"importlib", "tomllib"},
     "omegad.session.sql": PURE | {"msgspec", "pathlib"},
     "omegad.session.projects": PURE | {"pathlib", "urllib"},  # looks for the repository that a file is in
+    "omegad.session.merges": PURE | {"pathlib"},  # reads what git keeps
     "omegad.agents.hooks": PURE | {"msgspec", "pathlib"},
     "omegad.agents.push_guard": STDLIB,
     "omegad.agents.tools": PURE | {"msgspec"},

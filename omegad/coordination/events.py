@@ -31,6 +31,14 @@ class TaskClaimed(Event, frozen=True, kw_only=True, tag="task.claimed@1"):
     reason: FreeText | None
 
 
+class TaskMissed(Event, frozen=True, kw_only=True, tag="task.missed@1"):
+    """A session without a task began to edit while its project had open ones, and was told; `task_id` is the
+    one that was to be done first.
+    """
+
+    task_id: MadeId
+
+
 class TaskProgressed(Event, frozen=True, kw_only=True, tag="task.progressed@1"):
     """Its owner said how far a task has come."""
 

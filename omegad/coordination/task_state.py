@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from omegad.coordination.events import TaskClaimed
+from omegad.coordination.events import TaskClaimed, TaskMissed
 from omegad.coordination.folding import in_state, of_state
 from omegad.log.decision import Tables
 from omegad.log.event import Position, RecordedEvent
@@ -16,8 +16,8 @@ from omegad.memory.events import MemoryErased, MemoryStored
 from projections import coord_snapshots, coord_tasks
 
 NAME = "tasks"
-VERSION = 3
-EVENTS = (*coord_tasks.EVENTS, MemoryStored, MemoryErased, ClockMended)
+VERSION = 4
+EVENTS = (*coord_tasks.EVENTS, TaskMissed, MemoryStored, MemoryErased, ClockMended)
 
 SCHEMA = (
     of_state(coord_tasks.SCHEMA)
@@ -29,6 +29,10 @@ CREATE TABLE state_task_claims ( -- the latest of each task
     position   INTEGER NOT NULL, -- of task.claimed
     claimed_us INTEGER NOT NULL  -- microseconds since 1970
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE state_missed_tasks ( -- which sessions were told of their project's tasks
+    session_id TEXT PRIMARY KEY,
+    position   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE state_checkpoints ( -- the latest of each session
     session_id TEXT PRIMARY KEY,
     memory_id  TEXT NOT NULL
@@ -38,10 +42,12 @@ CREATE TABLE state_checkpoints ( -- the latest of each session
 CANONICAL = (
     *map(of_state, coord_tasks.CANONICAL),
     "SELECT * FROM state_task_claims ORDER BY task_id",
+    "SELECT * FROM state_missed_tasks ORDER BY session_id",
     "SELECT * FROM state_checkpoints ORDER BY session_id",
 )
 
 _CLAIMED = "INSERT OR REPLACE INTO state_task_claims VALUES (?, ?, ?)"
+_MISSED = "INSERT OR IGNORE INTO state_missed_tasks VALUES (?, ?)"
 _CHECKPOINT = "INSERT OR REPLACE INTO state_checkpoints VALUES (?, ?)"
 
 
@@ -52,6 +58,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 yield Statement(_CHECKPOINT, (recorded.session_id, memory_id))
         case MemoryErased(memory_id=memory_id):
             yield Statement("DELETE FROM state_checkpoints WHERE memory_id = ?", (memory_id,))
+        case TaskMissed():
+            yield Statement(_MISSED, (recorded.session_id or "", recorded.position))
         case ClockMended() as mended:
             yield from set_right(mended, "state_task_claims", "claimed_us")
         case _:
@@ -123,6 +131,19 @@ class Tasks(Tables):
         claimed first.
         """
         return list(self._found(_CLAIMED_BY, (session_id, before)))
+
+    def open_of(self, project: str) -> str | None:
+        """Return the open task of a project that is to be done first, whoever can; None where none is."""
+        sql = (
+            "SELECT task_id FROM state_tasks WHERE status = 'open' AND project = ? ORDER BY priority DESC, id"
+        )
+        row = self._connection.execute(sql, (project,)).fetchone()
+        return row[0] if row else None
+
+    def has_missed(self, session_id: str) -> bool:
+        """Say whether a session was told that its project has tasks."""
+        sql = "SELECT 1 FROM state_missed_tasks WHERE session_id = ?"
+        return self._connection.execute(sql, (session_id,)).fetchone() is not None
 
     def way(self, start: str, end: str) -> list[str] | None:
         """Return the tasks from one to another, each depending on the next; None where none leads there."""

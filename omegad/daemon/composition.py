@@ -175,6 +175,8 @@ async def composed(
             },
             steadiness=Steadiness(clock, log.recorded_at, installed_us),
             claims=settings.claims,
+            task_guard=settings.task_guard,
+            git_sync=settings.git_sync,
             home=str(paths.home),
             reaching=Reaching(paths.home),
             compare_state=partial(workers.compare, worker, paths.log),

@@ -122,6 +122,10 @@ class Services(ABC):
     skills: Skills
     claims: str
     """What becomes of an edit of what another session holds: deny, ask, warn or off."""
+    task_guard: str
+    """The same of an edit of a session without a task, where its project has some that are open."""
+    git_sync: bool
+    """Whether merges and pulls are recorded that git has kept."""
     digests: DigestKey
     steadiness: Steadiness
     """Whether the clock goes as time goes by."""

@@ -74,7 +74,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     language: Literal["auto", "en", "de", "es", "fr", "pt", "zh"] = "auto"
     """In which language people are told what became of a skill; `auto` asks the locale."""
     claims: Literal["deny", "ask", "warn", "off"] = "deny"
-    """What becomes of an edit of a file that another session holds in the same work tree."""
+    """What becomes of an edit of a file that another session holds in the same work tree, and of a push of a
+    branch that it holds.
+    """
+    task_guard: Literal["deny", "ask", "warn", "off"] = "warn"
+    """What becomes of an edit of a session that has no task, where its project has tasks that are open."""
+    git_sync: bool = True
+    """Record the merges and pulls that git keeps of a session's work tree, whoever makes them."""
     paused_folders: tuple[str, ...] = ()
     """Folders in which nothing is kept or told unasked. Read at each hook, so that they hold at once."""
     audit: Literal["whole", "changes"] = "whole"

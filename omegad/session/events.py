@@ -181,6 +181,18 @@ class GitPushChecked(Event, frozen=True, kw_only=True, tag="git.push_checked@1")
     delivery: Delivery | None
 
 
+class GitMerged(Event, frozen=True, kw_only=True, tag="git.merged@1"):
+    """Git kept that a work tree was pulled into, merged or rebased, whoever did it; `what` is git's own word
+    for it, and `ref` the branch, None where none was checked out.
+    """
+
+    worktree: FreeText
+    ref: Annotated[FreeText, Meta(max_length=1_024)] | None
+    before: ObjectId
+    after: ObjectId
+    what: FreeText
+
+
 class DeliveriesExpired(Event, frozen=True, kw_only=True, tag="deliveries.expired@1"):
     """What came in before a position is not known again any more: a hook or a tool call that is told once
     more counts as new.

@@ -13,6 +13,7 @@ from omegad.session.events import (
     OWN,
     DeliveriesExpired,
     Delivery,
+    GitMerged,
     GitPushChecked,
     MemorySurfaced,
     PromptSubmitted,
@@ -25,7 +26,7 @@ from omegad.session.events import (
 )
 
 NAME = "hooks"
-VERSION = 6
+VERSION = 7
 EVENTS = (
     *(
         SessionStarted,
@@ -37,6 +38,7 @@ EVENTS = (
         MemorySurfaced,
         ToolCalled,
         GitPushChecked,
+        GitMerged,
     ),
     DeliveriesExpired,
 )
@@ -77,12 +79,18 @@ CREATE TABLE state_surfaced_files (
     PRIMARY KEY (session_id, file)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX state_surfaced_files_by_position ON state_surfaced_files (position);
+CREATE TABLE state_merges ( -- the latest of each work tree
+    worktree  TEXT PRIMARY KEY,
+    after     TEXT NOT NULL,
+    merged_at INTEGER NOT NULL -- microseconds since 1970
+) STRICT, WITHOUT ROWID;
 """
 CANONICAL = (
     "SELECT * FROM state_deliveries ORDER BY delivery_id",
     "SELECT * FROM state_payloads ORDER BY session_id, digest",
     "SELECT * FROM state_agent_sessions ORDER BY session_id",
     "SELECT * FROM state_surfaced_files ORDER BY session_id, file",
+    "SELECT * FROM state_merges ORDER BY worktree",
 )
 
 _DELIVERED = "INSERT OR IGNORE INTO state_deliveries VALUES (?, ?)"
@@ -101,6 +109,7 @@ INSERT INTO state_agent_sessions VALUES (?, ?, ?, 0, ?) ON CONFLICT DO UPDATE
   SET is_open = 0, ended_at = excluded.ended_at
 """
 _FILE = "INSERT OR IGNORE INTO state_surfaced_files VALUES (?, ?, ?)"
+_MERGED = "INSERT OR REPLACE INTO state_merges VALUES (?, ?, ?)"
 _EXPIRED = (
     "DELETE FROM state_deliveries WHERE position < ?",
     "DELETE FROM state_surfaced_files WHERE position < ?",
@@ -127,6 +136,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield from _delivered(recorded, delivery)
         case MemorySurfaced(how="edit" | "file", subject=file):
             yield Statement(_FILE, (session_id, file, recorded.position))
+        case GitMerged(worktree=worktree, after=after):
+            yield Statement(_MERGED, (worktree, after, recorded.occurred_at))
         case DeliveriesExpired(before=before):
             for sql in _EXPIRED:
                 yield Statement(sql, (before,))
@@ -186,6 +197,14 @@ class Hooks(Tables):
         """Say whether memories were shown for a file in this session."""
         sql = "SELECT 1 FROM state_surfaced_files WHERE session_id = ? AND file = ?"
         return self._connection.execute(sql, (session_id, file)).fetchone() is not None
+
+    def merged(self, worktree: str) -> tuple[str, int] | None:
+        """Return the commit that the latest merge of a work tree led to, and when, in microseconds since
+        1970.
+        """
+        sql = "SELECT after, merged_at FROM state_merges WHERE worktree = ?"
+        row = self._connection.execute(sql, (worktree,)).fetchone()
+        return None if row is None else (row[0], row[1])
 
     def kept_from(self) -> Position:
         """Return the position of the oldest by which a hook, or a file, is known again; beyond any log

@@ -15,6 +15,7 @@ import pytest
 
 import projections
 from omegad.catalog.events import CODEC, AnyEvent
+from omegad.coordination.events import TaskMissed
 from omegad.log.codec import Codec, Payload, tag_of
 from omegad.log.erasure import PayloadErased
 from omegad.log.event import Erased, Event, Unknown
@@ -30,6 +31,7 @@ NOT_SHOWN: dict[type[Event], str] = {
     PayloadErased: (
         "speaks of payloads, which no view shows; what it erases is absent when its own event is read again"
     ),
+    TaskMissed: "keeps from telling a session twice; nobody is asked for it",
     DeliveriesExpired: "speaks of what decisions rely on; what happened stays in every view",
     MemoryRead: "is there for the log's readers, and says nothing of what the memories are",
     HookNoted: "is there for the log's readers: nothing followed from it",

@@ -36,7 +36,7 @@ from omegad.memory.events import (
     UpkeepReverted,
     Upkept,
 )
-from omegad.session.events import CheckedRef
+from omegad.session.events import CheckedRef, GitMerged
 from omegad.storage.digest import digest
 from tests.builders import (
     START_US,
@@ -244,6 +244,10 @@ ALONE: dict[str, tuple[Event, ...]] = {
         claims_released(how="expired"),
         files_claimed("c.py"),
     ),
+    "git_events": (
+        GitMerged(worktree="/src", ref="refs/heads/main", before="a", after="b", what="pull: Fast-forward"),
+        GitMerged(worktree="/src", ref=None, before="b", after="c", what="commit (merge): Merge branch 'x'"),
+    ),
     "reminders": (
         stored("e", "rotate the keys", event_type="reminder", referenced_at=1_767_225_600_000_000),
         surfaced("e", how="reminder"),
@@ -272,7 +276,7 @@ PINNED: dict[str, tuple[int, str]] = {
     "skills": (1, "04b1114741ff2e2efe47dc3b457ace77"),
     "identity": (1, "6c0425d41550e900d17355606cfe9f09"),
     "coord_claims": (3, "cfabcf28bd659839a229e10ce872e057"),
-    "git_events": (1, "f14c89bc1d73b677575b91b06637bffc"),
+    "git_events": (2, "98a8a9527dbe140564701ff3706a754c"),
     "feedback": (1, "cff63102503931b6c619f3bf2c711d35"),
     "theses": (3, "e8481b1dd8931b26ee3b4d197a0e936f"),
     "dismissals": (1, "11698a39ee87e3eced2b6b420eef4499"),

@@ -21,12 +21,12 @@ from omegad.coordination.claim import Holder, Ruling, Wanted, contested, holder,
 from omegad.coordination.claim_state import ClaimNews, Claims
 from omegad.coordination.events import ClaimsContested, ClaimsReported, Contest
 from omegad.coordination.message_state import Messages
-from omegad.coordination.targets import Target, held_within, same_files, targets_of
+from omegad.coordination.targets import Target, branches, held_within, same_files, targets_of
 from omegad.log.decision import DecisionState
 from omegad.log.event import Event, NewEvent
 from omegad.memory.types import MemoryTypes
 from omegad.requests.method import Moment, Services
-from omegad.runtime.errors import PathHangs, ReadTooLong
+from omegad.runtime.errors import Invalid, PathHangs, ReadTooLong
 from omegad.search import QueryMemory, Sources, search
 from omegad.search.events import Returned
 from omegad.session.events import MemorySurfaced
@@ -62,17 +62,24 @@ _ASKED = "SELECT content FROM conversations WHERE session_id = ? AND role = 'use
 _EDITED = "SELECT max(created_at) FROM coord_audit WHERE session_id = ? AND file IN (?, ?)"
 
 
-async def prepare(services: Services, prepared: PreparedHook, within_s: float) -> PreparedHook:
-    """Hear of a hook's session, and find what it is about to edit, or what it has changed; what is told of
-    that in *within_s*, or not at all.
+async def prepare(
+    services: Services,
+    prepared: PreparedHook,
+    within_s: float,
+    pushed: Sequence[tuple[str | None, str]] = (),
+) -> PreparedHook:
+    """Hear of a hook's session, and find what it is about to edit or push, or what it has changed; what is
+    told of that in *within_s*, or not at all. Of a branch that is pushed a folder of its repository is given.
     """
     hook, last_us = prepared.hook, services[Liveness].heard_us(prepared.hook.session_id)
     if not prepared.is_spooled:
         _hear(services, hook)
-    if services.claims == "off" or not hook.session_id or hook.kind not in {"before_tool", "after_tool"}:
+    is_push = bool(pushed) and hook.kind in {"before_tool", "push"}
+    is_call = bool(hook.session_id) and hook.kind in {"before_tool", "after_tool"}
+    if services.claims == "off" or not (is_push or is_call):
         return prepared
-    if hook.away and not prepared.is_spooled:
-        targets = await _away(services, hook, within_s)
+    if (hook.away or is_push) and not prepared.is_spooled:
+        targets = [*await _away(services, hook, within_s), *await _branches(services, pushed)]
     elif hook.files:
         targets = await _targets(services, prepared, within_s)
     elif hook.kind == "after_tool" and hook.tool_name.lower() in SHELL_TOOLS and not prepared.is_spooled:
@@ -124,6 +131,15 @@ async def _away(services: Services, hook: Hook, within_s: float) -> list[Target]
         with suppress(PathHangs, ReadTooLong):
             targets = targets_of(await services.reach(partial(places_of_all, paths, hook.folder), near))
             found += await services.in_time(held_within(services, hook.session_id, targets), within_s) or []
+    return found
+
+
+async def _branches(services: Services, pushed: Sequence[tuple[str | None, str]]) -> list[Target]:
+    """Return the branches that a command is to push. Nothing of it is claimed."""
+    found = list[Target]()
+    for folder, group in groupby(pushed, lambda one: one[0]):
+        with suppress(PathHangs, Invalid):
+            found += await services.reach(partial(branches, [ref for _, ref in group], folder), folder)
     return found
 
 
@@ -193,6 +209,8 @@ def ruled_on(
     if wanted is None:
         return Ruling(), ()
     ruling = ruled(wanted, state, now_us)
+    if any(target.is_branch for target in wanted.targets) and hook.kind != "after_tool":
+        return Ruling(held=ruling.held, beside=ruling.beside), ()
     if hook.kind == "after_tool" and not hook.files:
         return Ruling(), _told_of(prepared, contested(ruling.held, "shell"))
     if hook.kind == "after_tool" and ruling.held:
@@ -226,11 +244,13 @@ def stopped(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice
     """
     hook, wanted, ruling = prepared.hook, prepared.wanted, prepared.ruling
     met = ruling.held or ruling.beside
-    if wanted is None or hook.kind != "before_tool" or not met:
+    if wanted is None or hook.kind not in {"before_tool", "push"} or not met:
         return Notice()
     first = holder(met[0], state, wanted.signs, now_us)
     if not ruling.held:
         return Notice([_elsewhere(first, now_us)], (), "warn")
+    if hook.kind == "push":
+        return Notice([f"omegad: {sentence(first, now_us)}."])
     is_live = any(wanted.signs.standing(one.session_id, one.seen_us, now_us) == "live" for one in met)
     verdict = "ask" if prepared.claims == "deny" and not is_live else prepared.claims
     announced = state[Messages].intent(first.session_id, now_us)
@@ -257,10 +277,11 @@ def _in_the_way(one: Holder, intent: str | None, details: Details | None, now_us
         told += f", edited {at[11:16]}"
     if intent := intent or (details.asked.get(one.session_id) if details is not None else None):
         told += f", for {quoted(intent, INTENT_CHARACTERS)} (quoted)"
+    what = "files" if one.worktree else "branch"
     return (
         f'omegad: {told}. Do something else first, or write to it (omega_coord, action "send", paths), and'
         " try again later: it is free once that session ends or lets go of it, or is silent for 30 minutes."
-        " Only if the user says so, take it over: omegad claim files --help"
+        f" Only if the user says so, take it over: omegad claim {what} --help"
     )
 
 

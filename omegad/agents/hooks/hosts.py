@@ -56,6 +56,7 @@ ADDS_CONTEXT: dict[str, frozenset[Kind]] = {
     "cursor": frozenset({"session_start", "prompt", "before_tool", "after_tool"}),
     "gemini": frozenset({"session_start", "prompt", "after_tool"}),
     "copilot": frozenset({"session_start"}),
+    "git": frozenset({"push"}),
     "": frozenset({"session_start", "prompt", "before_tool", "after_tool"}),
 }
 """At which events a host takes words for its agent; "" stands for those that have Claude Code's form."""
@@ -222,6 +223,8 @@ def answer(hook: Hook, text: str) -> str:
     if not text or hook.kind not in ADDS_CONTEXT.get(hook.host, ADDS_CONTEXT[""]):
         return ""
     match hook.host:
+        case "git":
+            return f"{text}\n"
         case "cursor":
             told: dict[str, object] = {"additional_context": text}
         case "copilot":

@@ -14,6 +14,7 @@ from omegad.requests.method import Moment, Services
 from omegad.runtime.errors import ReadTooLong
 from omegad.search.events import Returned
 from omegad.session.events import Delivery
+from omegad.session.merges import Merge
 from omegad.session.tool_calls import Excerpts
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
@@ -61,6 +62,10 @@ class PreparedHook(msgspec.Struct, frozen=True, kw_only=True):
     told: Recalled = Recalled()
     wanted: Wanted | None = None
     claims: str = "off"
+    tasks: str = "off"
+    """What becomes of an edit of a session that has no task, where its project has some that are open."""
+    merges: tuple[Merge, ...] = ()
+    """What git has kept of merges in the session's work tree."""
     details: Details | None = None
     ruling: Ruling = Ruling()
     is_paused: bool = False

@@ -69,13 +69,14 @@ def before_tool(payload: bytes, host: str, home: str) -> Guarded:
         if mode in MODES and fired.lower() in BEFORE_TOOL and isinstance(tool_input, dict)
         else []
     )
+    folder = _folder(said)
     if not found:
         return Guarded(payload)
     from omegad.agents.push_guard.checking import check
     from omegad.agents.push_guard.repository import LIMIT_S
 
     deadline = time.monotonic() + LIMIT_S
-    checked = [one for push in found if (one := check(push, deadline - time.monotonic()))]
+    checked = [one for push in found if (one := check(push, deadline - time.monotonic(), folder))]
     stopped = [one for one in checked if one.is_stopped]
     stdout = (
         _json(answer(_host(said, fired, host), fired, mode, [one.reason for one in stopped]))
@@ -173,10 +174,15 @@ def _read(payload: bytes) -> Any:  # noqa: ANN401  any JSON
         return json.loads(flattened(mended(payload)), parse_int=float)
 
 
+def _folder(said: dict[str, Any]) -> str:
+    """Return the folder of the session."""
+    return str(_first(said, "cwd") or next(iter(said.get("workspace_roots") or ()), "/"))
+
+
 def _pushes(said: dict[str, Any], tool_input: dict[str, object]) -> list[Push]:
-    folder = _first(said, "cwd") or next(iter(said.get("workspace_roots") or ()), "/")
+    folder = _folder(said)
     inner = _first(tool_input, "workdir", "working_directory", "cwd", "directory", "dir_path")
-    folder = join(str(folder), inner) if isinstance(inner, str) else str(folder)
+    folder = join(folder, inner) if isinstance(inner, str) else folder
     command = _first(tool_input, "command", "cmd")
     if _first(said, "tool_name", "toolName") == "apply_patch":
         return []

@@ -87,6 +87,8 @@ class Checked(NamedTuple):
     remote: str
     refs: tuple[Ref, ...]
     reason: str = ""
+    folder: str = ""
+    """Of the repository that is pushed, where it is not that of the command's folder."""
 
     @property
     def is_stopped(self) -> bool:
@@ -96,12 +98,13 @@ class Checked(NamedTuple):
     def told(self, verdict: str) -> dict[str, object]:
         """Return it as JSON, for the daemon."""
         refs = sorted(self.refs, key=lambda ref: ref.found not in STOPPING)[:TOLD_MAX]
-        return {
+        told: dict[str, object] = {
             "remote": self.remote,
             "verdict": verdict,
             "reason": self.reason or None,
             "refs": [ref._asdict() for ref in refs],
         }
+        return told | ({"folder": self.folder} if self.folder else {})
 
 
 class PushArguments(NamedTuple):
@@ -140,8 +143,10 @@ class _UnforeseenError(Exception):
     """What is pushed is not known before."""
 
 
-def check(push: Push, within_s: float) -> Checked | None:
-    """Look at a push that is about to run; None where it pushes nothing, or only takes away what it names."""
+def check(push: Push, within_s: float, folder: str | None = None) -> Checked | None:
+    """Look at a push that a command of *folder* is about to run; None where it pushes nothing, or only takes
+    away what it names.
+    """
     remote = ""
     try:
         asked = _asked(push)
@@ -149,7 +154,12 @@ def check(push: Push, within_s: float) -> Checked | None:
             return None
         repository = _repository(push, within_s)
         remote = _remote(repository, asked)
-        return _checked(repository, remote, _wanted(repository, asked, remote))
+        found = _checked(repository, remote, _wanted(repository, asked, remote))
+        return (
+            found._replace(folder=repository.top)
+            if push.where or folder not in {None, push.folder}
+            else found
+        )
     except _UnforeseenError as unforeseen:
         return Checked(remote, (), str(unforeseen))
     except OutOfTimeError:

@@ -299,6 +299,22 @@ def test_a_branch_is_held_in_all_work_trees(served: Home, repository: Path) -> N
     served.call("claim.branch", session_id="b", **ask)
 
 
+def test_git_says_who_holds_a_branch_that_a_person_pushes(served: Home, repository: Path) -> None:
+    served.call("claim.branch", session_id="holder", ref="main", folder=str(repository))
+    ref = {"ref": "refs/heads/main", "local_sha": "a", "remote_sha": None, "found": "new"}
+    for name, said in (("main", "omegad: refs/heads/main is held by session holder since "), ("mine", "")):
+        push = {"remote": "origin", "verdict": "allowed", "reason": None}
+        answer = served.call(
+            "hook.dispatch",
+            event="pre-push",
+            payload={"hook_event_name": "pre-push", "cwd": str(repository / "src")},
+            pushes=[push | {"refs": [ref | {"ref": f"refs/heads/{name}"}]}],
+        )
+        assert answer["stdout"].startswith(said)
+        assert bool(answer["stdout"]) == bool(said)
+    served.call("claim.release", session_id="holder")
+
+
 @pytest.mark.parametrize(
     "form",
     [

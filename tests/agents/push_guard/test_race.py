@@ -258,6 +258,25 @@ def test_the_daemon_hears_of_it_once(daemon: Home, race: Race) -> None:
     daemon.check()
 
 
+@pytest.mark.parametrize("command", ["git push origin main", "cd ..; git -C {second} push origin HEAD:main"])
+def test_a_push_of_a_branch_that_another_session_holds_is_stopped_until_it_lets_go(
+    daemon: Home, race: Race, command: str
+) -> None:
+    race.git(race.second, "rebase", "-q", "origin/main")
+    race.commit(race.first, "more")
+    line, folder = command.format(second=race.second), race.folder if "{" in command else race.first
+    daemon.call("claim.branch", session_id="s-2", ref="main", folder=str(race.second))
+    why = reason(race.told(daemon, folder, line))
+    assert "refs/heads/main is held by session s-2 since" in why
+    assert "omegad claim branch --help" in why
+    assert race.told(daemon, race.second, "git push origin HEAD:mine") is None
+    assert race.told(daemon, folder, line, OMEGAD_PUSH_GUARD="off") is None
+    daemon.call("claim.release", session_id="s-2")
+    assert race.told(daemon, folder, line) is None
+    assert {one["session_id"] for one in daemon.call("claim.list", ended=True)["claims"]} == {"s-2"}
+    daemon.check()
+
+
 @pytest.fixture
 def hooked(race: Race, home: Home) -> Race:
     """The race, with git's own hook."""
