@@ -50,7 +50,7 @@ QUESTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-SAY_MORE = {"audit"}
+SAY_MORE = {"audit", "git_events"}
 """Views whose rows say more than that version's did: they are as many, and `test_versions` pins their digests."""
 
 
