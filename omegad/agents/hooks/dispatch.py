@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.agents import briefing
-from omegad.agents.hooks import claims, hosts, messages, noting, surfacing, task_guard
+from omegad.agents.hooks import claims, git_sync, hosts, messages, noting, surfacing, task_guard
 from omegad.agents.hooks.hosts import Hook
 from omegad.agents.hooks.prepared import Notice, PreparedHook, Recalled, looked
 from omegad.agents.hooks.surfacing import Surfaced
@@ -27,11 +26,9 @@ from omegad.runtime.clock import uuid7
 from omegad.runtime.errors import Overloaded, PathHangs
 from omegad.runtime.repository import project_of
 from omegad.runtime.times import parse_time
-from omegad.session import merges
 from omegad.session.events import (
     CheckedRef,
     Delivery,
-    GitMerged,
     GitPushChecked,
     MemorySurfaced,
     PromptSubmitted,
@@ -44,14 +41,12 @@ from omegad.session.events import (
     Verdict,
 )
 from omegad.session.hook_state import ANYBODY, Hooks
-from omegad.session.merges import Merge
 from omegad.session.projects import name_of
 from omegad.session.tool_calls import Excerpts, excerpt_of, own_call_data
 from omegad.session.tool_state import ToolCalls
 from omegad.storage.driver import Connection
 from omegad.storage.readers import Turn
 from omegad.text.quoting import one_line
-from omegad.text.redaction import redact_name
 
 KNOWING = 0.1
 """Which part of its time the verdict on a tool waits for memories, and again for what is told of who holds
@@ -69,8 +64,6 @@ WARMING = "what is asked first"
 FOLDER_CHARACTERS, SKILL_CHARACTERS = 4_096, 2_500
 GIT_PUSH = "git push"
 """The name of the tool call that is a push which git's own hook has stopped."""
-MERGES_US = 7 * 86_400_000_000
-"""How far back merges are recorded of a work tree that none is known of."""
 BEGINNING = ("session_start", "prompt")
 """Where an agent is told what became of its lessons about skills."""
 
@@ -196,23 +189,12 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
         told=told or Recalled(),
         is_paused=is_paused,
         tasks="off" if command.is_spooled or is_paused else services.task_guard,
-        merges=await _merges(services, hook) if not (command.is_spooled or is_paused) else (),
+        merges=await git_sync.kept(services, hook) if not (command.is_spooled or is_paused) else (),
     )
     if not (command.is_kept or command.pushes or context.is_again or is_paused):
         noting.note(services, found, context)
     pushed = [(one.folder or hook.folder, ref.ref) for one in command.pushes for ref in one.refs]
     return await claims.prepare(services, found, within_s, pushed)
-
-
-async def _merges(services: Services, hook: Hook) -> tuple[Merge, ...]:
-    """Return what git has kept of merges, where a session begins or goes on; nothing where that does not
-    answer.
-    """
-    if not services.git_sync or hook.kind not in BEGINNING or hook.folder is None:
-        return ()
-    with suppress(PathHangs):
-        return await services.reach(partial(merges.merges, hook.folder), hook.folder)
-    return ()
 
 
 async def _project(services: Services, folder: str | None) -> str | None:
@@ -302,24 +284,8 @@ def decide(
         for place, event in enumerate(events)
     )
     return Decision(
-        events=(*new, *claimed, *_merged(prepared, state, now_us)), answer=HookAnswer(stdout=stdout)
+        events=(*new, *claimed, *git_sync.recorded(prepared, state, now_us)), answer=HookAnswer(stdout=stdout)
     )
-
-
-def _merged(prepared: PreparedHook, state: DecisionState, now_us: int) -> Iterator[NewEvent]:
-    """Yield the merges that are not recorded yet; who made them git does not keep."""
-    if not prepared.merges:
-        return
-    worktree = redact_name(prepared.merges[0].worktree)
-    latest = state[Hooks].merged(worktree)
-    for one in merges.after(prepared.merges, latest, now_us - MERGES_US):
-        yield NewEvent(
-            event=GitMerged(
-                worktree=worktree, ref=one.ref, before=one.before, after=one.after, what=one.what
-            ),
-            project=prepared.project,
-            occurred_at=min(one.at_us, now_us),
-        )
 
 
 def _answered(prepared: PreparedHook, state: DecisionState, now_us: int) -> tuple[str, list[Event], str]:
