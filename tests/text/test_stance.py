@@ -34,6 +34,7 @@ def test_a_revert_takes_back_what_has_its_title(revert: str, old: str) -> None:
         ("denied", "The cache is no longer in Redis", "The cache is in Redis"),
         ("denied", "The exporter fails to write the footer", "The exporter writes the footer"),
         ("denied", "Anybody may push to main", "Nobody may push to main"),
+        ("opposite", "The flag is off in staging", "The flag is on in staging"),
         (
             "opposite",
             "The cache is disabled in staging (#2)",
@@ -93,6 +94,7 @@ def test_a_text_is_against_another_by_a_rule_that_has_a_name(kind: Kind, new: st
         ("The parser was not rewritten by Ana", "Ana did not rewrite the parser"),
         ("Run the tests before you commit", "Never commit without running the tests"),
         ("Some endpoints need no token", "Some endpoints need a token"),
+        ("A region is us-east-2", "A region is eu-west-1"),
         ("Maybe the search is fast enough", "The search is fast enough"),
         ("x" * 100_000, "x" * 100_000),
         ("", ""),

@@ -115,6 +115,10 @@ _STATES = _listed(
     changed lowered increased reduced must should gets get sleeps times polls checks stores store
     writes reads logs deploys deploy was were be remains"""
 )
+_SWITCHED = _listed("is are be was were stays stay turn turns turned switch switches switched")
+_AT_ALL = _listed("in by for when again")
+"""After and before which "on" says something, as "off" does."""
+
 _IRREGULAR = {
     "kept": "keep", "sent": "send", "ran": "run", "went": "go", "took": "take", "made": "make", "wrote":
     "write", "written": "write", "built": "build", "held": "hold", "chose": "choose", "chosen": "choose",
@@ -182,6 +186,12 @@ def read(sentence: str) -> Sense:
         if token in _BREAKS or (turns and word not in _ENDING) or is_more:
             continue
         term, names, is_light, is_small = _known(token, is_first=place == 0)
+        if (
+            word == "on"
+            and folded[place - 1] in _SWITCHED
+            and _AT_ALL.issuperset(folded[place + 1 : place + 2])
+        ):
+            is_small = False
         words.append(Word(term, is_denied, names, is_light, is_small, is_subject))
     if folded[-1:] == ["too"]:
         folded.pop()

@@ -57,7 +57,7 @@ UNCLEAR = Stance("unclear")
 class _Title(NamedTuple):
     """The first sentences of a text: words that say something, those asserted and those denied (what is both,
     in neither), the verbs that two sentences of one fact may differ in, and what else is read of them.
-    `is_partly` says that it begins with "some".
+    `first` is the word that it begins with.
     """
 
     words: tuple[Word, ...]
@@ -69,7 +69,7 @@ class _Title(NamedTuple):
     denials: int
     folded: frozenset[str]
     is_denial: bool
-    is_partly: bool
+    first: str
 
 
 def stance(new: str, old: str) -> Stance:
@@ -163,6 +163,7 @@ _SOLE = frozenset(
 """Words of which there is but one."""
 
 _CONDITIONS = _listed("if unless except until maybe perhaps whether might would could")
+_ANY_ONE = _listed("a an another some")
 _PARTLY = frozenset(map(root, _listed("some several few many most sometimes often usually")))
 _BOUNDS = _listed(
     """below under above over least most up maximum minimum within beyond than newer later higher lower
@@ -231,7 +232,7 @@ def _read_title(line: str) -> _Title:
         sum(sense.denials for sense in read_of),
         frozenset().union(*(sense.folded for sense in read_of)),
         any(sense.is_denial for sense in read_of),
-        any(sense.words[0].term in _PARTLY for sense in read_of[:1] if sense.words),
+        next((sense.words[0].term for sense in read_of if sense.words), ""),
     )
 
 
@@ -262,7 +263,7 @@ def _denies(one: _Title, other: _Title) -> Kind | None:
     if (
         (not hit and not is_all)
         or denied - other.terms.keys()
-        or (one.is_partly and other.is_partly)
+        or (one.first in _PARTLY and other.first in _PARTLY)
         or _is_conditional(one) != _is_conditional(other)
     ):
         return None
@@ -314,7 +315,7 @@ def _another_value(new: _Title, old: _Title) -> Kind | None:
 
     A number in the subject says which thing it is; a bound may hold beside another one.
     """
-    if new.denials or old.denials or len(new.words) != len(old.words):
+    if new.denials or old.denials or len(new.words) != len(old.words) or old.first in _ANY_ONE:
         return None
     if _is_conditional(new) or _is_conditional(old):
         return None
