@@ -137,6 +137,8 @@ async def test_what_is_in_another_order_is_asked_and_what_is_said_again_is_not(
         again = "the migration can be rolled back with one command"
         said = await store(it, again, event_type="lesson_learned", project="depot")
         assert (said["outcome"], said["may_contradict"]) == ("stored", [])
+        await store(it, "Prepare the packages (#12)", project="depot")
+        assert (await store(it, "Prepare the packages (#13)", project="depot"))["may_contradict"] == []
 
 
 async def test_what_nobody_asked_to_remember_asks_nobody(paths: Paths, clock: FakeClock) -> None:

@@ -101,8 +101,10 @@ def are_variants(one: str, other: str) -> bool:
     """Say whether two texts say the same but for a word or two, or their order: perhaps another value of the
     same thing.
     """
-    ours, theirs = (_TITLES[_first_line(text)].terms for text in (one, other))
-    return (ours - theirs).total() == (theirs - ours).total() <= VARIED_MAX
+    ours, theirs = (_TITLES[_first_line(text)] for text in (one, other))
+    added, gone = (ours.terms - theirs.terms).total(), (theirs.terms - ours.terms).total()
+    is_other = added or [word.term for word in ours.words] != [word.term for word in theirs.words]
+    return bool(is_other) and added == gone <= VARIED_MAX
 
 
 def _first_line(text: str) -> str:
