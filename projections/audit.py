@@ -10,7 +10,7 @@ from omegad.session import edits
 from omegad.session.events import ToolCalled
 
 NAME = "audit"
-VERSION = 5
+VERSION = 6
 EVENTS = (ToolCalled,)
 
 SUMMARY_CHARACTERS = 200
@@ -43,7 +43,9 @@ CREATE TABLE coord_audit (
     file           TEXT,                -- that the input names
     given          TEXT NOT NULL,       -- JSON array: memories that the input names
     returned       TEXT NOT NULL,       -- JSON array: memories that the result names
-    edited         TEXT NOT NULL        -- JSON array: files that it was to change
+    edited         TEXT NOT NULL,       -- JSON array: files that it was to change
+    result_status  TEXT AS (status),    -- what others call them
+    input_size     INTEGER AS (input_bytes)
 ) STRICT;
 """
 INDEXES = """
@@ -91,7 +93,13 @@ SELECT k.id, k.created_at, 'skill', k.session_id, k.project, s.model, k.skill, k
 FROM skill_lessons AS k LEFT JOIN agent_sessions AS s USING (session_id);
 """
 
-CANONICAL = ("SELECT * FROM coord_audit ORDER BY id",)
+CANONICAL = (
+    """SELECT id, session_id, call_index, tool_name, status, tool_use_id, input_summary, input_bytes,
+    result_summary, result_bytes, duration_ms, project, created_at, file, given, returned, edited
+    FROM coord_audit ORDER BY id""",
+)
+# Of version 5, which lacks the other names.
+READABLE = frozenset({"192a499adbb5a53b"})
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:

@@ -112,6 +112,14 @@ CREATE INDEX memories_by_change ON memories (changed_position);
 CREATE INDEX memories_by_expiry ON memories (expires_us) WHERE expires_us IS NOT NULL AND status = 'active';
 """
 
+# Which of others' schemas these names and columns are, the latest first.
+SQL_VIEWS = """
+DROP VIEW IF EXISTS schema_version;
+CREATE VIEW schema_version AS
+SELECT 3 AS version, 'entity_id' AS description
+UNION ALL SELECT 2, 'priority and referenced_date' UNION ALL SELECT 1, 'memories, edges, full text, vectors';
+"""
+
 CANONICAL = (
     "SELECT * FROM memories ORDER BY id",
     "SELECT * FROM memory_denials ORDER BY memory_id, denied_by",

@@ -2,14 +2,14 @@
 that remain.
 
 Of the first few thousand the vectors themselves are kept as well, so that a small store is searched without
-reading any.
+reading any. Wherever a vector is, its cosine is sqlite-vec's.
 
 The index is a cache of the vectors view, which `sync` brings up to the reader's moment before each search. It
 answers within a millisecond where the index in the file needs tens.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -24,9 +24,7 @@ RESCORED = 256  # neighbours by sign bits whose exact cosine is computed
 # Vectors that are also kept whole, 24 MiB; those beyond are read from the file when they are rescored
 EXACT_MAX = 16_384
 CHUNK = 1_024  # vectors read at once, 1.5 MiB that is let go of again
-# Vectors that are picked and multiplied together: larger arrays are new pages from the system each time, at
-# twice the cost
-AT_ONCE = 64
+VECTOR_BYTES = 4 * DIMENSIONS
 SIGNS_AT_ONCE = 8_192
 
 _VECTORS = (
@@ -42,6 +40,11 @@ _THESE_VECTORS = (
 _CHANGED = """
 SELECT id, node_id, status = 'active', created_us, expires_us, changed_position FROM memories
 WHERE changed_position > ? AND changed_position != id ORDER BY 6
+"""
+# By sqlite-vec, in float32 as the vectors are; nothing is near to what has no length.
+_COSINE = "coalesce(1.0 - vec_distance_cosine(vector, :vector), 0.0)"
+_THESE_COSINES = f"""
+SELECT {_COSINE} FROM (SELECT substr(:vectors, value, {VECTOR_BYTES}) AS vector FROM json_each(:starts))
 """
 _CURRENT = (
     "SELECT id FROM memory_vectors WHERE memory_id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL"
@@ -140,7 +143,7 @@ class VectorIndex:
 
     def vectors_of(self, connection: Connection, memory_rows: Sequence[int]) -> npt.NDArray[np.float64]:
         """Return the vector of the first passage of each memory row, in the order given: shape (rows,
-        384), zeros where there is none.
+        384), zeros where there is none that has a direction.
         """
         found = np.zeros((len(memory_rows), DIMENSIONS))
         with self._lock:
@@ -157,6 +160,7 @@ class VectorIndex:
         )
         for vector_id, blob in connection.execute(sql, (str(list(read)),)) if read else ():
             found[read[vector_id]] = np.frombuffer(blob, "<f4")
+        found[~np.isfinite(found).all(axis=1)] = 0.0
         return found
 
     def _differing(self, vector: bytes, chosen: npt.NDArray[np.intp]) -> npt.NDArray[np.uint16]:
@@ -176,19 +180,13 @@ class VectorIndex:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the memory row and the exact cosine of each of the chosen vectors."""
         kept, read = chosen[chosen < self._exact_max], chosen[chosen >= self._exact_max]
-        parts = [
-            _products(self._exact[kept[start : start + AT_ONCE]], vector)
-            for start in range(0, len(kept), AT_ONCE)
+        known = cosines(connection, vector, self._ids[read].tolist())
+        read = read[np.isin(self._ids[read], list(known))]
+        found = [
+            *_of_these(connection, vector, self._exact[kept]),
+            *(known[vector_id] for vector_id in self._ids[read].tolist()),
         ]
-        rows, found = self._columns.memory[kept], np.concatenate([*parts, np.empty(0)])
-        if len(read):
-            known = cosines(connection, vector, self._ids[read].tolist())
-            read = read[np.isin(self._ids[read], list(known))]
-            rows, found = (
-                np.append(rows, self._columns.memory[read]),
-                np.append(found, [known[row] for row in self._ids[read].tolist()]),
-            )
-        return rows, found
+        return self._columns.memory[np.append(kept, read)], np.array(found, np.float64)
 
     def _sync(self, connection: Connection) -> None:
         if self._last_change is None:
@@ -237,18 +235,11 @@ def cosines(connection: Connection, vector: bytes, vector_ids: Sequence[int]) ->
     """Return the exact cosine of each of *vector_ids* by its id."""
     if not vector_ids:
         return {}
-    sql = (
-        "SELECT id, vector FROM memory_vectors WHERE id IN (SELECT value FROM json_each(?)) AND vector IS NOT"
-        " NULL"
-    )
-    rows = connection.execute(sql, (str(list(vector_ids)),)).fetchall()
-    return dict(
-        zip(
-            (row[0] for row in rows),
-            _products(_matrix([row[1] for row in rows]), vector).tolist(),
-            strict=True,
-        )
-    )
+    sql = f"""
+    SELECT id, {_COSINE} FROM memory_vectors
+    WHERE id IN (SELECT value FROM json_each(:ids)) AND vector IS NOT NULL
+    """
+    return dict(connection.execute(sql, {"ids": str(list(vector_ids)), "vector": vector}).fetchall())
 
 
 def cosines_of_memories(
@@ -259,31 +250,20 @@ def cosines_of_memories(
     """
     if not memory_rows:
         return {}
-    sql = """
-    SELECT m.id, v.vector FROM memories AS m CROSS JOIN memory_vectors AS v ON v.memory_id = m.node_id
-      AND v.embedder_id = ?
-    WHERE m.id IN (SELECT value FROM json_each(?)) AND v.vector IS NOT NULL
+    sql = f"""
+    SELECT m.id, max({_COSINE}) FROM memories AS m CROSS JOIN memory_vectors AS v ON v.memory_id = m.node_id
+      AND v.embedder_id = :embedder_id
+    WHERE m.id IN (SELECT value FROM json_each(:rows)) AND v.vector IS NOT NULL GROUP BY m.id
     """
-    rows = connection.execute(sql, (embedder_id, str(list(memory_rows)))).fetchall()
-    best: dict[int, float] = {}
-    for (row, _), cosine in zip(
-        rows, _products(_matrix([row[1] for row in rows]), vector).tolist(), strict=True
-    ):
-        best[row] = max(cosine, best.get(row, -1.0))
-    return best
+    asked = {"embedder_id": embedder_id, "rows": str(list(memory_rows)), "vector": vector}
+    return dict(connection.execute(sql, asked).fetchall())
 
 
-def _matrix(blobs: list[bytes]) -> npt.NDArray[np.float32]:
-    return np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), DIMENSIONS)
-
-
-def _products(matrix: npt.NDArray[np.float32], vector: bytes) -> npt.NDArray[np.float64]:
-    # One row at a time, and not by a library of matrices, so that a cosine does not depend on which others
-    # are computed with it.
-    products: npt.NDArray[np.float32] = np.einsum(
-        "ij,j->i", matrix, np.frombuffer(vector, "<f4"), optimize=False
-    )
-    return products.astype(np.float64)
+def _of_these(connection: Connection, vector: bytes, vectors: npt.NDArray[np.float32]) -> Iterator[float]:
+    """Return the exact cosine of each of *vectors*, shape (vectors, 384)."""
+    for part in (vectors[start : start + RESCORED] for start in range(0, len(vectors), RESCORED)):
+        asked = {"starts": str([*range(1, part.nbytes, VECTOR_BYTES)]), "vectors": part, "vector": vector}
+        yield from (row[0] for row in connection.execute(_THESE_COSINES, asked))
 
 
 def _signs(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:

@@ -30,10 +30,10 @@ class Checkpoint(msgspec.Struct, frozen=True):
         return self.version == projection.VERSION and self.can_be_read(projection)
 
     def can_be_read(self, projection: Projection) -> bool:
-        """Say whether the rows are in the tables that this version of the projection has, whatever they
-        say.
+        """Say whether the rows are in tables that can be read and written as those of this version of the
+        projection, whatever they say.
         """
-        return self.schema_digest == schema_digest(projection)
+        return self.schema_digest in {schema_digest(projection), *getattr(projection, "READABLE", ())}
 
 
 def schema_digest(projection: Projection) -> str:

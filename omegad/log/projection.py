@@ -111,8 +111,9 @@ class Projection(Protocol):
     equal when they differ by at most 1e-4; `ERASED_BY`, those of `EVENTS` that take out of its rows whatever
     is erased with them, as of earlier moments, too; `WIPES`, statements after which no index of its own keeps
     what was deleted; `SQL_VIEWS`, the SQL that drops and makes what reads its tables and others' for people's
-    own SQL, run whenever the file is opened, and no part of the schema; and, where it is inline, `REPLACES`,
-    the tables in which releases before `inline_projections` kept what it says.
+    own SQL, run whenever the file is opened, and no part of the schema; `READABLE`, the digests of earlier
+    schemas whose tables serve until they are built again; and, where it is inline, `REPLACES`, the tables in
+    which releases before `inline_projections` kept what it says.
     """
 
     @property

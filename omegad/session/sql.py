@@ -2,6 +2,7 @@
 claims so.
 """
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,30 +45,29 @@ class Rows(ViewAnswer, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Which file to ask, which tables of it (whether each is a view of several), and what its projections
-    show.
+    """Which file to ask, which tables of it, with the number of words that each stands for (0 of a part of
+    an index, which is asked with it), and what its projections show.
     """
 
     file: Path
-    tables: dict[str, bool]
+    tables: dict[str, int]
     moment: Moment
 
 
 def find(connection: Connection, _query: SelectRows, moment: Moment) -> Place:
-    """Return where the views are, and their tables that are no index's own."""
+    """Return where the views are, and their tables."""
     file = next(path for _, name, path in connection.execute("PRAGMA database_list") if name == "main")
     listed = connection.execute("PRAGMA main.table_list").fetchall()
     indexes = tuple(
         f"{name}_" for _, name, kind, *_ in listed if kind == "virtual"
     )  # whose parts are not all told apart from tables
-    told = {
-        name: kind == "view"
-        for _, name, kind, *_ in listed
-        if kind in {"table", "view"} and not name.startswith(("sqlite_", *indexes))
+    views = dict(connection.execute("SELECT name, sql FROM main.sqlite_master WHERE type = 'view'"))
+    words = {
+        name: 0 if name.startswith(indexes) else len(re.findall(r"\w+", views.get(name, name)))
+        for _, name, *_ in listed
+        if name not in OWN and not name.startswith("sqlite_")
     }
-    return Place(
-        file=Path(file), tables={name: told[name] for name in sorted(told.keys() - OWN)}, moment=moment
-    )
+    return Place(file=Path(file), tables=words, moment=moment)
 
 
 async def answer(_services: Services, query: SelectRows, place: Place, _context: RequestContext) -> Rows:

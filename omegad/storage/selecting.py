@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import anyio
 import msgspec
+import sqlite_vec
 
 from omegad.runtime import child
 from omegad.runtime.errors import Invalid, OmegadError, Overloaded, StorageFailed
@@ -30,7 +31,6 @@ EXPANDED_MAX = 200_000
 """What names in nested SELECTs may come to where each is replaced by what it stands for: about 100 bytes
 each.
 """
-SQL_VIEW_WEIGHT = 400  # of names that a view of several tables stands for
 NARROW = "narrow it with WHERE or LIMIT"
 
 _COMMAND = (sys.executable, "-I", "-S", selection.__file__)
@@ -54,9 +54,9 @@ class Selection(NamedTuple):
     has_more: bool
 
 
-async def select(path: Path, sql: str, tables: Mapping[str, bool], limits: Limits) -> Selection:
-    """Run *sql*, one SELECT on *tables* of the file, of which it says whether they are views; blobs become
-    SQL literals of their beginning.
+async def select(path: Path, sql: str, tables: Mapping[str, int], limits: Limits) -> Selection:
+    """Run *sql*, one SELECT on *tables* of the file, with the number of words that each stands for, 0 of a
+    part of an index; blobs become SQL literals of their beginning.
 
     Raises `Invalid` for whatever else it is, for what is wrong in it, for what takes too much, and for a
     first row that is too large; `Overloaded` while too many others run. The process ends with whoever is
@@ -88,14 +88,15 @@ class _Answer(msgspec.Struct, frozen=True):
     is_sqlite: bool = False
 
 
-def _asked(path: Path, sql: str, tables: Mapping[str, bool], limits: Limits) -> bytes:
+def _asked(path: Path, sql: str, tables: Mapping[str, int], limits: Limits) -> bytes:
     driver = sys.modules[sqlite.__name__].__file__ or ""
     asked: selection.Question = {
         "driver": sqlite.__name__,
         "paths": [os.path.dirname(os.path.dirname(driver))],  # noqa: PTH120
+        "extension": sqlite_vec.loadable_path(),
         "file": os.fspath(path),
         "sql": sql,
-        "tables": dict(tables),
+        "tables": list(tables),
         "busy_timeout_ms": BUSY_TIMEOUT_MS,
         "rows": limits.rows,
         "bytes": limits.bytes,
@@ -121,19 +122,17 @@ async def _answer(asked: bytes, limits: Limits) -> _Answer:
     )
 
 
-def _check_nesting(sql: str, tables: Mapping[str, bool]) -> None:
+def _check_nesting(sql: str, tables: Mapping[str, int]) -> None:
     """Refuse SELECTs within each other whose names could stand for too much; raises `Invalid`."""
     parts = (re.findall(r"\w+", part) for part in re.split(r"\bselect\b", sql, flags=re.IGNORECASE)[1:])
-    expanded = math.prod(
-        sum(SQL_VIEW_WEIGHT if tables.get(word.lower()) else 1 for word in words) or 1 for words in parts
-    )
+    expanded = math.prod(sum(tables.get(word.lower(), 1) for word in words) or 1 for words in parts)
     if expanded > EXPANDED_MAX:
         raise Invalid(
             "too much nested in each other", hint="ask with fewer or shorter SELECTs, one after the other"
         )
 
 
-def _error(answer: _Answer, tables: Mapping[str, bool]) -> OmegadError:
+def _error(answer: _Answer, tables: Mapping[str, int]) -> OmegadError:
     """Return what is wrong with other people's SQL, as `Invalid`; what is the file's fault stays that."""
     if answer.gone:
         return ReadersClosed()
@@ -143,5 +142,6 @@ def _error(answer: _Answer, tables: Mapping[str, bool]) -> OmegadError:
         return Invalid(answer.refused[0], hint=answer.refused[1])
     if answer.is_sqlite and (failure := storage_failure(answer.code, answer.error)):
         return failure
-    wanted = f"pass one SELECT on {', '.join(sorted(tables))}; SELECT * FROM one LIMIT 1 shows its columns"
+    named = ", ".join(sorted(table for table, words in tables.items() if words))
+    wanted = f"pass one SELECT on {named}; SELECT * FROM one LIMIT 1 shows its columns"
     return Invalid(f"SQL: {answer.error}", hint=wanted)

@@ -16,7 +16,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypedDict
 from urllib.parse import quote
@@ -30,15 +30,15 @@ BLOB_BYTES_SHOWN = 32
 GRACE_S = 0.5  # after the time is over, for SQLite to hear of it
 SLACK_BYTES = 64 * 2**20  # of address space, beside what is counted as memory
 
-SELECT, READ, FUNCTION, RECURSIVE = 21, 20, 31, 33  # sqlite3.h; the driver names only some of them
+SELECT, READ, FUNCTION, RECURSIVE, PRAGMA = 21, 20, 31, 33, 19  # sqlite3.h; the driver names only some
 
 TABLE_FUNCTIONS = frozenset({"json_each", "json_tree"})
 _FUNCTIONS = """
-abs avg coalesce count cume_dist current_date current_time current_timestamp date datetime dense_rank
+abs avg bm25 coalesce count cume_dist current_date current_time current_timestamp date datetime dense_rank
 first_value glob if ifnull iif instr json_array_length json_type json_valid julianday lag last_value lead
-length like likelihood likely lower ltrim max min nth_value ntile nullif octet_length percent_rank rank
+length like likelihood likely lower ltrim match max min nth_value ntile nullif octet_length percent_rank rank
 round row_number rtrim sign strftime substr substring sum time timediff total trim typeof unicode unixepoch
-unlikely upper -> ->>
+unlikely upper vec_distance_cosine -> ->>
 """
 FUNCTIONS = frozenset(_FUNCTIONS.split())
 
@@ -46,13 +46,14 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Question(TypedDict):
-    """What is asked: a SELECT on tables of a file, each a view or not, and its bounds."""
+    """What is asked: a SELECT on tables of a file, and its bounds."""
 
     driver: str
     paths: list[str]
+    extension: str
     file: str
     sql: str
-    tables: dict[str, bool]
+    tables: list[str]
     busy_timeout_ms: int
     rows: int
     bytes: int
@@ -133,6 +134,9 @@ def answered(asked: Question) -> dict[str, object]:
             f"busy_timeout={asked['busy_timeout_ms']}",
         ):
             connection.execute(f"PRAGMA {pragma}")
+        connection.enable_load_extension(True)  # noqa: FBT003  the DB-API's signature
+        connection.load_extension(asked["extension"])
+        connection.enable_load_extension(False)  # noqa: FBT003
         connection.text_factory = lambda data: data.decode(errors="replace")
         _bound(asked["seconds"], asked["memory_bytes"])
         connection.set_progress_handler(watch.look, INSTRUCTIONS_BETWEEN_LOOKS)
@@ -153,7 +157,7 @@ def answered(asked: Question) -> dict[str, object]:
         }
 
 
-def _authorizer(tables: Mapping[str, bool], ok: int, deny: int) -> Callable[..., int]:
+def _authorizer(tables: Collection[str], ok: int, deny: int) -> Callable[..., int]:
     def allowed(action: int, name: str | None, column: str | None, *_where: str | None) -> int:
         match action:
             case _ if action in {SELECT, RECURSIVE}:
@@ -163,6 +167,8 @@ def _authorizer(tables: Mapping[str, bool], ok: int, deny: int) -> Callable[...,
             case _ if action == READ:
                 # Without a column only its rows are counted; so is what a WITH names.
                 is_allowed = not column or name in tables or name in TABLE_FUNCTIONS
+            case _ if action == PRAGMA:
+                is_allowed = (name, column) == ("data_version", None)  # which full text asks for itself
             case _:
                 is_allowed = False
         return ok if is_allowed else deny

@@ -272,7 +272,8 @@ def prepare(connection: Connection, projections: Sequence[Projection]) -> dict[s
             if projection.NAME not in found:
                 found[projection.NAME] = checkpoints.save(connection, create(connection, projection))
         for projection in projections:
-            run_script(connection, getattr(projection, "SQL_VIEWS", ""))
+            if found[projection.NAME].belongs_to(projection):  # or a table may have the name of a view
+                run_script(connection, getattr(projection, "SQL_VIEWS", ""))
     return found
 
 

@@ -25,13 +25,13 @@ STORE_BYTES = 1_500  # of the rows of a memory's two events
 WARM_UP = 5
 QUERY_GOALS = {1_000: "<= 5 ms p50", 10_000: "<= 5 ms p50", 100_000: "<= 25 ms p50"}
 STORE_GOAL = "<= 6 ms p50"
-KNN_SQL = "SELECT rowid, distance FROM memories_vec WHERE embedding MATCH ? AND k = ?"
+KNN_SQL = "SELECT rowid, vec_distance_cosine(embedding, ?) AS away FROM memories_vec ORDER BY away LIMIT ?"
 WORDS_SQL = (
     "SELECT rowid, bm25(memories_fts, 1.0, 0.5, 0.5, 0.5) AS score FROM memories_fts WHERE memories_fts MATCH"
     " ? ORDER BY score LIMIT ?"
 )
 
-KNN, WORDS, COMMIT = "vec0 nearest neighbours alone", "FTS5 match alone", "bare commit of one row"
+KNN, WORDS, COMMIT = "nearest neighbours in SQL alone", "FTS5 match alone", "bare commit of one row"
 BESIDE = {"memory.store": (KNN, COMMIT), "memory.query, semantic": (KNN,), "memory.query, keyword": (WORDS,)}
 """The floors that a figure stands beside, where these are not both indexes."""
 

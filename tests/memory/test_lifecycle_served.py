@@ -274,7 +274,7 @@ async def test_after_an_edit_the_new_words_are_found_and_nothing_of_the_old(
         assert [row[1] for row in after] == [vector_of(NEW)]
         assert {row[0] for row in after}.isdisjoint(row[0] for row in before)
         assert {row[0] for row in await shown(it, "SELECT rowid FROM memories_vec")} == {
-            row[0] for row in await shown(it, "SELECT id FROM memory_vectors")
+            row[0] for row in await shown(it, "SELECT id FROM memories")
         }
         found_now = await it.caller.call("memory.query", text=OLD, mode="semantic")
         assert found_now["results"][0]["memory_id"] == other

@@ -1,5 +1,6 @@
 """Other people's SQL: what it shows of what happened, and that it can do nothing else."""
 
+import re
 import signal
 import threading
 from collections.abc import AsyncIterator
@@ -90,6 +91,99 @@ async def test_the_audit_log_says_what_happened_and_how_it_went(paths: Paths, cl
         assert (await it.caller.call("audit.sql", sql=asked))["rows"][: len(found["rows"])] == found["rows"]
 
 
+BY_OTHERS_NAMES = {
+    "SELECT id, node_id, content, metadata, created_at, last_accessed, access_count, ttl_seconds, session_id,"
+    " event_type, project, content_hash, priority, referenced_date, entity_id FROM memories": 3,
+    "SELECT id, source_id, target_id, edge_type, weight, metadata, created_at FROM edges WHERE source_id ="
+    " (SELECT node_id FROM memories WHERE id = (SELECT min(id) FROM memories))": 2,
+    "SELECT m.id FROM edges AS e JOIN memories AS m ON m.node_id = e.source_id GROUP BY 1 LIMIT 1": 1,
+    "SELECT tool_name, call_index, result_summary FROM coord_audit WHERE session_id = 's-1' AND"
+    " result_status = 'error' ORDER BY created_at DESC": 1,
+    "SELECT e.id FROM coord_audit AS e JOIN coord_audit AS o ON o.session_id = e.session_id AND o.tool_name ="
+    " e.tool_name AND o.call_index BETWEEN e.call_index + 1 AND e.call_index + 10 WHERE e.result_status ="
+    " 'error' AND o.result_status = 'ok'": 1,
+    'SELECT id FROM coord_audit WHERE input_size = length(\'{"command":"make"}\')': 2,
+    "SELECT version FROM schema_version LIMIT 1": 1,
+    "SELECT max(version) FROM schema_version HAVING max(version) = 3": 1,
+    "SELECT m.content FROM memories_vec AS v JOIN memories AS m ON m.id = v.rowid": 3,
+    "SELECT rowid FROM memories_vec WHERE length(embedding) = 4 * 384": 3,
+    "SELECT m.content FROM memories_fts AS f JOIN memories AS m ON m.id = f.rowid WHERE memories_fts MATCH"
+    " 'exporting OR linting' ORDER BY rank": 3,
+    "SELECT rowid, content, bm25(memories_fts) FROM memories_fts('\"nightly export\"')": 2,
+    **{
+        f"SELECT count(*) FROM coord_{table}": 1
+        for table in (
+            *("sessions", "file_claims", "branch_claims", "intents", "snapshots"),
+            *("tasks", "task_deps", "audit", "git_events", "messages"),
+        )
+    },
+}
+"""SELECTs on tables and columns that another memory system has, and how many rows they find."""
+TEXTS = (
+    "the nightly export of invoices times out",
+    "the nightly export of invoices is slow and times out often",
+    "use ruff for linting",
+)
+FIRST = "SELECT embedding FROM memories_vec WHERE rowid = (SELECT min(id) FROM memories)"
+NEAREST = f"""
+SELECT m.node_id, 1 - vec_distance_cosine(v.embedding, ({FIRST})) AS cosine
+FROM memories_vec AS v JOIN memories AS m ON m.id = v.rowid ORDER BY cosine DESC
+"""
+
+
+@pytest.mark.usefixtures("model")
+async def test_what_is_asked_by_others_names_is_answered(
+    paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sql, "SECONDS_MAX", PATIENCE_S)
+    async with served(paths, clock) as it:
+        ids = [(await it.caller.call("memory.store", content=text))["memory_id"] for text in TEXTS]
+        for other in ids[1:]:
+            await it.caller.call("memory.link", memory_id=ids[0], target_id=other)
+        for status in ("error", "ok"):
+            await it.caller.call(
+                "tool.record",
+                session_id="s-1",
+                tool_name="Bash",
+                status=status,
+                tool_input={"command": "make"},
+                result="exit 1",
+            )
+        for asked, count in BY_OTHERS_NAMES.items():
+            found = await it.caller.call("audit.sql", sql=asked)
+            assert len(found["rows"]) == count, asked
+        nearest = (await it.caller.call("audit.sql", sql=NEAREST))["rows"]
+        assert [row[0] for row in nearest] == ids
+        alike = (await it.caller.call("memory.similar", memory_id=ids[0]))["results"]
+        assert [(one["memory_id"], one["similarity"]) for one in alike] == [
+            (memory_id, pytest.approx(cosine, abs=1e-6)) for memory_id, cosine in nearest[1:]
+        ]
+        hint = "audit_log, .*, memories, memories_fts, memories_vec, memory_"
+        with pytest.raises(Invalid, match="no such table") as refused:
+            await it.caller.call("audit.sql", sql="SELECT 1 FROM nowhere")
+        assert re.search(hint, refused.value.hint)
+        # A SELECT that goes wrong is refused, and only it.
+        for wrong in (
+            "vec_distance_cosine(embedding, x'00')",
+            "vec_distance_cosine(embedding, '[1, 2]')",
+            "vec_distance_cosine(embedding, 'nothing')",
+            "vec_distance_cosine(embedding, NULL)",
+            "vec_distance_cosine(embedding)",
+            "vec_distance_L1(embedding, embedding)",
+            "vec_quantize_int8(embedding, 'unit')",
+            "vec_distance_cosine(embedding, 1) FROM memories_fts, memories_fts WHERE memories_fts MATCH '\"' --",
+        ):
+            with pytest.raises(Invalid):
+                await it.caller.call("audit.sql", sql=f"SELECT {wrong} FROM memories_vec")
+        pairs = ", ".join(f"memories_vec AS v{number}" for number in range(20))
+        endless = f"SELECT max(vec_distance_cosine(v1.embedding, v2.embedding)) FROM {pairs}"
+        monkeypatch.setattr(sql, "SECONDS_MAX", 1.0)
+        with pytest.raises(Invalid, match="took longer than 1 s"):
+            await it.caller.call("audit.sql", sql=endless)
+        monkeypatch.setattr(sql, "SECONDS_MAX", PATIENCE_S)
+        assert (await it.caller.call("audit.sql", sql=NEAREST, limit=1_000))["rows"] == nearest
+
+
 @pytest.fixture(scope="module")
 def views(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of views with 300 rows, one of them long."""
@@ -106,13 +200,13 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 TABLES = {
-    "audit_log": True,
-    "agent_sessions": False,
-    "conversations": False,
-    "coord_audit": False,
-    "memories": False,
-    "retrieval_queries": False,
-    "skill_lessons": False,
+    "audit_log": 300,
+    "agent_sessions": 1,
+    "conversations": 1,
+    "coord_audit": 1,
+    "memories": 1,
+    "retrieval_queries": 1,
+    "skill_lessons": 1,
 }
 C = "conversations"
 

@@ -598,7 +598,6 @@ async def test_verifying_finds_nothing_where_nothing_is_wrong(tmp_path: Path, cl
             "vectors",
             "UPDATE memory_vectors SET vector = (SELECT vector FROM memory_vectors ORDER BY id DESC LIMIT 1)",
         ),
-        ("vectors", "DELETE FROM memories_vec"),
         ("fulltext", "DELETE FROM memories_fts WHERE rowid = 1"),
         ("fulltext", "UPDATE memories_fts_content SET c0 = 'other words' WHERE id = 1"),
         ("fulltext", "DELETE FROM memories_fts_data WHERE id > 10"),
