@@ -193,11 +193,7 @@ def get(connection: Connection, query: GetMemory, types: MemoryTypes, moment: Mo
     ).fetchone()
     if row is None:
         raise _missing(query.memory_id)
-    told = fields(row, moment.now_us)
-    if stated := connection.execute(_THESIS, (query.memory_id,)).fetchone():
-        said, now = (msgspec.json.decode(one, type=dict[str, object]) for one in (row[12], stated[0]))
-        figures = {name: value for name, value in now.items() if name in said}
-        told["metadata"] = msgspec.Raw(msgspec.json.encode(said | figures))
+    told = fields(row, moment.now_us) | _standing(connection, row)
     used = connection.execute(f"SELECT {USES} FROM memories AS m WHERE m.id = ?", row[:1]).fetchone()
     return MemoryDetail(
         **told,
@@ -224,6 +220,15 @@ def get(connection: Connection, query: GetMemory, types: MemoryTypes, moment: Mo
     )
 
 
+def _standing(connection: Connection, row: tuple[Any, ...]) -> dict[str, msgspec.Raw]:
+    """Return the metadata of a thesis with what is so now, nothing of what is none."""
+    if '"thesis"' not in row[12] or not (found := connection.execute(_THESIS, row[1:2]).fetchone()):
+        return {}
+    said, now = (msgspec.json.decode(one, type=dict[str, object]) for one in (row[12], found[0]))
+    figures = {name: value for name, value in now.items() if name in said}
+    return {"metadata": msgspec.Raw(msgspec.json.encode(said | figures))}
+
+
 def list_memories(connection: Connection, query: ListMemories, moment: Moment) -> MemoryPage:
     """Read one page of memories, newest first."""
     condition, values = where(query, moment.now_us)
@@ -231,7 +236,7 @@ def list_memories(connection: Connection, query: ListMemories, moment: Moment) -
     sql = f"SELECT {COLUMNS} FROM memories AS m WHERE {condition} AND m.id < ? ORDER BY m.id DESC LIMIT ?"
     page, has_more = page_of(connection.execute(sql, (*values, before, query.limit + 1)), query.limit)
     next_cursor = str(page[-1][0]) if has_more else None
-    memories = [Memory(**fields(row)) for row in page]
+    memories = [Memory(**fields(row) | _standing(connection, row)) for row in page]
     return MemoryPage(memories=memories, next_cursor=next_cursor, **moment.shown)
 
 
@@ -272,7 +277,7 @@ METHODS = (
     QueryMethod(
         params=ListMemories,
         answer=MemoryPage,
-        views=("memories",),
+        views=("memories", "theses"),
         read=list_memories,
         is_paged=True,
         verb=Verb(

@@ -17,8 +17,10 @@ from omegad.text.evidence.duplicates import ComparedText, are_same, overlap, res
 from omegad.text.evidence.stance import are_variants, contradiction, is_restated
 
 DUPLICATE_COSINE = 0.95
-GROWING_TERMS_MIN = 3
-"""What says less, as thanks, is nothing that could grow."""
+GROWING_TERMS_MIN, GROWING_JACCARD_MIN = 3, 0.3
+"""What says less, as thanks, is nothing that could grow; nor what is a small part of the newer text, as a
+greeting.
+"""
 
 RELATED_MAX, RIPPLED_MAX = 3, 5
 """To how many of the nearest an edge is drawn, and how many what is said may speak for."""
@@ -105,7 +107,10 @@ def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -
     is_of_session = scope.event_type not in EPISODIC_TYPES or near.session_id == scope.session_id
     if near.event_type == scope.event_type and is_of_session and new.is_comparable and old.is_comparable:
         is_growing = (
-            scope.event_type not in EPISODIC_TYPES and old.terms >= GROWING_TERMS_MIN and restates(new, old)
+            scope.event_type not in EPISODIC_TYPES
+            and old.terms >= GROWING_TERMS_MIN
+            and shared >= GROWING_JACCARD_MIN
+            and restates(new, old)
         )
         duplicate, evolution = _duplicate(new, old, near, shared, jaccard_min), shared if is_growing else None
         base = msgspec.structs.replace(base, duplicate=duplicate, evolution=None if duplicate else evolution)

@@ -259,6 +259,8 @@ async def test_a_decision_says_in_its_metadata_that_it_is_a_thesis(paths: Paths,
             "evidence_against": [],
             "last_evaluated": thesis["last_evaluated"][:10],
         }
+        listed = (await it.caller.call("memory.list", event_types=["decision"]))["memories"]
+        assert [one["metadata"] for one in listed] == [shown]
         assert (thesis["statement"], thesis["domain"], thesis["confidence"], sides(thesis)) == (
             BELIEF,
             "search",

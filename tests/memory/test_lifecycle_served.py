@@ -162,7 +162,16 @@ async def test_nothing_is_in_conflict_with_what_is_hidden(
 
 
 @pytest.mark.parametrize(
-    "addition", ["; it retries twice", ", and it retries twice", ", it retries twice", " and retries twice"]
+    "addition",
+    [
+        "; it retries twice on a timeout",
+        ", and it retries twice",
+        ", it may retry twice",
+        " and retries twice",
+        " because all of them fit",
+        ", which is enough",
+        " (as of May)",
+    ],
 )
 @pytest.mark.parametrize("is_long", [False, True], ids=["short", "long"])
 async def test_one_sentence_that_goes_on_grows_the_memory(

@@ -91,7 +91,7 @@ def test_a_text_that_restates_a_memory_and_adds_to_it_makes_it_grow() -> None:
         near("deploys go through blue-green in the cloud", 0.8),
     )
     assert (grown.evolution, grown.duplicate) == (0.8, None)
-    more = "; and here is a great deal more of what was found out about the hosts"
+    more = "; and rollbacks take an hour or so"
     for added in (more, f",{more[1:]}", f". {more[2:]}", ", behind a flag", " and a flag"):
         assert compared(f"deploys go through blue-green{added}", near(BLUE_GREEN)).evolution is not None
 
@@ -117,6 +117,11 @@ def test_a_text_that_restates_a_memory_and_adds_to_it_makes_it_grow() -> None:
         (
             "deploys never go through blue-green in the cloud; rollbacks too",
             near("deploys go through blue-green in the cloud"),
+            "memory",
+        ),
+        (
+            f"{BLUE_GREEN}; and here is a great deal more of what was found out of the hosts",
+            near(BLUE_GREEN),
             "memory",
         ),
         ("deploys go through blue-green, but not on Fridays", near(BLUE_GREEN), "memory"),

@@ -92,6 +92,14 @@ def test_a_text_restates_another_where_it_has_all_its_sentences_and_more(whole: 
         f"{BASE} and take an hour",
         f"{BASE}; rollbacks take an hour",
         f"{BASE}. Rollbacks take an hour.",
+        f"{BASE}; rollbacks start on a click, and may use any of the hosts",
+        f"{BASE} because rollbacks take an hour",
+        f"{BASE} so that rollbacks are quick",
+        f"{BASE}, which takes an hour",
+        f"{BASE} (an hour each)",
+        f"{BASE} - an hour each",
+        f"{BASE} \u2014 an hour each",
+        f"{BASE}: an hour each",
         f"Ask in the channel. {BASE}, and rollbacks take an hour. Keys lie in the vault.",
     ],
 )
@@ -109,6 +117,9 @@ def test_a_text_that_goes_on_behind_a_comma_or_an_and_restates_what_it_begins_wi
         (f"{BASE}, only in the cloud", BASE),
         (f"{BASE} in the cloud, and take an hour", BASE),
         (f"{BASE} or through canaries", BASE),
+        (f"{BASE} (but not on Fridays)", BASE),
+        (f"{BASE}: never by hand", BASE),
+        ("Metrics are on, and traces are off", "Metrics are on"),
     ],
 )
 def test_what_goes_on_otherwise_may_narrow_or_turn_what_is_said(whole: str, part: str) -> None:

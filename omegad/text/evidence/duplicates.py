@@ -5,6 +5,7 @@ name and sign, because acknowledged memories that were taken for duplicates by l
 lost. In doubt, texts say different things.
 """
 
+from collections import Counter
 from functools import cached_property
 
 from omegad.text.evidence.statements import (
@@ -13,7 +14,7 @@ from omegad.text.evidence.statements import (
     openings,
     overrides,
     statements,
-    turning,
+    turns,
     words,
 )
 
@@ -77,9 +78,9 @@ def are_same(one: ComparedText, other: ComparedText) -> bool:
 def restates(whole: ComparedText, part: ComparedText) -> bool:
     """Say whether one text says all that another does, in its order, and more, and turns nothing of it.
 
-    More is another statement, or what follows in one behind a comma or an `and`; what follows without these
-    may narrow what is said. Never where either speaks of taking something back, or what is added denies,
-    limits or opposes anything: that may be about the rest.
+    More is another statement, or what follows in one where a clause may end; what follows without that may
+    narrow what is said. Never where either speaks of taking something back, or what is added denies, limits
+    or opposes anything: that may be about the rest.
     """
     if len(part.words - whole.words) > LOST_WORDS_MAX or whole.is_overriding or part.is_overriding:
         return False
@@ -90,6 +91,7 @@ def restates(whole: ComparedText, part: ComparedText) -> bool:
     ):  # and what follows it may not stand alone
         return False
     rest = iter(whole.openings)
-    return all(any(statement in one for one in rest) for statement in part.statements) and turning(
-        words(whole.content)
-    ) == turning(words(part.content))
+    added = Counter(words(whole.content)) - Counter(words(part.content))
+    return all(any(statement in one for one in rest) for statement in part.statements) and not turns(
+        frozenset(added), part.words
+    )

@@ -5,7 +5,7 @@ equal.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 
@@ -24,7 +24,10 @@ _TOKEN = re.compile(r"`[^`\s]+`|\S+")
 _FENCE = "```"
 _CODE_INDENT = ("    ", "\t")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]?\s+|;\s+|(?<=[\u3002\uff01\uff1f\uff1b])")
-_CLAUSE_END = re.compile(r",\s+(?:and\s+)?|\s+and\s+", re.IGNORECASE)
+_CLAUSE_END = re.compile(
+    r",\s+(?:and\s+)?|\s+(?:and|because|so|which)\s+|\s+(?=\()|\s+(?:--?|\u2013|\u2014)\s+|:\s+",
+    re.IGNORECASE,
+)
 CLAUSES_MAX = 32
 _MARK = re.compile(r"^(?:[-*+\u2022]|#{1,6})\s+")
 _STRAIGHT = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2026": "..."})
@@ -57,11 +60,7 @@ _OPPOSITES = """
     possible/impossible
 """
 _PAIRS = tuple((one, other) for pair in _OPPOSITES.split() for one, other in [pair.split("/")])
-_TURNING = (
-    _NEGATORS
-    | {word for pair in _PAIRS for word in pair}
-    | _listed("only except unless until if when must may all some any instead but")
-)
+_LIMITING = _NEGATORS | _listed("only except unless until if when instead but")
 _OVERRIDING = _listed(
     """revert reverts reverted reverting undo undoes undone undoing undid instead formerly previously
     outdated obsolete wrong incorrect untrue mistake mistaken deprecate deprecates deprecated replace
@@ -123,8 +122,8 @@ def statements(text: str) -> list[tuple[str, ...]]:
 
 
 def openings(text: str) -> list[frozenset[tuple[str, ...]]]:
-    """Return of each statement of a text what it says up to where a clause may end, at one of its first
-    `CLAUSES_MAX` commas and `and`s, and as a whole.
+    """Return of each statement of a text what it says as a whole, and up to where a clause may end: at the
+    first `CLAUSES_MAX` of its commas, colons, dashes, brackets, and words as `and` or `because`.
     """
     found = list[frozenset[tuple[str, ...]]]()
     for piece, is_code in pieces(text):
@@ -151,11 +150,11 @@ def terms(sentence: str) -> tuple[str, ...]:
     )
 
 
-def turning(said: Iterable[str]) -> list[str]:
-    """Return the words on which the sense of a statement turns, sorted: negators, limits, directions,
-    permissions.
-    """
-    return sorted(word for word in said if word in _TURNING)
+def turns(added: frozenset[str], said: frozenset[str]) -> bool:
+    """Say whether words that are added to what is *said* may deny or limit it, or oppose a word of it."""
+    return not added.isdisjoint(_LIMITING) or any(
+        (one in added and other in said) or (other in added and one in said) for one, other in _PAIRS
+    )
 
 
 def is_opposite(one: frozenset[str], other: frozenset[str]) -> bool:

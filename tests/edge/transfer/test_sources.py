@@ -44,7 +44,8 @@ def _omega_memory(path: Path) -> None:
         "ttl_seconds": None,
         "status": "active",
     }
-    _table(path, "memories", row, row | {"node_id": "mem-2", "status": "superseded"})
+    superseded = {"node_id": "mem-2", "status": "superseded", "metadata": '{"superseded": true}'}
+    _table(path, "memories", row, row | superseded)
     _table(
         path, "edges", {"source_id": "mem-1", "target_id": "mem-3", "edge_type": "evolution", "weight": 0.75}
     )
@@ -242,6 +243,39 @@ def test_a_format_is_recognised_by_its_content_and_read_into_requests(case: Case
     assert len({one["request_id"] for one in asked}) == len(asked)
     assert [request(one, source) for one in read(path, source) if isinstance(one, Found)] == asked
     assert [(path.name, path.read_bytes()) for path in path.parent.iterdir()] == [(case.file, before)]
+
+
+def test_what_an_upgrade_of_omega_memory_calls_superseded_is_found_there_and_imported(tmp_path: Path) -> None:
+    row = {"content": "Ledgers are immutable", "event_type": "constraint", "created_at": AT}
+    row |= {"status": "superseded", "access_count": 7, "retrieval_count": 9}
+    said = ("{}", '{"superseded": true}', '{"superseded_by": "mem-9"}')
+    rows = [row | {"node_id": f"mem-{at}", "metadata": one} for at, one in enumerate(said)]
+    _table(tmp_path / "omega.db", "memories", *rows)
+    found = list(read(tmp_path / "omega.db", source_of(tmp_path / "omega.db")))
+    assert [one.source_id for one in found if isinstance(one, LeftOut)] == ["mem-1", "mem-2"]
+    (active,) = (one for one in found if isinstance(one, Found))
+    assert (active.source_id, active.counts.retrievals) == ("mem-0", 9)
+
+
+def test_what_claude_mem_keeps_of_an_observation_and_always_to_be_kept_to_comes_along(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    row = {"project": "shop", "type": "bugfix", "title": "Exports time out", "created_at": AT}
+    row |= {"metadata": '{"ticket": "OPS-1"}', "merged_into_project": "mall", "files_read": '["a.py"]'}
+    _table(path, "observations", row)
+    rule = {"project": None, "content": "Never push on Fridays", "status": "active", "created_at": AT}
+    _table(path, "directives", rule, rule | {"content": "Never push", "status": "archived"})
+    source = source_of(path)
+    found = list(read(path, source))
+    seen, kept = (one for one in found if isinstance(one, Found))
+    expected = {"ticket": "OPS-1", "merged_into_project": "mall", "files_read": ("a.py",)}
+    assert seen.metadata == expected
+    asked = request(kept, source)
+    assert (asked["event_type"], asked["content"], asked["tags"]) == (
+        "constraint",
+        "Never push on Fridays",
+        ["directive"],
+    )
+    assert [one.source_id for one in found if isinstance(one, LeftOut)] == ["directive-2"]
 
 
 def test_edges_between_what_was_imported_are_drawn_in_our_words(tmp_path: Path) -> None:

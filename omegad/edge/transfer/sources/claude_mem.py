@@ -22,8 +22,8 @@ from omegad.edge.transfer.reading import database, others, rows, rows_if_any
 from omegad.runtime.json_types import Fields
 
 SUMMED_UP = ("request", "investigated", "learned", "completed", "next_steps", "notes")
-READ = frozenset({"observations", "session_summaries"})
-BESIDE = ("subtitle", "agent_type", "relevance_count")
+READ = frozenset({"observations", "session_summaries", "directives"})
+BESIDE = ("subtitle", "agent_type", "relevance_count", "merged_into_project", "prompt_number")
 """Columns that say something and have none here."""
 TYPES = {
     "bugfix": "error_pattern",
@@ -31,6 +31,7 @@ TYPES = {
     "feature": "task_completion",
     "refactor": "task_completion",
     "change": "task_completion",
+    "directive": "constraint",
 }
 SESSIONS = ("memory_session_id", "sdk_session_id", "session_id")
 
@@ -41,7 +42,9 @@ def recognises(_path: Path, beginning: Beginning) -> bool:
 
 
 def read(path: Path) -> Iterator[Finding]:
-    """Yield what was observed, then how sessions were summed up, oldest first, and what else it holds."""
+    """Yield what was observed, how sessions were summed up, and what is always to be kept to, each oldest
+    first; and what else it holds.
+    """
     at = modified_at(path)
 
     def observed(_place: str, row: Fields) -> Iterator[Finding]:
@@ -60,9 +63,14 @@ def read(path: Path) -> Iterator[Finding]:
         )
         yield _found(at, row, "summary", "session_summary", told)
 
+    def directed(_place: str, row: Fields) -> Iterator[Finding]:
+        is_on = row.get("status") in (None, "active")
+        yield _found(at, row, "directive", "directive", [row.get("content") if is_on else None])
+
     with database(path) as connection:
         yield from each(rows(connection, "observations"), observed)
         yield from each(rows_if_any(connection, "session_summaries"), summed_up)
+        yield from each(rows_if_any(connection, "directives"), directed)
         yield from (Other(f"table {table}", count) for table, count in others(connection, READ))
 
 
@@ -85,7 +93,11 @@ def _found(at: int, row: Fields, kind: str, event_type: str, told: Sequence[obje
         tags=(*texts(decoded(row.get("concepts"), list)), *((event_type,) if event_type in TYPES else ())),
         project=text_of(row.get("project")),
         session_id=next((text for name in SESSIONS if (text := text_of(row.get(name)))), None),
-        metadata={name: value for name in BESIDE if (value := row.get(name))} | files,
+        metadata={
+            **decoded(row.get("metadata"), dict),
+            **{name: value for name in BESIDE if (value := row.get(name))},
+            **files,
+        },
     )
 
 

@@ -31,6 +31,7 @@ from omegad.runtime.json_types import Fields
 IN_COLUMNS = frozenset({"event_type", "project", "tags", "priority", "session_id", "entity_id"})
 """What its metadata repeat of its columns."""
 BESIDE = ("derived_from", "source_uri", "agent_type", "valid_until", "end_date")
+SUPERSEDED = "superseded"
 """Columns that say something and have none here."""
 READ = frozenset({"memories", "edges"})
 HABIT = "behavioral_pattern"
@@ -58,7 +59,12 @@ def read(path: Path) -> Iterator[Finding]:
 
 def _found(row: Fields, at: int) -> Finding:
     metadata = decoded(row.get("metadata"), dict)
-    status = text_of(row.get("status")) or ("superseded" if metadata.get("superseded") else "active")
+    status = text_of(row.get("status")) or "active"
+    # Its upgrade to version 14 says of every row that it is superseded; of those that are, more is known.
+    if metadata.get("superseded") or metadata.get("superseded_by"):
+        status = SUPERSEDED
+    elif status == SUPERSEDED and not row.get("valid_until"):
+        status = "active"
     if status != "active":
         return LeftOut(str(row["node_id"]), status[:NAME_CHARACTERS_MAX])
     is_habit, confirmed = row.get("event_type") == HABIT, metadata.get("user_confirmed")
@@ -106,7 +112,8 @@ def _counts(row: Fields, metadata: Fields) -> Counts:
     rest = 0 if score is None else score - sum(POINTS[rating] * times for rating, times in ratings.items())
     ratings["helpful" if rest > 0 else "unhelpful"] += abs(rest)
     last = moment(row.get("last_accessed"), 0) or None
-    return Counts(retrievals=counted(row.get("access_count")), last_retrieved_at=last, **ratings)
+    retrievals = max(counted(row.get(name)) for name in ("access_count", "retrieval_count"))
+    return Counts(retrievals=retrievals, last_retrieved_at=last, **ratings)
 
 
 def _edge(_place: str, row: Fields) -> Iterator[Finding]:
