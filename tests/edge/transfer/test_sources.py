@@ -246,7 +246,7 @@ def test_a_format_is_recognised_by_its_content_and_read_into_requests(case: Case
 
 
 def test_what_an_upgrade_of_omega_memory_calls_superseded_is_found_there_and_imported(tmp_path: Path) -> None:
-    row = {"content": "Ledgers are immutable", "event_type": "constraint", "created_at": AT}
+    row: dict[str, Any] = {"content": "Ledgers are immutable", "event_type": "constraint", "created_at": AT}
     row |= {"status": "superseded", "access_count": 7, "retrieval_count": 9}
     said = ("{}", '{"superseded": true}', '{"superseded_by": "mem-9"}')
     rows = [row | {"node_id": f"mem-{at}", "metadata": one} for at, one in enumerate(said)]
