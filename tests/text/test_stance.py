@@ -95,6 +95,7 @@ def test_a_text_is_against_another_by_a_rule_that_has_a_name(kind: Kind, new: st
         ("Run the tests before you commit", "Never commit without running the tests"),
         ("Some endpoints need no token", "Some endpoints need a token"),
         ("A region is us-east-2", "A region is eu-west-1"),
+        ("Never run migrations during the deploy", "Always run migrations before the deploy"),
         ("Maybe the search is fast enough", "The search is fast enough"),
         ("x" * 100_000, "x" * 100_000),
         ("", ""),

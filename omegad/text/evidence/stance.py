@@ -165,6 +165,9 @@ _SOLE = frozenset(
 """Words of which there is but one."""
 
 _CONDITIONS = _listed("if unless except until maybe perhaps whether might would could")
+_WHEN = _listed("before after during since inside outside above below between")
+"""What is denied before something may hold after it."""
+
 _ANY_ONE = _listed("a an another some")
 _PARTLY = frozenset(map(root, _listed("some several few many most sometimes often usually")))
 _BOUNDS = _listed(
@@ -266,6 +269,7 @@ def _denies(one: _Title, other: _Title) -> Kind | None:
         (not hit and not is_all)
         or denied - other.terms.keys()
         or (one.first in _PARTLY and other.first in _PARTLY)
+        or (_WHEN & one.folded and _WHEN & other.folded and _WHEN & (one.folded ^ other.folded))
         or _is_conditional(one) != _is_conditional(other)
     ):
         return None
