@@ -654,6 +654,7 @@ WANT_MORE = {
     "receipts.list",
     "reminder.dismiss",
     "thesis.retract",
+    "upkeep.undo",
 }
 WANT_MORE |= {"log.follow"}
 """Methods that want one of several parameters, or something that `_filled` does not make; and one that

@@ -34,6 +34,7 @@ MADE = {
         "evidence_id",
         "memories",
         "memory_id",
+        "memory_ids",
         "message_id",
         "message_ids",
         "query_id",

@@ -49,7 +49,7 @@ from tests.builders import (
 KEYWORDS = Config(model="none")
 WORDS = ("alpha", "beta", "gamma", "delta")
 KINDS = ("store", "store", "edit", "delete", "restore", "supersede", "rate", "promote", "expire", "wait")
-ASIDE = frozenset({"as_of", "took_ms", "query_id", "stale_by"})
+ASIDE = frozenset({"as_of", "since", "took_ms", "query_id", "stale_by"})
 HISTORIES = int(os.environ.get("HISTORIES", "3"))
 STEPS = 40
 
