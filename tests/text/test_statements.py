@@ -109,6 +109,15 @@ def test_what_a_person_announces_is_found_whatever_the_model_thinks(text: str, e
         "always fails on my machine with a timeout",
         "the rule is broken in the parser of queries",
         "Remember, don't edit anything yet",
+        "In the future perhaps we'll add more of these options",
+        "In future I'd like to be able to share it",
+        "Never do that again on your own",
+        "For future reference this is the command that I run:",
+        "(design decision - maybe) I would argue for two files",
+        "// Always written as a count of steps",
+        "The helper is defined in the tests but never called anywhere",
+        "The panel showed a spinner but nothing ever loaded in it",
+        "forwarding it to the worker, never persisting to the log",
     ],
 )
 def test_what_asks_chooses_or_is_for_the_task_at_hand_announces_nothing(text: str) -> None:
@@ -148,6 +157,23 @@ def test_what_asks_chooses_or_is_for_the_task_at_hand_announces_nothing(text: st
 @pytest.mark.parametrize(("role", "text"), [("user", PREFERENCE), ("assistant", LESSON)])
 def test_what_is_quoted_pasted_or_injected_is_not_said(wrapped: str, role: Role, text: str) -> None:
     assert found(wrapped.format(text), role) == []
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "This session is being continued from a previous conversation.\n\n{}",
+        "Base directory for this skill: /skills/x\n\n{}",
+        "Implement the following plan:\n\n{}",
+        "# Plan\n\n## Rules\n\n- {}",
+        "- one of many items\n" * 16 + "- {}",
+    ],
+)
+def test_a_document_that_a_person_hands_on_is_not_said_but_what_stands_before_it_is(document: str) -> None:
+    assert found(document.format(PREFERENCE)) == []
+    mine = "Remember that the staging server is slow."
+    assert [text for _, text in found(f"{mine}\n\n# Plan\n\n## Rules\n\n- {PREFERENCE}")] == [mine]
+    assert [text for _, text in found(f"# Rule\n\n- {PREFERENCE}\n- {mine}")] == [PREFERENCE, mine]
 
 
 def test_what_follows_a_block_is_said_again() -> None:

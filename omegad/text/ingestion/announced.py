@@ -9,7 +9,7 @@ import re
 ANNOUNCED_CHARACTERS_MAX = 1_000
 
 _QUOTED = re.compile(r"[\"“][^\"“”]{2,300}[\"”]|`[^`]{1,300}`|(?<!\w)'[^']{12,300}'(?!\w)")
-_OPENS = r"""(?:^\W{0,8}|[.!?;:]\s+|\s[-\u2013\u2014]+\s+|,\s+(?:and|but|so)\s+)
+_OPENS = r"""(?:^[^\w(]{0,8}|[.!?;:]\s+|\s[-\u2013\u2014]+\s+|,\s+(?:and|but|so)\s+)
     (?:(?:please|pls|also|and|so|but|then|ok(?:ay)?|yes|no|well|right|great|thanks?(?:\ you)?|perfect|hey|hi
       |btw|by\ the\ way|just|one\ (?:more\ )?thing|i(?:\ |')(?:want|need|d\ like)\ you\ to
           |you\ (?:should|must)
@@ -31,7 +31,9 @@ _KINDS: tuple[tuple[str, str], ...] = (
         r"""(?:from\ (?:now|here|this\ point|today)\ on(?:wards?)?(?!,?\ (?:\w+\ )?(?:can|could|may
           |might)\b)
               |going\ forward|moving\ forward|henceforth
-              |in\ (?:the\ )?future|as\ a\ (?:general\ )?rule)\b[,:]?
+              |in\ (?:the\ )?future
+                (?!,?\ (?:perhaps|maybe|(?:we|i)(?:'ll|'d\ like\ to|\ (?:will|may|might|could|can|want)))\b)
+              |as\ a\ (?:general\ )?rule)\b[,:]?
           |(?:(?:the|our|my|a|new|house|team|general|hard|golden|project|one|important|ground|first)\ ){0,3}
             (?:rules?(?:\ of\ thumb)?|conventions?|guidelines?|policy)
             (?:\s(?:for|in|of|on)\ [\w\ ]{2,40})?
@@ -44,7 +46,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
           |(?:always|never)\ (?!mind\b|been\b|seen\b|had\b|got\b|gets\b|was\b|said\b|tried\b|used\ to\b
             |again\b
             |happen|work(?:s|ed)\b|shows?\b|appears?\b|the\b|a\b|an\b|in\b|on\b|\w+(?:ed|ing
-              |[^\Wsu]s)\b)[a-z]{2,}
+              |[^\Wsu]s)\b|(?:written|shown|given|taken|done|made|known|kept|built|sent|found)\b)[a-z]{2,}
             (?=\s\w)""",
     ),
     (
@@ -99,6 +101,8 @@ _FROM_NOW_ON = re.compile(
     r"\b(?:from now on|from here on|henceforth)\b(?!,? (?:\w+ )?(?:can|could|may|might)\b)", re.IGNORECASE
 )
 """What makes of anything a rule, wherever it stands."""
+_THAT = re.compile(r"\W*(?:it|that|this)\b", re.IGNORECASE)
+"""What a rule is about that only the message before it says."""
 _QUESTION = re.compile(
     r"\W*(?:if|do|does|did|should|shall|can|could|would|will|is|are|what|how|why)\b", re.IGNORECASE
 )
@@ -184,6 +188,8 @@ def _is_meant(event_type: str, opening: str, rest: str) -> bool:
     """Say whether something is announced after the words that open it, and for longer than a task."""
     needed = 1 if "prefer" in opening.lower() or event_type == "user_preference" else 2
     if len(_WORD.findall(rest)) < needed or _POINTS.match(rest.strip(" :,-\u2013\u2014").strip()):
+        return False
+    if re.match(r"(?:always|never)\b", opening, re.IGNORECASE) and _THAT.match(rest):
         return False
     if event_type != "memory" or (
         re.match(r"(?i)(?:make |note |reminder |memo )", opening) and "to" in opening

@@ -20,12 +20,23 @@ _NOT_SAID = re.compile(
     |\s{0,64}(?:[>|\#$@]|[+-]{2}|\[[A-Z_]{3,40}\]|[✓✔✗✕●]\s)
     |\s{0,64}(?:[-*]\s)?(?:mem-[0-9a-f]{8}|at\s\S{1,200}\s?[(:]|File\s"|Traceback\s|npm\s|DOM\sPath:
       |\w{1,40}(?:Error|Exception|Warning):\s)
+    |\s{0,64}(?:[+-]\s{1,64})?(?://|/\*)  # a comment of code
     |\s{0,64}\[?(?:\d{4}-\d\d-\d\d[T\s]|\d\d?:\d\d(?::\d\d)?\b  # a line of a log
       |(?i:error|warn(?:ing)?|info|debug|fatal)\s{0,4}[:\]|])
     |[A-Z][A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){0,3}-[Bb]y:\s  # a trailer of a commit
     """,
     re.VERBOSE,
 )
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s+\S")
+_ITEM = re.compile(r"\s{0,64}(?:[-*+•]|\d{1,3}[.)])\s+\S")
+HEADINGS_MAX, ITEMS_MAX = 1, 15
+"""How many headings and items of lists a message has that a person writes; what has more is a document."""
+_HANDED_ON = re.compile(
+    r"\s*(?:this session is being continued from|base directory for this skill:|implement the following plan:"
+    r"|caveat: the messages below)",
+    re.IGNORECASE,
+)
+"""How a message begins that a host has put together."""
 _MARK = re.compile(r"\A\s{0,64}(?:[-*+•]|\d{1,3}[.)]|[✅❌⚠🎯🔧]\ufe0f?)\s{1,8}(?:\[[ xX]\]\s)?")
 _EMPHASIS = re.compile(r"\*\*|__|(?<!\w)\*|\*(?!\w)")
 _END = re.compile(r"(?<=[.!?])[\"')*_`]{0,3}\s{1,4}(?=[\"'(*_`]{0,3}[A-Z0-9`])")
@@ -45,6 +56,24 @@ def sentences(
                 yield sentence
 
 
+def own_words(text: str) -> str:
+    """Return what a person says in a message themselves: of one that brings a document, what stands before
+    it; nothing of what their host put together.
+    """
+    if _HANDED_ON.match(text):
+        return ""
+    fence, start, headings, items = "", None, 0, 0
+    lines = text.splitlines(keepends=True)
+    for place, line in enumerate(lines):
+        if found := _FENCE.match(line):
+            fence = "" if fence == found[1] else fence or found[1]
+        elif not fence and (is_heading := bool(_HEADING.match(line))) | bool(_ITEM.match(line)):
+            start = place if start is None else start
+            headings, items = headings + is_heading, items + (not is_heading)
+    is_document = headings > HEADINGS_MAX or items > ITEMS_MAX
+    return "".join(lines[:start]) if is_document else text
+
+
 def said_words(sentence: str) -> int:
     """Return how many words a sentence has."""
     return len(_IS_SPOKEN.findall(sentence))
@@ -52,7 +81,11 @@ def said_words(sentence: str) -> int:
 
 def _states(sentence: str, words_min: int) -> bool:
     is_quoted = sentence[0] in "\"“'" and sentence.rstrip(".,")[-1] in "\"”'"
-    return not is_quoted and not sentence.rstrip("\"')").endswith("?") and said_words(sentence) >= words_min
+    return (
+        not is_quoted
+        and not sentence.rstrip("\"')").endswith(("?", ":"))
+        and said_words(sentence) >= words_min
+    )
 
 
 def _said(text: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from omegad.text.ingestion.announced import ANNOUNCED_CHARACTERS_MAX, announced, is_errand
-from omegad.text.ingestion.prose import SENTENCE_CHARACTERS, WORDS_MIN, said_words, sentences
+from omegad.text.ingestion.prose import SENTENCE_CHARACTERS, WORDS_MIN, own_words, said_words, sentences
 
 Role = Literal["user", "assistant"]
 
@@ -94,6 +94,7 @@ def judged(found: Mapping[str, float], model: StatementModel) -> tuple[float, ..
 def statements(text: str, role: Role) -> Iterator[Statement]:
     """Yield what a message of a person or an agent states that is worth remembering, in its order."""
     model = fitted()
+    text = own_words(text) if role == "user" else text
     spoken = dict.fromkeys(sentences(text, range(SHORTEST, ANNOUNCED_CHARACTERS_MAX + 1), WORDS_SHORTEST))
     said = [one for one in spoken if len(one) in SENTENCE_CHARACTERS and said_words(one) >= WORDS_MIN]
     judgeable = frozenset(said)
