@@ -707,7 +707,9 @@ async def served(
     is told of reads behind their answers, which would move positions.
     """
     settings = msgspec.structs.replace(
-        _patient(settings or Config()), audit="whole" if audits_all else "changes"
+        _patient(settings or Config()),
+        audit="whole" if audits_all else "changes",
+        host_transcripts=False,  # those of whoever runs the tests
     )
     async with (
         _composed_here(paths, settings, clock) as service,

@@ -9,7 +9,9 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
+from omegad.agents import hook_arrivals
 from omegad.agents.assembling import BYTES_OF_A_TOKEN, LINE_CHARACTERS, Line, Part, Section, bullet, fit
+from omegad.agents.hook_arrivals import HookArrivals
 from omegad.index.active import active
 from omegad.knowledge import theses
 from omegad.log.projection import to_json
@@ -233,8 +235,14 @@ async def finish(services: Services, query: Brief, found: BriefingText, context:
             continue
         event = surfaced(uuid7(services.clock), how, query.project or "", memory_ids, found.moment)
         services.record(event, context, session_id=query.session_id, project=query.project)
+    stopped = [] if query.as_of is not None else await services[HookArrivals].untold(services)
+    for one in stopped:
+        warning = hook_arrivals.warned(
+            one, uuid7(services.clock), found.moment.position, services.clock.now_us()
+        )
+        services.record(warning, context, session_id=query.session_id, project=query.project)
     return Briefing(
-        text=found.text,
+        text="\n".join([found.text, hook_arrivals.told(stopped)] if stopped else [found.text]).strip(),
         shown=found.shown.get("briefing", ()),
         review=found.shown.get("review", ()),
         due=found.shown.get("reminder", ()),

@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from omegad.agents.hook_arrivals import HookArrivals, Stopped
 from omegad.index.active import active
 from omegad.knowledge import lint
 from omegad.log.projection import to_json
@@ -18,7 +19,7 @@ from omegad.memory.reading import known_types
 from omegad.memory.settling import ListUnsettled
 from omegad.memory.types import MemoryTypes
 from omegad.person import reminder
-from omegad.requests.method import Moment, QueryMethod
+from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import Query, ViewAnswer
 from omegad.requests.verb import Verb
 from omegad.runtime.times import rfc3339
@@ -140,7 +141,18 @@ class TodayAnswer(ViewAnswer, frozen=True):
     more: int
 
 
-def read(connection: Connection, query: Today, types: MemoryTypes, moment: Moment) -> TodayAnswer:
+async def prepare(
+    services: Services, query: Today, context: RequestContext
+) -> tuple[MemoryTypes, list[Stopped]]:
+    """Return the known types, and the hosts whose hooks stopped arriving; of the past nobody can say."""
+    is_now = query.as_of is None
+    stopped = await services[HookArrivals].stopped(services) if is_now else []
+    return await known_types(services, query, context), stopped
+
+
+def read(
+    connection: Connection, query: Today, known: tuple[MemoryTypes, list[Stopped]], moment: Moment
+) -> TodayAnswer:
     """Read what happened and what waits."""
     since_us = moment.now_us - query.days * DAY_US
     values = {
@@ -161,7 +173,9 @@ def read(connection: Connection, query: Today, types: MemoryTypes, moment: Momen
     if moved:
         found["thesis"] = Happened(kind="thesis", count=len(moved), shown=tuple(moved[:SHOWN_MAX]))
     happened = tuple(found[kind] for kind in chain(TITLES, COUNTED) if kind in found)
-    waiting = list(_waiting(connection, types, moment))
+    types, stopped = known
+    waiting = [Waiting(text=one.line, command="omegad doctor") for one in stopped]
+    waiting += _waiting(connection, types, moment)
     answer = TodayAnswer(
         text="",
         since=rfc3339(since_us),
@@ -276,7 +290,7 @@ METHODS = (
         params=Today,
         answer=TodayAnswer,
         views=VIEWS,
-        prepare=known_types,
+        prepare=prepare,
         read=read,
         turn=Turn.LONG,
         verb=Verb(

@@ -15,6 +15,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 import projections
+from omegad.agents.hook_arrivals import HookArrivals
 from omegad.agents.hooks.noting import Noted
 from omegad.agents.spool import Spool
 from omegad.catalog import decision_state as state
@@ -168,11 +169,7 @@ async def composed(
             clock=clock,
             query_timeout_s=settings.query_timeout_s,
             digests=key,
-            of_nouns={
-                MemoryTypes: MemoryTypes.configured(settings.event_types),
-                Liveness: Liveness(clock),
-                Noted: Noted(is_on=settings.audit == "whole"),
-            },
+            of_nouns=_of_nouns(paths, settings, clock),
             steadiness=Steadiness(clock, log.recorded_at, installed_us),
             claims=settings.claims,
             task_guard=settings.task_guard,
@@ -249,6 +246,16 @@ def _lane(method: Method) -> Lane | None:
     if isinstance(method, QueryMethod) or method.name in READING:
         return READS
     return PROOFS if method.name in PROVING else None
+
+
+def _of_nouns(paths: Paths, settings: Config, clock: Clock) -> dict[type, object]:
+    """Return what nouns keep in the daemon, by its type."""
+    return {
+        MemoryTypes: MemoryTypes.configured(settings.event_types),
+        Liveness: Liveness(clock),
+        HookArrivals: HookArrivals(str(paths.home), os.environ, is_on=settings.host_transcripts),
+        Noted: Noted(is_on=settings.audit == "whole"),
+    }
 
 
 def _rules(paths: Paths) -> Rules:

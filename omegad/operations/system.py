@@ -13,6 +13,7 @@ import msgspec
 import structlog
 
 from omegad import __version__
+from omegad.agents.hook_arrivals import REMEDY, HookArrivals
 from omegad.embedding.embedder import EmbedderStatus
 from omegad.log.verifying import LogReport
 from omegad.operations.clock import ClockHandler, ShowClock
@@ -198,7 +199,10 @@ class SystemDispatch:
 
     async def _status(self, query: Status, call: Call) -> ServiceStatus:
         del query, call
-        return msgspec.structs.replace(self.status(), upkeep=await self._upkeep())
+        stopped = await self._services[HookArrivals].stopped(self._services)
+        status = self.status()
+        troubles = [*status.degraded, *(f"{one.line}: {REMEDY}" for one in stopped)]
+        return msgspec.structs.replace(status, upkeep=await self._upkeep(), degraded=troubles)
 
     async def _upkeep(self) -> UpkeepStatus | None:
         """Return what the last upkeep did, None where that cannot be read at once."""

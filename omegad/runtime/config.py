@@ -87,6 +87,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """`whole` has everything that is asked in the log: reads, coordination that came to nothing, and hooks
     that nothing came of; `changes` only what changes something, queries and tool calls.
     """
+    host_transcripts: bool = True
+    """Look into the ends of hosts' own transcripts for prompts that no hook told of, to say that hooks
+    stopped arriving.
+    """
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     event_types: dict[str, dict[str, object]] = {}
     """Memory types beside the built-in ones, by name; of a built-in one what is to be otherwise."""

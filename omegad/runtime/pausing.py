@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 FILE = "paused"
-"""Of the home: when the pause ends, in seconds since 1970, or nothing where somebody is to end it."""
+"""Of the home: when the pause ends, or ended, in seconds since 1970; nothing where somebody is to end it."""
 MARKER = ".omegad.toml"
 VARIABLE = "OMEGAD_PAUSED"
 SETTING = "paused_folders"
@@ -42,6 +42,17 @@ def until(home: str) -> float | None:
     except ValueError:
         return float("inf")
     return ends if ends > time.time() else None
+
+
+def ended(home: str) -> float:
+    """Return when the last pause of a home ended, in seconds since 1970; 0 where that is not known, or it
+    goes on.
+    """
+    try:
+        ends = float(_read(f"{home}/{FILE}"))
+    except (OSError, ValueError):
+        return 0.0
+    return ends if ends <= time.time() else 0.0
 
 
 def of_home(home: str) -> str | None:

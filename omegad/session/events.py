@@ -8,7 +8,7 @@ from msgspec import Meta
 from omegad.log.event import Event, Excerpt, FreeText, GivenName, MadeDigest, MadeId, Position
 from omegad.search.events import Returned
 
-How = Literal["briefing", "review", "reminder", "prompt", "edit", "file", "error"]
+How = Literal["briefing", "review", "reminder", "prompt", "edit", "file", "error", "warning"]
 TO_JUDGE: tuple[How, ...] = ("review", "reminder")
 """Ways of being shown in which a memory is named to be judged, which is no use of it."""
 
@@ -99,9 +99,10 @@ class MemorySurfaced(Event, frozen=True, kw_only=True, tag="memory.surfaced@1"):
     error.
 
     `review` are those of a briefing that somebody should look at again, `reminder` those whose time had come,
-    each told unasked but once; `file` is for one that was read, changed or named in a command. `subject` is
-    what they were for: a prompt's beginning, a file, an error. Scores are those of the search; a briefing has
-    none, which is 0. The moment is described as in `memory.queried`.
+    each told unasked but once; `file` is for one that was read, changed or named in a command. A `warning`
+    shows none: it tells that a host's hooks stopped arriving. `subject` is what they were for: a prompt's
+    beginning, a file, an error. Scores are those of the search; a briefing has none, which is 0. The moment
+    is described as in `memory.queried`.
     """
 
     query_id: MadeId

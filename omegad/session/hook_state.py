@@ -26,7 +26,7 @@ from omegad.session.events import (
 )
 
 NAME = "hooks"
-VERSION = 7
+VERSION = 8
 EVENTS = (
     *(
         SessionStarted,
@@ -138,6 +138,8 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield Statement(_FILE, (session_id, file, recorded.position))
         case GitMerged(worktree=worktree, after=after):
             yield Statement(_MERGED, (worktree, after, recorded.occurred_at))
+        case MemorySurfaced(how="warning", subject=subject):
+            yield Statement(_FILE, (ANYBODY, subject, recorded.position))
         case DeliveriesExpired(before=before):
             for sql in _EXPIRED:
                 yield Statement(sql, (before,))
@@ -205,6 +207,10 @@ class Hooks(Tables):
         sql = "SELECT after, merged_at FROM state_merges WHERE worktree = ?"
         row = self._connection.execute(sql, (worktree,)).fetchone()
         return None if row is None else (row[0], row[1])
+
+    def has_warned(self, subject: str) -> bool:
+        """Say whether any agent was told of this."""
+        return self.has_surfaced(ANYBODY, subject)
 
     def kept_from(self) -> Position:
         """Return the position of the oldest by which a hook, or a file, is known again; beyond any log

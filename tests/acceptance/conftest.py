@@ -32,6 +32,7 @@ PATIENT = {
     "OMEGAD_QUERY_TIMEOUT_S": "50",
     "OMEGAD_READ_TIMEOUT_S": "100",
     "OMEGAD_REPORT_TIMEOUT_S": "100",
+    "OMEGAD_HOST_TRANSCRIPTS": "false",  # those of whoever runs the tests
     "OMEGAD_AUDIT": "changes",  # reads are told behind their answers, which would move positions
 }
 """Settings with which nothing is answered otherwise because the machine is busy; for all tests but those

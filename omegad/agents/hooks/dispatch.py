@@ -8,7 +8,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.agents import briefing
+from omegad.agents import briefing, hook_arrivals
+from omegad.agents.hook_arrivals import HookArrivals
 from omegad.agents.hooks import claims, git_sync, hosts, messages, noting, surfacing, task_guard
 from omegad.agents.hooks.hosts import Hook
 from omegad.agents.hooks.prepared import Notice, PreparedHook, Recalled, looked
@@ -152,6 +153,7 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
     is_paused = command.is_paused or (
         not command.is_spooled and await services.paused(pausing.named(command.payload)) is not None
     )
+    services[HookArrivals].hear(hook, command.payload, is_paused=is_paused)
     is_call = hook.kind == "after_tool" and not is_paused
     # Of a tool it is told with the verdict, which does not wait for it.
     is_hurried = hook.kind == "before_tool" and command.answer_within_ms is not None
@@ -231,6 +233,9 @@ async def _told(services: Services, hook: Hook, project: str | None) -> Recalled
     is_wanted, told = await look(
         begin, (False, Recalled()), at_least=0 if is_prompt or hook.used else services.head
     )
+    if is_start:
+        stopped = await services[HookArrivals].stopped(services, hook_arrivals.HOOK_S)
+        told = told._replace(stopped=tuple(stopped))
     if sought is None or not is_wanted:
         return told
     vector = await services.embed_question(sought.text, within_s=EMBED_S, turn=Turn.FIRST)
@@ -367,11 +372,23 @@ def _memories(prepared: PreparedHook, state: DecisionState, now_us: int) -> Noti
     return Notice([shown.text], tuple(_surfaced(prepared.query_id, shown)))
 
 
+def _stopped(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice:
+    """Tell of hosts whose hooks stopped arriving, once a day."""
+    untold = [one for one in prepared.told.stopped if not state[Hooks].has_warned(one.subject(now_us))]
+    if not untold or prepared.told.moment is None:
+        return Notice()
+    events = [
+        hook_arrivals.warned(one, f"{prepared.query_id}-{one.host}", prepared.told.moment.position, now_us)
+        for one in untold
+    ]
+    return Notice([hook_arrivals.told(untold)], events)
+
+
 VERDICTS = ("deny", "ask", "warn", "")
 """The verdicts on what an agent is about to do, the strictest first."""
 GUARDS = (claims.news, claims.stopped)
 """What an agent is told at a hook where all else is paused."""
-TELLINGS = (*GUARDS, task_guard.guarded, _skills, _reminders, _memories, messages.news)
+TELLINGS = (*GUARDS, task_guard.guarded, _stopped, _skills, _reminders, _memories, messages.news)
 """What an agent is told at a hook, in the order in which it is."""
 
 

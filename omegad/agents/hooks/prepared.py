@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from omegad.agents.assembling import Line
+from omegad.agents.hook_arrivals import Stopped
 from omegad.agents.hooks.hosts import Hook
 from omegad.agents.hooks.surfacing import Surfaced
 from omegad.coordination.claim import Ruling, Wanted
@@ -28,6 +29,8 @@ class Recalled(NamedTuple):
     shown: Surfaced | None = None
     due: tuple[Line, ...] = ()
     moment: Moment | None = None
+    stopped: tuple[Stopped, ...] = ()
+    """Hosts whose hooks stopped arriving."""
 
 
 class Details(msgspec.Struct, frozen=True):

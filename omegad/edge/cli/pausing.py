@@ -20,19 +20,23 @@ SPAN_S_MAX = 3_660 * 86_400
 
 def pause(arguments: Namespace, instance: Instance) -> int:
     """Pause the home, for a span or until somebody resumes. Raises `Invalid` for what is no span."""
-    ends = None if arguments.span is None else time.time() + _seconds(arguments.span)
-    home = instance.paths.home
-    endpoint.private_directory(home, "OMEGAD_HOME")
-    part = home / f".{pausing.FILE}.{os.getpid()}"
-    part.write_text("" if ends is None else f"{ends:.0f}\n", encoding="ascii")
-    part.replace(home / pausing.FILE)
+    _write(instance, "" if arguments.span is None else f"{time.time() + _seconds(arguments.span):.0f}\n")
     return _say(arguments, instance)
 
 
 def resume(arguments: Namespace, instance: Instance) -> int:
     """End the pause of the home."""
-    (instance.paths.home / pausing.FILE).unlink(missing_ok=True)
+    if pausing.of_home(str(instance.paths.home)) is not None:
+        _write(instance, f"{time.time():.6f}\n")  # of what was silent until then nobody is to wonder
     return _say(arguments, instance)
+
+
+def _write(instance: Instance, text: str) -> None:
+    home = instance.paths.home
+    endpoint.private_directory(home, "OMEGAD_HOME")
+    part = home / f".{pausing.FILE}.{os.getpid()}"
+    part.write_text(text, encoding="ascii")
+    part.replace(home / pausing.FILE)
 
 
 def here(instance: Instance) -> str | None:
