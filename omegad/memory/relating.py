@@ -34,7 +34,7 @@ REPLACEABLE_COSINE = 0.7
 REPLACEABLE_JACCARD, ALIKE_COSINE = 0.3, 0.45
 """The same for two that share so many of their words, as short notes do in which one value has changed."""
 
-OVERRIDDEN_COSINE = 0.45
+OVERRIDDEN_COSINE = 0.4
 """The same where the newer text speaks of replacing something or taking it back. All are chosen on the
 histories of public repositories.
 """
