@@ -85,7 +85,7 @@ def _naming(
     name = PurePosixPath(wanted.path).name
     if not re.search(r"\w", name):
         return
-    words = name.replace('"', " ")
+    words = re.sub('["\0]', " ", name)
     asked = about | {"name": f'{{content tags}} : "{words}"', "insight": INSIGHT}
     rows = connection.execute(_NAMING, asked)
     said = re.compile(rf"(?<![\w./-])((?:[\w.~@+-]*/)*){re.escape(name)}(?![\w/-]|\.\w)", re.IGNORECASE)

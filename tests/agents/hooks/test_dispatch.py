@@ -348,6 +348,19 @@ def test_an_edit_brings_up_what_another_session_learned_while_it_edited_the_file
     assert "at night" not in told
 
 
+def test_a_path_that_no_file_can_have_is_told_nothing_of(served: Home, session: str, project: Path) -> None:
+    payload = {
+        "session_id": session,
+        "hook_event_name": "PreToolUse",
+        "cwd": str(project),
+        "tool_name": "Edit",
+        "tool_use_id": "n-1",
+        "tool_input": {"file_path": f'{project}/a\0b"c.py', "old_string": "a", "new_string": "b"},
+    }
+    answer = served.call("hook.dispatch", event="PreToolUse", payload=payload, delivery_id=f"{session}-nul")
+    assert answer == {"exit_code": 0, "stdout": "", "stderr": ""}
+
+
 def test_an_edit_late_in_a_session_brings_up_what_bears_on_its_file_once(
     served: Home, session: str, dispatch: Dispatch, project: Path
 ) -> None:
