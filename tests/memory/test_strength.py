@@ -34,6 +34,9 @@ async def test_finding_a_memory_strengthens_it_and_time_weakens_it(paths: Paths,
         for _ in range(25):
             await it.caller.call("memory.query", text="invoices", project="shop")
         seen.append(await strength(it, name))
+        given = {"action": "get", "memory_id": name}
+        shown = await it.caller.call("tools.call", name="omega_memory", arguments=given, project="shop")
+        assert "retrieval_count 25, strength 0.96," in shown["content"][0]["text"]
         clock.us += 30 * DAY_US
         seen.append(await strength(it, name))
         clock.us += 300 * DAY_US

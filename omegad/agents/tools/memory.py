@@ -72,6 +72,8 @@ def whole(found: MemoryDetail, _session: Session, _given: Memory) -> Reply:
         "tags",
         "priority",
         "rating",
+        "retrieval_count",
+        "strength",
         "source",
         "referenced_date",
         "superseded_by",
