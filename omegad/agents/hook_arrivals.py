@@ -7,6 +7,7 @@ but which session it was, and when.
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -247,7 +248,8 @@ def _written(root: str, since_us: int) -> Iterator[tuple[int, str, str]]:
                     folders += [(entry.path, depth + 1)] if depth < 3 else []  # noqa: PLR2004  year/month/day
                 elif (named := _SESSION.match(entry.name)) and entry.name.endswith(".jsonl"):
                     file = entry.stat(follow_symlinks=False)
-                    if file.st_uid == os.geteuid() and file.st_mtime_ns > since_us * 1_000:
+                    is_own = stat.S_ISREG(file.st_mode) and file.st_uid == os.geteuid()
+                    if is_own and file.st_mtime_ns > since_us * 1_000:
                         yield file.st_mtime_ns, entry.path, named.group(1)
 
 

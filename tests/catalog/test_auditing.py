@@ -250,6 +250,38 @@ async def test_a_hook_that_is_told_twice_is_noted_once(
         assert len(it.daemon.services[Noted]._at_us) <= 8
 
 
+async def test_each_push_and_each_edit_that_is_stopped_is_in_the_audit(
+    paths: Paths, clock: FakeClock
+) -> None:
+    ref = {"ref": "refs/heads/main", "local_sha": "a", "remote_sha": "b", "found": "stale"}
+    push = {"remote": "origin", "verdict": "denied", "reason": "it discards 1 commit", "refs": [ref]}
+    async with served(paths, clock, KEYWORDS) as it:
+
+        async def stopped(event: str, use_id: str | None, **more: object) -> None:
+            payload = {"hook_event_name": event, "cwd": "/", **({"tool_use_id": use_id} if use_id else {})}
+            await it.caller.call("hook.dispatch", event=event, payload=payload | more, pushes=[push])
+
+        for _ in range(2):  # at once, and saying the same
+            await stopped("pre-push", None)
+            await stopped(
+                "PreToolUse", None, session_id="s-1", tool_name="Bash", tool_input={"command": "git push"}
+            )
+        for use_id in ("t-1", "t-2", "t-2"):
+            await stopped(
+                "PreToolUse", use_id, session_id="s-2", tool_name="Bash", tool_input={"command": "git push"}
+            )
+        await it.caught_up()
+        asked = "SELECT session_id, tool_name, status, tool_use_id, call_index FROM coord_audit ORDER BY id"
+        assert (await it.caller.call("audit.sql", sql=asked))["rows"] == [
+            [None, "git push", "denied", None, 1],
+            ["s-1", "Bash", "denied", None, 1],
+            [None, "git push", "denied", None, 2],
+            ["s-1", "Bash", "denied", None, 2],
+            ["s-2", "Bash", "denied", "t-1", 1],
+            ["s-2", "Bash", "denied", "t-2", 2],
+        ]
+
+
 async def test_what_is_erased_is_in_no_event_that_tells_of_reads_or_hooks(
     paths: Paths, clock: FakeClock
 ) -> None:

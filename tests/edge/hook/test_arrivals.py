@@ -228,6 +228,10 @@ def test_so_many_files_are_looked_at_and_the_end_of_each(
     (tmp_path / f"{uuid4()}.jsonl").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "self").symlink_to(tmp_path)
     assert len(list(hook_arrivals._written(str(tmp_path), 0))) <= 10
+    pipes = tmp_path / "pipes"
+    pipes.mkdir()
+    os.mkfifo(pipes / f"{uuid4()}.jsonl")
+    assert list(hook_arrivals._written(str(pipes), 0)) == []
     file = tmp_path / "long.jsonl"
     text = json.dumps(line("user", "Mend it")) + "\n" + json.dumps(ANSWER) + "\n"
     file.write_text(json.dumps({"pad": "x" * 9_000}) + "\n" + text)
