@@ -97,11 +97,14 @@ def _comes_of(
 ) -> Iterator[NewEvent]:
     one, other = command.memory_id, command.target_id
     target = known(state, other)
-    is_hidden = not target.is_active(now_us)
-    if command.verdict == "supersedes" and not is_hidden:
-        given = SupersedeMemory(memory_id=other, superseded_by=one, reason=SETTLED)
-        yield from supersede(given, state, now_us).events
-    elif command.verdict == "contradicts" and target.denied_by != one:
+    if command.verdict == "supersedes":
+        if target.is_active(now_us):
+            given = SupersedeMemory(memory_id=other, superseded_by=one, reason=SETTLED)
+            yield from supersede(given, state, now_us).events
+        return
+    if said == "supersedes" and target.state == "superseded":
+        yield from restore(RestoreMemory(memory_id=other, reason=SETTLED), state, now_us).events
+    if command.verdict == "contradicts" and target.denied_by != one:
         drawn = LinkMemories(memory_id=one, target_id=other, edge_type="contradicts")
         yield from link(drawn, state, now_us).events
     elif command.verdict == "compatible":
@@ -110,8 +113,6 @@ def _comes_of(
             if known(state, denied).denied_by == by:
                 unlinked = MemoryUnlinked(memory_id=by, target_id=denied, edge_types=("contradicts",))
                 yield NewEvent(event=unlinked)
-        if said == "supersedes" and is_hidden:
-            yield from restore(RestoreMemory(memory_id=other, reason=SETTLED), state, now_us).events
 
 
 def unsettled(connection: Connection, query: ListUnsettled, moment: Moment) -> UnsettledAnswer:

@@ -81,8 +81,11 @@ async def test_what_supersedes_takes_the_place_until_it_is_settled_anew(
             replaced = await it.caller.call("memory.get", memory_id=old)
             assert (replaced["status"], replaced["superseded_by"]) == ("superseded", new)
         assert await waiting(it) == []
+        await it.caller.call("memory.settle", **pair, verdict="contradicts")
+        shown = await it.caller.call("memory.get", memory_id=old)
+        assert (shown["status"], shown["contradicted_by"]) == ("active", new)
         await it.caller.call("memory.settle", **pair, verdict="compatible")
-        assert (await it.caller.call("memory.get", memory_id=old))["status"] == "active"
+        assert (await it.caller.call("memory.get", memory_id=old))["contradicted_by"] is None
         await it.caller.call("memory.settle", memory_id=old, target_id=new, verdict="contradicts")
         await it.caller.call("memory.settle", **pair, verdict="compatible")
         assert (await store(it, NEW))["may_replace"] == [], "what was said last holds, either way round"
