@@ -112,15 +112,18 @@ def _fill(home: Home) -> None:
 
 
 def _answers(home: Home) -> list[list[tuple[Any, ...]]]:
+    """Return what is found, by id: being found makes memories stronger, which orders those anew that are
+    as near.
+    """
     with home.client() as client:
         found = [
-            client.call("memory.query", text=text, mode=mode, limit=20, explain=True)
+            client.call("memory.query", text=text, mode=mode, limit=100)
             for text, mode in product(QUESTIONS, MODES)
         ]
         assert len(found) == 50
         listed = client.call("memory.list", limit=1_000)["memories"]
     return [
-        [(one["memory_id"], one["score"], one["content"], answer["degraded"]) for one in answer["results"]]
+        sorted((one["memory_id"], one["content"], answer["degraded"]) for one in answer["results"])
         for answer in found
     ] + [
         [
