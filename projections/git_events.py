@@ -58,7 +58,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 )
         case GitMerged(ref=ref, before=before, after=after, what=what):
             whose = (recorded.position * 1024, recorded.session_id, recorded.project)
-            event = "merge" if what.startswith("commit") else what.partition(":")[0].split()[0]
+            event = next((kind for kind in ("pull", "rebase") if what.startswith(kind)), "merge")
             merged = (event, "reflog", "git", "", ref, before, after, *(None,) * 5, "allowed", what)
             yield Statement(_INSERT, (*whose, *merged, rfc3339(recorded.occurred_at)))
         case _:
