@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import anyio
+import anyio.lowlevel
 import msgspec
 import numpy as np
 from anyio import to_thread
@@ -659,6 +660,7 @@ class Served(NamedTuple):
         log, views = self.daemon.services.log, self.daemon.services.views
         with anyio.fail_after(PATIENCE_S):
             while True:
+                await anyio.lowlevel.checkpoint()  # what is told behind an answer is proposed in it
                 await log.settled()
                 head = log.head
                 failed = {
