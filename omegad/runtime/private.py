@@ -18,9 +18,12 @@ MARK = b"[private]"
 NAME = b"private"
 _BEFORE_CHARACTERS = 64
 _SPACE = rb"(?:[ \t]|\\+[nrt]){0,9}"
-# An angle bracket may be escaped, and more than once where JSON stands in a string of JSON.
-_BEFORE = re.compile(rb"(?:<|\\+u003c)(\\*/)?" + _SPACE + rb"\Z")
-_AFTER = re.compile(_SPACE + rb"(?:[\w-]{1,40}=[^<>]{0,200}?)?(?:>|\\+u003e)")
+# An angle bracket may be escaped, and more than once where JSON stands in a string of JSON; it may be an
+# entity of HTML, and as wide as a Chinese character.
+_BEFORE = re.compile(
+    rb"(?:<|\\+u003c|&lt;|\xef\xbc\x9c|\\+uff1c)(\\*/|\xef\xbc\x8f|\\+uff0f)?" + _SPACE + rb"\Z"
+)
+_AFTER = re.compile(_SPACE + rb"(?:[\w-]{1,40}=[^<>]{0,200}?)?(?:>|\\+u003e|&gt;|\xef\xbc\x9e|\\+uff1e)")
 _STRING = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)("\s*+:?|\Z)', re.DOTALL)
 
 

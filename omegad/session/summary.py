@@ -16,9 +16,10 @@ CHARACTERS_MAX = 1_200
 FILES_MAX = 30
 SHORT = 30
 """A line with less room than this says nothing, and is left out."""
-COMMAND_CHARACTERS, WHY_CHARACTERS = 90, 50
+COMMAND_CHARACTERS, BEGINNING_CHARACTERS, WHY_CHARACTERS = 90, 32, 50
 KINDS = ("decision", "lesson_learned", "user_preference", "constraint", "error_pattern")
 """What is named before the rest of what was stored."""
+_MORE = " and 999 more"
 
 
 class Told(NamedTuple):
@@ -70,14 +71,13 @@ def text(told: Told) -> str:
     edited, runs = files(told.calls, told.folder), ended(told.calls)
     errors = sum(call.status == "error" for call in told.calls)
     head = f"Session in {told.project or 'no project'}: {len(told.calls)} tool calls, {errors} failed."
-    failed = [f"`{shortened(known, COMMAND_CHARACTERS)}`{_why(call)}" for known, call in runs.failed.items()]
     asked = [one.content for one in told.said if one.role == "user"]
     answers = [one.content for one in told.said if one.role == "assistant"]
     stored = sorted(told.stored, key=lambda one: one.event_type not in KINDS)
     # By what matters: each takes what it needs of its room, and what is left is there for those after it.
     wanted = (
         ("Edited", 560, _named(edited, 560)),
-        ("Failed last", 380, _listed(failed, 380)),
+        ("Failed last", 380, _failed(runs.failed, 380)),
         ("Asked", 220, _asked(asked)),
         ("Left at", 200, shortened(answers[-1], 200) if answers else ""),
         (
@@ -112,6 +112,15 @@ def _why(call: Call) -> str:
     return f" ({shortened(first, WHY_CHARACTERS)})" if first and call.summary != call.input_summary else ""
 
 
+def _failed(failed: dict[str, Call], most: int) -> str:
+    """Return commands that failed, and why; where that has no room, more of them by their beginnings."""
+    whole = [f"`{shortened(known, COMMAND_CHARACTERS)}`{_why(call)}" for known, call in failed.items()]
+    if sum(map(len, whole)) + 2 * len(whole) <= most:
+        return "; ".join(whole)
+    each = max(BEGINNING_CHARACTERS, (most - len(_MORE)) // len(whole) - len("``; "))
+    return _listed([f"`{shortened(known, each)}`" for known in failed], most)
+
+
 def _named(edited: Sequence[str], most: int) -> str:
     """Return files by their paths, or by their names alone where the paths have no room."""
     whole = ", ".join(edited)
@@ -122,7 +131,7 @@ def _listed(items: Sequence[str], most: int, gap: str = "; ") -> str:
     """Return as many items as there is room for, and how many more there are."""
     shown, size = list[str](), 0
     for item in items:
-        if size + len(item) + len(gap) > most - len(" and 999 more"):
+        if size + len(item) + len(gap) > most - len(_MORE):
             break
         shown.append(item)
         size += len(item) + len(gap)

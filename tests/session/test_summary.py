@@ -57,6 +57,15 @@ def test_however_much_a_session_did_its_summary_is_short_and_names_files_first()
     assert found.splitlines()[1].startswith("Asked: word word")
 
 
+def test_where_many_commands_failed_last_more_are_named_by_their_beginnings() -> None:
+    calls = [
+        shell(place, f"make target-{place} --with=" + "x" * 60, "no rule for it " * 9) for place in range(8)
+    ]
+    found = summary.text(told(*calls))
+    assert len(found) <= CHARACTERS_MAX
+    assert all(f"make target-{place} --with=" in found for place in range(8))
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
