@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.agents.hook_arrivals import HookArrivals, Stopped
+from omegad.coordination import research
 from omegad.index.active import active
 from omegad.knowledge import lint
 from omegad.log.projection import to_json
@@ -94,6 +95,7 @@ SELECT m.node_id, m.content, count(*) OVER () FROM memories AS m
 WHERE m.source = :habit_by AND m.on_probation AND {active()} ORDER BY m.id DESC LIMIT 1
 """
 _CONTENT = f"SELECT substr(content, 1, {CONTENT_CHARACTERS}) FROM memories WHERE node_id = ?"
+_TITLES = "SELECT title FROM coord_tasks"
 _OPEN_TASKS = "SELECT count(*) FROM coord_tasks WHERE status = 'open'"
 _UPKEEP = "SELECT at_us, undone_at FROM upkeeps ORDER BY id DESC LIMIT 1"
 
@@ -219,7 +221,8 @@ def _waiting(connection: Connection, types: MemoryTypes, moment: Moment) -> Iter
             command=f"omegad reminder dismiss {due.memory_id}",
         )
     report = lint.examine(connection, moment.now_us, types)
-    gaps = [one for one in report.findings if one.rule == "gap"]
+    researched = {title for (title,) in connection.execute(_TITLES)}
+    gaps = [one for one in report.findings if one.rule == "gap" and research.title(one) not in researched]
     findings = [one for one in report.findings if one.rule != "gap"]
     for one in findings[:FINDINGS_MAX]:
         yield Waiting(text=_in_words(connection, one), command=one.settle)

@@ -81,10 +81,15 @@ def put_down(
     return Decision(events=events, answer=answer)
 
 
+def title(finding: Finding) -> str:
+    """Return the title of the task for a gap."""
+    return f"Research: {finding.text}"[:TITLE_CHARACTERS]
+
+
 def _task(gap: Gap) -> TaskCreated:
     return TaskCreated(
         task_id=gap.task_id,
-        title=f"Research: {gap.finding.text}"[:TITLE_CHARACTERS],
+        title=title(gap.finding),
         description=f"find out what is missing and remember it: {gap.finding.settle}",
         priority=PRIORITY,
         capability=None,

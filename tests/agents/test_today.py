@@ -102,6 +102,18 @@ async def test_what_waits_is_told_in_words_with_the_command_that_settles_it(
         assert asked in told["content"][0]["text"]
 
 
+async def test_a_gap_waits_until_a_task_is_put_down_for_it(paths: Paths, clock: FakeClock) -> None:
+    async with served(paths, clock, KEYWORDS) as it:
+        await store(it, "Billing runs on port 8080", entity_id="svc:billing")
+        gap = {
+            "text": "1 gap, first: of svc:billing only 1 thing is known",
+            "command": "omegad lint --tasks",
+        }
+        assert (await today(it))["waiting"] == [gap]
+        await it.caller.call("lint.tasks")
+        assert [one["command"] for one in (await today(it))["waiting"]] == ["omegad tasks"]
+
+
 async def test_it_is_one_screen_however_much_happened(paths: Paths, clock: FakeClock) -> None:
     async with served(paths, clock, KEYWORDS) as it:
         for number in range(40):

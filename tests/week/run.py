@@ -31,8 +31,8 @@ class Lived(NamedTuple):
 class MovedHome(Home):
     """A home whose daemon goes by a clock that a file moves; with the model where one is installed."""
 
-    def __init__(self, path: Path, clock: Path) -> None:
-        super().__init__(path, OMEGAD_MODEL="auto")
+    def __init__(self, path: Path, clock: Path, model: str = "auto") -> None:
+        super().__init__(path, OMEGAD_MODEL=model)
         self._clock = clock
 
     def launch(self) -> Self:
@@ -45,7 +45,7 @@ class MovedHome(Home):
 
 
 class Week:
-    """A home for a week, from a Monday morning until the Tuesday after the next one's evening."""
+    """A home for a week, from a Monday morning until the next."""
 
     def __init__(
         self, folder: Path, sessions: Sequence[Session], many: int, tell: Callable[[str], None]

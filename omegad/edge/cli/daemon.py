@@ -126,13 +126,16 @@ def _fields(answer: Answer) -> list[tuple[str, str]]:
                 " vectors in memory"
             ),
         ),
-        ("upkeep", _upkeep(answer.get("upkeep"))),
+        ("upkeep", _upkeep(answer)),
         ("memory", size(answer["rss_bytes"])),
         ("clients", f"{answer['connections']} connected, {answer['requests']:,} requests so far"),
     ]
 
 
-def _upkeep(last: Answer | None) -> str:
+def _upkeep(answer: Answer) -> str:
+    last = answer.get("upkeep")
+    if "upkeep" not in answer["reactions"]:
+        return "off, by the setting `upkeep`"
     if last is None:
         return "not yet; once a day, when no session is at work"
     did = ", ".join(
