@@ -31,6 +31,7 @@ from omegad.memory.state import Memories, MemoryState
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
+from omegad.requests.query import POSITION_MAX
 from omegad.requests.verb import Verb
 from omegad.runtime.errors import Refused
 from omegad.storage.driver import Connection
@@ -162,7 +163,12 @@ class UndoUpkeep(Command, frozen=True, kw_only=True, tag="upkeep.undo"):
     """
 
     done_at: (
-        Annotated[int, Meta(ge=1, description="the position of the upkeep; the latest that did something")]
+        Annotated[
+            int,
+            Meta(
+                ge=1, le=POSITION_MAX, description="the position of the upkeep; the latest that did something"
+            ),
+        ]
         | None
     ) = None
 

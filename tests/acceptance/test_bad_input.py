@@ -221,6 +221,7 @@ def test_a_batch_is_answered_as_one_whatever_is_in_it(daemon: Home) -> None:
         ("memory.query", {"text": "a", "until": "2026-13-01"}, "until"),
         ("memory.query", {"text": "a", "event_types": ["fact"]}, "fact"),
         ("memory.query", {"text": "a", "min_position": 10**9}, "min_position"),
+        ("upkeep.undo", {"done_at": 10**30}, "done_at"),
         ("memory.list", {"cursor": "page two"}, "page two"),
         ("memory.list", {"cursor": "-1"}, "-1"),
         ("memory.list", {"limit": 1_001}, "limit"),
