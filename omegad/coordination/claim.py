@@ -32,7 +32,7 @@ from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.runtime.repository import project_of
 from omegad.runtime.times import rfc3339
 from omegad.session.hook_state import Hooks
-from omegad.session.liveness import MINUTE_US, Liveness, Signs
+from omegad.session.liveness import MINUTE_US, Activity, Liveness
 from omegad.text.quoting import name
 from omegad.text.redaction import redact_name
 
@@ -143,7 +143,7 @@ class Wanted(NamedTuple):
 
     session_id: str
     targets: Sequence[Target]
-    signs: Signs
+    activity: Activity
     project: str | None = None
     how: Literal["edit", "asked"] = "asked"
     intent: str | None = None
@@ -178,7 +178,7 @@ def ruled(wanted: Wanted, state: DecisionState, now_us: int, reason: str = "") -
         for claim in _on(target, state):
             if claim.session_id == wanted.session_id:
                 own = claim if claim.worktree == target.worktree else own
-            elif wanted.signs.standing(claim.session_id, claim.seen_us, now_us) == "gone":
+            elif wanted.activity.status(claim.session_id, claim.seen_us, now_us) == "gone":
                 gone[claim.session_id] = claim
             else:
                 (held if claim.worktree == target.worktree else beside).append(claim)
@@ -189,7 +189,7 @@ def ruled(wanted: Wanted, state: DecisionState, now_us: int, reason: str = "") -
     position = max((claim.position for claim in mine), default=0)
     if held and not reason:
         return Ruling((), tuple(held), tuple(beside), position)
-    ended = [_expired(claim.session_id, claim.seen_us, wanted.signs, now_us) for claim in gone.values()]
+    ended = [_expired(claim.session_id, claim.seen_us, wanted.activity, now_us) for claim in gone.values()]
     taken = _let_go(
         held, f"taken over by {wanted.session_id} because {reason}", by=wanted.session_id, how="taken_over"
     )
@@ -220,8 +220,8 @@ def _claims(targets: Iterable[Target], wanted: Wanted) -> Iterator[Event]:
                 )
 
 
-def _expired(session_id: str, recorded_us: int, signs: Signs, now_us: int) -> NewEvent:
-    minutes = (now_us - signs.seen_us(session_id, recorded_us, now_us)) // MINUTE_US
+def _expired(session_id: str, recorded_us: int, activity: Activity, now_us: int) -> NewEvent:
+    minutes = (now_us - activity.seen_us(session_id, recorded_us, now_us)) // MINUTE_US
     return NewEvent(
         event=ClaimsReleased(how="expired", reason=f"silent {minutes} min", is_all=True),
         session_id=session_id,
@@ -261,10 +261,10 @@ def _by_holder(claims: Iterable[ClaimState]) -> Iterator[tuple[str, Held]]:
     time as an event takes.
     """
 
-    def place(claim: ClaimState) -> tuple[str, str, str]:
+    def held_by(claim: ClaimState) -> tuple[str, str, str]:
         return claim.session_id, claim.repository, claim.worktree
 
-    for (session_id, repository, worktree), group in groupby(sorted(claims, key=place), place):
+    for (session_id, repository, worktree), group in groupby(sorted(claims, key=held_by), held_by):
         is_branch = bool(repository) and not worktree
         for names in _some(tuple(dict.fromkeys(claim.name for claim in group))):
             yield session_id, Held(repository, worktree, **{"refs" if is_branch else "paths": names})
@@ -299,7 +299,9 @@ def _wanted(
 ) -> Wanted:
     _check_reason(command)
     services[Liveness].hear(command.session_id)
-    return Wanted(command.session_id, targets, services[Liveness].signs(), project, "asked", command.intent)
+    return Wanted(
+        command.session_id, targets, services[Liveness].activity(), project, "asked", command.intent
+    )
 
 
 def _check_reason(command: ClaimFiles | ClaimBranch | ReleaseClaims) -> None:
@@ -311,18 +313,18 @@ def claim(command: ClaimFiles | ClaimBranch, wanted: Wanted, state: DecisionStat
     """Claim all that is wanted, or raise `Refused`, naming who holds what."""
     ruling = ruled(wanted, state, now_us, command.reason.strip() if command.force else "")
     if ruling.held:
-        told = [sentence(holder(one, state, wanted.signs, now_us), now_us) for one in ruling.held]
+        told = [sentence(holder(one, state, wanted.activity, now_us), now_us) for one in ruling.held]
         raise Refused(
             "; ".join(told[:3]) + (f"; and {len(told) - 3} more" if told[3:] else ""),
             hint="ask again later, or use force with a reason",
         )
-    beside = [holder(one, state, wanted.signs, now_us) for one in ruling.beside]
+    beside = [holder(one, state, wanted.activity, now_us) for one in ruling.beside]
     return Decision(
         events=ruling.events, answer=Claimed(position=0 if ruling.events else ruling.position, beside=beside)
     )
 
 
-def holder(one: ClaimState, state: DecisionState, signs: Signs, now_us: int) -> Holder:
+def holder(one: ClaimState, state: DecisionState, activity: Activity, now_us: int) -> Holder:
     """Return what others are told of who holds something."""
     session = state[Hooks].session(one.session_id)
     return Holder(
@@ -331,7 +333,7 @@ def holder(one: ClaimState, state: DecisionState, signs: Signs, now_us: int) -> 
         session_id=one.session_id,
         host=session.host if session else None,
         since=rfc3339(one.since_us),
-        seen=rfc3339(signs.seen_us(one.session_id, one.seen_us, now_us)),
+        seen=rfc3339(activity.seen_us(one.session_id, one.seen_us, now_us)),
         intent=one.intent,
         position=one.position,
     )
@@ -392,20 +394,20 @@ def release(
     return Decision(events=(*own, *taken), answer=Released(count=len(found)))
 
 
-async def prepare_expiry(services: Services, _command: ExpireClaims, _context: RequestContext) -> Signs:
+async def prepare_expiry(services: Services, _command: ExpireClaims, _context: RequestContext) -> Activity:
     """Return what this process has heard of sessions."""
-    return services[Liveness].signs()
+    return services[Liveness].activity()
 
 
-def expire(command: ExpireClaims, signs: Signs, state: DecisionState, now_us: int) -> Decision:
+def expire(command: ExpireClaims, activity: Activity, state: DecisionState, now_us: int) -> Decision:
     """End the claims of those who are gone; those who were heard of meanwhile keep theirs."""
     seen = {
         session_id: seen_us
         for session_id in command.session_ids
         if (seen_us := state[Claims].seen_us(session_id)) is not None
     }
-    gone = [one for one in seen.items() if signs.standing(*one, now_us) == "gone"]
-    return Decision(events=tuple(_expired(*one, signs, now_us) for one in gone), answer=Acknowledged())
+    gone = [one for one in seen.items() if activity.status(*one, now_us) == "gone"]
+    return Decision(events=tuple(_expired(*one, activity, now_us) for one in gone), answer=Acknowledged())
 
 
 METHODS = (

@@ -21,7 +21,7 @@ from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.requests.verb import Verb
 from omegad.runtime.errors import Invalid, NotFound, Refused
 from omegad.session.hook_state import Hooks
-from omegad.session.liveness import MINUTE_US, Liveness, Signs
+from omegad.session.liveness import MINUTE_US, Activity, Liveness
 
 READ_AT_ONCE = 20
 PREFIX_MIN = 4
@@ -105,7 +105,7 @@ class Posting(NamedTuple):
 
     message_id: str
     file: Target | None
-    signs: Signs
+    activity: Activity
 
 
 async def prepare(services: Services, command: SendMessage, _context: RequestContext) -> Posting:
@@ -114,7 +114,7 @@ async def prepare(services: Services, command: SendMessage, _context: RequestCon
     if command.to_file is not None:
         folder = await folder_for(services, command.session_id, (command.to_file,), command.folder)
         (file,) = await found_files(services, (command.to_file,), folder)
-    return Posting(f"msg-{services.clock.random_bits(48):012x}", file, services[Liveness].signs())
+    return Posting(f"msg-{services.clock.random_bits(48):012x}", file, services[Liveness].activity())
 
 
 def send(command: SendMessage, posting: Posting, state: DecisionState, now_us: int) -> Decision:
@@ -133,7 +133,7 @@ def send(command: SendMessage, posting: Posting, state: DecisionState, now_us: i
     message_id = posting.message_id
     to_session = None if command.to_session is None else _reader(command.to_session, state)
     if posting.file is not None:
-        to_session = _holder(posting.file, command.session_id, posting.signs, state, now_us)
+        to_session = _holder(posting.file, command.session_id, posting.activity, state, now_us)
     event = MessagePosted(
         message_id=message_id,
         text=command.text,
@@ -164,14 +164,14 @@ def _reader(named: str, state: DecisionState) -> str:
             )
 
 
-def _holder(file: Target, sender: str | None, signs: Signs, state: DecisionState, now_us: int) -> str:
+def _holder(file: Target, sender: str | None, activity: Activity, state: DecisionState, now_us: int) -> str:
     """Return the session that holds a file: in its work tree, or else in the one of the others where it is
     held.
     """
     held = [
         one
         for one in state[Claims].on_file(file.repository, file.name)
-        if signs.standing(one.session_id, one.seen_us, now_us) != "gone"
+        if activity.status(one.session_id, one.seen_us, now_us) != "gone"
     ]
     held = [one for one in held if one.worktree == file.worktree] or held
     match list({one.session_id for one in held}):

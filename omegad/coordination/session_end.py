@@ -8,7 +8,7 @@ from omegad.requests.command import Acknowledged, Command, Name, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.session.events import SessionEnded
 from omegad.session.hook_state import Hooks
-from omegad.session.liveness import Liveness, Signs
+from omegad.session.liveness import Activity, Liveness
 from omegad.session.tool_state import ToolCalls
 
 IDLE_US = 2 * 3_600_000_000
@@ -36,14 +36,14 @@ def is_open(session_id: str, state: DecisionState) -> bool:
     )
 
 
-async def prepare(services: Services, _command: EndSession, _context: RequestContext) -> Signs:
+async def prepare(services: Services, _command: EndSession, _context: RequestContext) -> Activity:
     """Return what this process has heard of sessions."""
-    return services[Liveness].signs()
+    return services[Liveness].activity()
 
 
-def end(command: EndSession, signs: Signs, state: DecisionState, now_us: int) -> Decision:
+def end(command: EndSession, activity: Activity, state: DecisionState, now_us: int) -> Decision:
     """Decide the end of a session; one that is over already, or was heard of meanwhile, is left alone."""
-    if not is_open(command.session_id, state) or now_us - signs.seen.get(command.session_id, 0) < IDLE_US:
+    if not is_open(command.session_id, state) or now_us - activity.seen.get(command.session_id, 0) < IDLE_US:
         return Decision(answer=Acknowledged())
     known = state[Hooks].session(command.session_id)
     host, project, after = (known.host, known.project, known.ended_at) if known else (UNKNOWN, None, 0)

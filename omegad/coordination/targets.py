@@ -8,7 +8,7 @@ from typing import NamedTuple
 from omegad.requests.method import Services
 from omegad.runtime.errors import Invalid, PathHangs
 from omegad.session.liveness import Liveness
-from omegad.session.projects import Place, by_disk, places_of, repository_of, same_as
+from omegad.session.projects import Location, by_disk, locations_of, repository_of, same_as
 from omegad.storage.readers import Turn
 from omegad.text.redaction import redact_name
 
@@ -49,7 +49,7 @@ async def folder_for(
 
 def files(paths: Sequence[str], folder: str | None) -> list[Target]:
     """Say what files are claimed by. Raises `Invalid` for what is no file's path."""
-    places = places_of(paths, folder)
+    places = locations_of(paths, folder)
     found = targets_of(places)
     if len(found) < len(paths):
         wrong = paths[places.index(None)]
@@ -60,7 +60,7 @@ def files(paths: Sequence[str], folder: str | None) -> list[Target]:
     return found
 
 
-def targets_of(places: Iterable[Place | None]) -> list[Target]:
+def targets_of(places: Iterable[Location | None]) -> list[Target]:
     """Say by what names files are claimed, which the log can hold."""
     return [
         Target(redact_name(one.repository), redact_name(one.worktree), redact_name(one.path))
@@ -92,7 +92,7 @@ def _within(targets: Sequence[Target], others: Mapping[str, Target]) -> list[Tar
 
 async def _others(services: Services, session_id: str) -> dict[str, Target]:
     """Return what other sessions hold, by its path."""
-    if not services[Liveness].signs().seen.keys() - {session_id}:
+    if not services[Liveness].activity().seen.keys() - {session_id}:
         return {}
     held = await services.look(
         lambda connection, _: connection.execute(_HELD_BY_OTHERS, (session_id, HELD_MAX)).fetchall(),

@@ -39,7 +39,7 @@ As = Annotated[
     Meta(description="the session that says so, which must be the one that has it; a person where left out"),
 ]
 Some = Annotated[tuple[Name, ...], Meta(max_length=32)]
-Told = Annotated[str, Meta(max_length=4_096)]
+Text = Annotated[str, Meta(max_length=4_096)]
 Why = Annotated[Reason, Meta(min_length=1)]
 
 
@@ -47,7 +47,7 @@ class CreateTask(Command, frozen=True, kw_only=True, tag="task.create"):
     """Put down a task for whichever agent takes it."""
 
     title: Annotated[str, Meta(min_length=1, max_length=200, description="what is to be done, in a line")]
-    description: Annotated[Told | None, Meta(description="what one has to know to do it")] = None
+    description: Annotated[Text | None, Meta(description="what one has to know to do it")] = None
     project: Annotated[Name | None, Meta(description="which project it is for; any where left out")] = None
     priority: Annotated[int, Meta(ge=1, le=5, description="what comes first: 5 before 1")] = 3
     depends_on: Annotated[Some, Meta(description="a task that must be completed before")] = ()
@@ -86,7 +86,7 @@ class ProgressTask(Command, frozen=True, kw_only=True, tag="task.progress"):
     """Say how far a task has come."""
 
     task_id: TaskId
-    progress: Annotated[Told, Meta(min_length=1, description="what is done, and what is next")]
+    progress: Annotated[Text, Meta(min_length=1, description="what is done, and what is next")]
     session_id: As = None
 
 
@@ -94,7 +94,7 @@ class CompleteTask(Command, frozen=True, kw_only=True, tag="task.complete"):
     """Say that a task is done, which frees those that wait for it."""
 
     task_id: TaskId
-    result: Annotated[Told | None, Meta(description="what came of it")] = None
+    result: Annotated[Text | None, Meta(description="what came of it")] = None
     session_id: As = None
 
 

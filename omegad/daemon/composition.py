@@ -181,10 +181,10 @@ async def composed(
         )
         vector_sweep = VectorSweep(log, vectors)
         erasing = Erasing(services, paths.home, vectors, vector_sweep, PausedViews(views, projections.ALL))
-        yield _put_together(services, paths, settings, erasing, vector_sweep)
+        yield _compose(services, paths, settings, erasing, vector_sweep)
 
 
-def _put_together(
+def _compose(
     services: DaemonServices, paths: Paths, settings: Config, erasing: Erasing, vector_sweep: VectorSweep
 ) -> Daemon:
     stopping = anyio.Event()

@@ -175,8 +175,8 @@ class WordPiece:
         self._words = definition.model
         self._unknown = self._words.vocab[self._words.unk_token]
         self._longest = max(map(len, self._words.vocab))
-        self._signs = {sign.content: sign.id for sign in definition.added_tokens}
-        longest_first = sorted(self._signs, key=len, reverse=True)
+        self._added_tokens = {sign.content: sign.id for sign in definition.added_tokens}
+        longest_first = sorted(self._added_tokens, key=len, reverse=True)
         self._sign = re.compile(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})")
         self._first, self._last = definition.post_processor.ends()
         self._readings = Readings(definition.normalizer)
@@ -185,8 +185,8 @@ class WordPiece:
         """Return the numbers of a text, cut at what is allowed, with those of its ends."""
         numbers = [self._first]
         for part in self._sign.split(text):
-            if part in self._signs:
-                numbers.append(self._signs[part])
+            if part in self._added_tokens:
+                numbers.append(self._added_tokens[part])
                 continue
             for word in part.translate(self._readings).split():
                 numbers += self._parts(word)

@@ -25,7 +25,7 @@ _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 _WORD = re.compile(r"[^\W_]")
 _RUN = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_PLACE = re.compile(r"(.*\w\.[A-Za-z]\w*):\d+(?::\d+)?")
+_LINE = re.compile(r"(.*\w\.[A-Za-z]\w*):\d+(?::\d+)?")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+(?:[-+.]?\w+)*)", re.IGNORECASE | re.ASCII)
 
 # Words that a question is made of, and that say nothing about its answer.
@@ -129,13 +129,13 @@ def _terms(text: str) -> list[str]:
         _EDGES.sub("", match.group()) for match in _PART.finditer(comparable(text).replace("\0", " "))
     )
     return list(
-        dict.fromkeys(without_place(term.removesuffix("'s")) for term in stripped if _WORD.search(term))
+        dict.fromkeys(without_line(term.removesuffix("'s")) for term in stripped if _WORD.search(term))
     )
 
 
-def without_place(term: str) -> str:
+def without_line(term: str) -> str:
     """Return a file's name without the line, and the column, that follow it."""
-    found = _PLACE.fullmatch(term)
+    found = _LINE.fullmatch(term)
     return found[1] if found else term
 
 

@@ -166,7 +166,7 @@ class VectorIndex:
     def _differing(self, vector: bytes, chosen: npt.NDArray[np.intp]) -> npt.NDArray[np.uint16]:
         """Return in how many of their 384 signs the chosen vectors differ from one."""
         count, is_all = len(chosen), len(chosen) == self._columns.count
-        differing, signs = np.zeros(count, np.uint16), _signs(np.frombuffer(vector, "<f4"))
+        differing, signs = np.zeros(count, np.uint16), _sign_bits(np.frombuffer(vector, "<f4"))
         for part in (slice(start, start + SIGNS_AT_ONCE) for start in range(0, count, SIGNS_AT_ONCE)):
             for words, asked in zip(self._bits, signs, strict=True):
                 # To pick all of them one by one would copy them.
@@ -219,7 +219,7 @@ class VectorIndex:
         start, end = self._columns.count, self._columns.count + len(rows)
         self._ids = grown(self._ids, end)
         vectors = np.frombuffer(b"".join(row[1] for row in rows), "<f4").reshape(len(rows), DIMENSIONS)
-        for place, words in enumerate(_signs(vectors).T):
+        for place, words in enumerate(_sign_bits(vectors).T):
             self._bits[place] = grown(self._bits[place], end)
             self._bits[place][start:end] = words
         if start < self._exact_max:
@@ -266,5 +266,5 @@ def _of_these(connection: Connection, vector: bytes, vectors: npt.NDArray[np.flo
         yield from (row[0] for row in connection.execute(_THESE_COSINES, asked))
 
 
-def _signs(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:
+def _sign_bits(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:
     return np.packbits(vectors > 0, axis=-1).view(np.uint64)

@@ -286,13 +286,13 @@ def news(connection: Connection, project: str | None, now_us: int) -> list[News]
     values = {"now_us": now_us, "disputed": DISPUTED_MIN, "half": HALF, "project": project, "limit": NEWS_MAX}
     found = [thesis_id for (thesis_id,) in connection.execute(_NEWS, values)]
     return [
-        _told(one)
+        _news(one)
         for thesis_id in found
         for one in theses(connection, "t.thesis_id = ?", (thesis_id,), now_us)
     ]
 
 
-def _told(one: Thesis) -> News:
+def _news(one: Thesis) -> News:
     due = f", due since {one.due[:10]}" if one.is_due and one.due else ""
     statement = (
         one.statement

@@ -61,7 +61,7 @@ class CopyFinder:
         self._long = [one for one in variants if not is_short(one) and len(one) > cut_min]
         self._windows: dict[int, frozenset[str]] = {}
         self._runs: dict[str, None] = {}
-        self.signs = self._signs()
+        self.terms = self._terms()
         """Groups of words: every text with a copy has all those of one group in it, also as JSON; no group
         where there may be none.
         """
@@ -73,7 +73,7 @@ class CopyFinder:
 
     def clean(self, text: str) -> str:
         """Return *text* with `ERASED` in place of each copy; as it is where there is none."""
-        if self.signs and not any(all(word in text for word in group) for group in self.signs):
+        if self.terms and not any(all(word in text for word in group) for group in self.terms):
             return text
         composed = _nfc(text)
         found, spaced = composed, _spaced(composed)
@@ -156,7 +156,7 @@ class CopyFinder:
             clean = self.data(value, least)
             if clean != value:
                 changes[name] = clean
-        return msgspec.structs.replace(event, **changes, **_untold(event)) if changes else event
+        return msgspec.structs.replace(event, **changes, **_without_digest(event)) if changes else event
 
     def data(self, value: object, least: int = 0) -> object:
         """Return a value of which every text, keys among them, is as `clean` returns it; with *least*, as
@@ -187,7 +187,7 @@ class CopyFinder:
             return excerpt
         return msgspec.structs.replace(excerpt, head=head, tail=tail, sha256="")
 
-    def _signs(self) -> tuple[tuple[str, ...], ...]:
+    def _terms(self) -> tuple[tuple[str, ...], ...]:
         parts = [part for text in self._long for part in (text[: self._cut_min], text[-self._cut_min :])]
         words = (dict.fromkeys(_WORD.findall(text)) for text in (*self.texts, *parts))
         found = dict.fromkeys(tuple(sorted(one, key=len, reverse=True)[:WORDS_MAX]) for one in words)
@@ -219,10 +219,10 @@ def blank(event: StructT) -> StructT:
     for name in searched_fields(type(event)):
         if (value := getattr(event, name)) is not None:
             changes[name] = type(value)()
-    return msgspec.structs.replace(event, **changes, **_untold(event))
+    return msgspec.structs.replace(event, **changes, **_without_digest(event))
 
 
-def _untold(event: msgspec.Struct) -> dict[str, object]:
+def _without_digest(event: msgspec.Struct) -> dict[str, object]:
     """Return in what an event changes whose text is gone: the digest of all that its hook said is zeros of
     the same length.
     """

@@ -24,7 +24,7 @@ UNDER_WAY, DONE = 1, 0
 END: Position = 2**62
 """Beyond any log."""
 
-Signs = tuple[tuple[str, ...], ...]
+SearchTerms = tuple[tuple[str, ...], ...]
 
 _NAME = "INSERT OR IGNORE INTO erasures VALUES (?)"
 _WIPE = "DELETE FROM payloads WHERE position = ?"
@@ -63,16 +63,16 @@ class Remnant(msgspec.Struct, frozen=True):
 class Erasure(msgspec.Struct, frozen=True):
     """What is taken out of the log: of payloads, and of the answers that were given.
 
-    What is to be taken out has all words of one group of `signs` in it, as JSON has it; without any group
-    everything is looked at. `clean` takes it out of a text. Answers have `answer_signs`, and `clean_answer`
+    What is to be taken out has all words of one group of `terms` in it, as JSON has it; without any group
+    everything is looked at. `clean` takes it out of a text. Answers have `answer_terms`, and `clean_answer`
     takes it out of their decoded JSON. It was looked for up to the position `seen`; `None` for an erasure
     that goes on whatever came since.
     """
 
     remnants: tuple[Remnant, ...]
-    signs: Signs
+    terms: SearchTerms
     clean: Callable[[object], object]
-    answer_signs: Signs
+    answer_terms: SearchTerms
     clean_answer: Callable[[object], object]
     seen: Position | None = None
     has_names: bool = False
@@ -115,8 +115,8 @@ def replace(connection: Connection, remnants: Iterable[Remnant]) -> None:
 
 def clean_set_aside(connection: Connection, erasure: Erasure) -> None:
     """Take out of what is told of failures what is erased, in the transaction that is open."""
-    sql = f"SELECT name, position, error FROM set_aside WHERE {_has('error', erasure.signs)}"
-    for name, position, error in connection.execute(sql, sum(erasure.signs, ())).fetchall():
+    sql = f"SELECT name, position, error FROM set_aside WHERE {_has('error', erasure.terms)}"
+    for name, position, error in connection.execute(sql, sum(erasure.terms, ())).fetchall():
         connection.execute(
             "UPDATE set_aside SET error = ? WHERE name = ? AND position = ?",
             (erasure.clean(error), name, position),
@@ -126,12 +126,12 @@ def clean_set_aside(connection: Connection, erasure: Erasure) -> None:
 def clean_answers(connection: Connection, erasure: Erasure) -> None:
     """Take out of the answers that were given to requests what is erased, in the transaction that is open."""
     columns = ("answer", "request_id", "client")
-    signs = erasure.answer_signs
+    terms = erasure.answer_terms
     sql = (
         "SELECT client, request_id, answer FROM requests WHERE"
-        f" {' OR '.join(_has(column, signs) for column in columns)}"
+        f" {' OR '.join(_has(column, terms) for column in columns)}"
     )
-    for client, request_id, answer in connection.execute(sql, len(columns) * sum(signs, ())).fetchall():
+    for client, request_id, answer in connection.execute(sql, len(columns) * sum(terms, ())).fetchall():
         clean = (
             erasure.clean(client),
             erasure.clean(request_id),
@@ -145,17 +145,19 @@ def clean_answers(connection: Connection, erasure: Erasure) -> None:
             connection.execute(sql, (*clean, client, request_id))
 
 
-def candidates(connection: Connection, signs: Signs, after: Position, through: Position) -> list[Position]:
+def candidates(
+    connection: Connection, terms: SearchTerms, after: Position, through: Position
+) -> list[Position]:
     """Return the positions after *after*, up to *through*, of the payloads in whose JSON all words of one
-    group of *signs* stand.
+    group of *terms* stand.
 
     Without any group that is all of them.
     """
     sql = (
-        f"SELECT position FROM payloads WHERE ({_has('body', signs)}) AND position > ? AND position <= ?"
+        f"SELECT position FROM payloads WHERE ({_has('body', terms)}) AND position > ? AND position <= ?"
         " ORDER BY position"
     )
-    return [position for (position,) in connection.execute(sql, (*sum(signs, ()), after, through))]
+    return [position for (position,) in connection.execute(sql, (*sum(terms, ()), after, through))]
 
 
 def check_seen(connection: Connection, erasure: Erasure, waiting: Iterable[str]) -> None:
@@ -164,9 +166,9 @@ def check_seen(connection: Connection, erasure: Erasure, waiting: Iterable[str])
     """
     if erasure.seen is None:
         return
-    groups = erasure.signs or ((),)
+    groups = erasure.terms or ((),)
     if any(all(word in body for word in group) for body in waiting for group in groups) or candidates(
-        connection, erasure.signs, erasure.seen, END
+        connection, erasure.terms, erasure.seen, END
     ):
         raise CameSince("an event that may hold a copy came meanwhile")
 
@@ -187,5 +189,5 @@ def named_by(at: Position, event: PayloadErased) -> dict[Position, tuple[Positio
     return {position: (at, remains) for position, remains in zip(event.positions, hashes, strict=False)}
 
 
-def _has(column: str, signs: Signs) -> str:
-    return " OR ".join(f"({' AND '.join([f'instr({column}, ?)'] * len(group))})" for group in signs) or "1"
+def _has(column: str, terms: SearchTerms) -> str:
+    return " OR ".join(f"({' AND '.join([f'instr({column}, ?)'] * len(group))})" for group in terms) or "1"

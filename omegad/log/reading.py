@@ -13,7 +13,7 @@ import msgspec
 from omegad.log import chain, mending, requests
 from omegad.log.codec import Codec
 from omegad.log.decision import Cursor, Outcome, RequestKey
-from omegad.log.erasure import CURSOR, UNDER_WAY, Signs, candidates
+from omegad.log.erasure import CURSOR, UNDER_WAY, SearchTerms, candidates
 from omegad.log.event import Envelope, Position, RecordedEvent
 from omegad.log.folding import Part, Source
 from omegad.log.mending import Ahead, Mending
@@ -347,13 +347,13 @@ class LogReader:
         cursor = (await self.cursors()).get(CURSOR)
         return cursor is not None and cursor.position == UNDER_WAY
 
-    async def erasable(self, signs: Signs, after: Position) -> list[Position]:
+    async def erasable(self, terms: SearchTerms, after: Position) -> list[Position]:
         """Return, after a position and up to `head`, those of the payloads that `erasure.candidates`
         finds.
         """
         found, end = list[Position](), self.head
         for first in range(after, end, SEARCHED):  # in parts, none of which takes long
-            part = partial(candidates, signs=signs, after=first, through=min(first + SEARCHED, end))
+            part = partial(candidates, terms=terms, after=first, through=min(first + SEARCHED, end))
             found += await self._read(part, f"after position {first}", Turn.LONG)
         return found
 

@@ -31,7 +31,7 @@ class Clean(msgspec.Struct, frozen=True):
     redacted: tuple[str, ...] = ()
 
 
-async def beside_if_long(services: Services, content: str, work: Callable[[], T]) -> T:
+async def computed_if_long(services: Services, content: str, work: Callable[[], T]) -> T:
     """Do what cleans a content: beside the event loop where it is long. Raises `Invalid` for what is too
     large, before any work is done for it.
     """

@@ -8,7 +8,7 @@ from msgspec import Meta
 from omegad.log.event import Position
 from omegad.memory.reading import Cursor, require
 from omegad.requests.agent_tool import AgentTool
-from omegad.requests.log_events import LogEvent, told
+from omegad.requests.log_events import LogEvent, log_event
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import Query, ViewAnswer
 from omegad.requests.verb import Verb
@@ -37,7 +37,7 @@ class History(ViewAnswer, frozen=True):
     next_cursor: str | None
 
 
-class Places(msgspec.Struct, frozen=True, kw_only=True):
+class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
     """Where the events of a page are in the log, and of which moment that is."""
 
     positions: list[Position]
@@ -45,25 +45,27 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     moment: Moment
 
 
-def places(connection: Connection, query: MemoryHistory, moment: Moment) -> Places:
+def page(connection: Connection, query: MemoryHistory, moment: Moment) -> HistoryPage:
     """Find one page of a memory's events; raises `NotFound`."""
     require(connection, query.memory_id)
     sql = "SELECT position FROM memory_history WHERE memory_id = ? AND position > ? ORDER BY position LIMIT ?"
     rows = connection.execute(sql, (query.memory_id, int(query.cursor or 0), query.limit + 1)).fetchall()
-    return Places(
+    return HistoryPage(
         positions=[row[0] for row in rows[: query.limit]], has_more=len(rows) > query.limit, moment=moment
     )
 
 
-async def finish(services: Services, query: MemoryHistory, found: Places, context: RequestContext) -> History:
+async def finish(
+    services: Services, query: MemoryHistory, found: HistoryPage, context: RequestContext
+) -> History:
     """Read the events of a page, which are fewer than asked for where they are large: the view says which
     they are, the log what they say.
     """
     del query, context
-    return history(found, [told(one) for one in await services.log.read_at(found.positions)])
+    return history(found, [log_event(one) for one in await services.log.read_at(found.positions)])
 
 
-def history(found: Places, events: list[LogEvent]) -> History:
+def history(found: HistoryPage, events: list[LogEvent]) -> History:
     """Make the answer of the *events* that could be read of a page."""
     has_more = found.has_more or len(events) < len(found.positions)
     next_cursor = str(events[-1].position) if has_more and events else None
@@ -75,7 +77,7 @@ METHODS = (
         params=MemoryHistory,
         answer=History,
         views=VIEWS,
-        read=places,
+        read=page,
         finish=finish,
         turn=Turn.LONG,
         verb=Verb(by="history.history"),

@@ -13,7 +13,7 @@ from msgspec import Meta
 from omegad.index.active import is_over
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
-from omegad.memory.content import auto_tags, beside_if_long, cleaned, content_key
+from omegad.memory.content import auto_tags, cleaned, computed_if_long, content_key
 from omegad.memory.events import (
     MemoryDeleted,
     MemoryEdited,
@@ -155,7 +155,7 @@ async def prepare_edit(
 ) -> PreparedEdit:
     """Clean and embed an edit, with which more may be *given*. Raises `Invalid`, and `Refused` for noise."""
     del context
-    content = await beside_if_long(
+    content = await computed_if_long(
         services, command.content, partial(cleaned, command.content, services.rules)
     )
     embedded = None if command.ack == "durable" else await services.embed(content.text)

@@ -20,9 +20,9 @@ from omegad.memory import relating
 from omegad.memory.content import (
     TAG_CHARACTERS_MAX,
     auto_tags,
-    beside_if_long,
     check_metadata,
     cleaned,
+    computed_if_long,
     content_key,
 )
 from omegad.memory.events import (
@@ -480,7 +480,7 @@ async def prepare(services: Services, command: StoreMemory, context: RequestCont
     """Check and clean a store before any work is done for it, embed it, and look at what is near. Raises
     `Invalid`, `Refused`.
     """
-    base = await beside_if_long(services, command.content, partial(begun, services, command, context))
+    base = await computed_if_long(services, command.content, partial(begun, services, command, context))
     embedded = None if command.ack == "durable" else await services.embed(base.content)
     if command.ack == "durable":
         return msgspec.structs.replace(base, pending=True)

@@ -14,7 +14,7 @@ from omegad.embedding.passages import passages
 from omegad.knowledge.events import ThesisRevised, ThesisStated
 from omegad.log.codec import tag_of
 from omegad.log.copies import ERASED, PHRASE_CUT_MIN, CopyFinder, is_short
-from omegad.log.erasure import Remnant, Signs
+from omegad.log.erasure import Remnant, SearchTerms
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.projection import to_json
 from omegad.memory import clusters
@@ -157,12 +157,12 @@ class ErasurePlan(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     @property
-    def answer_signs(self) -> Signs:
-        """As `ErasureTarget.signs`, of the answers that were given."""
-        signs = self.sought.signs
+    def answer_terms(self) -> SearchTerms:
+        """As `ErasureTarget.terms`, of the answers that were given."""
+        terms = self.sought.terms
         return (
-            (*signs, *((name,) for name in sorted(self.summaries)))
-            if signs and len(self.summaries) <= NAMES_MAX
+            (*terms, *((name,) for name in sorted(self.summaries)))
+            if terms and len(self.summaries) <= NAMES_MAX
             else ()
         )
 
@@ -266,8 +266,8 @@ async def _find(
 ) -> ErasurePlan:
     """Find what holds it after a position; the events at *holding* did, and are erased."""
     marks = ('"made_of":{', *(f'"source":"{source}"' for source in COMPOSED))
-    signs = sought.signs and (*sought.signs, *((mark,) for mark in marks))
-    positions = set(await services.log.erasable(signs, after))
+    terms = sought.terms and (*sought.terms, *((mark,) for mark in marks))
+    positions = set(await services.log.erasable(terms, after))
     positions |= set(await services.log.tagged((tag_of(ThesisStated), tag_of(ThesisRevised)), after))
     positions |= await _history_after(services, sought.memory_ids, head, after) | await _led_to(
         services, holding, after

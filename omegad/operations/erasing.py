@@ -113,7 +113,7 @@ class Erasing:
             await self._services.spool.drain()
             found = await self._found(request)
             if request.dry_run:
-                return await self._told(request, found, began)
+                return await self._answer(request, found, began)
             with anyio.CancelScope(shield=True):  # what has begun goes on, whoever is cancelled
                 found, position = await self._act(request, found, call)
                 self._unfinished.append(found)
@@ -122,7 +122,7 @@ class Erasing:
         if not unfinished and (unfinished := await self._built(ends)):
             self._has_unfinished.set()
         return msgspec.structs.replace(
-            await self._told(request, found, began, position, unlike), unfinished=unfinished or None
+            await self._answer(request, found, began, position, unlike), unfinished=unfinished or None
         )
 
     @asynccontextmanager
@@ -310,7 +310,7 @@ class Erasing:
         await log.settled()
         await log.on_writer(partial(wipe, path=log.path, pieces=pieces))
 
-    async def _told(
+    async def _answer(
         self,
         request: EraseMemory,
         found: ErasurePlan,
@@ -370,9 +370,9 @@ def _decide(
         answer=Acknowledged(),
         erasure=Erasure(
             remnants=found.remnants,
-            signs=sought.signs,
+            terms=sought.terms,
             clean=sought.clean,
-            answer_signs=found.answer_signs,
+            answer_terms=found.answer_terms,
             clean_answer=found.clean_answer,
             seen=seen,
             has_names=found.has_names,

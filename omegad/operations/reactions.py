@@ -99,7 +99,7 @@ class ReactionHandlers:
     async def _list(self, request: ListSetAside, call: Call) -> AllSetAside:
         del request, call
         found = await self._runner.set_aside()
-        return AllSetAside(set_aside=_told(found[:LISTED_MAX]), total=len(found))
+        return AllSetAside(set_aside=_listed(found[:LISTED_MAX]), total=len(found))
 
     async def _retry(self, request: RetrySetAside, call: Call) -> Retried:
         """Try what is meant again, one after the other. Raises `NotFound` where there is none, and storage
@@ -128,11 +128,11 @@ class ReactionHandlers:
         return Retried(
             done=0 if request.forget else done,
             forgotten=done if request.forget else 0,
-            failed=_told(failed[:LISTED_MAX]),
+            failed=_listed(failed[:LISTED_MAX]),
         )
 
 
-def _told(found: Iterable[DeadLetter]) -> list[OneSetAside]:
+def _listed(found: Iterable[DeadLetter]) -> list[OneSetAside]:
     return [
         OneSetAside(
             reaction=one.name,

@@ -19,7 +19,7 @@ from omegad.index.terms import STOP_WORDS
 from omegad.knowledge.events import ThesisRevised, ThesisStated
 from omegad.log.codec import Codec
 from omegad.log.copies import CopyFinder, blank
-from omegad.log.erasure import Remnant, Signs, remnant
+from omegad.log.erasure import Remnant, SearchTerms, remnant
 from omegad.log.event import Erased, Event, Position, RecordedEvent, Unknown
 from omegad.memory.events import (
     MadeOf,
@@ -93,14 +93,14 @@ class ErasureTarget(msgspec.Struct, frozen=True, kw_only=True):
         return OF_PHRASE if self.is_phrase else OF_MEMORY
 
     @property
-    def signs(self) -> Signs:
+    def terms(self) -> SearchTerms:
         """Groups of words, all those of one of which are in whatever holds it, or shows it beside its
         name; none where there may be others.
         """
         names = sorted(self.memory_ids)
         return (
-            (*self.wordings.signs, *((name,) for name in names))
-            if self.wordings.signs and len(names) <= NAMES_MAX
+            (*self.wordings.terms, *((name,) for name in names))
+            if self.wordings.terms and len(names) <= NAMES_MAX
             else ()
         )
 

@@ -34,7 +34,7 @@ from omegad.operations.status import (
 )
 from omegad.operations.views import ProgressToken, RebuildViews, VerifyViews, ViewsReport
 from omegad.reactions.contract import ReactionStatus
-from omegad.requests.log_events import told
+from omegad.requests.log_events import log_event
 from omegad.requests.query import PAGE_BYTES_MAX
 from omegad.rpc.peer import Call
 from omegad.runtime import pausing
@@ -271,7 +271,7 @@ class SystemDispatch:
             if not recorded:
                 break
             for one in recorded:
-                event = msgspec.json.encode(told(one))
+                event = msgspec.json.encode(log_event(one))
                 size += len(event)
                 if events and size > PAGE_BYTES_MAX:
                     break
@@ -288,7 +288,7 @@ class SystemDispatch:
             self._followers.add(following)
             try:
                 async for recorded in self._services.log.follow(after):
-                    await call.notify("log.event", told(recorded))
+                    await call.notify("log.event", log_event(recorded))
             finally:
                 self._followers.discard(following)
         return Ended()

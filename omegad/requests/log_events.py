@@ -21,7 +21,7 @@ class LogEvent(msgspec.Struct, frozen=True, kw_only=True):
     data: object
 
 
-def told(recorded: RecordedEvent) -> LogEvent:
+def log_event(recorded: RecordedEvent) -> LogEvent:
     """Return an event as it is told to clients: an erased payload as null, an unknown one as the JSON that
     it is.
     """

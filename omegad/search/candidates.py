@@ -82,14 +82,14 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     near_bm25: npt.NDArray[np.float64]
     session: npt.NDArray[np.intp]
 
-    def place(self, row: int) -> int | None:
+    def index_of(self, row: int) -> int | None:
         """Return where a row stands in the arrays; None for one that is no candidate."""
         place = int(np.searchsorted(self.ids, row))
         return place if place < len(self.ids) and self.ids[place] == row else None
 
     def scores(self, row: int) -> dict[str, float]:
         """Return the cosine and the BM25 score of a row, 0 for what it has not."""
-        place = self.place(row)
+        place = self.index_of(row)
         if place is None:
             return {"cosine": 0.0, "bm25": 0.0}
         return {
@@ -128,7 +128,7 @@ def gathered(connection: Connection, sought: SearchRequest, named: Named) -> Can
     cosine: dict[int, float] = {}
     if sought.vector is not None and sought.index is not None:
         cosine = _by_meaning(connection, sought.vector, sought, of_period=of_period, count=count)
-    session, pairs = _beside(connection, [*list(cosine)[:WIDENED], *best.rows[:WIDENED]], sought.scope)
+    session, pairs = _neighbours(connection, [*list(cosine)[:WIDENED], *best.rows[:WIDENED]], sought.scope)
     rows = (
         sorted(best.rows)
         if sought.is_phrase
@@ -165,7 +165,7 @@ def _by_meaning(
     return dict(sought.index.nearest(connection, vector, then, count)) | cosine
 
 
-def _beside(
+def _neighbours(
     connection: Connection, rows: Sequence[int], scope: Scope
 ) -> tuple[dict[int, str], set[tuple[int, int]]]:
     """Return the session of each row, and the pairs that stand beside each other there, both ways round;

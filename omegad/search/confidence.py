@@ -22,7 +22,7 @@ JUDGED = 3  # of the best results, for whether any of them answers
 PERIOD = SHOWN.index("period")
 
 
-def signs(
+def features(
     connection: Connection,
     best: Mapping[int, MemoryFeatures | None],
     sought: SearchRequest,
@@ -32,7 +32,9 @@ def signs(
     """Return what speaks for, or against, any of the best results, by their rows, being an answer; without
     `log_cosine` where none has one.
     """
-    places = [place for row in best if (place := known.place(row)) is not None and known.is_embedded[place]]
+    places = [
+        place for row in best if (place := known.index_of(row)) is not None and known.is_embedded[place]
+    ]
     vocabulary = sought.vocabulary
     in_period = float(any(one is not None and one.features[PERIOD] > 0 for one in best.values()))
     held = [float(one.features[IDENTIFIERS]) for one in best.values() if one is not None]

@@ -173,7 +173,7 @@ def search(connection: Connection, query: QueryMemory, sources: Sources, now_us:
         return Matches(results=[], confidence=0.0, unembedded=unembedded)
     if query.widen:
         best = ranking.widened(best, linked(connection, [one.id for one in best[:LINKED]], seen.sought.scope))
-    sure = confidence.confidence(signs(connection, best, seen), sources.model)
+    sure = confidence.confidence(confidence_features(connection, best, seen), sources.model)
     # Who asks for words alone is told of whatever has one of them.
     explained = _Explained(seen.candidates, sources.types, now_us) if query.explain else None
     is_answer = query.mode in {"keyword", "phrase"} or sure >= sources.model.floor
@@ -214,10 +214,10 @@ def ordered(connection: Connection, seen: Observed, model: RankingModel) -> list
     return ranking.renewed(best, _statements(connection, best[:COMPARED], seen), model.newness)
 
 
-def signs(connection: Connection, best: Sequence[Ranked], seen: Observed) -> dict[str, float]:
+def confidence_features(connection: Connection, best: Sequence[Ranked], seen: Observed) -> dict[str, float]:
     """Return what tells whether any of the best results is an answer."""
     rows = [one.id for one in best[: confidence.JUDGED]]
-    return confidence.signs(
+    return confidence.features(
         connection, {row: seen.shown.get(row) for row in rows}, seen.sought, seen.question, seen.candidates
     )
 

@@ -8,7 +8,7 @@ import re
 
 import msgspec
 
-from omegad.index.terms import bare_version, stemmed, without_place
+from omegad.index.terms import bare_version, stemmed, without_line
 from omegad.text.periods import Period, period
 
 IDENTIFIERS_MAX = 16
@@ -88,7 +88,7 @@ def identifiers(text: str) -> tuple[str, ...]:
         match.group().lstrip(_EDGE.replace(".", "")).rstrip(_EDGE).removesuffix("'s")
         for match in _PART.finditer(text)
     )
-    found = dict.fromkeys(without_place(part) for part in stripped if part and _is_identifier(part))
+    found = dict.fromkeys(without_line(part) for part in stripped if part and _is_identifier(part))
     return tuple(found)[:IDENTIFIERS_MAX]
 
 

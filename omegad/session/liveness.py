@@ -21,10 +21,10 @@ LEASE_US = 30 * MINUTE_US
 GRACE_US = 5 * MINUTE_US
 SESSIONS_MAX = 1_000
 
-Standing = Literal["live", "quiet", "gone"]
+SessionStatus = Literal["live", "quiet", "gone"]
 
 
-class Signs(msgspec.Struct, frozen=True):
+class Activity(msgspec.Struct, frozen=True):
     """What this process has heard of sessions up to a moment, and since when its clock has been steady;
     microseconds since 1970.
     """
@@ -37,7 +37,7 @@ class Signs(msgspec.Struct, frozen=True):
         found = (self.seen.get(session_id, 0), recorded_us)
         return max(seen_us if seen_us <= now_us else min(self.steady_us, now_us) for seen_us in found)
 
-    def standing(self, session_id: str, recorded_us: int, now_us: int) -> Standing:
+    def status(self, session_id: str, recorded_us: int, now_us: int) -> SessionStatus:
         """Say whether a session is at work, has been quiet for a while, or is gone, so that what it holds
         is held no longer.
         """
@@ -88,11 +88,11 @@ class Liveness:
         """Return when a session was heard of last, whatever it runs since; None for one that was not."""
         return self._seen.get(session_id)
 
-    def signs(self) -> Signs:
+    def activity(self) -> Activity:
         """Return what has been heard; a tool that runs is heard of all the time."""
         now_us = self._now_us()
         heard = {session_id: min(now_us, max(ends.values())) for session_id, ends in self._running.items()}
-        return Signs(
+        return Activity(
             {
                 session_id: max(seen_us, heard.get(session_id, 0))
                 for session_id, seen_us in self._seen.items()

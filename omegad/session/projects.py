@@ -16,7 +16,7 @@ PATTERN = frozenset("*?[")
 FOUND_MAX = 1_024  # of a pattern
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where a file is: the common folder of its repository, its work tree, and its path there; both are ""
     outside git, and the path whole.
     """
@@ -44,20 +44,20 @@ def by_disk(
     return list(found.values())
 
 
-def places_of(paths: Iterable[str], folder: str | None) -> list[Place | None]:
+def locations_of(paths: Iterable[str], folder: str | None) -> list[Location | None]:
     """Return where files are, links followed, whether or not they exist; None for what cannot be a file's
     path. Relative ones are *folder*'s.
 
     A path may begin with the person's folder (`~/`), or be a URI (`file://`).
     """
     known: dict[Path, Found] = {}
-    return [_place(Path(folder or "", _plain(path)), known) for path in paths]
+    return [_location(Path(folder or "", _plain(path)), known) for path in paths]
 
 
-def places_of_all(patterns: Iterable[str], folder: str | None) -> list[Place | None]:
+def locations_matching(patterns: Iterable[str], folder: str | None) -> list[Location | None]:
     """Return where the files are that a shell would put in the place of these words, or that they name."""
     found = [(word, *(_matching(word) if PATTERN.intersection(word) else ())) for word in patterns]
-    return places_of([path for paths in found for path in paths], folder)
+    return locations_of([path for paths in found for path in paths], folder)
 
 
 def _matching(pattern: str) -> list[str]:
@@ -83,7 +83,7 @@ def same_as(path: str, others: Iterable[str]) -> list[str]:
 
 def repository_of(folder: str) -> str:
     """Return the common folder of the repository that holds *folder*, "" outside git."""
-    place = _place(Path(folder, "file"), {})
+    place = _location(Path(folder, "file"), {})
     return place.repository if place else ""
 
 
@@ -120,7 +120,7 @@ class Found(NamedTuple):
     path: Path
 
 
-def _place(path: Path, known: dict[Path, Found]) -> Place | None:
+def _location(path: Path, known: dict[Path, Found]) -> Location | None:
     whole = str(path)
     if not path.is_absolute() or "\0" in whole or len(whole) > PATH_CHARACTERS:
         return None
@@ -132,7 +132,7 @@ def _place(path: Path, known: dict[Path, Found]) -> Place | None:
     except (OSError, RuntimeError):  # links that lead to each other are a RuntimeError before Python 3.13
         return None
     repository, worktree, within = known[path.parent]
-    return Place(repository, worktree, str(within / path.name))
+    return Location(repository, worktree, str(within / path.name))
 
 
 def _found(folder: Path) -> Found:

@@ -44,7 +44,7 @@ class Rows(ViewAnswer, frozen=True):
     truncated: bool
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class ViewFile(msgspec.Struct, frozen=True, kw_only=True):
     """Which file to ask, which tables of it, with the number of words that each stands for (0 of a part of
     an index, which is asked with it), and what its projections show.
     """
@@ -54,7 +54,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     moment: Moment
 
 
-def find(connection: Connection, _query: SelectRows, moment: Moment) -> Place:
+def find(connection: Connection, _query: SelectRows, moment: Moment) -> ViewFile:
     """Return where the views are, and their tables."""
     file = next(path for _, name, path in connection.execute("PRAGMA database_list") if name == "main")
     listed = connection.execute("PRAGMA main.table_list").fetchall()
@@ -67,10 +67,10 @@ def find(connection: Connection, _query: SelectRows, moment: Moment) -> Place:
         for _, name, *_ in listed
         if name not in OWN and not name.startswith("sqlite_")
     }
-    return Place(file=Path(file), tables=words, moment=moment)
+    return ViewFile(file=Path(file), tables=words, moment=moment)
 
 
-async def answer(_services: Services, query: SelectRows, place: Place, _context: RequestContext) -> Rows:
+async def answer(_services: Services, query: SelectRows, place: ViewFile, _context: RequestContext) -> Rows:
     """Run the SELECT in a process of its own, for which nobody waits."""
     limits = Limits(rows=query.limit, bytes=BYTES_MAX, seconds=SECONDS_MAX, memory_bytes=MEMORY_BYTES_MAX)
     found = await select(place.file, query.sql, place.tables, limits)

@@ -229,7 +229,7 @@ def _of_year(match: re.Match[str], today: date, by: date) -> tuple[date, date]:
     return min(first, first.replace(day=int(said.get("begin") or day))), first + length
 
 
-def _told(match: re.Match[str], today: date, _by: date) -> tuple[date, date]:
+def _ago(match: re.Match[str], today: date, _by: date) -> tuple[date, date]:
     """Return the days around that so long ago, or those of so long up to today."""
     first = today - _so_long(match)
     slack = timedelta(days=max(1, (today - first).days // 4))
@@ -287,8 +287,8 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader, frozenset[str] | None], ...] = (
         lambda match, _today, _by: _from(date(int(match["only"]), 1, 1), _LENGTHS["year"]),
         _LEADS,
     ),
-    (_matching(rf"\b(?:a (?=few|couple))?{_COUNT} {_UNIT}s? (?P<ago>ago|back)\b"), _told, None),
-    (_matching(rf"\b(?:the last|past)(?: {_COUNT}|(?! day| night)) {_UNIT}s?\b(?! of\b)"), _told, None),
+    (_matching(rf"\b(?:a (?=few|couple))?{_COUNT} {_UNIT}s? (?P<ago>ago|back)\b"), _ago, None),
+    (_matching(rf"\b(?:the last|past)(?: {_COUNT}|(?! day| night)) {_UNIT}s?\b(?! of\b)"), _ago, None),
     (_matching(rf"{_WHICH}(?P<weekday>{'|'.join(_WEEKDAYS)})\b"), _weekday, _WEEKDAY_LEADS),
     (
         _matching(rf"\b(?P<which>{'|'.join(_SHIFTS)}) (?P<unit>week|month|quarter|year)\b(?! of\b)"),

@@ -77,7 +77,7 @@ def quoted(text: str, characters: int) -> str:
     return '"' + one_line(text, characters).translate(_DOUBLE).rstrip("\\") + '"'
 
 
-def aside(text: str, characters: int) -> str:
+def in_parentheses(text: str, characters: int) -> str:
     """Return the beginning of a text on one line, in parentheses that it cannot leave."""
     return "(" + one_line(text, characters).translate(_ROUND) + ")"
 

@@ -257,7 +257,7 @@ class Views:
         self._building, self._built = {*names, *self._outdated()}, (0, self._log.head)
         try:
             async with self.proving:
-                return await self._rebuild_beside(progress, is_failed_accepted=is_failed_accepted)
+                return await self._rebuild_apart(progress, is_failed_accepted=is_failed_accepted)
         finally:
             self._building = set()
 
@@ -291,9 +291,7 @@ class Views:
                 hint="ask again; `omegad status` shows it",
             )
 
-    async def _rebuild_beside(
-        self, progress: Progress, *, is_failed_accepted: bool
-    ) -> dict[str, RebuiltView]:
+    async def _rebuild_apart(self, progress: Progress, *, is_failed_accepted: bool) -> dict[str, RebuiltView]:
         live, path = self.driver.generation.path, self._next_path()
         source = None if self._building == set(self.names) else live
         names, target = tuple(self._building), generation.unfinished(path)

@@ -31,7 +31,7 @@ from omegad.log.inline import Inline
 from omegad.runtime.clock import STEP_US
 from omegad.runtime.errors import NotFound, Refused
 from omegad.session.events import SessionEnded, ToolCalled
-from omegad.session.liveness import GRACE_US, LEASE_US, LIVE_US, MINUTE_US, Liveness, Signs
+from omegad.session.liveness import GRACE_US, LEASE_US, LIVE_US, MINUTE_US, Activity, Liveness
 from omegad.storage.transaction import run_script
 from projections import coord_claims
 from tests.builders import START_US, FakeClock, open_in_memory, recorded, rows, session_ended, tool_called
@@ -55,16 +55,16 @@ class World:
         self.restart()
 
     def restart(self) -> None:
-        self.signs = Signs({}, self.now_us)
+        self.activity = Activity({}, self.now_us)
 
     def hear(self, session: str) -> None:
-        self.signs = Signs({**self.signs.seen, session: self.now_us}, self.signs.steady_us)
+        self.activity = Activity({**self.activity.seen, session: self.now_us}, self.activity.steady_us)
 
     def step(self, us: int, *, slept: bool) -> None:
         """Let time go by, or the clock be set, which a daemon that runs finds out."""
         self.now_us += us
         if slept or us < 0:
-            self.signs = msgspec.structs.replace(self.signs, steady_us=self.now_us)
+            self.activity = msgspec.structs.replace(self.activity, steady_us=self.now_us)
 
     def append(self, decision: Decision) -> Any:
         for new in decision.events:
@@ -88,7 +88,7 @@ class World:
         command = ClaimFiles(session_id=session, paths=("as said",), force=bool(reason), reason=reason)
         before = self.held()
         try:
-            self.append(claim(command, Wanted(session, targets, self.signs), self.state, self.now_us))
+            self.append(claim(command, Wanted(session, targets, self.activity), self.state, self.now_us))
         except Refused:
             assert self.held() == before, "a refusal grants nothing"
             return False
@@ -100,7 +100,7 @@ class World:
         concerns is yet to be told.
         """
         before = self.held()
-        ruling = ruled(Wanted(session, targets, self.signs), self.state, self.now_us)
+        ruling = ruled(Wanted(session, targets, self.activity), self.state, self.now_us)
         for event in contested(ruling.held, how, "use"):
             self._write(NewEvent(event=event, session_id=session))
         assert self.held() == before
@@ -110,7 +110,7 @@ class World:
 
     def expire(self) -> None:
         sessions = tuple(sorted(set(self.held().values())))
-        self.append(expire(ExpireClaims(session_ids=sessions), self.signs, self.state, self.now_us))
+        self.append(expire(ExpireClaims(session_ids=sessions), self.activity, self.state, self.now_us))
 
     def held(self) -> dict[Target, str]:
         return self._read("state_file_claims", "state_branch_claims")
@@ -226,7 +226,7 @@ def minutes_silent(world: World, session: str) -> float:
     return (
         float("inf")
         if recorded_us is None
-        else (world.now_us - world.signs.seen_us(session, recorded_us, world.now_us)) / MINUTE_US
+        else (world.now_us - world.activity.seen_us(session, recorded_us, world.now_us)) / MINUTE_US
     )
 
 
@@ -247,12 +247,12 @@ def minutes_silent(world: World, session: str) -> float:
 )
 def test_a_session_is_live_then_quiet_then_gone(silent_us: int, steady_us: int, standing: str) -> None:
     now_us = START_US + 100 * LEASE_US
-    for heard in (Signs({"s": now_us - silent_us}, now_us - steady_us), Signs({}, now_us - steady_us)):
-        assert heard.standing("s", now_us - silent_us, now_us) == standing
+    for heard in (Activity({"s": now_us - silent_us}, now_us - steady_us), Activity({}, now_us - steady_us)):
+        assert heard.status("s", now_us - silent_us, now_us) == standing
 
 
 def test_who_was_heard_of_before_the_clock_was_set_back_and_is_heard_of_still_is_live() -> None:
-    assert Signs({"s": START_US}, START_US - LEASE_US).standing("s", START_US + LEASE_US, START_US) == "live"
+    assert Activity({"s": START_US}, START_US - LEASE_US).status("s", START_US + LEASE_US, START_US) == "live"
 
 
 def test_what_is_heard_beside_the_log_counts_and_a_tool_that_runs_is_heard_all_the_time() -> None:
@@ -265,15 +265,15 @@ def test_what_is_heard_beside_the_log_counts_and_a_tool_that_runs_is_heard_all_t
 
     liveness.begin("s", "build", 40 * MINUTE_US)
     wait(40 * MINUTE_US)
-    assert liveness.signs().standing("s", 0, clock.us) == "live"
+    assert liveness.activity().status("s", 0, clock.us) == "live"
     wait(LEASE_US)
-    assert liveness.signs().standing("s", 0, clock.us) == "gone", "it can have taken no longer"
+    assert liveness.activity().status("s", 0, clock.us) == "gone", "it can have taken no longer"
     liveness.end("s", "build")
-    assert liveness.signs().standing("s", 0, clock.us) == "live"
+    assert liveness.activity().status("s", 0, clock.us) == "live"
     wait(LEASE_US)
-    assert liveness.signs().standing("s", 0, clock.us) == "gone"
+    assert liveness.activity().status("s", 0, clock.us) == "gone"
     liveness.forget("s")
-    assert dict(liveness.signs().seen) == {}
+    assert dict(liveness.activity().seen) == {}
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_a_clock_that_jumps_gives_everybody_time_to_be_heard(jump_us: int, stand
     liveness = Liveness(clock, lambda: 0)
     liveness.hear("s")
     clock.us += jump_us
-    assert liveness.signs().standing("s", 0, clock.us) == standing
+    assert liveness.activity().status("s", 0, clock.us) == standing
 
 
 def test_a_holder_that_is_gone_is_let_go_with_all_it_has_and_the_reason() -> None:

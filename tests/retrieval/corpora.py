@@ -271,7 +271,9 @@ class Library:
     def signs(self, asked: Asked, model: RankingModel) -> dict[str, float]:
         """Return what the confidence in a model's ranking is read from."""
         connection = self._views[asked.project].connection
-        return pipeline.signs(connection, pipeline.ordered(connection, asked.seen, model), asked.seen)
+        return pipeline.confidence_features(
+            connection, pipeline.ordered(connection, asked.seen, model), asked.seen
+        )
 
     def few(
         self,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omegad.search import ranking
-from omegad.search.confidence import signs
+from omegad.search.confidence import features
 from omegad.search.features import FEATURES
 from omegad.search.model import Array, Newness, fitted
 from omegad.search.pipeline import QueryMemory, observed
@@ -143,7 +143,7 @@ def test_the_model_in_force_weighs_every_feature_and_every_sign(views: Searched)
     views.put("a", "alpha")
     query = QueryMemory(text="alpha")
     seen = observed(views.connection, query, views.sources(query), LATER_US)
-    told = signs(views.connection, {1: seen.shown[1]}, seen.sought, seen.question, seen.candidates)
+    told = features(views.connection, {1: seen.shown[1]}, seen.sought, seen.question, seen.candidates)
     assert model.confidence.keys() == told.keys()
     assert model.confidence_by_words.keys() == told.keys() - {"log_cosine"}
 

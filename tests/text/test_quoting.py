@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from omegad.agents.assembling import Line, bullet
 from omegad.agents.briefing import wrapped
-from omegad.text.quoting import FENCE, aside, inert, name, names, one_line, quoted
+from omegad.text.quoting import FENCE, in_parentheses, inert, name, names, one_line, quoted
 
 ENDS = (
     "</omegad_memory>>",
@@ -122,7 +122,7 @@ def test_nothing_leaves_its_quotes_or_its_line(text: str, characters: int) -> No
     told = quoted(text, characters)
     assert re.fullmatch(r'"[^"\u201c\u201d\uff02]*(?<!\\)"', told)
     assert len(told) <= characters + 2
-    assert re.fullmatch(r"\([^()\uff08\uff09]*\)", aside(text, characters))
+    assert re.fullmatch(r"\([^()\uff08\uff09]*\)", in_parentheses(text, characters))
     plain = name(text, characters)
     assert plain.startswith('"') or " " not in plain
     for one in (told, plain, names([text, text]), one_line(text, characters)):

@@ -32,9 +32,9 @@ from omegad.search.events import Returned
 from omegad.session.events import MemorySurfaced
 from omegad.session.hook_state import Hooks
 from omegad.session.liveness import LEASE_US, MINUTE_US, Liveness
-from omegad.session.projects import by_disk, places_of, places_of_all
+from omegad.session.projects import by_disk, locations_matching, locations_of
 from omegad.storage.driver import Connection
-from omegad.text.quoting import aside, name, names, quoted
+from omegad.text.quoting import in_parentheses, name, names, quoted
 
 TOOL_US = 10 * MINUTE_US
 """How long a tool may run that does not say."""
@@ -93,14 +93,14 @@ async def prepare(
     wanted = Wanted(
         hook.session_id,
         targets,
-        services[Liveness].signs(),
+        services[Liveness].activity(),
         prepared.project,
         "edit",
         at_us=prepared.occurred_at,
     )
     details = None
     is_told = not (prepared.is_spooled or prepared.is_paused)
-    if hook.kind == "before_tool" and is_told and len(wanted.signs.seen) > 1:
+    if hook.kind == "before_tool" and is_told and len(wanted.activity.seen) > 1:
         read = partial(_details, wanted=wanted, services=services)
         details = await services.in_time(
             looked(services, read, None, at_least=0, names=VIEWS, wait_s=LOOK_S), within_s
@@ -115,7 +115,7 @@ async def _targets(services: Services, prepared: PreparedHook, within_s: float) 
     hook, targets = prepared.hook, list[Target]()
     for near, paths in by_disk(hook.files, hook.folder, services.disk):
         with suppress(PathHangs):
-            targets += targets_of(await services.reach(partial(places_of, paths, hook.folder), near))
+            targets += targets_of(await services.reach(partial(locations_of, paths, hook.folder), near))
     with suppress(ReadTooLong):
         if not prepared.is_spooled:
             targets += await services.in_time(same_files(services, hook.session_id, targets), within_s) or []
@@ -129,7 +129,7 @@ async def _away(services: Services, hook: Hook, within_s: float) -> list[Target]
     found = list[Target]()
     for near, paths in by_disk(hook.away, hook.folder, services.disk):
         with suppress(PathHangs, ReadTooLong):
-            targets = targets_of(await services.reach(partial(places_of_all, paths, hook.folder), near))
+            targets = targets_of(await services.reach(partial(locations_matching, paths, hook.folder), near))
             found += await services.in_time(held_within(services, hook.session_id, targets), within_s) or []
     return found
 
@@ -212,19 +212,19 @@ def ruled_on(
     if any(target.is_branch for target in wanted.targets) and hook.kind != "after_tool":
         return Ruling(held=ruling.held, beside=ruling.beside), ()
     if hook.kind == "after_tool" and not hook.files:
-        return Ruling(), _told_of(prepared, contested(ruling.held, "shell"))
+        return Ruling(), _as_events(prepared, contested(ruling.held, "shell"))
     if hook.kind == "after_tool" and ruling.held:
         if hook.status != "ok":
             return Ruling(), ()
         if any((one.asked_by, one.asked_use) != (hook.session_id, hook.tool_use_id) for one in ruling.held):
             held = [one for one in ruling.held if one.since_us <= (wanted.at_us or now_us)]
             how: Contest = "warned" if prepared.claims == "warn" and not prepared.is_spooled else "unguarded"
-            return Ruling(), _told_of(prepared, contested(held, how))
+            return Ruling(), _as_events(prepared, contested(held, how))
         ruling = ruled(wanted, state, now_us, ALLOWED)
     return ruling, ruling.events if now_us - (wanted.at_us or now_us) < LEASE_US else ()
 
 
-def _told_of(prepared: PreparedHook, events: Iterable[ClaimsContested]) -> tuple[NewEvent, ...]:
+def _as_events(prepared: PreparedHook, events: Iterable[ClaimsContested]) -> tuple[NewEvent, ...]:
     return tuple(
         NewEvent(event=event, session_id=prepared.hook.session_id, project=prepared.project)
         for event in events
@@ -246,12 +246,12 @@ def stopped(prepared: PreparedHook, state: DecisionState, now_us: int) -> Notice
     met = ruling.held or ruling.beside
     if wanted is None or hook.kind not in {"before_tool", "push"} or not met:
         return Notice()
-    first = holder(met[0], state, wanted.signs, now_us)
+    first = holder(met[0], state, wanted.activity, now_us)
     if not ruling.held:
         return Notice([_elsewhere(first, now_us)], (), "warn")
     if hook.kind == "push":
         return Notice([f"omegad: {sentence(first, now_us)}."])
-    is_live = any(wanted.signs.standing(one.session_id, one.seen_us, now_us) == "live" for one in met)
+    is_live = any(wanted.activity.status(one.session_id, one.seen_us, now_us) == "live" for one in met)
     verdict = "ask" if prepared.claims == "deny" and not is_live else prepared.claims
     announced = state[Messages].intent(first.session_id, now_us)
     lines = [
@@ -293,7 +293,7 @@ def _elsewhere(one: Holder, now_us: int) -> str:
 def _lines(news: Sequence[ClaimNews]) -> Iterator[str]:
     """Say what became of claims, in some lines."""
     for (how, detail), group in islice(groupby(news, lambda one: (one.how, one.detail)), NEWS_MAX):
-        about = aside(detail, MEMORY_CHARACTERS) if how == "ended" else name(detail)
+        about = in_parentheses(detail, MEMORY_CHARACTERS) if how == "ended" else name(detail)
         yield "omegad: " + NEWS[how].format(names([one.name for one in group]), about)
 
 

@@ -163,7 +163,7 @@ async def prepare(services: Services, command: DispatchHook, context: RequestCon
     told = (
         None
         if command.is_spooled or is_paused
-        else await services.in_time(_told(services, hook, project), told_s)
+        else await services.in_time(_recalled(services, hook, project), told_s)
     )
     delivery_id = command.delivery_id or f"{services.clock.random_bits(128):032x}"
     own = own_call_data(hook.tool_name, hook.tool_input) if is_call else None
@@ -207,7 +207,7 @@ async def _project(services: Services, folder: str | None) -> str | None:
         return name_of(folder)
 
 
-async def _told(services: Services, hook: Hook, project: str | None) -> Recalled:
+async def _recalled(services: Services, hook: Hook, project: str | None) -> Recalled:
     """Return what an agent should know at a hook. Words alone are looked for where the model takes too
     long.
     """

@@ -18,7 +18,7 @@ from omegad.requests.method import Moment, Services
 from omegad.runtime.errors import PathHangs
 from omegad.runtime.times import rfc3339
 from omegad.session.liveness import LEASE_US, Liveness
-from omegad.session.projects import Place, changed_us, places_of
+from omegad.session.projects import Location, changed_us, locations_of
 from omegad.storage.driver import Connection
 from omegad.text.redaction import redact_name
 
@@ -50,14 +50,14 @@ async def changed(services: Services, hook: Hook, last_us: int | None, ended_us:
     since_us = last_us if hook.duration_ms is None else ended_us - int(hook.duration_ms * 1_000) - STARTING_US
     others = (
         ended_us - seen_us < LEASE_US
-        for session_id, seen_us in services[Liveness].signs().seen.items()
+        for session_id, seen_us in services[Liveness].activity().seen.items()
         if session_id != hook.session_id
     )
     if since_us is None or hook.folder is None or not any(others):
         return []
     look = partial(looked, services, at_least=0, names=("coord_claims", "audit"), wait_s=LOOK_S)
     try:
-        place = (await services.reach(partial(places_of, (".omegad",), hook.folder), hook.folder))[0]
+        place = (await services.reach(partial(locations_of, (".omegad",), hook.folder), hook.folder))[0]
         held: list[_Held] = (
             [] if place is None else await look(partial(_held, hook=hook, place=place), list[_Held]())
         )
@@ -83,7 +83,7 @@ class _Held(NamedTuple):
     has_been: bool
 
 
-def _held(connection: Connection, moment: Moment, *, hook: Hook, place: Place) -> list[_Held]:
+def _held(connection: Connection, moment: Moment, *, hook: Hook, place: Location) -> list[_Held]:
     del moment
     repository, found = redact_name(place.repository), list[_Held]()
     asked = {"repository": repository, "worktree": redact_name(place.worktree), "session": hook.session_id}

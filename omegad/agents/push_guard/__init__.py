@@ -83,7 +83,7 @@ def before_tool(payload: bytes, host: str, home: str) -> Guarded:
         if stopped
         else b""
     )
-    return Guarded(payload, _told(checked, mode), stdout)
+    return Guarded(payload, _verdicts(checked, mode), stdout)
 
 
 def pre_push(arguments: list[str], home: str) -> Guarded:
@@ -125,10 +125,10 @@ def pre_push(arguments: list[str], home: str) -> Guarded:
         checked = Checked(remote, (), "git itself checks what --force-with-lease expects")
     if checked.is_stopped:
         _say(f"{WARNING if mode == 'warn' else HEAD}\n{checked.reason}")
-    payload["tool_input"] = checked.told("")["refs"]
+    payload["tool_input"] = checked.as_json("")["refs"]
     stopping = mode if mode == "warn" else "deny"
     return Guarded(
-        _json(payload), _told([checked], stopping), b"", int(checked.is_stopped and stopping == "deny")
+        _json(payload), _verdicts([checked], stopping), b"", int(checked.is_stopped and stopping == "deny")
     )
 
 
@@ -191,10 +191,10 @@ def _pushes(said: dict[str, Any], tool_input: dict[str, object]) -> list[Push]:
     return pushes(command, folder)[:PUSHES_MAX] if isinstance(command, str) else []
 
 
-def _told(checked: "list[Checked]", mode: str) -> bytes:
-    return (
-        _json([one.told(MODES[mode] if one.is_stopped else "allowed") for one in checked]) if checked else b""
-    )
+def _verdicts(checked: "list[Checked]", mode: str) -> bytes:
+    if not checked:
+        return b""
+    return _json([one.as_json(MODES[mode] if one.is_stopped else "allowed") for one in checked])
 
 
 def _json(value: object) -> bytes:

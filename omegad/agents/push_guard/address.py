@@ -46,7 +46,7 @@ def address_of(url: str, top: str) -> Address | None:
     return Address(path if isabs(path) else join(top, path), url)
 
 
-def place_of(url: str) -> tuple[str, str] | None:
+def host_and_path(url: str) -> tuple[str, str] | None:
     """Return the server and the path that an address names, by whichever way it is reached; None where it
     names no server.
     """

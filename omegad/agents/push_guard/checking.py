@@ -95,7 +95,7 @@ class Checked(NamedTuple):
         """Whether it would leave out, or discard, what others have pushed."""
         return any(ref.found in STOPPING for ref in self.refs)
 
-    def told(self, verdict: str) -> dict[str, object]:
+    def as_json(self, verdict: str) -> dict[str, object]:
         """Return it as JSON, for the daemon."""
         refs = sorted(self.refs, key=lambda ref: ref.found not in STOPPING)[:TOLD_MAX]
         told: dict[str, object] = {

@@ -15,7 +15,7 @@ from functools import cached_property
 from os.path import isabs
 from typing import NamedTuple
 
-from omegad.agents.push_guard.address import PROTOCOLS, SUFFIXES, address_of, place_of
+from omegad.agents.push_guard.address import PROTOCOLS, SUFFIXES, address_of, host_and_path
 
 LIMIT_S = 15.0  # of the 20 s that a hook may take
 HEADS = "refs/heads/"
@@ -188,12 +188,12 @@ class Repository:
             return None
         if address.folder is not None:
             return remote
-        place = place_of(remote)
+        place = host_and_path(remote)
         return next(
             (
                 name
                 for name in sorted(self.remotes())
-                if any(place_of(url) == place for url in self._urls(name))
+                if any(host_and_path(url) == place for url in self._urls(name))
             ),
             None,
         )

@@ -43,7 +43,7 @@ class Thesis(Arguments, frozen=True, kw_only=True):
 
 def listed(answer: ThesisList, _session: Session, _given: Thesis) -> Reply:
     """Show theses, a line each."""
-    shown = [told(one) for one in answer.theses]
+    shown = [summary(one) for one in answer.theses]
     return Reply("\n".join(one["line"] for one in shown) or "no theses", {"theses": shown})
 
 
@@ -64,11 +64,11 @@ def shown(found: ThesisFound, _session: Session, given: Thesis) -> Reply:
         if one.retracted is None
     ]
     lines = [
-        told(found)["line"],
+        summary(found)["line"],
         *(f"- {one['side']} {one['memory_id']}: {one['content']} ({one['evidence_id']})" for one in evidence),
     ]
     return Reply(
-        "\n".join(lines), told(found) | without_empty({"criterion": found.criterion, "evidence": evidence})
+        "\n".join(lines), summary(found) | without_empty({"criterion": found.criterion, "evidence": evidence})
     )
 
 
@@ -82,7 +82,7 @@ def done(answer: msgspec.Struct, _session: Session, given: Thesis) -> Reply:
     return Reply(", ".join(f"{name} {value}" for name, value in structured.items()), structured)
 
 
-def told(one: Any) -> Fields:  # noqa: ANN401  a thesis as a query answers it
+def summary(one: Any) -> Fields:  # noqa: ANN401  a thesis as a query answers it
     """Return a thesis in one line, the confidence never without its counts."""
     due = f", due {one.due[:10]}" if one.due and one.outcome is None else ""
     outcome = f", came out {one.outcome}" if one.outcome else ""

@@ -76,7 +76,7 @@ class Wanted(NamedTuple):
         return str(self.asked["metadata"]["imported"]["id"])
 
     @property
-    def beside(self) -> Fields:
+    def metadata(self) -> Fields:
         """What the other system keeps beside it."""
         return {name: value for name, value in self.asked["metadata"].items() if name != "imported"}
 
@@ -191,7 +191,7 @@ def _unkept(found: Found, wanted: Wanted) -> Iterator[str]:
     tags = [tag for tag in found.tags if tag.strip() not in wanted.asked["tags"]]
     if tags:
         yield f"{found.source_id[:ID_SHOWN]}: tags {', '.join(tags)}: too many, or too long"
-    left = [name for name, value in found.metadata.items() if wanted.beside.get(name) != value]
+    left = [name for name, value in found.metadata.items() if wanted.metadata.get(name) != value]
     if left:
         yield f"{found.source_id[:ID_SHOWN]}: {', '.join(left)} of its metadata: too large"
 
@@ -201,9 +201,9 @@ def _named(requests: list[Wanted], source: Source, tally: Tally) -> list[list[Wa
     ids = {one.source_id for one in requests}
     found = list[Wanted]()
     for one in requests:
-        names = references(one.beside, ids.__contains__) - {one.source_id}
+        names = references(one.metadata, ids.__contains__) - {one.source_id}
         for name in sorted(
-            references(one.beside, lambda name: name in tally.gone or source.names(name)) - ids
+            references(one.metadata, lambda name: name in tally.gone or source.names(name)) - ids
         ):
             tally.lost.append(f"{one.source_id[:ID_SHOWN]}: names {name[:ID_SHOWN]}, which is not imported")
         asked = one.asked
@@ -211,7 +211,7 @@ def _named(requests: list[Wanted], source: Source, tally: Tally) -> list[list[Wa
             asked = asked | {"request_id": f"{asked['request_id']}-{len(names)}"}
         found.append(Wanted(asked, frozenset(names), one.counts))
     refers = {one.source_id: sorted(one.names) for one in found}
-    step = steps(refers, [one.source_id for one in found if one.beside.get(THESIS) is True])
+    step = steps(refers, [one.source_id for one in found if one.metadata.get(THESIS) is True])
     ordered = sorted(found, key=lambda one: step[one.source_id])
     return [list(together) for _, together in groupby(ordered, lambda one: step[one.source_id])]
 
@@ -283,7 +283,7 @@ class Taking:
         is_known = answer["position"] <= head
         tally.outcomes["already_imported" if is_known else "stored" if is_new else "duplicate"] += 1
         tally.ids[source_id] = answer["memory_id"]
-        if not is_new and wanted.beside:
+        if not is_new and wanted.metadata:
             said = f"{answer['memory_id']} says that already, and keeps its own metadata"
             tally.lost.append(f"{source_id[:ID_SHOWN]}: {said}")
         elif not is_whole:
@@ -336,10 +336,10 @@ class Taking:
         What has not, and is named by a digest, has one that is made with the key: no guess of its text can be
         held against that.
         """
-        others = wanted.names | references(wanted.beside, self._tally.gone.__contains__)
+        others = wanted.names | references(wanted.metadata, self._tally.gone.__contains__)
         ids = {name: self._key.of(name.encode()).hex() for name in others if DIGEST.fullmatch(name)}
         ids |= {name: self._tally.ids[name] for name in wanted.names if name in self._tally.ids}
-        return {**renamed(wanted.beside, ids), "imported": wanted.asked["metadata"]["imported"]}
+        return {**renamed(wanted.metadata, ids), "imported": wanted.asked["metadata"]["imported"]}
 
 
 def _expected(error: OmegadError) -> None:

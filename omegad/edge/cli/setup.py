@@ -250,7 +250,7 @@ def _set_up_git_hook(arguments: Namespace, instance: Instance) -> int:
             "`omegad setup git-hook` is about the repository in this folder, and takes nothing else"
         )
     world = world_of(instance)
-    change = git_hook.plan(git_hook.place(Path.cwd()), world.commands, removing=arguments.remove)
+    change = git_hook.plan(git_hook.hook_path(Path.cwd()), world.commands, removing=arguments.remove)
     if arguments.check:
         return _check(arguments, [], [change])
     if not arguments.json:

@@ -26,10 +26,10 @@ def install(arguments: Namespace, instance: Instance) -> int:
     changes = units.plan(service, world)
     is_right = all(change.state == "right" for change in changes)
     if arguments.dry_run:
-        return _told(arguments, changes, written=False)
+        return _show(arguments, changes, written=False)
     _need_manager(world)
     if is_right and all(_active(service, world).values()):
-        return _told(arguments, changes, written=False)
+        return _show(arguments, changes, written=False)
     _refuse_problems(changes)
     _carry_out(units.letting_go(service, world), world)
     starting.stop(instance.paths)
@@ -43,7 +43,7 @@ def install(arguments: Namespace, instance: Instance) -> int:
         raise NoDaemon(
             "the service does not answer", hint=f"{LOGS[world.is_macos]} {service.name} may say why"
         )
-    status = _told(arguments, changes, written=True)
+    status = _show(arguments, changes, written=True)
     if not arguments.json:
         print(f"omegad runs as a service: process {pid}")
         print(
@@ -59,14 +59,14 @@ def uninstall(arguments: Namespace, instance: Instance) -> int:
     service, world = _of(instance)
     changes = units.plan(service, world, removing=True)
     if arguments.dry_run or all(change.state == "right" for change in changes):
-        return _told(arguments, changes, written=False)
+        return _show(arguments, changes, written=False)
     _need_manager(world)
     _refuse_problems(changes)
     _carry_out(units.letting_go(service, world), world)
     for change in reversed(changes):  # the folders that were made for the first go last
         planning.carry_out(change, world, removing=True)
     _carry_out(units.taking_up(service, world, removing=True), world)
-    return _told(arguments, changes, written=True)
+    return _show(arguments, changes, written=True)
 
 
 def status(arguments: Namespace, instance: Instance) -> int:
@@ -146,7 +146,7 @@ def _state(change: Change) -> str:
     )
 
 
-def _told(arguments: Namespace, changes: Sequence[Change], *, written: bool) -> int:
+def _show(arguments: Namespace, changes: Sequence[Change], *, written: bool) -> int:
     if arguments.json:
         write_json(
             {

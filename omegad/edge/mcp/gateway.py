@@ -22,7 +22,7 @@ from omegad import __version__
 from omegad.agents.tools.protocol import INSTRUCTIONS
 from omegad.client.asynchronous import AsyncClient
 from omegad.edge.mcp.messages import CLIENT_CHARACTERS
-from omegad.edge.mcp.pipe import CALL_S, ID_CHARACTERS, LATE, TOOL_USE, told, unreachable
+from omegad.edge.mcp.pipe import CALL_S, ID_CHARACTERS, LATE, TOOL_USE, advice, unreachable
 from omegad.runtime.errors import NoDaemon, NotFound, OmegadError, ShuttingDown
 from omegad.runtime.json_types import Fields, Json
 from omegad.runtime.repository import project_of
@@ -106,7 +106,7 @@ class Session:
         try:
             answer = await self._link.ask(name_of(context), "tools.list")
         except (OmegadError, TimeoutError) as error:
-            raise MCPError(mcp.INTERNAL_ERROR, _told(error)) from error
+            raise MCPError(mcp.INTERNAL_ERROR, _explained(error)) from error
         return mcp.ListToolsResult(tools=[_tool(one) for one in answer["tools"]])
 
     async def call_tool(self, context: Context, params: mcp.CallToolRequestParams) -> mcp.CallToolResult:
@@ -126,10 +126,10 @@ class Session:
                 request_id=(use if isinstance(use, str) else number)[:ID_CHARACTERS],
             )
         except NotFound as error:
-            raise MCPError(mcp.INVALID_PARAMS, _told(error)) from error
+            raise MCPError(mcp.INVALID_PARAMS, _explained(error)) from error
         except (OmegadError, TimeoutError) as error:
             return mcp.CallToolResult(
-                content=[mcp.TextContent(type="text", text=_told(error))], is_error=True
+                content=[mcp.TextContent(type="text", text=_explained(error))], is_error=True
             )
         content: list[mcp.ContentBlock] = [
             mcp.TextContent(type="text", text=part["text"]) for part in answer["content"]
@@ -157,11 +157,11 @@ def _tool(described: Fields) -> mcp.Tool:
     )
 
 
-def _told(error: OmegadError | TimeoutError) -> str:
+def _explained(error: OmegadError | TimeoutError) -> str:
     match error:
         case TimeoutError():
             return LATE
         case NoDaemon():
             return unreachable(error, error.hint)
         case _:
-            return told(str(error), error.hint)
+            return advice(str(error), error.hint)

@@ -83,7 +83,7 @@ class Call:
         self.tries = 0
 
 
-def told(message: str, hint: str) -> str:
+def advice(message: str, hint: str) -> str:
     """Return what went wrong, as agents are told."""
     return f"{message.removesuffix('.')}. What to do: {hint}"
 
@@ -255,7 +255,7 @@ class Bridge:
         if not self._waiting or not self._is_placed():
             return
         if self._environ.get(VARIABLE):
-            self._fail(told(f"omegad keeps off: {VARIABLE} is set", "go on without it"))
+            self._fail(advice(f"omegad keeps off: {VARIABLE} is set", "go on without it"))
         elif self._daemon is None:
             try:
                 self._connect(next(iter(self._waiting.values())))
@@ -384,7 +384,7 @@ class Bridge:
     def _meet(self, message: Fields) -> None:
         """Take the daemon's answer to who asks; have it replaced where it is older."""
         if "error" in message:
-            self._fail(told(message["error"]["message"], message["error"]["data"]["hint"]))
+            self._fail(advice(message["error"]["message"], message["error"]["data"]["hint"]))
             self._lose()
             return
         own = greeting()["initialize"]["serverInfo"]["version"]
@@ -402,7 +402,7 @@ class Bridge:
 
     def _answer(self, call: Call, message: Fields) -> None:
         if error := message.get("error"):
-            text = told(error["message"], error["data"]["hint"])
+            text = advice(error["message"], error["data"]["hint"])
             if error["code"] == NOT_FOUND:
                 write({"id": call.id, "error": {"code": INVALID_PARAMS, "message": text}})
             else:
@@ -433,7 +433,7 @@ class Bridge:
         self._daemon, self._is_known, self._down = None, False, Lines(float("inf"))
         self._outgoing.clear()
         if self._refusal:
-            self._fail(told(self._refusal["message"], self._refusal["data"]["hint"]))
+            self._fail(advice(self._refusal["message"], self._refusal["data"]["hint"]))
             self._refusal = None
         asked, self._asked = self._asked, {}
         for call in asked.values():

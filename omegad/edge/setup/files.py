@@ -88,7 +88,7 @@ class Originals:
 
     def of(self, path: Path) -> Original | None:
         """Return how a file was; None where setup has not changed it."""
-        kept, absent = self._places(path)
+        kept, absent = self._copies(path)
         if absent.exists():
             return Original(None, tuple(absent.read_text(encoding="utf-8").splitlines()))
         text = read(kept)
@@ -98,7 +98,7 @@ class Originals:
         """Keep how a file is, unless it is kept already."""
         if self.of(path) is not None:
             return
-        kept, absent = self._places(path)
+        kept, absent = self._copies(path)
         self.folder.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         kept.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         if text is None:
@@ -112,15 +112,15 @@ class Originals:
         are empty.
         """
         original = self.of(path)
-        for place in self._places(path):
+        for place in self._copies(path):
             place.unlink(missing_ok=True)
-        kept, _ = self._places(path)
+        kept, _ = self._copies(path)
         mirrors = [folder for folder in kept.parents if folder.is_relative_to(self.folder)]
         made = map(Path, original.folders if original else ())
         for folder in (*made, *mirrors):
             with suppress(OSError):  # something else is in it
                 folder.rmdir()
 
-    def _places(self, path: Path) -> tuple[Path, Path]:
+    def _copies(self, path: Path) -> tuple[Path, Path]:
         kept = self.folder / path.relative_to(path.anchor)
         return kept, kept.with_name(kept.name + ABSENT)

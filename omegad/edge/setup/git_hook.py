@@ -22,7 +22,7 @@ def text(commands: Commands) -> str:
     )
 
 
-def place(folder: Path) -> Path:
+def hook_path(folder: Path) -> Path:
     """Return where the repository of a folder, of whichever of its work trees, has this hook; raises
     `NotFound` outside of any.
     """

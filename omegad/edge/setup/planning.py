@@ -41,7 +41,7 @@ class World(NamedTuple):
         expanded = home + folder.removeprefix("~") if folder == "~" or folder.startswith("~/") else folder
         return Path(os.path.abspath(expanded + rest))  # noqa: PTH100  which goes up where .. says so
 
-    def place(self, file: File) -> Path | None:
+    def path_of(self, file: File) -> Path | None:
         """Return where a host's file is, if it has a place."""
         if self.project is not None:
             return self.project / file.project if file.project else None
@@ -142,7 +142,7 @@ def plan(hosts: Iterable[Host], world: World, *, removing: bool = False) -> list
     by_path: dict[Path, list[Part]] = {}
     for host in hosts:
         for file in host.files:
-            if path := world.place(file):
+            if path := world.path_of(file):
                 by_path.setdefault(path, []).append(Part(host, file))
     order = (
         reversed(by_path.items()) if removing else by_path.items()
@@ -210,12 +210,12 @@ def carry_out(change: Change, world: World, *, removing: bool = False, mode: int
 
 def shared(hosts: Sequence[Host], world: World) -> dict[Path, list[str]]:
     """Return the files of *hosts* that other hosts read which have omegad too, and the names of those."""
-    mine = {place for host in hosts for file in host.files if (place := world.place(file))}
+    mine = {place for host in hosts for file in host.files if (place := world.path_of(file))}
     needed: dict[Path, list[str]] = {}
     for host in ALL:
         if host in hosts:
             continue
-        theirs = {place for file in host.files if (place := world.place(file))} & mine
+        theirs = {place for file in host.files if (place := world.path_of(file))} & mine
         if theirs and any(
             "mcp" in change.what and change.path not in theirs for change in removals(host, world)
         ):

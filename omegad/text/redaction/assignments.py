@@ -129,7 +129,7 @@ def _is_secret(given: Given, match: re.Match[str], *, is_closed: bool) -> bool:
     if sign == ">" and not (given.before.endswith("<") and given.after.lstrip().startswith("</")):
         return False
     if not sign and not is_option:
-        return _is_told(given, match)
+        return _is_secret_in_words(given, match)
     if is_closed:
         is_literal = sign not in {"==", "===", "!=", "!==", ","} or bool(values.looks_chosen(given.value))
         is_called = given.before.rstrip("\"'`\\")[-1:] == "(" and not values.has_word(given.value)
@@ -208,7 +208,7 @@ def _is_bare(given: Given, *, is_tight: bool, is_option: bool) -> bool:
     return (is_option or is_chosen) and not values.is_prose(value)
 
 
-def _is_told(given: Given, match: re.Match[str]) -> bool:
+def _is_secret_in_words(given: Given, match: re.Match[str]) -> bool:
     """Judge a value that a sentence says, or that stands behind a variable's name as in a Dockerfile's
     ENV.
     """

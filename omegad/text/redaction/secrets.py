@@ -70,7 +70,7 @@ _NETWORK = re.compile(
 )
 
 
-def _beside(sign: re.Pattern[str], is_secret: Callable[[str], bool] = bool, *, within: int = 0) -> Judge:
+def _near(sign: re.Pattern[str], is_secret: Callable[[str], bool] = bool, *, within: int = 0) -> Judge:
     """Return a judge that takes a value for a secret where a sign stands before the match, or reaches so many
     characters into it, and the value is no stand-in.
     """
@@ -169,7 +169,7 @@ RULES = (
             rf" )?(?:{_QUOTED}|(?P<bare>(?![+(])[^\s\"'`;,)"
             rf"({{\\]{{3,200}}))"
         ),
-        _beside(_ACCOUNT),
+        _near(_ACCOUNT),
     ),
     _rule(  # what is handed on to a command that reads a password
         "command_password",
@@ -191,7 +191,7 @@ RULES = (
         "command_password",
         (" /p",),
         re.compile(r" /p(?:w|ass(?:word)?)?[: ]\\?[\"']?(?P<secret>[^\s\"'`]{3,200})"),
-        _beside(_WINDOWS_USER, within=1),
+        _near(_WINDOWS_USER, within=1),
     ),
     _rule(  # of Impacket's commands
         "command_password",
@@ -206,13 +206,13 @@ RULES = (
             r"\.py (?:[^\s@]{1,60}"
             r" ){0,8}?[\"']?[\w.-]{1,60}/[\w.$-]{1,60}:(?P<secret>[^\s@:/\"'`]{3,200})(?=[\"'\s`]|\Z)"
         ),
-        _beside(_IMPACKET),
+        _near(_IMPACKET),
     ),
     Rule(  # of routers' configurations, NetworkManager and wpa_supplicant
         "command_password",
         ("pass", "secret"),
         re.compile(r"(?:secret|password|passphrase) (?:[057] )?[\"']?(?P<secret>[^\s\"'`\\]{4,200})"),
-        _beside(_NETWORK, lambda value: not values.is_word(value)),
+        _near(_NETWORK, lambda value: not values.is_word(value)),
     ),
     _rule(
         "command_password",
@@ -236,7 +236,7 @@ RULES = (
         "database_password",
         ("pass",),
         re.compile(rf"(?<![\w.-])password(?:\( ?| ){_QUOTED}"),
-        _beside(_ACCOUNT),
+        _near(_ACCOUNT),
     ),
     _rule(
         "database_password",
@@ -436,7 +436,7 @@ def _has_needle(folded: str) -> bool:
 
 
 def _spans(rule: Rule, text: str, folded: str) -> list[Span]:
-    places = sorted(at for needle in rule.needles for at in _places(folded, needle))
+    places = sorted(at for needle in rule.needles for at in _positions(folded, needle))
     spans: list[Span] = []
     for at in places:
         # What begins within a secret is a part of it, whatever it looks like.
@@ -449,7 +449,7 @@ def _spans(rule: Rule, text: str, folded: str) -> list[Span]:
     return spans
 
 
-def _places(text: str, needle: str) -> Iterator[int]:
+def _positions(text: str, needle: str) -> Iterator[int]:
     # To find a substring takes a tenth of the time of a pattern that begins with it.
     at = text.find(needle)
     while at >= 0:

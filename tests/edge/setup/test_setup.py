@@ -155,7 +155,7 @@ def samples() -> Iterator[Any]:
 @pytest.mark.parametrize(("name", "place", "odd"), list(samples()))
 def test_what_was_there_is_there_again_to_the_byte(world: World, name: str, place: int, odd: str) -> None:
     file = hosts.BY_NAME[name].files[place]
-    path = world.place(file)
+    path = world.path_of(file)
     assert path is not None
     before = SAMPLES[file.format][odd]
     path.parent.mkdir(parents=True)
@@ -315,7 +315,7 @@ REFUSED: list[tuple[str, int, bytes]] = [
 def test_a_file_that_cannot_be_changed_safely_is_left_alone(
     world: World, name: str, place: int, text: bytes
 ) -> None:
-    path = world.place(hosts.BY_NAME[name].files[place])
+    path = world.path_of(hosts.BY_NAME[name].files[place])
     assert path is not None
     path.parent.mkdir(parents=True)
     path.write_bytes(text)
@@ -402,10 +402,10 @@ def test_a_variable_moves_a_hosts_files(world: World, tmp_path: Path) -> None:
     )
     code = hosts.BY_NAME["vscode"].files[1]
     assert moved.path("{claude_state}/.claude.json") == tmp_path / "c" / ".claude.json"
-    assert moved.place(code) == tmp_path / "x" / "Code" / "User" / "mcp.json"
+    assert moved.path_of(code) == tmp_path / "x" / "Code" / "User" / "mcp.json"
     on_mac = moved._replace(is_macos=True)
     assert (
-        on_mac.place(code)
+        on_mac.path_of(code)
         == Path(world.environ["HOME"]) / "Library" / "Application Support" / "Code" / "User" / "mcp.json"
     )
 

@@ -36,12 +36,12 @@ def read(path: Path) -> Iterator[Finding]:
     at = modified_at(path)
 
     def told(place: str, one: object) -> Iterator[Finding]:
-        yield from _told(place, one if isinstance(one, dict) else {}, at)
+        yield from _findings(place, one if isinstance(one, dict) else {}, at)
 
     return each(_objects(path), told)
 
 
-def _told(place: str, one: Fields, at: int) -> Iterator[Finding]:
+def _findings(place: str, one: Fields, at: int) -> Iterator[Finding]:
     if entity := text_of(one.get("name")):
         yield from _observed(entity, text_of(one.get("entityType")), one.get("observations") or [], at)
     elif all(text_of(one.get(name)) for name in ("from", "to", "relationType")):
