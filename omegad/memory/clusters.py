@@ -89,7 +89,7 @@ def clusters(
     """Return the largest clusters of like memories, no memory in two of them; members keep the order they are
     given in.
 
-    Any two members are of the same type, project and entity, have a word Jaccard of at least *threshold*, and
+    Members are of one type, project and entity; each two have a word Jaccard of at least *threshold*, and
     are not opposite in polarity. A cluster has *size_min* to `CLUSTER_MAX` members.
     """
     scopes: defaultdict[Hashable, list[Member]] = defaultdict(list)
