@@ -262,8 +262,8 @@ def _last_prompt(home: str, path: str) -> int | None:
         payload = line.get("payload")
         said = payload if isinstance(payload, dict) else line.get("message")
         for one in (line, said):
-            if isinstance(one, dict) and isinstance(one.get("cwd"), str):
-                folders[one["cwd"]] = None
+            if isinstance(one, dict) and isinstance(folder := one.get("cwd"), str):
+                folders[folder] = None
         if not isinstance(said, dict) or line.get("isMeta") or line.get("isSidechain"):
             continue
         if line.get("entrypoint") in _PROGRAMS:

@@ -175,6 +175,7 @@ class Service:
         answer: ToolAnswer | None = None
         try:
             answer = await calling.call(TOOLS, request, ask, client=call.peer.name)
+            return answer
         finally:
             told = RecordToolCall(
                 session_id=whose,
@@ -187,7 +188,6 @@ class Service:
                 project=request.project,
             )
             self._auditing.called(told, call.peer.name)
-        return answer
 
 
 def parse(name: str, params: bytes) -> tuple[Method, msgspec.Struct]:

@@ -275,8 +275,10 @@ def _stored(draft: Draft, memories: Sequence[MemoryState], promoted: Collection[
         tags=tags,
         auto_tags=tuple(auto_tags[: TAGS_MAX - len(tags)]),
         priority=max(member.priority for member in draft.members),
-        metadata={"compacted": [member.memory_id for member in draft.members]}
-        | ({} if draft.week is None else {"week": draft.week}),
+        metadata=dict[str, object](
+            compacted=[member.memory_id for member in draft.members],
+            **({} if draft.week is None else {"week": draft.week}),
+        ),
         made_of=MadeOf(memories=tuple(member.memory_id for member in draft.members)),
         referenced_at=moments.pop() if len(moments) == 1 else None,
         ttl_seconds=(WEEK_TTL_SECONDS if draft.week else max(ttls) if len(ttls) == len(memories) else None),

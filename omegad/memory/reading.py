@@ -15,6 +15,7 @@ from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import PAGE_BYTES_MAX, Query, ViewAnswer
 from omegad.requests.verb import Table, Verb
 from omegad.runtime.errors import NotFound
+from omegad.runtime.json_types import Fields
 from omegad.runtime.times import LAST_US, rfc3339
 from omegad.storage.driver import Connection
 
@@ -149,7 +150,7 @@ class MemoryPage(ViewAnswer, frozen=True):
 _JSON = ("tags", "auto_tags", "metadata", "redacted")
 
 
-def fields(row: tuple[Any, ...], now_us: int = 0) -> dict[str, Any]:
+def fields(row: tuple[Any, ...], now_us: int = 0) -> Fields:
     """Name the columns of `COLUMNS` as `Memory` does; without *now_us* for rows of which none has expired."""
     known = dict(zip(Memory.__struct_fields__, row[1:-1], strict=True))
     for name in _JSON:
@@ -220,7 +221,7 @@ def get(connection: Connection, query: GetMemory, types: MemoryTypes, moment: Mo
     )
 
 
-def _standing(connection: Connection, row: tuple[Any, ...]) -> dict[str, msgspec.Raw]:
+def _standing(connection: Connection, row: tuple[Any, ...]) -> Fields:
     """Return the metadata of a thesis with what is so now, nothing of what is none."""
     if '"thesis"' not in row[12] or not (found := connection.execute(_THESIS, row[1:2]).fetchone()):
         return {}

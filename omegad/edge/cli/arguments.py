@@ -184,8 +184,8 @@ def _add_option(target: ArgumentParser, option: Option) -> None:
 
 
 def _add_parameter(target: ArgumentParser, parameter: Fields, *, is_given: bool) -> None:
-    name, kind = parameter["name"], parameter["kind"]
-    choices, option = parameter.get("choices"), SINGULAR.get(name, name.replace("_", "-"))
+    name, kind, choices = str(parameter["name"]), parameter["kind"], parameter.get("choices")
+    option = SINGULAR.get(name, name.replace("_", "-"))
     more: Fields = {"help": _help(parameter)}
     if kind == "flag":
         more |= {"action": "store_true", "default": None}
