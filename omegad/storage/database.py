@@ -105,6 +105,17 @@ def open_unfinished(path: Path) -> Connection:
     return _open(path, "locking_mode=EXCLUSIVE", "journal_mode=MEMORY", "secure_delete=ON", "foreign_keys=ON")
 
 
+def leave_wal(connection: Connection) -> None:
+    """Make the database one file, which can be read where nothing can be written.
+
+    Raises `StorageFailed` where the disk refuses it: SQLite answers with the mode that stays, not with an
+    error.
+    """
+    mode = connection.execute("PRAGMA journal_mode=DELETE").fetchone()[0]
+    if mode != "delete":
+        raise errors.StorageFailed(f"the write-ahead log cannot be left: the journal mode stays {mode!r}")
+
+
 def open_scratch() -> Connection:
     """Open a private database of no name, which grows onto the disk where it is large and is gone when it
     is closed.

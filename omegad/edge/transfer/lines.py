@@ -26,7 +26,7 @@ from omegad.log.verifying import ChainCheck
 from omegad.runtime.clock import SystemClock
 from omegad.runtime.errors import Invalid, OmegadError
 from omegad.runtime.json_types import Json
-from omegad.storage.database import open_writer, translated
+from omegad.storage.database import leave_wal, open_writer, translated
 from omegad.storage.driver import Connection, sqlite
 from omegad.storage.transaction import snapshot, writing
 
@@ -147,7 +147,7 @@ def make_log(lines: IO[bytes], target: Path, progress: Progress) -> Header:
         making.add(part)
         making.end()
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        connection.execute("PRAGMA journal_mode=DELETE")
+        leave_wal(connection)
     return header
 
 

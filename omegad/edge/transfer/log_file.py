@@ -9,7 +9,7 @@ from omegad.log import reading, verifying
 from omegad.log.verifying import ChainCheck, LogReport
 from omegad.operations.files import SIDE_FILES, sync
 from omegad.runtime.errors import Invalid, LogBroken, OmegadError, Refused, StorageCorrupt
-from omegad.storage.database import open_reader, translated
+from omegad.storage.database import leave_wal, open_reader, translated
 from omegad.storage.driver import Connection, sqlite
 from omegad.storage.transaction import snapshot
 from omegad.views import log_check
@@ -35,9 +35,7 @@ def copy(source: Path, target: Path, progress: Progress) -> LogReport:
                 pages=PAGES_AT_ONCE,
                 progress=lambda _, left, total: progress(total - left, total, "pages"),
             )
-        copied.execute(
-            "PRAGMA journal_mode=DELETE"
-        )  # one file, which can be read where nothing can be written
+        leave_wal(copied)
     return verify(target, progress)
 
 
