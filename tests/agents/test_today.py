@@ -82,12 +82,14 @@ async def test_what_waits_is_told_in_words_with_the_command_that_settles_it(
     async with served(paths, clock, KEYWORDS) as it:
         yes = await store(it, "The cache expires after a day", project="shop")
         no = await store(it, "The cache never expires", project="shop")
-        await it.caller.call("memory.link", memory_id=no, target_id=yes, edge_type="contradicts")
+        for one, other in ((no, yes), (yes, no)):
+            await it.caller.call("memory.link", memory_id=one, target_id=other, edge_type="contradicts")
         due = await it.caller.call("reminder.set", content="rotate the keys", due="2026-01-01")
         await it.caller.call("task.create", title="mend the export")
         habit = await store(it, "Habit: after edits, `make` is run", "user_preference", source="auto_habit")
         answer = await today(it)
         (conflict,) = [one for one in answer["happened"] if one["kind"] == "contradicted"]
+        assert (conflict["count"], len(conflict["shown"])) == (1, 1)
         assert conflict["shown"][0]["text"] == '"The cache expires after a day"'
         assert conflict["shown"][0]["why"].endswith(': "The cache never expires"')
         assert [one["command"] for one in answer["waiting"]] == [

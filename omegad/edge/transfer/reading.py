@@ -6,7 +6,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -200,19 +200,28 @@ def rows_if_any(connection: Connection, table: str) -> Iterator[Row]:
         yield from rows(connection, table)
 
 
-def others(connection: Connection, read: frozenset[str]) -> Iterator[tuple[str, int]]:
-    """Yield which tables have rows beside those that are *read*, and how many; none that are made of others,
-    and none that cannot be read.
+def others(connection: Connection, read: Mapping[str, Collection[str]]) -> Iterator[tuple[str, int]]:
+    """Yield which tables have rows, and which columns have values, beside those that are *read*, and how
+    many; none that are made of others, and none that cannot be read.
     """
     for (table,) in connection.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
     ).fetchall():
-        if table not in read and not MADE.search(table):
-            name = table.replace('"', '""')
+        if MADE.search(table):
+            continue
+        columns = [column for _, column, *_ in connection.execute(f"PRAGMA table_info({_name(table)})")]
+        asked = {f"column {table}.{one}": _name(one) for one in columns if one not in read.get(table, ())}
+        for what, values in (asked if table in read else {f"table {table}": "1"}).items():
             with suppress(sqlite.DatabaseError):
-                (count,) = connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()
+                (count,) = connection.execute(
+                    f"SELECT count(*) FROM {_name(table)} WHERE {values} NOT IN ('', '{{}}', '[]', 0)"
+                ).fetchone()
                 if count:
-                    yield table, count
+                    yield what, count
+
+
+def _name(name: str) -> str:
+    return '"{}"'.format(name.replace('"', '""'))
 
 
 def _from_the_end(connection: Connection, backwards: str, until: int | None) -> list[Sequence[object]]:

@@ -379,8 +379,8 @@ def _omega_memory(path: Path) -> None:
         connection.executescript(
             "CREATE TABLE memories (id INTEGER PRIMARY KEY AUTOINCREMENT, node_id TEXT, content TEXT, metadata"
             " TEXT, created_at TEXT, last_accessed TEXT, access_count INTEGER, event_type TEXT, project TEXT,"
-            " status TEXT); CREATE TABLE edges (id INTEGER PRIMARY KEY, source_id TEXT, target_id TEXT,"
-            " edge_type TEXT, weight REAL); CREATE TABLE thompson_arms (arm_id TEXT)"
+            " status TEXT, extracted_keywords TEXT); CREATE TABLE edges (id INTEGER PRIMARY KEY, source_id TEXT,"
+            " target_id TEXT, edge_type TEXT, weight REAL, metadata TEXT); CREATE TABLE thompson_arms (arm_id TEXT)"
         )
         for number, (name, (kind, content, count, metadata)) in enumerate(said.items()):
             at = f"2026-05-0{number + 1}T10:00:00+00:00"
@@ -391,8 +391,9 @@ def _omega_memory(path: Path) -> None:
                 row,
             )
         connection.execute(
-            "INSERT INTO edges VALUES (1, 'mem-7749d64abdbf', 'mem-80651cbe6a7e', 'causal', 0.5)"
+            "INSERT INTO edges VALUES (1, 'mem-7749d64abdbf', 'mem-80651cbe6a7e', 'causal', 0.5, '{\"by\": 1}')"
         )
+        connection.execute("UPDATE memories SET extracted_keywords = 'search' WHERE access_count > 0")
         connection.execute("INSERT INTO thompson_arms VALUES ('event_type:decision')")
 
 
@@ -405,6 +406,8 @@ def test_what_the_loops_of_omega_memory_learned_comes_along_or_is_listed(
     assert (first["stored"], first["edges_drawn"], first["counts_carried_over"]) == (7, 1, 2)
     assert first["changed"] == {"type behavioral_pattern → user_preference": 1, "edge causal → related": 1}
     assert first["not_kept"] == [
+        "column edges.metadata: 1 rows",
+        "column memories.extracted_keywords: 2 rows",
         "table thompson_arms: 1 rows",
         "mem-a5772aa51ae4: names mem-000000000000, which is not imported",
     ]

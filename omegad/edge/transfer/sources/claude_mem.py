@@ -22,9 +22,20 @@ from omegad.edge.transfer.reading import database, others, rows, rows_if_any
 from omegad.runtime.json_types import Fields
 
 SUMMED_UP = ("request", "investigated", "learned", "completed", "next_steps", "notes")
-READ = frozenset({"observations", "session_summaries", "directives"})
 BESIDE = ("subtitle", "agent_type", "relevance_count", "merged_into_project", "prompt_number")
 """Columns that say something and have none here."""
+ALWAYS = ("id", "project", "metadata", "created_at", "created_at_epoch", "content_hash", *BESIDE)
+FILES = ("files_read", "files_modified", "files_edited")
+SESSIONS = ("memory_session_id", "sdk_session_id", "session_id")
+READ = {
+    "observations": (
+        *("type", "title", "narrative", "text", "facts", "concepts"),
+        *(*FILES, *SESSIONS, *ALWAYS),
+    ),
+    "session_summaries": (*SUMMED_UP, *FILES, *SESSIONS, *ALWAYS),
+    "directives": ("content", "status", *SESSIONS, *ALWAYS),
+}
+"""The columns that are read, or made of others, by table."""
 TYPES = {
     "bugfix": "error_pattern",
     "discovery": "lesson_learned",
@@ -33,7 +44,6 @@ TYPES = {
     "change": "task_completion",
     "directive": "constraint",
 }
-SESSIONS = ("memory_session_id", "sdk_session_id", "session_id")
 
 
 def recognises(_path: Path, beginning: Beginning) -> bool:
@@ -71,7 +81,7 @@ def read(path: Path) -> Iterator[Finding]:
         yield from each(rows(connection, "observations"), observed)
         yield from each(rows_if_any(connection, "session_summaries"), summed_up)
         yield from each(rows_if_any(connection, "directives"), directed)
-        yield from (Other(f"table {table}", count) for table, count in others(connection, READ))
+        yield from (Other(what, count) for what, count in others(connection, READ))
 
 
 def _found(at: int, row: Fields, kind: str, event_type: str, told: Sequence[object]) -> Finding:
@@ -79,11 +89,7 @@ def _found(at: int, row: Fields, kind: str, event_type: str, told: Sequence[obje
     source_id = f"{kind}-{row['id']}"
     if not content:
         return LeftOut(source_id, "empty")
-    files = {
-        name: read
-        for name in ("files_read", "files_modified", "files_edited")
-        if (read := texts(decoded(row.get(name), list)))
-    }
+    files = {name: read for name in FILES if (read := texts(decoded(row.get(name), list)))}
     return Found(
         source_id=source_id,
         content=content,

@@ -28,7 +28,15 @@ from omegad.storage.driver import sqlite
 
 PROJECT = "proj:"
 NO_TAG = "untagged"
-READ = frozenset({"memories", "memory_graph"})
+READ = {
+    "memories": (
+        *("id", "content_hash", "content", "tags", "memory_type", "metadata", "created_at", "created_at_iso"),
+        *("updated_at_iso", "deleted_at", "superseded_by", "confidence", "last_accessed"),
+        "parent_id",
+    ),
+    "memory_graph": ("source_hash", "target_hash", "similarity", "relationship_type"),
+}
+"""The columns that are read, or made of others, by table."""
 QUALITY = "quality_score"
 """What a model or its use made a memory worth there; what people rated it comes along."""
 
@@ -65,7 +73,7 @@ def read(path: Path) -> Iterator[Finding]:
         yield from each(rows_if_any(connection, "memory_graph"), _edge)
         if rated:
             yield Other(f"{QUALITY}, which stays in the metadata and ranks nothing", rated)
-        yield from (Other(f"table {table}", count) for table, count in others(connection, READ))
+        yield from (Other(what, count) for what, count in others(connection, READ))
 
 
 def _found(row: Fields, at: int, known: Collection[object]) -> Finding:

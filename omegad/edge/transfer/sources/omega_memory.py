@@ -33,7 +33,15 @@ IN_COLUMNS = frozenset({"event_type", "project", "tags", "priority", "session_id
 BESIDE = ("derived_from", "source_uri", "agent_type", "valid_until", "end_date")
 SUPERSEDED = "superseded"
 """Columns that say something and have none here."""
-READ = frozenset({"memories", "edges"})
+READ = {
+    "memories": (
+        *("id", "node_id", "content", "metadata", "created_at", "last_accessed", "access_count", "status"),
+        *("retrieval_count", "ttl_seconds", "session_id", "event_type", "project", "priority", "entity_id"),
+        *("referenced_date", "content_hash", "canonical_hash", *BESIDE),
+    ),
+    "edges": ("id", "source_id", "target_id", "edge_type", "weight"),
+}
+"""The columns that are read, or made of others, by table."""
 HABIT = "behavioral_pattern"
 POINTS = {"helpful": 1, "unhelpful": -1, "outdated": -2}
 NAME = re.compile("mem-[0-9a-f]{8,}")
@@ -54,7 +62,7 @@ def read(path: Path) -> Iterator[Finding]:
     with database(path) as connection:
         yield from each(rows(connection, "memories"), memory)
         yield from each(rows_if_any(connection, "edges"), _edge)
-        yield from (Other(f"table {table}", count) for table, count in others(connection, READ))
+        yield from (Other(what, count) for what, count in others(connection, READ))
 
 
 def _found(row: Fields, at: int) -> Finding:
