@@ -72,7 +72,7 @@ class Inbox:
         """Take the oldest, if any. Raises `Overloaded` once where some were lost."""
         if self._waiting:
             message = self._waiting.popleft()
-            return Notification(message.method, _decode(message.params))
+            return Notification(message.method, decoded(message.params))
         if self._overran:
             self._overran = False
             raise Overloaded(
@@ -85,7 +85,7 @@ def result_of(message: Incoming) -> JSON:
     """Return the result that *message* brings, or raise the error."""
     if message.error:
         raise rebuild(message.error)
-    return _decode(message.result)
+    return decoded(message.result)
 
 
 def rebuild(wire: WireError) -> OmegadError:
@@ -97,7 +97,8 @@ def rebuild(wire: WireError) -> OmegadError:
     return error
 
 
-def _decode(text: msgspec.Raw) -> JSON:
+def decoded(text: msgspec.Raw) -> JSON:
+    """Return what some JSON of the daemon's says, None where it is empty. Raises `NoDaemon`."""
     try:
         return msgspec.json.decode(text) if memoryview(text) else None
     except UNREADABLE as error:

@@ -5,13 +5,13 @@ What the daemon refuses is raised as the catalogue's own exceptions; a connectio
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from omegad.client.answers import ANSWER_BYTES_MAX, JSON, Inbox, Notification, result_of
+from omegad.client.answers import ANSWER_BYTES_MAX, JSON, Inbox, Notification, decoded, result_of
 from omegad.rpc import endpoint
 from omegad.rpc.protocol import UNREADABLE, Incoming, Lines, LineTooLong, encode_request, parse_incoming
 from omegad.runtime.errors import NoDaemon, Unavailable
@@ -26,13 +26,22 @@ READ_BYTES: Final = 256 * 1024
 class Client:
     """One connection, for one call at a time: `with Client(path) as client: client.call("system.ping")`."""
 
-    def __init__(self, path: Path, *, name: str = "", timeout_s: float | None = 30.0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        name: str = "",
+        timeout_s: float | None = 30.0,
+        on_notice: Callable[[JSON], object] | None = None,
+    ) -> None:
         """Connect to *path* on entering, or with the first call; no call takes longer than *timeout_s*.
-        Say hello as *name* if there is one.
+        Say hello as *name* if there is one. What is notified during a call waits for `notifications`, unless
+        *on_notice* gets its parameters at once.
         """
         self._path = path
         self._name = name
         self._timeout_s = timeout_s
+        self._on_notice = on_notice
         self._ids = count(1)
         self._lines = Lines(ANSWER_BYTES_MAX)
         self._inbox = Inbox()
@@ -56,7 +65,9 @@ class Client:
         self._send(encode_request(number, method, params), deadline)
         while True:
             message = self._receive(deadline)
-            if message.method:
+            if message.method and self._on_notice:
+                self._on_notice(decoded(message.params))
+            elif message.method:
                 self._inbox.put(message)
             elif message.id == number or (message.id is None and message.error):
                 return result_of(message)

@@ -324,7 +324,7 @@ METHODS = (
         read=traverse,
         turn=Turn.LONG,
         verb=Verb(
-            by="graph.traverse",
+            by="memories.traverse",
             examples=(
                 "omegad memory traverse mem-0123456789abcdef --max-hops 3 --min-weight 0.6",
                 "omegad memory traverse mem-0123456789abcdef --edge-type evolves",

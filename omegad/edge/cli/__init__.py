@@ -66,7 +66,7 @@ def _run(argv: Sequence[str] | None) -> int:
     from omegad.edge.cli import instance  # noqa: PLC0415
 
     verb = getattr(import_module(f"omegad.edge.cli.{parsed.module}"), parsed.function)
-    return int(verb(parsed, instance.find(parsed)))
+    return int(verb(parsed, instance.find(parsed)) or 0)
 
 
 def _explain(message: str, hint: str, status: int) -> int:

@@ -2,11 +2,10 @@
 
 from argparse import Namespace
 
-from omegad.edge.cli.connection import Answer, ask
+from omegad.edge.cli.connection import Answer, answered, ask, parameters
 from omegad.edge.cli.erasing import is_wanted
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.parameters import answered, parameters
-from omegad.edge.cli.printing import duration, moment, safe, warn, write_fields, write_json
+from omegad.edge.cli.printing import duration, moment, safe, tell, warn, write_fields
 
 NOTHING = "nothing to mend: the log and the clock agree"
 
@@ -14,16 +13,15 @@ NOTHING = "nothing to mend: the log and the clock agree"
 @answered
 def show(answer: Answer, _arguments: Namespace) -> None:
     """Show what the clock says, and what does not agree with it."""
-    fields = [
-        ("clock", moment(answer["now"])),
-        ("latest event", moment(answer["latest"]) if answer["latest"] else "none"),
-    ]
-    if answer["events"]:
-        fields.append(("stamped ahead", _ahead(answer)))
-    if answer["jumped_s"]:
-        where = "ahead" if answer["jumped_s"] > 0 else "back"
-        fields.append(("jumped", f"{duration(abs(answer['jumped_s']))} {where} since the daemon started"))
-    write_fields(fields)
+    jumped = f"{duration(abs(answer['jumped_s']))} {'ahead' if answer['jumped_s'] > 0 else 'back'}"
+    write_fields(
+        [
+            ("clock", moment(answer["now"])),
+            ("latest event", moment(answer["latest"]) if answer["latest"] else "none"),
+            ("stamped ahead", _ahead(answer) if answer["events"] else None),
+            ("jumped", f"{jumped} since the daemon started" if answer["jumped_s"] else None),
+        ]
+    )
     if answer["trouble"]:
         warn(answer["trouble"])
 
@@ -35,16 +33,17 @@ def mend(arguments: Namespace, instance: Instance) -> int:
     given = parameters(arguments)
     would = ask(instance, arguments.method, **given | {"dry_run": True, "request_id": None})
     if arguments.dry_run or (would["events"] and not arguments.yes):
-        if arguments.json:
-            write_json(would)
-        else:
-            print(
-                f"{_ahead(would)}; they would count from the time that the clock says now"
-                if would["events"]
-                else NOTHING
-            )
-            for memory_id in would["restored"]:
-                print(f"  {safe(memory_id)} expired early, and would be found again")
+        tell(
+            arguments,
+            would,
+            f"{_ahead(would)}; they would count from the time that the clock says now"
+            if would["events"]
+            else NOTHING,
+            *(
+                f"  {safe(memory_id)} expired early, and would be found again"
+                for memory_id in would["restored"]
+            ),
+        )
         if arguments.dry_run:
             return 0
         now = moment(ask(instance, "clock.show")["now"])
@@ -53,15 +52,13 @@ def mend(arguments: Namespace, instance: Instance) -> int:
         ):
             return 1
     done = ask(instance, arguments.method, **given | {"dry_run": False})
-    if arguments.json:
-        write_json(done)
-    elif done["events"]:
-        print(
+    mended = NOTHING
+    if done["events"]:
+        mended = (
             f"mended at position {done['position']}: {_ahead(done)}; {len(done['restored'])} memories that"
             " expired early are found again"
         )
-    else:
-        print(NOTHING)
+    tell(arguments, done, mended)
     return 0
 
 

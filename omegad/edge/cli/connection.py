@@ -1,32 +1,52 @@
-"""One question to the daemon, which is started for it when it is not running and may be."""
+"""What a verb asks the daemon, of what was given on the command line; the daemon is started for it when it is
+not running and may be.
+"""
 
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import NoReturn, TypeAlias
+from functools import wraps
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import msgspec
 
 from omegad import __version__
 from omegad.client.blocking import Client
 from omegad.edge.cli import starting
-from omegad.edge.cli.arguments import methods
+from omegad.edge.cli.arguments import WrongUsage, methods
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.printing import is_terminal, painted, safe, warn
-from omegad.edge.cli.progress import Bar
+from omegad.edge.cli.printing import (
+    console,
+    is_terminal,
+    moment,
+    painted,
+    safe,
+    warn,
+    warn_if_stale,
+    write_json,
+)
+from omegad.edge.cli.progress import counted
+from omegad.requests.verb import WATCHING
 from omegad.runtime.errors import NoDaemon, ShuttingDown, Stale
-from omegad.runtime.json_types import Json
+from omegad.runtime.json_types import Fields, Json
 from omegad.runtime.versions import is_older
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 NAME = "omegad-cli"
 ANSWER_S = 60.0  # the first text waits for the model to be loaded
 STALE_S = 300.0  # views that are built anew have thousands of events a second behind them
 ASK_AGAIN_S = 0.5
+WATCH_S = 1.0
 PROGRESS = "progress"
+STDIN_BYTES_MAX = 1024 * 1024  # more than the daemon takes, so that it is the one to refuse it
 
 Answer: TypeAlias = Json
 """What a method answers: any JSON."""
+OnNotice: TypeAlias = Callable[[Answer], object]
 
 
 def ask(instance: Instance, method: str, **params: object) -> Answer:
@@ -75,35 +95,39 @@ def given(params: dict[str, object]) -> dict[str, object]:
 
 
 @contextmanager
-def connected(instance: Instance, timeout_s: float | None = ANSWER_S, name: str = NAME) -> Iterator[Client]:
-    """Hold a connection; raises `NoDaemon` where none answers and none may be, or can be, started."""
-    client = Client(instance.paths.socket, name=name, timeout_s=timeout_s)
+def connected(
+    instance: Instance,
+    timeout_s: float | None = ANSWER_S,
+    name: str = NAME,
+    on_notice: OnNotice | None = None,
+) -> Iterator[Client]:
+    """Hold a connection; raises `NoDaemon` where none answers and none may be, or can be, started.
+
+    A daemon that is older than this omegad gives way to a new one, or that is said where it may not, or the
+    service runs another omegad.
+    """
+    client = Client(instance.paths.socket, name=name, timeout_s=timeout_s, on_notice=on_notice)
     with ExitStack() as stack:
         try:
             stack.enter_context(client)
         except (NoDaemon, ShuttingDown):
             ensure(instance)
             stack.enter_context(client)
-        if client.server_version and is_older(client.server_version, __version__) and _is_renewed(instance):
-            client = stack.enter_context(Client(instance.paths.socket, name=name, timeout_s=timeout_s))
+        if client.server_version and is_older(client.server_version, __version__):
+            from omegad.edge.cli import units  # noqa: PLC0415  needed after an upgrade alone
+
+            if not instance.may_spawn or units.runs_another(instance):
+                warn(
+                    f"the daemon is older than this omegad, {__version__}: run `omegad service install` if it"
+                    " is a service, else `omegad stop`"
+                )
+            else:
+                starting.stop(instance.paths)
+                ensure(instance)
+                client = stack.enter_context(
+                    Client(instance.paths.socket, name=name, timeout_s=timeout_s, on_notice=on_notice)
+                )
         yield client
-
-
-def _is_renewed(instance: Instance) -> bool:
-    """Put a daemon of this version in the place of an older one; say so where that may not be, or the
-    service runs another omegad.
-    """
-    from omegad.edge.cli import units  # noqa: PLC0415  needed after an upgrade alone
-
-    if not instance.may_spawn or units.runs_another(instance):
-        warn(
-            f"the daemon is older than this omegad, {__version__}: run `omegad service install` if it is a"
-            " service, else `omegad stop`"
-        )
-        return False
-    starting.stop(instance.paths)
-    ensure(instance)
-    return True
 
 
 def ensure(instance: Instance) -> None:
@@ -120,30 +144,103 @@ def ensure(instance: Instance) -> None:
 
 def ask_long(instance: Instance, method: str, title: str, **params: object) -> Answer:
     """Return what *method* answers, however long it takes, and draw a bar meanwhile."""
-    with Bar(title) as bar:
-        if not bar.is_shown:
-            with connected(instance, None) as client:
-                return client.call(method, **given(params))
-        from omegad.edge.cli.streaming import stream  # noqa: PLC0415  asyncio, for long work alone
+    token = PROGRESS if is_terminal(sys.stderr) else None
+    with counted(title) as draw:
 
-        def draw(notice: Answer) -> None:
-            bar.update(
-                notice["progress"] / max(notice["total"], 1),
-                f"{notice['progress']:,} of {notice['total']:,} events",
-            )
+        def told(notice: Answer) -> None:
+            draw(notice["progress"], notice["total"], "events")
 
-        ensure(instance)
-        return stream(instance.paths.socket, NAME, method, given(params) | {"progress_token": PROGRESS}, draw)
+        with connected(instance, None, on_notice=told) as client:
+            return client.call(method, **given(params | {"progress_token": token}))
 
 
-def follow(
-    instance: Instance, method: str, on_notice: Callable[[Answer], None], **params: object
+def watch(
+    arguments: Namespace,
+    instance: Instance,
+    params: dict[str, object],
+    draw: "Callable[[Answer], RenderableType]",
 ) -> NoReturn:
-    """Hand every notification that *method* causes to *on_notice*, until the daemon ends, which raises
-    `NoDaemon`.
-    """
-    from omegad.edge.cli.streaming import stream  # noqa: PLC0415
+    """Ask the verb's method every second, and draw what it answers; the daemon's end raises `NoDaemon`."""
+    with connected(instance, name=WATCHING) as client, ExitStack() as stack:
+        live = None
+        if not arguments.json:
+            if not is_terminal(sys.stdout):
+                raise WrongUsage("--watch draws on a terminal; --json prints a line each second")
+            from rich.live import Live  # noqa: PLC0415  no other verb needs it
 
-    ensure(instance)
-    stream(instance.paths.socket, NAME, method, given(params), on_notice)
-    raise NoDaemon("the daemon has stopped")
+            live = stack.enter_context(Live(console=console(), auto_refresh=False))
+        while True:
+            answer = client.call(arguments.method, **given(params))
+            if live:
+                live.update(draw(answer), refresh=True)
+            else:
+                print(msgspec.json.encode(answer).decode(), flush=True)
+            time.sleep(WATCH_S)
+
+
+def asked(arguments: Namespace, instance: Instance) -> Answer:
+    """Return what the verb's method answers to all that was given, and warn where it is of the past, and may
+    not be what was given then. Raises `WrongUsage` as `parameters` does.
+    """
+    answer = ask(instance, arguments.method, **parameters(arguments))
+    then = None if arguments.json else answer.pop("as_of", None)
+    if not then:
+        return answer
+    warn(f"as of position {then['position']:,}, {moment(then['at'])}")
+    for name, (before, present) in then["changed"].items():
+        warn(f"{name} was {before} then and is {present}: this may not be what was answered")
+    if then["query_id"] and not then["is_comparable"]:
+        warn("with which versions it was answered then is not recorded")
+    if then["erased"]:
+        warn(f"{then['erased']} events up to there were erased since, and are not shown")
+    return answer
+
+
+def answered(show: Callable[[Answer, Namespace], None]) -> Callable[[Namespace, Instance], None]:
+    """Return the verb that asks its method and shows people the answer, which programs get as it is."""
+
+    @wraps(show)
+    def verb(arguments: Namespace, instance: Instance) -> None:
+        answer = asked(arguments, instance)
+        if arguments.json:
+            write_json(answer)
+        else:
+            show(answer, arguments)
+        if "stale_by" in answer:
+            warn_if_stale(answer)
+
+    return verb
+
+
+def parameters(arguments: Namespace) -> dict[str, object]:
+    """Return all that was given to the verb's method, None for what was left out. Raises `WrongUsage` for
+    what is not of its kind.
+    """
+    return {
+        parameter["name"]: _value(parameter, getattr(arguments, parameter["name"], None))
+        for parameter in methods()[arguments.method].get("parameters", ())
+    }
+
+
+def _value(parameter: Fields, given: object) -> object:
+    name = parameter["name"]
+    if given == "-" and name == "content":
+        return standard_input()
+    if parameter["kind"] != "json" or not isinstance(given, str):
+        return given
+    wanted, kind = (dict[str, object], "a JSON object") if name == "metadata" else (object, "JSON")
+    try:
+        return msgspec.json.decode(given, type=wanted)
+    except msgspec.DecodeError as error:
+        raise WrongUsage(f"{name} is not {kind}: {error}") from error
+
+
+def standard_input() -> str:
+    """Return what standard input says, without the line ends after it. Raises `WrongUsage` for what is not
+    UTF-8.
+    """
+    data = sys.stdin.buffer.read(STDIN_BYTES_MAX) if sys.stdin else b""
+    try:
+        return data.decode().rstrip("\n")
+    except UnicodeDecodeError as error:
+        raise WrongUsage(f"standard input is not UTF-8: {error}") from error

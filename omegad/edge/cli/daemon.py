@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from omegad import __version__
 from omegad.edge.cli import pausing, starting
-from omegad.edge.cli.connection import Answer, ask, connected
+from omegad.edge.cli.connection import Answer, ask, connected, watch
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import (
     duration,
@@ -20,7 +20,6 @@ from omegad.edge.cli.printing import (
     write_json,
     write_table,
 )
-from omegad.edge.cli.watching import watch
 from omegad.runtime import config
 from omegad.runtime.errors import OmegadError
 
@@ -38,11 +37,10 @@ To begin with:
   omegad --help               all verbs"""
 
 
-def serve(arguments: Namespace, instance: Instance) -> int:
+def serve(_arguments: Namespace, instance: Instance) -> None:
     """Be the daemon until told to stop."""
     from omegad import daemon  # noqa: PLC0415  everything a daemon needs, which no other verb does
 
-    del arguments
     try:
         daemon.serve(instance.paths, config.load(instance.paths, instance.environ))
     except BaseExceptionGroup as group:
@@ -53,10 +51,9 @@ def serve(arguments: Namespace, instance: Instance) -> int:
         if known is None:
             raise
         raise known from group
-    return 0
 
 
-def start(arguments: Namespace, instance: Instance) -> int:
+def start(arguments: Namespace, instance: Instance) -> None:
     """Start the daemon unless it runs, or an older one does."""
     for warning in config.unknown_variables(instance.environ):
         warn(warning)
@@ -71,22 +68,19 @@ def start(arguments: Namespace, instance: Instance) -> int:
         {"pid": pid, "started": is_new, "home": home, "socket": str(instance.paths.socket)},
         f"omegad {'runs' if is_new else 'runs already'}: process {pid}, home {home}",
     )
-    return 0
 
 
-def stop(arguments: Namespace, instance: Instance) -> int:
+def stop(arguments: Namespace, instance: Instance) -> None:
     """Stop the daemon if it runs."""
     pid = starting.stop(instance.paths)
-    is_stopped = pid is not None
     tell(
         arguments,
-        {"pid": pid, "stopped": is_stopped},
-        f"omegad has stopped: process {pid}" if is_stopped else "no omegad was running",
+        {"pid": pid, "stopped": pid is not None},
+        "no omegad was running" if pid is None else f"omegad has stopped: process {pid}",
     )
-    return 0
 
 
-def status(arguments: Namespace, instance: Instance) -> int:
+def status(arguments: Namespace, instance: Instance) -> None:
     """Show how the daemon is."""
     answer = ask(instance, "system.status")
     answer["paused"] = answer.get("paused") or pausing.here(instance)
@@ -94,13 +88,12 @@ def status(arguments: Namespace, instance: Instance) -> int:
         watch(arguments, instance, {}, _drawn)
     if arguments.json:
         write_json(answer)
-        return 0
-    write_fields(_fields(answer))
-    print()
-    write_table(VIEW_HEADER, _views(answer))
-    for trouble in answer["degraded"]:
-        warn(trouble)
-    return 0
+    else:
+        write_fields(_fields(answer))
+        print()
+        write_table(VIEW_HEADER, _views(answer))
+        for trouble in answer["degraded"]:
+            warn(trouble)
 
 
 def _drawn(answer: Answer) -> "RenderableType":
@@ -158,7 +151,7 @@ def _views(answer: Answer) -> list[tuple[str, ...]]:
     ]
 
 
-def begin(arguments: Namespace, instance: Instance) -> int:
+def begin(arguments: Namespace, instance: Instance) -> None:
     """Say what to do first, and whether a daemon runs; start none."""
     pid = starting.answering(instance.paths)
     home, runs = str(instance.paths.home), f"The daemon runs: process {pid}."
@@ -169,4 +162,3 @@ def begin(arguments: Namespace, instance: Instance) -> int:
         {"version": __version__, "pid": pid, "home": home, "socket": str(instance.paths.socket)},
         f"omegad {__version__}: long-term memory for coding agents\n\n{runs} Home: {safe(home)}\n{BEGINNING}",
     )
-    return 0

@@ -5,15 +5,17 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from omegad.edge.cli import environment, round_trip, service, setup, units
-from omegad.edge.cli.findings import Finding, examined
+from omegad.edge.cli.findings import Finding
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import painted, safe, write_json
+from omegad.runtime.errors import OmegadError
 
 COLOURS = {"ok": "green", "warn": "yellow", "FAIL": "red"}
 PART_COLUMNS = 10
 STATE_COLUMNS = 5
 
-Check = tuple[str, Callable[[], Iterable[Finding]]]
+Check = tuple[str, Callable[[], Iterable[Finding]], str]
+"""A part, what looks at it, and the part without which that can only fail."""
 
 
 def diagnose(arguments: Namespace, instance: Instance) -> int:
@@ -29,60 +31,49 @@ def diagnose(arguments: Namespace, instance: Instance) -> int:
     elif failures:
         print(painted(f"\n{failures} of {len(found)} checks failed", "red"))
     else:
-        print(
-            painted(
-                (
-                    "\nall is well"
-                    if all(finding.state == "ok" for finding in found)
-                    else "\nit works; see the warnings"
-                ),
-                "green",
-            )
-        )
+        is_well = all(finding.state == "ok" for finding in found)
+        print(painted("\nall is well" if is_well else "\nit works; see the warnings", "green"))
     return 1 if failures else 0
 
 
 def _findings(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
-    """Check part after part, leaving out what can only fail with the part that it depends on."""
-    around: tuple[Check, ...] = (
-        ("python", environment.python),
-        ("sqlite", environment.sqlite),
-        ("home", partial(environment.home, instance)),
-        ("socket", partial(environment.socket, instance)),
-        ("agents", partial(setup.agents, instance)),
-        ("service", partial(units.examine, instance)),
+    """Check part after part, leaving out what can only fail with the part that it depends on; an error of the
+    catalogue or of the system is a finding, too.
+    """
+    checks: tuple[Check, ...] = (
+        ("python", environment.python, ""),
+        ("sqlite", environment.sqlite, ""),
+        ("home", partial(environment.home, instance), ""),
+        ("socket", partial(environment.socket, instance), ""),
+        ("agents", partial(setup.agents, instance), ""),
+        ("service", partial(units.examine, instance), ""),
+        ("config", partial(environment.settings, instance), ""),
+        ("model", partial(environment.model, instance), "config"),
+        ("daemon", partial(service.daemon, instance), ""),
+        ("log", partial(service.log, instance, is_full=is_full), "daemon"),
+        ("views", partial(service.views, instance, is_full=is_full), "daemon"),
+        ("embedding", partial(service.embedding, instance), "daemon"),
+        ("daemon", partial(service.troubles, instance), "daemon"),
+        ("trial", partial(round_trip.round_trip, instance), "config"),
     )
-    for part, check in around:
-        yield from examined(part, check)
-    settings = examined("config", partial(environment.settings, instance))
-    yield from settings
-    if _work(settings):
-        yield from examined("model", partial(environment.model, instance))
-    reached = examined("daemon", partial(service.daemon, instance))
-    yield from reached
-    if _work(reached):
-        of_daemon: tuple[Check, ...] = (
-            ("log", partial(service.log, instance, is_full=is_full)),
-            ("views", partial(service.views, instance, is_full=is_full)),
-            ("embedding", partial(service.embedding, instance)),
-            ("daemon", partial(service.troubles, instance)),
-        )
-        for part, check in of_daemon:
-            yield from examined(part, check)
-    if _work(settings):
-        yield from examined("trial", partial(round_trip.round_trip, instance))
-
-
-def _work(findings: Iterable[Finding]) -> bool:
-    return all(finding.state != "FAIL" for finding in findings)
+    failed = set[str]()
+    for part, check, needed in checks:
+        found: list[Finding] = []
+        try:
+            found.extend(check() if needed not in failed else ())
+        except OmegadError as error:
+            found.append(Finding(part, "FAIL", str(error), error.hint))
+        except OSError as error:
+            hint = "see what the system's error says; the home must be readable and writable"
+            found.append(Finding(part, "FAIL", str(error), hint))
+        failed |= {part for one in found if one.state == "FAIL"}
+        yield from found
 
 
 def _write(finding: Finding) -> None:
     state = painted(finding.state.ljust(STATE_COLUMNS), COLOURS[finding.state])
     indent = " " * (STATE_COLUMNS + PART_COLUMNS)
-    print(
-        f"{state}{finding.part:<{PART_COLUMNS}}{safe(finding.seen).replace(chr(10), chr(10) + indent)}",
-        flush=True,
-    )
+    seen = safe(finding.seen).replace("\n", f"\n{indent}")
+    print(f"{state}{finding.part:<{PART_COLUMNS}}{seen}", flush=True)
     if finding.remedy:
         print(f"{indent}→ {safe(finding.remedy)}", flush=True)

@@ -5,13 +5,18 @@ import sys
 from argparse import Namespace
 
 from omegad.edge.cli.arguments import WrongUsage
-from omegad.edge.cli.connection import Answer, ask
+from omegad.edge.cli.connection import Answer, ask, parameters, standard_input
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.parameters import parameters, standard_input
-from omegad.edge.cli.printing import cut, one_line, safe, warn, write_json, write_table
+from omegad.edge.cli.printing import confirmed, cut, one_line, safe, warn, write_json, write_table
 
 WORDING_COLUMNS = 100
 COPIES_SHOWN = 50
+LOSES = {"text": "all its text", "copy": "the copy"}
+OUTCOMES = {
+    "erased": "says just that: it is erased, too",
+    "edited": "holds it: it is edited",
+    "history": "held it once: its history is changed",
+}
 
 
 def erase(arguments: Namespace, instance: Instance) -> int:
@@ -42,17 +47,17 @@ def erase(arguments: Namespace, instance: Instance) -> int:
     done = ask(instance, arguments.method, **given | {"dry_run": False})
     if arguments.json:
         write_json(done)
-        return 0
-    print(
-        f"erased {_what(done)} at position {done['position']}, with {done['copy_count']} payloads, in"
-        f" {done['took_ms']:.0f} ms"
-    )
-    if done.get("unfinished"):
-        warn(
-            f"its bytes are still in some file: {safe(done['unfinished'])}; they go when that is over, at the"
-            " latest at the next start"
+    else:
+        print(
+            f"erased {_what(done)} at position {done['position']}, with {done['copy_count']} payloads, in"
+            f" {done['took_ms']:.0f} ms"
         )
-    _tell_left(done, "STILL IN")
+        if done.get("unfinished"):
+            warn(
+                f"its bytes are still in some file: {safe(done['unfinished'])}; they go when that is over, at"
+                " the latest at the next start"
+            )
+        _tell_left(done, "STILL IN")
     return 0
 
 
@@ -74,21 +79,17 @@ def _show(would: Answer) -> None:
         f"{would['copy_count']} events hold it; `omegad log --after N --limit 1` shows the one after"
         " position N:"
     )
-    loses = {"text": "all its text", "copy": "the copy"}
-    rows = [
-        (one["position"], one["tag"], one["session_id"] or "-", loses[one["loses"]])
-        for one in would["copies"][:COPIES_SHOWN]
-    ]
-    write_table(("POSITION", "EVENT", "SESSION", "LOSES"), rows)
+    write_table(
+        ("POSITION", "EVENT", "SESSION", "LOSES"),
+        [
+            (one["position"], one["tag"], one["session_id"] or "-", LOSES[one["loses"]])
+            for one in would["copies"][:COPIES_SHOWN]
+        ],
+    )
     if would["copy_count"] > COPIES_SHOWN:
         print(f"and {would['copy_count'] - COPIES_SHOWN} more: --json tells them")
-    outcomes = {
-        "erased": "says just that: it is erased, too",
-        "edited": "holds it: it is edited",
-        "history": "held it once: its history is changed",
-    }
     for other in would["memories"]:
-        print(f"memory {safe(other['memory_id'])} {outcomes[other['outcome']]}")
+        print(f"memory {safe(other['memory_id'])} {OUTCOMES[other['outcome']]}")
     _tell_left(would, "will stay in")
 
 
@@ -104,5 +105,4 @@ def is_wanted(question: str, otherwise: str) -> bool:
     if not (sys.stdin and sys.stdin.isatty()):
         warn(otherwise)
         return False
-    print(f"{question} [y/N] ", end="", flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return confirmed(question)

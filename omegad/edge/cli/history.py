@@ -4,8 +4,7 @@ from argparse import Namespace
 
 import msgspec
 
-from omegad.edge.cli.connection import Answer
-from omegad.edge.cli.parameters import answered
+from omegad.edge.cli.connection import Answer, answered
 from omegad.edge.cli.printing import moment, warn, write_more, write_table
 
 UNTOLD = frozenset({"type", "content_key", "text_hashes"})  # of an event's data: what tells a person nothing
@@ -14,19 +13,19 @@ UNTOLD = frozenset({"type", "content_key", "text_hashes"})  # of an event's data
 @answered
 def timeline(answer: Answer, _arguments: Namespace) -> None:
     """Show the memories of the last days."""
+    rows = [
+        (
+            day["day"],
+            moment(memory["created_at"])[-5:],
+            memory["memory_id"],
+            memory["event_type"],
+            memory["project"] or "-",
+            memory["content"],
+        )
+        for day in answer["days"]
+        for memory in day["memories"]
+    ]
     if answer["days"]:
-        rows = [
-            (
-                day["day"],
-                moment(memory["created_at"])[-5:],
-                memory["memory_id"],
-                memory["event_type"],
-                memory["project"] or "-",
-                memory["content"],
-            )
-            for day in answer["days"]
-            for memory in day["memories"]
-        ]
         write_table(("DAY", "TIME", "ID", "TYPE", "PROJECT", "CONTENT"), rows)
     else:
         print("no memories")

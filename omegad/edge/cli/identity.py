@@ -7,9 +7,8 @@ import subprocess
 from argparse import Namespace
 from pathlib import Path
 
-from omegad.edge.cli.connection import ask
+from omegad.edge.cli.connection import ask, asked
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.parameters import asked
 from omegad.edge.cli.printing import safe, tell, write_json
 from omegad.runtime.errors import Invalid, NotFound, Refused, Unavailable
 
@@ -25,7 +24,7 @@ FILE_BYTES_MAX = 64 * 1024  # what may be recorded is for the daemon to say
 AUTHOR = ("-c", "user.name=omegad", "-c", "user.email=omegad@localhost", "-c", "commit.gpgsign=false")
 
 
-def init(arguments: Namespace, instance: Instance) -> int:
+def init(arguments: Namespace, instance: Instance) -> None:
     """Make the repository, with files to fill in; what is there is left as it is."""
     folder = instance.paths.identity
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -34,27 +33,25 @@ def init(arguments: Namespace, instance: Instance) -> int:
     for name, text in TEMPLATES.items():
         if not (folder / name).exists():
             (folder / name).write_text(text, encoding="utf-8")
-    status = commit(arguments, instance)
+    commit(arguments, instance)
     if not arguments.json:
         print(f"say it in the files of {folder}, then run `omegad identity commit`")
-    return status
 
 
-def show(arguments: Namespace, instance: Instance) -> int:
+def show(arguments: Namespace, instance: Instance) -> None:
     """Show what the files said when they were recorded last."""
     answer = asked(arguments, instance)
     if arguments.json:
         write_json(answer)
-        return 0
-    for one in answer["files"]:
-        print(f"{safe(one['file'])} ({one['changed_at'][:16]}, {(one['revision'] or 'no commit')[:12]}):")
-        print("\n".join(map(safe, one["content"].splitlines())))
-    if not answer["files"]:
-        print("nothing says who the agent is; `omegad identity init` begins it")
-    return 0
+    else:
+        for one in answer["files"]:
+            print(f"{safe(one['file'])} ({one['changed_at'][:16]}, {(one['revision'] or 'no commit')[:12]}):")
+            print("\n".join(map(safe, one["content"].splitlines())))
+        if not answer["files"]:
+            print("nothing says who the agent is; `omegad identity init` begins it")
 
 
-def commit(arguments: Namespace, instance: Instance) -> int:
+def commit(arguments: Namespace, instance: Instance) -> None:
     """Commit the files, and record those that say something else than before."""
     folder = instance.paths.identity
     if not (folder / ".git").exists():
@@ -77,7 +74,6 @@ def commit(arguments: Namespace, instance: Instance) -> int:
         {"folder": str(folder), "revision": revision, "changed": changed},
         f"recorded {', '.join(changed)} at {revision[:12]}" if changed else "nothing has changed",
     )
-    return 0
 
 
 def _text(path: Path) -> str:

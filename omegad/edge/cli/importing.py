@@ -20,6 +20,7 @@ from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.connection import NAME, ask, ensure
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import one_line, warn, write_fields, write_json
+from omegad.edge.cli.progress import counted
 from omegad.edge.transfer import lines, sources
 from omegad.edge.transfer.found import (
     EDGE_TYPES,
@@ -88,7 +89,8 @@ def run(arguments: Namespace, instance: Instance) -> int:
     path = Path(arguments.file).expanduser()
     check_kind(path)
     if arguments.format is None and path.is_file() and lines.is_export(path):
-        return transfer.import_log(arguments, instance, path)
+        transfer.import_log(arguments, instance, path)
+        return 0
     source = sources.source_of(path, arguments.format)
     tally = Tally()
     types = {*BUILT_IN, *config.load(instance.paths, instance.environ).event_types}
@@ -98,7 +100,7 @@ def run(arguments: Namespace, instance: Instance) -> int:
     if not arguments.dry_run:
         before = _count(instance)
         try:
-            with transfer.drawn("importing") as progress:
+            with counted("importing") as progress:
                 ensure(instance)
                 asyncio.run(_take_in(instance, source, requests, tally, progress))
         except OmegadError:

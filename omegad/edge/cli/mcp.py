@@ -9,18 +9,21 @@ import sys
 import threading
 import time
 from argparse import Namespace
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 import anyio
 
+from omegad import __version__
 from omegad.edge.cli import starting
 from omegad.edge.cli.instance import Instance
 from omegad.rpc import endpoint
 from omegad.runtime import allocator, config, descriptors
 from omegad.runtime.errors import BadConfiguration, OmegadError, Unavailable
+from omegad.runtime.versions import is_older
 
 BRIDGE = Path(__file__).parents[2] / "mcp_bridge.py"
 LEAVING_S = 5.0
@@ -29,14 +32,13 @@ HTTP_DESCRIPTORS = 512  # of connections over HTTP, whoever has them
 RESERVED_DESCRIPTORS = 96  # of the process itself, and for what HTTP asks of the daemon
 
 
-def bridge(arguments: Namespace, instance: Instance) -> int:
+def bridge(_arguments: Namespace, instance: Instance) -> NoReturn:
     """Become the bridge, which is a file that imports nothing of omegad."""
-    del arguments
     # Our own file
     os.execve(sys.executable, [sys.executable, "-I", "-S", str(BRIDGE)], instance.environ)  # noqa: S606
 
 
-def gateway(arguments: Namespace, instance: Instance) -> int:
+def gateway(arguments: Namespace, instance: Instance) -> None:
     """Serve MCP over HTTP until told to end; clients may connect while the SDK is being loaded, and the
     daemon is being started.
     """
@@ -45,34 +47,45 @@ def gateway(arguments: Namespace, instance: Instance) -> int:
             "the SDK of MCP is not installed", hint="install the extra: pip install 'omegad[mcp]'"
         )
     allocator.keep_small()
-    settings = config.load(instance.paths, instance.environ)
-    endpoint.private_directory(instance.paths.home)
+    paths = instance.paths
+    settings = config.load(paths, instance.environ)
+    endpoint.private_directory(paths.home)
     if arguments.token:
-        print(token_of(instance.paths))
-        return 0
+        print(token_of(paths))
+        return
     port = settings.gateway_port if arguments.http is None else arguments.http
     if not port:
         raise BadConfiguration(
             "there is no port to serve HTTP at",
             hint="name one, --http PORT, or set gateway_port in config.toml; `omegad mcp` needs no gateway",
         )
-    with ExitStack() as held:
-        _relieve(instance.paths)
-        held.enter_context(endpoint.lock(instance.paths.gateway_lock))
-        listener = held.enter_context(_loopback(port))
-        ensure = partial(_ensure, instance, threading.Lock())
-        threading.Thread(target=_try, args=(ensure,), daemon=True).start()
-        gc.disable()  # a tenth of what loading costs
-        from omegad.edge.mcp.gateway import Link  # noqa: PLC0415
-        from omegad.edge.mcp.http import Http  # noqa: PLC0415
-        from omegad.runtime import telemetry  # noqa: PLC0415
+    if pid := endpoint.holder(paths.gateway_lock):  # the one that runs is to end
+        os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + LEAVING_S
+    while endpoint.holder(paths.gateway_lock) is not None and time.monotonic() < deadline:
+        time.sleep(starting.POLL_S)
+    with endpoint.lock(paths.gateway_lock):
+        try:
+            listener = socket.create_server(("127.0.0.1", port), backlog=endpoint.BACKLOG)
+        except (OSError, OverflowError) as error:
+            raise Unavailable(
+                f"port {port} of 127.0.0.1 cannot be served: {error}", hint="choose another: --http PORT"
+            ) from error
+        with listener:
+            # As its connections have it then: an answer is sent in two parts.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            ensure = partial(_ensure, instance, threading.Lock())
+            threading.Thread(target=_try, args=(ensure,), daemon=True).start()
+            gc.disable()  # a tenth of what loading costs
+            from omegad.edge.mcp.gateway import Link  # noqa: PLC0415
+            from omegad.edge.mcp.http import Http  # noqa: PLC0415
+            from omegad.runtime import telemetry  # noqa: PLC0415
 
-        telemetry.configure(settings.log_level, instance.paths.gateway_log)
-        share = descriptors.room(HTTP_DESCRIPTORS, RESERVED_DESCRIPTORS) / HTTP_DESCRIPTORS
-        served = Http(listener, token_of(instance.paths), partial(Link, instance.paths.socket, ensure), share)
-        gc.enable()
-        anyio.run(served.run)
-    return 0
+            telemetry.configure(settings.log_level, paths.gateway_log)
+            share = descriptors.room(HTTP_DESCRIPTORS, RESERVED_DESCRIPTORS) / HTTP_DESCRIPTORS
+            served = Http(listener, token_of(paths), partial(Link, paths.socket, ensure), share)
+            gc.enable()
+            anyio.run(served.run)
 
 
 def token_of(paths: config.Paths) -> str:
@@ -89,36 +102,16 @@ def token_of(paths: config.Paths) -> str:
     return token
 
 
-def _relieve(paths: config.Paths) -> None:
-    """Have the gateway that runs, if one does, end."""
-    deadline = time.monotonic() + LEAVING_S
-    if pid := endpoint.holder(paths.gateway_lock):
-        os.kill(pid, signal.SIGTERM)
-    while endpoint.holder(paths.gateway_lock) is not None and time.monotonic() < deadline:
-        time.sleep(starting.POLL_S)
-
-
-def _loopback(port: int) -> socket.socket:
-    try:
-        listener = socket.create_server(("127.0.0.1", port), backlog=endpoint.BACKLOG)
-    except (OSError, OverflowError) as error:
-        raise Unavailable(
-            f"port {port} of 127.0.0.1 cannot be served: {error}", hint="choose another: --http PORT"
-        ) from error
-    listener.setsockopt(
-        socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
-    )  # as its connections have it then: an answer is sent in two parts
-    return listener
-
-
 def _ensure(instance: Instance, starts: threading.Lock) -> None:
     """Start the daemon unless it answers, and in the place of an older one; of the sessions that need it
     at once, one does.
     """
     with starts:
-        if starting.is_outdated(instance.paths):
+        answer = starting.ping(instance.paths)
+        is_outdated = answer is not None and is_older(answer["version"], __version__)
+        if is_outdated:
             starting.stop(instance.paths)
-        if starting.answering(instance.paths) is None:
+        if answer is None or is_outdated:
             starting.start(instance)
 
 

@@ -1,12 +1,11 @@
-"""The verbs that are used most: store, query, get, list."""
+"""The verbs that store and find memories: store, query, get, and what the edges of one lead to."""
 
 from argparse import Namespace
 
 import msgspec
 
-from omegad.edge.cli.connection import Answer
+from omegad.edge.cli.connection import Answer, answered, asked
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.parameters import answered, asked
 from omegad.edge.cli.printing import (
     cut,
     in_words,
@@ -26,7 +25,7 @@ CONFLICT_COLUMNS = 120
 PREVIEW_COLUMNS = 48  # of a content beside what explains its score
 
 
-def store(arguments: Namespace, instance: Instance) -> int:
+def store(arguments: Namespace, instance: Instance) -> None:
     """Remember something, and say what became of it."""
     answer = asked(arguments, instance)
     if arguments.json:
@@ -61,10 +60,9 @@ def store(arguments: Namespace, instance: Instance) -> int:
             warn(f"{what}: {', '.join(answer[key])}")
     if answer["degraded"]:
         warn(f"DEGRADED: {answer['degraded']}; until the model answers, it is found by its words alone")
-    return 0
 
 
-def query(arguments: Namespace, instance: Instance) -> int:
+def query(arguments: Namespace, instance: Instance) -> None:
     """Find memories, best first."""
     answer = asked(arguments, instance)
     if arguments.json:
@@ -91,7 +89,6 @@ def query(arguments: Namespace, instance: Instance) -> int:
             " alone"
         )
     warn_if_stale(answer)
-    return 0
 
 
 def _explained(result: Answer) -> tuple[object, ...]:
@@ -137,3 +134,22 @@ def get(memory: Answer, _arguments: Namespace) -> None:
             for edge in memory["edges"]
         ]
         write_table(("EDGE", "TYPE", "WEIGHT", "ID"), rows)
+
+
+@answered
+def traverse(answer: Answer, _arguments: Namespace) -> None:
+    """Show what the edges of a memory lead to."""
+    nodes = [
+        (node["hop"], node["memory_id"], node["event_type"], node["status"], node["content"])
+        for node in answer["nodes"]
+    ]
+    write_table(("HOP", "ID", "TYPE", "STATUS", "CONTENT"), nodes)
+    edges = [
+        (edge["hop"], edge["source_id"], edge["edge_type"], f"{edge['weight']:.2f}", edge["target_id"])
+        for edge in answer["edges"]
+    ]
+    if edges:
+        print()
+        write_table(("HOP", "FROM", "EDGE", "WEIGHT", "TO"), edges)
+    if answer["truncated"]:
+        warn("there is more than the limits let through; --min-weight and --edge-type narrow it")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import size, tell, write_json, write_table
-from omegad.edge.cli.progress import Bar
+from omegad.edge.cli.progress import bar
 from omegad.embedding import catalogue
 from omegad.embedding import install as installing
 from omegad.embedding.catalogue import Folder, Model
@@ -15,17 +15,17 @@ UNVERIFIED = (
 )
 
 
-def install(arguments: Namespace, instance: Instance) -> int:
+def install(arguments: Namespace, instance: Instance) -> None:
     """Install a model from its usual source or a folder."""
     model = installing.known(arguments.name)
     source = Folder(str(Path(arguments.folder).expanduser().absolute())) if arguments.folder else None
-    with Bar(model.name) as bar:
-
-        def show(message: str, done: float) -> None:
-            bar.update(done, message)
-
+    with bar(model.name) as update:
         done = installing.install(
-            model, instance.paths.models, source=source, force=arguments.force, progress=show
+            model,
+            instance.paths.models,
+            source=source,
+            force=arguments.force,
+            progress=lambda message, done: update(done, message),
         )
     folder = catalogue.folder_of(instance.paths.models, model.name)
     was_there = "was installed already, from the same files," if source else "was installed already"
@@ -35,18 +35,18 @@ def install(arguments: Namespace, instance: Instance) -> int:
         f"{model.name} {was_there if done.was_there else 'is installed'} in {folder}",
         *(() if done.manifest.verified else (UNVERIFIED,)),
     )
-    return 0
 
 
-def list_all(arguments: Namespace, instance: Instance) -> int:
+def list_all(arguments: Namespace, instance: Instance) -> None:
     """List the catalogue and what is installed of it."""
     models = [_described(model, instance) for model in catalogue.ALL]
     if arguments.json:
         write_json({"models": models, "folder": str(instance.paths.models)})
-        return 0
-    rows = [(m["name"], "yes" if m["installed"] else "no", _size(m["bytes"]), m["folder"]) for m in models]
-    write_table(("MODEL", "INSTALLED", "SIZE", "FOLDER"), rows)
-    return 0
+    else:
+        rows = [
+            (m["name"], "yes" if m["installed"] else "no", _size(m["bytes"]), m["folder"]) for m in models
+        ]
+        write_table(("MODEL", "INSTALLED", "SIZE", "FOLDER"), rows)
 
 
 def _described(model: Model, instance: Instance) -> dict[str, object]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.printing import write_json
+from omegad.edge.cli.printing import tell
 from omegad.rpc import endpoint
 from omegad.runtime import pausing
 from omegad.runtime.errors import Invalid
@@ -18,17 +18,17 @@ SPAN = re.compile(r"(\d{1,6}) ?([smhdw])")
 SPAN_S_MAX = 3_660 * 86_400
 
 
-def pause(arguments: Namespace, instance: Instance) -> int:
+def pause(arguments: Namespace, instance: Instance) -> None:
     """Pause the home, for a span or until somebody resumes. Raises `Invalid` for what is no span."""
     _write(instance, "" if arguments.span is None else f"{time.time() + _seconds(arguments.span):.0f}\n")
-    return _say(arguments, instance)
+    _say(arguments, instance)
 
 
-def resume(arguments: Namespace, instance: Instance) -> int:
+def resume(arguments: Namespace, instance: Instance) -> None:
     """End the pause of the home."""
     if pausing.of_home(str(instance.paths.home)) is not None:
         _write(instance, f"{time.time():.6f}\n")  # of what was silent until then nobody is to wonder
-    return _say(arguments, instance)
+    _say(arguments, instance)
 
 
 def _write(instance: Instance, text: str) -> None:
@@ -46,15 +46,14 @@ def here(instance: Instance) -> str | None:
     return None
 
 
-def _say(arguments: Namespace, instance: Instance) -> int:
+def _say(arguments: Namespace, instance: Instance) -> None:
     home, folder = pausing.of_home(str(instance.paths.home)), here(instance)
-    if arguments.json:
-        write_json({"paused": home, "paused_here": folder})
-        return 0
-    print(f"omegad keeps off: {home}" if home else "omegad goes on")
-    if folder:
-        print(f"this folder is paused all the same: {folder}")
-    return 0
+    tell(
+        arguments,
+        {"paused": home, "paused_here": folder},
+        f"omegad keeps off: {home}" if home else "omegad goes on",
+        *([f"this folder is paused all the same: {folder}"] if folder else ()),
+    )
 
 
 def _seconds(span: str) -> int:

@@ -71,18 +71,19 @@ def tell(arguments: Namespace, told: object, *sentences: str) -> None:
             print(sentence)
 
 
+def confirmed(question: str) -> bool:
+    """Ask on the terminal, and say whether the answer is yes."""
+    print(f"{question} [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def in_json(value: object, indent: int = 0) -> str:
     """Return *value* as JSON, on one line unless it is to be indented, in which a terminal finds nothing
     that it would obey.
     """
     encoded = msgspec.json.encode(value)
-    return _UNSEEN.sub(
-        _escaped, (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
-    )
-
-
-def _escaped(sign: re.Match[str]) -> str:
-    return json.dumps(sign[0])[1:-1] if ord(sign[0]) > ord("\x7f") else "\\u007f"
+    text = (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
+    return _UNSEEN.sub(lambda sign: json.dumps(sign[0])[1:-1].replace("\x7f", "\\u007f"), text)
 
 
 def warn(message: str) -> None:

@@ -11,7 +11,7 @@ from omegad.runtime.json_types import Fields
 LINES = "| {} |"
 
 
-def methods(arguments: Namespace, _place: Instance) -> int:
+def methods(arguments: Namespace, _place: Instance) -> None:
     """List the methods, with the parameters that are not those of every command or query."""
     found = [
         {
@@ -35,10 +35,9 @@ def methods(arguments: Namespace, _place: Instance) -> int:
             for one in found
         )
         _write(("method", "what it does", "parameters"), rows, is_markdown=arguments.markdown)
-    return 0
 
 
-def events(arguments: Namespace, _place: Instance) -> int:
+def events(arguments: Namespace, _place: Instance) -> None:
     """List the events."""
     # Importing the rooms is dear, and for this verb alone
     from omegad.catalog.events import CODEC  # noqa: PLC0415
@@ -52,7 +51,6 @@ def events(arguments: Namespace, _place: Instance) -> int:
         write_json([{"tag": tag, "about": about} for tag, about in found])
     else:
         _write(("tag", "what happened"), found, is_markdown=arguments.markdown)
-    return 0
 
 
 def _write(header: Sequence[str], rows: Iterable[Sequence[str]], *, is_markdown: bool) -> None:

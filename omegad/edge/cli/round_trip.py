@@ -13,13 +13,11 @@ from importlib.util import find_spec
 from omegad.client.blocking import Client
 from omegad.edge.cli import instance, starting
 from omegad.edge.cli.connection import ANSWER_S
-from omegad.edge.cli.findings import Finding, failed, ok
+from omegad.edge.cli.findings import Finding
 from omegad.edge.cli.instance import Instance
 from omegad.edge.setup.commands import installed
 from omegad.runtime.errors import NoDaemon
 
-START_S = 60.0
-STOP_S = 20.0
 POLL_S = 0.02
 CONTENT = "The lighthouse keeper mends the lamp on Tuesdays"
 WORDS = "lighthouse Tuesdays"
@@ -44,9 +42,11 @@ def round_trip(real: Instance) -> Iterator[Finding]:
     with _serving(real) as trial, Client(trial.paths.socket, timeout_s=ANSWER_S) as client:
         problem, done = _problem(client)
         if problem:
-            yield failed("trial", f"in a home made for it: {problem}", REMEDY)
+            yield Finding("trial", "FAIL", f"in a home made for it: {problem}", REMEDY)
         else:
-            yield ok("trial", f"in a home made for it, {done} in {time.monotonic() - started:.1f} s")
+            yield Finding(
+                "trial", "ok", f"in a home made for it, {done} in {time.monotonic() - started:.1f} s"
+            )
         yield _hook(trial, client)
         yield _tool(trial)
 
@@ -60,11 +60,14 @@ def _hook(trial: Instance, client: Client) -> Finding:
     deadline = time.monotonic() + ANSWER_S
     while "prompt.submitted@1" not in [event["tag"] for event in client.call("log.read")["events"]]:
         if time.monotonic() > deadline:
-            return failed(
-                "hooks", f"what a hook tells is not recorded; it ended with status {done.returncode}", REMEDY
+            return Finding(
+                "hooks",
+                "FAIL",
+                f"what a hook tells is not recorded; it ended with status {done.returncode}",
+                REMEDY,
             )
         time.sleep(POLL_S)
-    return ok("hooks", f"a hook was told and recorded; its process took {took_ms:.0f} ms")
+    return Finding("hooks", "ok", f"a hook was told and recorded; its process took {took_ms:.0f} ms")
 
 
 def _tool(trial: Instance) -> Finding:
@@ -74,9 +77,13 @@ def _tool(trial: Instance) -> Finding:
     answers = [line for line in done.stdout.splitlines() if b'"id":2' in line.replace(b" ", b"")]
     if not answers or b'"result"' not in answers[0] or b'"isError":true' in answers[0].replace(b" ", b""):
         said = (answers[0] if answers else done.stderr[-200:]).decode(errors="replace")
-        return failed("mcp", f"a tool called over MCP does not answer: {said or 'nothing was said'}", REMEDY)
+        return Finding(
+            "mcp", "FAIL", f"a tool called over MCP does not answer: {said or 'nothing was said'}", REMEDY
+        )
     over_http = "" if find_spec("mcp") else "; only HTTP needs the extra: pip install 'omegad[mcp]'"
-    return ok("mcp", f"a tool was called over MCP in {time.monotonic() - started:.1f} s{over_http}")
+    return Finding(
+        "mcp", "ok", f"a tool was called over MCP in {time.monotonic() - started:.1f} s{over_http}"
+    )
 
 
 def _run(command: list[str], told: bytes, trial: Instance) -> "subprocess.CompletedProcess[bytes]":
@@ -125,31 +132,10 @@ def _serving(real: Instance) -> Iterator[Instance]:
         trial = instance.at(environ | {"OMEGAD_HOME": name}, may_spawn=False)
         if real.paths.config.exists():
             shutil.copyfile(real.paths.config, trial.paths.config)
-        with trial.paths.daemon_log.open("wb") as output, starting.launch(trial, output) as process:
-            try:
-                _wait(trial, process)
-                yield trial
-            finally:
-                _end(process)
-
-
-def _wait(trial: Instance, process: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + START_S
-    while starting.answering(trial.paths) is None:
-        if process.poll() is not None:
-            said = (
-                starting.last_lines(trial.paths.daemon_log)
-                or f"it ended with status {process.returncode} and said nothing"
-            )
-            raise NoDaemon(f"a daemon could not be started:\n{said}", hint=REMEDY)
-        if time.monotonic() > deadline:
-            raise NoDaemon(f"a daemon does not answer after {START_S:.0f} s", hint=REMEDY)
-        time.sleep(POLL_S)
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    process.terminate()
-    try:
-        process.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
+        try:
+            starting.start(trial)
+            yield trial
+        except NoDaemon as error:
+            raise NoDaemon(str(error), hint=REMEDY) from error
+        finally:
+            starting.stop(trial.paths)

@@ -7,9 +7,8 @@ from string import Formatter
 
 import msgspec
 
-from omegad.edge.cli.connection import Answer
+from omegad.edge.cli.connection import Answer, asked, parameters, watch
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.parameters import asked, parameters
 from omegad.edge.cli.printing import (
     duration,
     moment,
@@ -22,7 +21,6 @@ from omegad.edge.cli.printing import (
     write_more,
     write_table,
 )
-from omegad.edge.cli.watching import watch
 from omegad.requests.verb import Table
 
 AGAIN_S = 2.0

@@ -7,7 +7,7 @@ from omegad import __version__
 from omegad.client.blocking import Client
 from omegad.edge.cli import starting
 from omegad.edge.cli.connection import ANSWER_S, Answer, ask_long, ensure
-from omegad.edge.cli.findings import Finding, doubtful, failed, ok
+from omegad.edge.cli.findings import Finding
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import size
 from omegad.edge.cli.views import log_problems
@@ -24,19 +24,21 @@ def daemon(instance: Instance) -> Iterator[Finding]:
     status = asked(instance, "system.status")
     seen = f"process {status['pid']} answers, version {status['version']}, {size(status['rss_bytes'])}"
     if status["home"] != str(instance.paths.home):
-        yield failed(
+        yield Finding(
             "daemon",
+            "FAIL",
             f"{instance.paths.socket} is served for another home, {status['home']}",
             "set OMEGAD_SOCKET to a socket of this home's own",
         )
     elif status["version"] != __version__:
-        yield doubtful(
+        yield Finding(
             "daemon",
+            "warn",
             f"{seen}; this command is {__version__}",
             "restart it: `omegad stop`, then `omegad start`",
         )
     else:
-        yield ok("daemon", seen if was_running else f"{seen}; started for this check")
+        yield Finding("daemon", "ok", seen if was_running else f"{seen}; started for this check")
 
 
 def asked(instance: Instance, method: str, **params: object) -> Answer:
@@ -50,23 +52,24 @@ def log(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
     status = asked(instance, "system.status")
     head, length = status["log"]["head"], size(status["log"]["bytes"])
     if head > EVENTS_VERIFIED and not is_full:
-        last = asked(instance, "log.read", after=head - 1, limit=1)
-        assert last["events"], "the log ends where it says"
-        yield ok(
+        assert asked(instance, "log.read", after=head - 1, limit=1)["events"], "the log ends where it says"
+        yield Finding(
             "log",
+            "ok",
             f"{head:,} events, {length}; the daemon verified the end of the chain when it started (--full"
             " verifies all)",
         )
         return
     report = ask_long(instance, "log.verify", "verifying the log")
     if report["ok"]:
-        yield ok(
+        yield Finding(
             "log",
+            "ok",
             f"{report['events']:,} events, {length}; the chain holds, the file is sound, the decision state"
             " equals a replay",
         )
     for problem, remedy in log_problems(report):
-        yield failed("log", problem, remedy)
+        yield Finding("log", "FAIL", problem, remedy)
 
 
 def views(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
@@ -85,7 +88,7 @@ def views(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
         }
         broken = unequal | broken
     for name, problem in broken.items():
-        yield failed("views", f"{name}: {problem}", f"run `omegad rebuild {name}`")
+        yield Finding("views", "FAIL", f"{name}: {problem}", f"run `omegad rebuild {name}`")
     if not broken:
         lag = max((view["lag"] for view in status["views"].values()), default=0)
         how = (
@@ -93,14 +96,17 @@ def views(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
             if is_compared
             else f"at most {lag:,} events behind (--full compares them with the log)"
         )
-        yield ok("views", f"{len(status['views'])} views, {how}")
+        yield Finding("views", "ok", f"{len(status['views'])} views, {how}")
 
 
 def embedding(instance: Instance) -> Iterator[Finding]:
     """Have the daemon embed a question; the first one may find the model still loading."""
     if asked(instance, "system.status")["embedding"]["state"] == "absent":
-        yield doubtful(
-            "embedding", "the daemon has no model: it searches by words alone", "see the line about the model"
+        yield Finding(
+            "embedding",
+            "warn",
+            "the daemon has no model: it searches by words alone",
+            "see the line about the model",
         )
         return
     deadline = time.monotonic() + WARM_UP_S
@@ -110,15 +116,18 @@ def embedding(instance: Instance) -> Iterator[Finding]:
     )["degraded"]:
         state = asked(instance, "system.status")["embedding"]["state"]
         if state == "failed" or time.monotonic() > deadline:
-            yield failed(
+            yield Finding(
                 "embedding",
+                "FAIL",
                 f"a query by meaning fell back to {degraded}; the model is {state}",
                 "run `omegad model install --force`",
             )
             return
     status = asked(instance, "system.status")["embedding"]
-    yield ok(
-        "embedding", f"{status['model']} embedded a question in {(time.monotonic() - started) * 1e3:.0f} ms"
+    yield Finding(
+        "embedding",
+        "ok",
+        f"{status['model']} embedded a question in {(time.monotonic() - started) * 1e3:.0f} ms",
     )
 
 
@@ -130,4 +139,4 @@ def troubles(instance: Instance) -> Iterator[Finding]:
         known.append("wait for their vectors")  # which follows from having no model
     for trouble in status["degraded"]:
         if not any(part in trouble for part in known):
-            yield doubtful("daemon", trouble, "see `omegad status`")
+            yield Finding("daemon", "warn", trouble, "see `omegad status`")

@@ -2,13 +2,13 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from omegad.edge.cli.arguments import WrongUsage
-from omegad.edge.cli.findings import Finding, doubtful, failed, ok
+from omegad.edge.cli.findings import Finding
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.printing import is_terminal, painted, safe, tell, warn, write_json
+from omegad.edge.cli.printing import confirmed, is_terminal, painted, safe, tell, warn, write_json
 from omegad.edge.setup import git_hook, planning, plugin
 from omegad.edge.setup.commands import installed
 from omegad.edge.setup.files import Originals
@@ -21,60 +21,70 @@ DONE = {"create": "created", "change": "changed", "delete": "deleted"}
 
 
 def run(arguments: Namespace, instance: Instance) -> int:
-    """Set up agents, or write a plugin, or the hook of git."""
-    match arguments.agents:
-        case ["plugin", *_]:
-            return _write_plugin(arguments)
-        case ["git-hook", *_]:
-            return _set_up_git_hook(arguments, instance)
-        case _:
-            return _set_up_agents(arguments, instance)
-
-
-def _set_up_agents(arguments: Namespace, instance: Instance) -> int:
-    """Show what is to be changed in the files of the agents named, or found; then do it, if that is
-    wanted.
+    """Set up agents, or the hook of git: show what is to be changed in which files, and do it, if that is
+    wanted. Or write a plugin.
     """
+    if arguments.agents[:1] == ["plugin"]:
+        _write_plugin(arguments)
+        return 0
     world = world_of(instance, project=Path.cwd() if arguments.project else None)
-    hosts = _hosts(arguments, world)
-    changes = planning.plan(hosts, world, removing=arguments.remove)
+    hosts, changes = _planned(arguments, world)
     needed = planning.shared(hosts, world) if arguments.remove else {}
     kept = [change for change in changes if change.path in needed]
     changes = [change for change in changes if change.path not in needed]
     if arguments.check:
         return _check(arguments, hosts, changes)
     if not arguments.json:
-        show(changes, with_new_files=arguments.diff)
+        show(changes, with_new_files=arguments.diff or not hosts)
         for change in kept:
             print(f"{change.path}: kept for {', '.join(needed[change.path])}")
     is_to_do = _is_agreed(arguments, changes)
     if is_to_do:
         changes = [_carried_out(change, world, arguments) for change in changes]
+    steps = {} if arguments.remove else {host.name: host.steps for host in hosts}
     if arguments.json:
-        write_json(
-            {
-                "written": is_to_do,
-                "files": [_described(change) for change in changes],
-                "next": _steps(hosts, arguments),
-            }
-        )
-    elif is_to_do:
-        _say_what_is_left(hosts, arguments)
-    if (
-        is_to_do
-        and arguments.remove
-        and any(change.path not in needed for host in hosts for change in planning.removals(host, world))
+        files = [_described(change) for change in changes]
+        write_json({"written": is_to_do, "files": files, "next": steps})
+    elif is_to_do and steps:
+        _say_what_is_left(steps, is_of_project=arguments.project)
+    if is_to_do and any(
+        change.path not in needed
+        for host in hosts
+        for change in (planning.removals(host, world) if arguments.remove else ())
     ):
         warn(
             "another omegad was registered there before, and is again: once more with --remove takes that"
             " out too"
         )
-    if is_to_do and not arguments.remove and instance.paths.home != world.path("{home}/.omegad"):
+    if is_to_do and steps and instance.paths.home != world.path("{home}/.omegad"):
         warn(
             f"agents must be started with OMEGAD_HOME={instance.paths.home}, or they use the memories in"
             " ~/.omegad"
         )
     return 1 if any(change.problem for change in changes) else 0
+
+
+def _planned(arguments: Namespace, world: World) -> tuple[list[Host], list[Change]]:
+    """Return the hosts that it is about, none where it is the hook of git, and what is to become of files."""
+    if arguments.agents[:1] == ["git-hook"]:
+        if len(arguments.agents) > 1 or arguments.project:
+            raise WrongUsage(
+                "`omegad setup git-hook` is about the repository in this folder, and takes nothing else"
+            )
+        path = git_hook.hook_path(Path.cwd())
+        return [], [git_hook.plan(path, world.commands, removing=arguments.remove)]
+    if arguments.agents:
+        hosts = planning.named(arguments.agents)
+    elif arguments.remove:
+        hosts = planning.touched(world)
+    elif arguments.check:
+        hosts = planning.registered(world)
+    elif not (hosts := planning.found(world)):
+        raise NotFound(
+            "no coding agent that is known was found",
+            hint="name it, as in `omegad setup claude-code`; `omegad setup --help` lists them",
+        )
+    return hosts, planning.plan(hosts, world, removing=arguments.remove)
 
 
 def world_of(instance: Instance, project: Path | None = None) -> World:
@@ -89,35 +99,14 @@ def agents(instance: Instance) -> Iterator[Finding]:
     missing = [path for path in world.commands.files() if hosts and not path.is_file()]
     wrong = [change for change in planning.plan(hosts, world) if change.state != "right"]
     for path in missing:
-        yield failed("agents", f"{path} is not there, and agents run it", "install omegad anew")
+        yield Finding("agents", "FAIL", f"{path} is not there, and agents run it", "install omegad anew")
     for change in wrong:
         seen = change.problem or f"{change.path} is not as `omegad setup` writes it"
-        yield doubtful("agents", seen, change.hint or f"run `omegad setup {' '.join(change.hosts)}`")
+        yield Finding("agents", "warn", seen, change.hint or f"run `omegad setup {' '.join(change.hosts)}`")
     if not (missing or wrong):
-        yield ok(
-            "agents",
-            (
-                f"set up for {', '.join(host.title for host in hosts)}"
-                if hosts
-                else "set up for none; `omegad setup` does it"
-            ),
-        )
-
-
-def _hosts(arguments: Namespace, world: World) -> list[Host]:
-    if arguments.agents:
-        return planning.named(arguments.agents)
-    if arguments.remove:
-        return planning.touched(world)
-    if arguments.check:
-        return planning.registered(world)
-    hosts = planning.found(world)
-    if not hosts:
-        raise NotFound(
-            "no coding agent that is known was found",
-            hint="name it, as in `omegad setup claude-code`; `omegad setup --help` lists them",
-        )
-    return hosts
+        titles = ", ".join(host.title for host in hosts)
+        seen = f"set up for {titles}" if hosts else "set up for none; `omegad setup` does it"
+        yield Finding("agents", "ok", seen)
 
 
 def _check(arguments: Namespace, hosts: list[Host], changes: list[Change]) -> int:
@@ -177,8 +166,7 @@ def _is_agreed(arguments: Namespace, changes: Iterable[Change]) -> bool:
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         print("nothing was written: --yes writes this, --diff shows every line of it")
         return False
-    print("write this? [y/N] ", end="", flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return confirmed("write this?")
 
 
 def _carried_out(change: Change, world: World, arguments: Namespace) -> Change:
@@ -196,24 +184,17 @@ def _carried_out(change: Change, world: World, arguments: Namespace) -> Change:
     return change
 
 
-def _say_what_is_left(hosts: Iterable[Host], arguments: Namespace) -> None:
+def _say_what_is_left(steps: Mapping[str, Iterable[str]], *, is_of_project: bool) -> None:
     """Say what is left to do for the person."""
-    steps = _steps(hosts, arguments)
     for name, about in steps.items():
         for step in about:
             print(f"{painted(name, 'bold')}: {step}")
-    if steps and arguments.project:
+    if is_of_project:
         print("what was written names paths of this machine: keep it out of what you share")
-    if steps:
-        project = "--project " if arguments.project else ""
-        print(
-            f"`omegad setup {project}--remove` undoes it; the files as they were are in the home's folder"
-            " `setup`"
-        )
-
-
-def _steps(hosts: Iterable[Host], arguments: Namespace) -> dict[str, list[str]]:
-    return {} if arguments.remove else {host.name: list(host.steps) for host in hosts}
+    project = "--project " if is_of_project else ""
+    print(
+        f"`omegad setup {project}--remove` undoes it; the files as they were are in the home's folder `setup`"
+    )
 
 
 def _described(change: Change) -> dict[str, object]:
@@ -227,7 +208,7 @@ def _described(change: Change) -> dict[str, object]:
     return told | ({"problem": change.problem, "hint": change.hint} if change.problem else {})
 
 
-def _write_plugin(arguments: Namespace) -> int:
+def _write_plugin(arguments: Namespace) -> None:
     """Write the folder of a Claude Code plugin."""
     if len(arguments.agents) != len(("plugin", "DIR")):
         raise WrongUsage("`omegad setup plugin` takes the folder to write")
@@ -240,26 +221,3 @@ def _write_plugin(arguments: Namespace) -> int:
         f"try it with `claude --plugin-dir {folder}`; use it instead of `omegad setup claude-code`, not"
         " beside it: its hooks would run twice",
     )
-    return 0
-
-
-def _set_up_git_hook(arguments: Namespace, instance: Instance) -> int:
-    """Write, check or take away the push guard of the repository at hand."""
-    if len(arguments.agents) > 1 or arguments.project:
-        raise WrongUsage(
-            "`omegad setup git-hook` is about the repository in this folder, and takes nothing else"
-        )
-    world = world_of(instance)
-    change = git_hook.plan(git_hook.hook_path(Path.cwd()), world.commands, removing=arguments.remove)
-    if arguments.check:
-        return _check(arguments, [], [change])
-    if not arguments.json:
-        show([change])
-    is_to_do = _is_agreed(arguments, [change])
-    if is_to_do:
-        planning.carry_out(change, world, removing=arguments.remove, mode=git_hook.EXECUTABLE)
-    if arguments.json:
-        write_json({"written": is_to_do, "files": [_described(change)], "next": {}})
-    elif is_to_do:
-        print(f"{DONE[change.state]} {change.path}")
-    return 1 if change.problem else 0

@@ -13,13 +13,12 @@ from pathlib import Path
 from textwrap import indent
 from typing import IO
 
-from omegad import __version__
 from omegad.client.blocking import Client
 from omegad.edge.cli.instance import Instance
 from omegad.rpc import endpoint
 from omegad.runtime.config import Paths
 from omegad.runtime.errors import NoDaemon, OmegadError, ShuttingDown, Unavailable
-from omegad.runtime.versions import is_older
+from omegad.runtime.json_types import Fields
 
 START_S = 60.0
 STOP_S = 60.0
@@ -34,29 +33,27 @@ PACKAGE_ROOT = Path(__file__).parents[3]
 
 def answering(paths: Paths) -> int | None:
     """Return the process id of the daemon that answers, None where none does."""
+    answer = ping(paths)
+    return int(answer["pid"]) if answer else None
+
+
+def ping(paths: Paths) -> Fields | None:
+    """Return what the daemon says that answers, its process id and version; None where none does."""
     try:
         with Client(paths.socket, timeout_s=PING_S) as client:
-            return int(client.call("system.ping")["pid"])
+            return dict(client.call("system.ping"))
     except (NoDaemon, ShuttingDown):
         return None
-
-
-def is_outdated(paths: Paths) -> bool:
-    """Say whether the daemon that answers is older than this omegad."""
-    try:
-        with Client(paths.socket, timeout_s=PING_S) as client:
-            return is_older(client.call("system.ping")["version"], __version__)
-    except OmegadError:
-        return False
 
 
 def start(instance: Instance) -> int:
     """Start a daemon and wait until one answers, this or another; return its process id. Raises `NoDaemon`
     with the reason.
     """
+    paths = instance.paths
     try:
-        endpoint.private_directory(instance.paths.home, "OMEGAD_HOME")
-        attempt = _Attempt(instance)
+        endpoint.private_directory(paths.home, "OMEGAD_HOME")
+        process, offset = _launched(instance)
     except OmegadError as error:
         raise NoDaemon(f"omegad cannot be started: {error}", hint=error.hint) from error
     except OSError as error:
@@ -64,66 +61,40 @@ def start(instance: Instance) -> int:
         raise NoDaemon(
             f"omegad cannot be started: {error.filename} cannot be written: {error.strerror}", hint=hint
         ) from error
-    deadline = time.monotonic() + START_S
-    while (pid := answering(instance.paths)) is None:
+    deadline, is_lost = time.monotonic() + START_S, False
+    while (pid := answering(paths)) is None:
         if time.monotonic() > deadline:
             raise NoDaemon(
-                f"omegad does not answer after {START_S:.0f} s",
-                hint=f"{instance.paths.daemon_log} may say why",
+                f"omegad does not answer after {START_S:.0f} s", hint=f"{paths.daemon_log} may say why"
             )
         time.sleep(POLL_S)
-        if attempt.has_ended():
-            attempt = _next(attempt, instance)
-    attempt.withdraw()
+        if process.poll() is None:
+            continue
+        if holder(paths) is not None:
+            is_lost = True  # whoever holds the lock is waited for, and when they are gone it is tried again
+        elif is_lost:
+            (process, offset), is_lost = _launched(instance), False
+        else:
+            said = last_lines(paths.daemon_log, offset)
+            said = said or f"it ended with status {process.returncode} and said nothing"
+            raise NoDaemon(
+                f"omegad could not be started:\n{indent(said, QUOTED)}",
+                hint=f"{paths.daemon_log} has all of it; `omegad doctor` may know more",
+            )
+    if holder(paths) not in {process.pid, 0}:  # lest it become the daemon as soon as that one is stopped
+        process.terminate()
+        process.wait()
     return pid
 
 
-def _next(attempt: "_Attempt", instance: Instance) -> "_Attempt":
-    """Decide how to go on after an attempt has ended: wait for who holds the lock, try again when they are
-    gone, or raise `NoDaemon`.
-    """
-    if holder(instance.paths) is not None:
-        attempt.lost = True
-        return attempt
-    if attempt.lost:
-        return _Attempt(instance)
-    raise NoDaemon(
-        f"omegad could not be started:\n{indent(attempt.reason(), QUOTED)}",
-        hint=f"{instance.paths.daemon_log} has all of it; `omegad doctor` may know more",
+def _launched(instance: Instance) -> tuple[subprocess.Popen[bytes], int]:
+    """Return a daemon that was started and may yet fail, and where in the log what it says begins."""
+    descriptor = os.open(
+        instance.paths.daemon_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600
     )
-
-
-class _Attempt:
-    """A daemon that was started and may yet fail."""
-
-    def __init__(self, instance: Instance) -> None:
-        self.lost = False
-        """Whether another process was seen to hold the lock."""
-        self._paths = instance.paths
-        self._log = instance.paths.daemon_log
-        descriptor = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        with open(descriptor, "ab") as output:  # noqa: PTH123  a descriptor
-            self._offset = output.tell()
-            self._process = launch(instance, output)
-
-    def has_ended(self) -> bool:
-        """Say whether the process is gone."""
-        return self._process.poll() is not None
-
-    def withdraw(self) -> None:
-        """End the process where another one has won, lest it become the daemon as soon as that one is
-        stopped.
-        """
-        if holder(self._paths) not in {self._process.pid, 0}:
-            self._process.terminate()
-            self._process.wait()
-
-    def reason(self) -> str:
-        """Return the last lines that were printed since the start."""
-        return (
-            last_lines(self._log, self._offset)
-            or f"it ended with status {self._process.returncode} and said nothing"
-        )
+    with open(descriptor, "ab") as output:  # noqa: PTH123  a descriptor
+        offset = output.tell()
+        return launch(instance, output), offset
 
 
 def launch(instance: Instance, output: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -173,8 +144,14 @@ def stop(paths: Paths) -> int | None:
     Raises `Unavailable` where a process that holds the home does not answer, or does not let go of it.
     """
     deadline = time.monotonic() + STOP_S
-    while (pid := _ask_to_stop(paths)) is None:
-        ending = holder(paths)
+    while True:
+        try:
+            with Client(paths.socket, timeout_s=PING_S) as client:
+                pid = int(client.call("system.ping")["pid"])
+                client.call("system.shutdown")
+            break
+        except (NoDaemon, ShuttingDown):
+            ending = holder(paths)
         if ending is None:
             return None
         if time.monotonic() > deadline:
@@ -198,16 +175,6 @@ def _ends(pid: int) -> str:
         if pid
         else "`fuser omegad.lock` in the home names it"
     )
-
-
-def _ask_to_stop(paths: Paths) -> int | None:
-    try:
-        with Client(paths.socket, timeout_s=PING_S) as client:
-            pid = int(client.call("system.ping")["pid"])
-            client.call("system.shutdown")
-            return pid
-    except (NoDaemon, ShuttingDown):
-        return None
 
 
 def holder(paths: Paths) -> int | None:

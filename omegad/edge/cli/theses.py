@@ -3,9 +3,8 @@
 from argparse import Namespace
 from collections.abc import Sequence
 
-from omegad.edge.cli.connection import Answer, ask
+from omegad.edge.cli.connection import Answer, answered, ask, asked
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.parameters import answered, asked
 from omegad.edge.cli.printing import (
     moment,
     safe,
@@ -50,30 +49,34 @@ def get(thesis: Answer, _arguments: Namespace) -> None:
             f"{moment(history[0]['at'])}  {sparkline([one['confidence'] for one in history])} "
             f" {moment(history[-1]['at'])}\n"
         )
-    rows = [
-        (
-            moment(one["at"]),
-            one["what"],
-            _side(one),
-            f"{one['before']:.2f} → {one['confidence']:.2f}",
-            one["memory_id"] or "-",
-        )
-        for one in history
-    ]
-    write_table(("WHEN", "WHAT", "SIDE", "CONFIDENCE", "MEMORY"), rows)
+    write_table(
+        ("WHEN", "WHAT", "SIDE", "CONFIDENCE", "MEMORY"),
+        [
+            (
+                moment(one["at"]),
+                one["what"],
+                _side(one),
+                f"{one['before']:.2f} → {one['confidence']:.2f}",
+                one["memory_id"] or "-",
+            )
+            for one in history
+        ],
+    )
     if thesis["evidence"]:
         print()
-        evidence = [
-            (
-                one["evidence_id"],
-                "retracted" if one["retracted"] is not None else _side(one),
-                f"{one['weight']:g}",
-                one["given_by"],
-                one["content"],
-            )
-            for one in thesis["evidence"]
-        ]
-        write_table(("EVIDENCE", "SIDE", "WEIGHT", "BY", "MEMORY"), evidence)
+        write_table(
+            ("EVIDENCE", "SIDE", "WEIGHT", "BY", "MEMORY"),
+            [
+                (
+                    one["evidence_id"],
+                    "retracted" if one["retracted"] is not None else _side(one),
+                    f"{one['weight']:g}",
+                    one["given_by"],
+                    one["content"],
+                )
+                for one in thesis["evidence"]
+            ],
+        )
 
 
 def _side(one: Answer) -> str:
@@ -87,31 +90,22 @@ def sparkline(shares: Sequence[float]) -> str:
     return "".join(BARS[min(int(share * len(BARS)), len(BARS) - 1)] for share in ends)
 
 
-def lint(arguments: Namespace, instance: Instance) -> int:
+def lint(arguments: Namespace, instance: Instance) -> None:
     """Show what should be looked at, and what settles it; keep the report and put down tasks where that is
     asked for.
     """
     answer = asked(arguments, instance)
-    saved = ask(instance, "lint.save", project=arguments.project) if arguments.save else None
-    tasks = ask(instance, "lint.tasks", project=arguments.project) if arguments.tasks else None
+    more = {
+        name: ask(instance, method, project=arguments.project)
+        for name, method, is_wanted in (
+            ("saved", "lint.save", arguments.save),
+            ("tasks", "lint.tasks", arguments.tasks),
+        )
+        if is_wanted
+    }
     if arguments.json:
-        more = {"saved": saved, "tasks": tasks}
-        write_json(answer | {name: done for name, done in more.items() if done is not None})
-        return 0
-    _findings(answer)
-    if saved:
-        memory_id = saved["memory_id"]
-        print(f"{saved['outcome']}: report {memory_id}" if memory_id else "nothing to keep a report of")
-    if tasks:
-        if tasks["tasks"]:
-            write_table(("TASK",), [(one["task_id"],) for one in tasks["tasks"]])
-        left = f"; {tasks['left']} are left for the next time" if tasks["left"] else ""
-        print(f"{len(tasks['tasks'])} tasks put down; {tasks['known']} gaps had theirs{left}")
-    warn_if_stale(answer)
-    return 0
-
-
-def _findings(answer: Answer) -> None:
+        write_json(answer | more)
+        return
     if answer["findings"]:
         write_table(
             ("RULE", "FINDING", "SETTLE IT BY"),
@@ -123,6 +117,15 @@ def _findings(answer: Answer) -> None:
     write_fields([(name.replace("_", " "), str(value)) for name, value in answer["figures"].items()])
     if answer["total"] > len(answer["findings"]):
         warn(f"{answer['total'] - len(answer['findings'])} more: --limit shows them")
+    if saved := more.get("saved"):
+        memory_id = saved["memory_id"]
+        print(f"{saved['outcome']}: report {memory_id}" if memory_id else "nothing to keep a report of")
+    if tasks := more.get("tasks"):
+        if tasks["tasks"]:
+            write_table(("TASK",), [(one["task_id"],) for one in tasks["tasks"]])
+        left = f"; {tasks['left']} are left for the next time" if tasks["left"] else ""
+        print(f"{len(tasks['tasks'])} tasks put down; {tasks['known']} gaps had theirs{left}")
+    warn_if_stale(answer)
 
 
 @answered
@@ -131,31 +134,34 @@ def calibration(answer: Answer, _arguments: Namespace) -> None:
     if answer["overall"] is None:
         print("nothing has come out yet")
         return
-    scores = [*answer["domains"], answer["overall"] | {"domain": "all"}]
-    rows = [
-        (
-            one["domain"] or "-",
-            one["n"],
-            f"{one['brier']:.3f}",
-            f"{one['brier_of_base_rate']:.3f}",
-            f"{one['base_rate']:.0%}",
-            verdict(one),
-        )
-        for one in scores
-    ]
-    write_table(("DOMAIN", "OUTCOMES", "BRIER", "OF BASE RATE", "CAME TRUE", "WHAT THAT SAYS"), rows)
+    write_table(
+        ("DOMAIN", "OUTCOMES", "BRIER", "OF BASE RATE", "CAME TRUE", "WHAT THAT SAYS"),
+        [
+            (
+                one["domain"] or "-",
+                one["n"],
+                f"{one['brier']:.3f}",
+                f"{one['brier_of_base_rate']:.3f}",
+                f"{one['base_rate']:.0%}",
+                verdict(one),
+            )
+            for one in (*answer["domains"], answer["overall"] | {"domain": "all"})
+        ],
+    )
     print()
-    curve = [
-        (
-            f"{one['low']:.0%} to {one['low'] + 0.1:.0%}",
-            one["n"],
-            f"{one['said']:.2f}",
-            f"{one['came_true']:.2f}",
-            BARS[-1] * round(one["came_true"] * 20),
-        )
-        for one in answer["overall"]["curve"]
-    ]
-    write_table(("HELD", "N", "SAID", "CAME TRUE", ""), curve)
+    write_table(
+        ("HELD", "N", "SAID", "CAME TRUE", ""),
+        [
+            (
+                f"{one['low']:.0%} to {one['low'] + 0.1:.0%}",
+                one["n"],
+                f"{one['said']:.2f}",
+                f"{one['came_true']:.2f}",
+                BARS[-1] * round(one["came_true"] * 20),
+            )
+            for one in answer["overall"]["curve"]
+        ],
+    )
 
 
 def verdict(score: Answer) -> str:

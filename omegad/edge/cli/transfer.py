@@ -11,9 +11,8 @@ from pathlib import Path
 from omegad.edge.cli.arguments import WrongUsage
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import is_terminal, tell, warn
-from omegad.edge.cli.progress import Bar
+from omegad.edge.cli.progress import counted
 from omegad.edge.transfer import lines, log_file, targets
-from omegad.edge.transfer.log_file import Progress
 from omegad.operations import files
 from omegad.rpc import endpoint
 
@@ -24,7 +23,7 @@ REPLACE = (
 EMPTY = "an export is a whole log: import it into an empty home, with --home"
 
 
-def backup(arguments: Namespace, instance: Instance) -> int:
+def backup(arguments: Namespace, instance: Instance) -> None:
     """Copy the log while it is written, verify the copy, and only then give it its name."""
     keep = 1 if arguments.keep is None else arguments.keep
     if keep < 1:
@@ -32,92 +31,88 @@ def backup(arguments: Namespace, instance: Instance) -> int:
     check = files.nothing_there if keep == 1 else targets.check_backup
     target = _target(arguments, instance)
     files.check_names(target, keep, check)
-    with drawn("backing up") as progress, files.unfinished(target) as part:
+    with counted("backing up") as progress, files.unfinished(target) as part:
         report = log_file.copy(instance.paths.log, part, progress)
         files.finish(part, target, keep, check)
-    told = {
-        "file": str(target),
-        "events": report.events,
-        "head_hash": report.head_hash,
-        "bytes": target.stat().st_size,
-    }
     tell(
         arguments,
-        told,
+        {
+            "file": str(target),
+            "events": report.events,
+            "head_hash": report.head_hash,
+            "bytes": target.stat().st_size,
+        },
         f"{report.events:,} events backed up to {target} and verified, head {report.head_hash[:16]}…",
     )
-    return 0
 
 
-def restore(arguments: Namespace, instance: Instance) -> int:
+def restore(arguments: Namespace, instance: Instance) -> None:
     """Put a backup in the place of a home's log, once it has verified; keep the one that was there."""
     source = _given(arguments)
     with (
         _free_home(instance, REPLACE, may_replace=arguments.replace),
-        drawn("restoring") as progress,
+        counted("restoring") as progress,
         files.unfinished(instance.paths.log) as part,
     ):
         report = log_file.copy(source, part, progress)
         moved = log_file.put_in_place(part, instance.paths.log, datetime.now(UTC))
-    told = {
-        "home": str(instance.paths.home),
-        "events": report.events,
-        "head_hash": report.head_hash,
-        "moved": list(map(str, moved)),
-    }
     tell(
         arguments,
-        told,
+        {
+            "home": str(instance.paths.home),
+            "events": report.events,
+            "head_hash": report.head_hash,
+            "moved": list(map(str, moved)),
+        },
         f"{report.events:,} events are the log of {instance.paths.home}; the next start builds the views",
     )
     _tell_moved(arguments, moved)
-    return 0
 
 
-def export(arguments: Namespace, instance: Instance) -> int:
+def export(arguments: Namespace, instance: Instance) -> None:
     """Write the log as JSON Lines, from which `omegad import` makes the same log."""
     if arguments.file == STANDARD:
         if is_terminal(sys.stdout):  # which what others stored would command
             raise WrongUsage("a terminal is no place for a log: redirect it, or name a file")
         lines.export(instance.paths.log, sys.stdout.buffer, lambda _done, _total, _what: None)
-        return 0
+        return
     target = _target(arguments, instance)
     files.check_names(target, 1, files.nothing_there)
-    with drawn("exporting") as progress, files.unfinished(target) as part:
+    with counted("exporting") as progress, files.unfinished(target) as part:
         with part.open("wb") as out:
             header = lines.export(instance.paths.log, out, progress)
         files.finish(part, target)
-    told = {"file": str(target), "events": header.head, "head_hash": header.chain}
-    tell(arguments, told, f"{header.head:,} events exported to {target}, head {header.chain[:16]}…")
-    return 0
+    tell(
+        arguments,
+        {"file": str(target), "events": header.head, "head_hash": header.chain},
+        f"{header.head:,} events exported to {target}, head {header.chain[:16]}…",
+    )
 
 
-def import_log(arguments: Namespace, instance: Instance, source: Path) -> int:
+def import_log(arguments: Namespace, instance: Instance, source: Path) -> None:
     """Make the log of an empty home of what `export` wrote."""
+    home, moved = instance.paths.home, list[Path]()
     with (
         _free_home(instance, EMPTY),
-        drawn("importing") as progress,
+        counted("importing") as progress,
         files.unfinished(instance.paths.log) as part,
     ):
         with source.open("rb") as stored:
             header = lines.make_log(stored, part, progress)
-        moved = (
-            [] if arguments.dry_run else log_file.put_in_place(part, instance.paths.log, datetime.now(UTC))
-        )
-    told = {
-        "home": str(instance.paths.home),
-        "events": header.head,
-        "head_hash": header.chain,
-        "dry_run": arguments.dry_run,
-    }
-    would = "would be" if arguments.dry_run else "are"
+        if not arguments.dry_run:
+            moved = log_file.put_in_place(part, instance.paths.log, datetime.now(UTC))
+    are = "would be" if arguments.dry_run else "are"
     tell(
         arguments,
-        told,
-        f"{header.head:,} events {would} the log of {instance.paths.home}, head {header.chain[:16]}…",
+        {
+            "home": str(home),
+            "events": header.head,
+            "head_hash": header.chain,
+            "dry_run": arguments.dry_run,
+        },
+        f"{header.head:,} events {are} the log of {home}, head {header.chain[:16]}…",
     )
     _tell_moved(arguments, moved)
-    return 0
 
 
 @contextmanager
@@ -133,13 +128,6 @@ def _free_home(instance: Instance, hint: str, *, may_replace: bool = False) -> I
     with endpoint.lock(instance.paths.lock):
         log_file.check_free(instance.paths.log, may_replace=may_replace, hint=hint)
         yield
-
-
-@contextmanager
-def drawn(title: str) -> Iterator[Progress]:
-    """Draw a bar of what is told to be done."""
-    with Bar(title) as bar:
-        yield lambda done, total, what: bar.update(done / max(total, 1), f"{done:,} of {total:,} {what}")
 
 
 def _given(arguments: Namespace) -> Path:

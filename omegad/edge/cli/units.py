@@ -7,12 +7,12 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 
 from omegad.edge.cli import setup, starting
-from omegad.edge.cli.findings import Finding, doubtful, failed, ok
+from omegad.edge.cli.findings import Finding
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.printing import painted, write_json
+from omegad.edge.cli.printing import painted, tell, write_json
 from omegad.edge.setup import planning, units
 from omegad.edge.setup.planning import Change, World
-from omegad.edge.setup.units import Service, Step
+from omegad.edge.setup.units import Orders, Service, Words
 from omegad.rpc import endpoint
 from omegad.runtime.errors import NoDaemon, Refused, Unavailable
 
@@ -23,21 +23,17 @@ LOGS = {False: "journalctl --user -u", True: "omegad.log in the home;"}
 def install(arguments: Namespace, instance: Instance) -> int:
     """Show the service's files, write them, and start it; where all is as it should be, nothing is done."""
     service, world = _of(instance)
-    changes = units.plan(service, world)
+    changes, orders = units.plan(service, world), units.orders(service, world)
     is_right = all(change.state == "right" for change in changes)
-    if arguments.dry_run:
+    if arguments.dry_run or (is_right and all(_active(orders, world).values())):
         return _show(arguments, changes, written=False)
-    _need_manager(world)
-    if is_right and all(_active(service, world).values()):
-        return _show(arguments, changes, written=False)
-    _refuse_problems(changes)
-    _carry_out(units.letting_go(service, world), world)
+    _let_go(changes, orders, world)
     starting.stop(instance.paths)
     endpoint.private_directory(instance.paths.home, "OMEGAD_HOME")
     endpoint.private_directory(instance.paths.socket.parent)
     for change in changes:
         planning.carry_out(change, world)
-    _carry_out(units.taking_up(service, world), world)
+    _carry_out(orders.taking_up, world)
     pid = starting.answering(instance.paths)
     if pid is None:
         raise NoDaemon(
@@ -57,15 +53,13 @@ def install(arguments: Namespace, instance: Instance) -> int:
 def uninstall(arguments: Namespace, instance: Instance) -> int:
     """End the service and take its files away; the memories stay."""
     service, world = _of(instance)
-    changes = units.plan(service, world, removing=True)
+    changes, orders = units.plan(service, world, removing=True), units.orders(service, world)
     if arguments.dry_run or all(change.state == "right" for change in changes):
         return _show(arguments, changes, written=False)
-    _need_manager(world)
-    _refuse_problems(changes)
-    _carry_out(units.letting_go(service, world), world)
+    _let_go(changes, orders, world)
     for change in reversed(changes):  # the folders that were made for the first go last
         planning.carry_out(change, world, removing=True)
-    _carry_out(units.taking_up(service, world, removing=True), world)
+    _carry_out(orders.taken_away, world)
     return _show(arguments, changes, written=True)
 
 
@@ -74,23 +68,17 @@ def status(arguments: Namespace, instance: Instance) -> int:
     them.
     """
     service, world = _of(instance)
-    changes, active = units.plan(service, world), _active(service, world)
+    changes, active = units.plan(service, world), _active(units.orders(service, world), world)
     is_well = all(change.state == "right" for change in changes) and all(active.values())
-    if arguments.json:
-        write_json(
-            {
-                "ok": is_well,
-                "files": {str(change.path): _state(change) for change in changes},
-                "active": active,
-            }
-        )
-        return 0 if is_well else 1
-    for change in changes:
-        print(f"{change.path}: {_state(change)}")
-    for name, is_active in active.items():
-        print(f"{name}: {'active' if is_active else 'not active'}")
-    if not is_well:
-        print("run `omegad service install`")
+    states = {"right": "as it should be", "create": "not installed"}
+    files = {str(change.path): change.problem or states.get(change.state, "differs") for change in changes}
+    tell(
+        arguments,
+        {"ok": is_well, "files": files, "active": active},
+        *(f"{path}: {state}" for path, state in files.items()),
+        *(f"{name}: {'active' if is_active else 'not active'}" for name, is_active in active.items()),
+        *(() if is_well else ("run `omegad service install`",)),
+    )
     return 0 if is_well else 1
 
 
@@ -98,8 +86,9 @@ def examine(instance: Instance) -> Iterator[Finding]:
     """Check, for `omegad doctor`, a service that is installed."""
     service, world = _of(instance)
     if not units.is_installed(service, world):
-        yield ok(
+        yield Finding(
             "service",
+            "ok",
             "none; the first verb that needs the daemon starts it. `omegad service install` has the system"
             " do it",
         )
@@ -107,19 +96,20 @@ def examine(instance: Instance) -> Iterator[Finding]:
     differing = [str(change.path) for change in units.plan(service, world) if change.state != "right"]
     sleeping = [
         name
-        for name, is_active in _active(service, world).items()
+        for name, is_active in _active(units.orders(service, world), world).items()
         if not is_active and not name.endswith(".service")
     ]
     if differing:
-        yield doubtful(
+        yield Finding(
             "service",
+            "warn",
             f"{', '.join(differing)} differ from what this omegad writes",
             "run `omegad service install`",
         )
     if sleeping:
-        yield failed("service", f"not active: {', '.join(sleeping)}", "run `omegad service install`")
+        yield Finding("service", "FAIL", f"not active: {', '.join(sleeping)}", "run `omegad service install`")
     if not (differing or sleeping):
-        yield ok("service", f"{service.name} is installed, and its socket is listened on")
+        yield Finding("service", "ok", f"{service.name} is installed, and its socket is listened on")
 
 
 def runs_another(instance: Instance) -> bool:
@@ -140,12 +130,6 @@ def _of(instance: Instance) -> tuple[Service, World]:
     )
 
 
-def _state(change: Change) -> str:
-    return change.problem or {"right": "as it should be", "create": "not installed"}.get(
-        change.state, "differs"
-    )
-
-
 def _show(arguments: Namespace, changes: Sequence[Change], *, written: bool) -> int:
     if arguments.json:
         write_json(
@@ -161,18 +145,13 @@ def _show(arguments: Namespace, changes: Sequence[Change], *, written: bool) -> 
     return 1 if any(change.problem for change in changes) else 0
 
 
-def _refuse_problems(changes: Iterable[Change]) -> None:
-    for change in changes:
-        if change.problem:
-            raise Refused(f"{change.path}: {change.problem}", hint=change.hint)
+def _active(orders: Orders, world: World) -> dict[str, bool]:
+    return {name: _run(words, world) is None for name, words in orders.looking.items()}
 
 
-def _active(service: Service, world: World) -> dict[str, bool]:
-    return {name: _run(words, world) is None for name, words in units.looking(service, world).items()}
-
-
-def _need_manager(world: World) -> None:
-    if (problem := _run(units.asking(world), world)) is not None:
+def _let_go(changes: Iterable[Change], orders: Orders, world: World) -> None:
+    """Have the service end; raises `Unavailable` and `Refused` where nothing can be done about it."""
+    if (problem := _run(orders.asking, world)) is not None:
         raise Unavailable(
             f"no service manager of yours answers: {problem}",
             hint=(
@@ -180,14 +159,17 @@ def _need_manager(world: World) -> None:
                 " runs the daemon"
             ),
         )
+    for change in changes:
+        if change.problem:
+            raise Refused(f"{change.path}: {change.problem}", hint=change.hint)
+    _run(orders.letting_go, world)
 
 
-def _carry_out(steps: Iterable[Step], world: World) -> None:
-    for step in steps:
-        problem = _run(step.words, world)
-        if problem is not None and step.is_needed:
+def _carry_out(commands: Iterable[Words], world: World) -> None:
+    for words in commands:
+        if (problem := _run(words, world)) is not None:
             raise Unavailable(
-                f"`{' '.join(step.words)}` failed: {problem}",
+                f"`{' '.join(words)}` failed: {problem}",
                 hint="`omegad service status` shows how far it came; `omegad doctor`",
             )
 

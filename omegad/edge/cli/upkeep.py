@@ -2,9 +2,8 @@
 
 from argparse import Namespace
 
-from omegad.edge.cli.connection import Answer, ask
+from omegad.edge.cli.connection import Answer, answered, ask, asked
 from omegad.edge.cli.instance import Instance
-from omegad.edge.cli.parameters import answered, asked
 from omegad.edge.cli.printing import safe, warn, warn_if_stale, write_json, write_table
 
 
@@ -18,13 +17,9 @@ def compact(answer: Answer, _arguments: Namespace) -> None:
 @answered
 def consolidate(answer: Answer, _arguments: Namespace) -> None:
     """Record what has expired, promote what has proved itself, compact what accumulates."""
-    _show_clusters(answer["compacted"])
-    rows = [
-        (kind, safe(memory_id)) for kind in ("expired", "promoted", "flagged") for memory_id in answer[kind]
-    ]
-    if rows:
-        write_table(("WHAT", "ID"), rows)
     compacted = answer["compacted"]
+    _show_clusters(compacted)
+    _show_ids(answer, "expired", "promoted", "flagged")
     print(
         f"{_would(answer)}record {len(answer['expired'])} expiries, promote {len(answer['promoted'])}"
         f" memories and supersede {compacted['superseded']} by {len(compacted['clusters'])} summaries;"
@@ -35,32 +30,27 @@ def consolidate(answer: Answer, _arguments: Namespace) -> None:
 @answered
 def undone(answer: Answer, _arguments: Namespace) -> None:
     """Take back what an upkeep did."""
-    rows = [
-        (kind, safe(memory_id)) for kind in ("demoted", "restored", "deleted") for memory_id in answer[kind]
-    ]
-    if rows:
-        write_table(("WHAT", "ID"), rows)
+    _show_ids(answer, "demoted", "restored", "deleted")
     print(
         f"took back the upkeep at position {answer['done_at']}: {len(answer['demoted'])} on probation again,"
         f" {len(answer['restored'])} found again, {len(answer['deleted'])} summaries deleted"
     )
 
 
-def today(arguments: Namespace, instance: Instance) -> int:
+def today(arguments: Namespace, instance: Instance) -> None:
     """Show what happened by itself and what waits for a person, and whatever is not as it should be."""
     answer = asked(arguments, instance)
     degraded = ask(instance, "system.status")["degraded"]
     if arguments.json:
         write_json(answer | {"degraded": degraded})
-        return 0
-    print(safe(answer["text"]))
-    warn_if_stale(answer)
-    for trouble in degraded:
-        warn(trouble)
-    return 0
+    else:
+        print(safe(answer["text"]))
+        warn_if_stale(answer)
+        for trouble in degraded:
+            warn(trouble)
 
 
-def junk(arguments: Namespace, instance: Instance) -> int:
+def junk(arguments: Namespace, instance: Instance) -> None:
     """Show what was captured unasked and never helped, and drop it where asked to."""
     answer = asked(arguments, instance)
     found = answer["memories"]
@@ -71,16 +61,15 @@ def junk(arguments: Namespace, instance: Instance) -> int:
     )
     if arguments.json:
         write_json(answer if dropped is None else answer | {"dropped": dropped})
-        return 0
-    if found:
-        names = ("memory_id", "why", "source", "event_type", "content")
-        write_table(
-            ("ID", "WHY", "SOURCE", "TYPE", "CONTENT"),
-            [[one[name] or "-" for name in names] for one in found],
-        )
-    print(f"{answer['total']} in all" if dropped is None else _pruned(dropped))
-    warn_if_stale(answer)
-    return 0
+    else:
+        if found:
+            names = ("memory_id", "why", "source", "event_type", "content")
+            write_table(
+                ("ID", "WHY", "SOURCE", "TYPE", "CONTENT"),
+                [[one[name] or "-" for name in names] for one in found],
+            )
+        print(f"{answer['total']} in all" if dropped is None else _pruned(dropped))
+        warn_if_stale(answer)
 
 
 @answered
@@ -99,18 +88,26 @@ def _pruned(answer: Answer) -> str:
 
 
 def _show_clusters(answer: Answer) -> None:
-    rows = [
-        (
-            one["event_type"],
-            one["project"] or "",
-            len(one["originals"]),
-            one["memory_id"] or "",
-            one["content"],
+    if answer["clusters"]:
+        write_table(
+            ("TYPE", "PROJECT", "ORIGINALS", "SUMMARY", "CONTENT"),
+            [
+                (
+                    one["event_type"],
+                    one["project"] or "",
+                    len(one["originals"]),
+                    one["memory_id"] or "",
+                    one["content"],
+                )
+                for one in answer["clusters"]
+            ],
         )
-        for one in answer["clusters"]
-    ]
+
+
+def _show_ids(answer: Answer, *kinds: str) -> None:
+    rows = [(kind, safe(memory_id)) for kind in kinds for memory_id in answer[kind]]
     if rows:
-        write_table(("TYPE", "PROJECT", "ORIGINALS", "SUMMARY", "CONTENT"), rows)
+        write_table(("WHAT", "ID"), rows)
 
 
 def _would(answer: Answer) -> str:

@@ -4,22 +4,13 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from omegad.edge.setup import files
 from omegad.edge.setup.commands import Commands
-from omegad.edge.setup.planning import Change
-from omegad.runtime.errors import NotFound, OmegadError, Unavailable
+from omegad.edge.setup.planning import Change, planned
+from omegad.runtime.errors import NotFound, Refused, Unavailable
 
 EVENT = "pre-push"
 MARK = "# omegad's push guard; `omegad setup git-hook --remove` takes it away\n"
 EXECUTABLE = 0o755
-
-
-def text(commands: Commands) -> str:
-    """Return the hook, which lets every push pass where omegad is gone."""
-    python, client = shlex.quote(commands.python), shlex.quote(commands.hook_words()[-1])
-    return (
-        f'#!/bin/sh\n{MARK}[ -x {python} ] && [ -f {client} ] || exit 0\nexec {commands.hook(EVENT)} "$@"\n'
-    )
 
 
 def hook_path(folder: Path) -> Path:
@@ -44,19 +35,21 @@ def hook_path(folder: Path) -> Path:
 
 
 def plan(path: Path, commands: Commands, *, removing: bool) -> Change:
-    """Return what is to become of the hook; another's is left alone."""
-    try:
-        before = files.read(path)
-    except OmegadError as error:
-        return Change(path=path, parts=(), problem=str(error), hint=error.hint)
-    if before is not None and MARK not in before:
+    """Return what is to become of the hook, which lets every push pass where omegad is gone; another's is
+    left alone.
+    """
+    python, client = shlex.quote(commands.python), shlex.quote(commands.hook_words()[-1])
+    line = f'{commands.hook(EVENT)} "$@"'
+
+    def hook(before: str | None) -> str | None:
+        if before is None or MARK in before:
+            ours = f"#!/bin/sh\n{MARK}[ -x {python} ] && [ -f {client} ] || exit 0\nexec {line}\n"
+            return None if removing else ours
         if removing:
-            return Change(path=path, parts=(), before=before, after=before)
-        line = f'{commands.hook(EVENT)} "$@" || exit'
-        return Change(
-            path=path,
-            parts=(),
-            problem="it is a hook that omegad did not write",
-            hint=f"let it run this line, with git's own input: {line}",
+            return before
+        raise Refused(
+            "it is a hook that omegad did not write",
+            hint=f"let it run this line, with git's own input: {line} || exit",
         )
-    return Change(path=path, parts=(), before=before, after=None if removing else text(commands))
+
+    return planned(path, hook, mode=EXECUTABLE)

@@ -6,8 +6,10 @@ import difflib
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -59,6 +61,8 @@ class Change:
     after: str | None = None
     problem: str = ""
     hint: str = ""
+    mode: int | None = None
+    """What a new file gets, where that is not the mode of a person's or a project's."""
 
     @property
     def state(self) -> State:
@@ -144,58 +148,54 @@ def plan(hosts: Iterable[Host], world: World, *, removing: bool = False) -> list
         for file in host.files:
             if path := world.path_of(file):
                 by_path.setdefault(path, []).append(Part(host, file))
-    order = (
-        reversed(by_path.items()) if removing else by_path.items()
-    )  # a folder goes after what was put into it
-    return [_planned(path, tuple(parts), world, removing=removing) for path, parts in order]
+    # A folder goes after what was put into it.
+    order = reversed(by_path.items()) if removing else by_path.items()
+    make = _without if removing else _with
+    return [planned(path, partial(make, path, tuple(parts), world), tuple(parts)) for path, parts in order]
 
 
-def _planned(path: Path, parts: tuple[Part, ...], world: World, *, removing: bool) -> Change:
+def planned(
+    path: Path,
+    make: Callable[[str | None], str | None],
+    parts: tuple[Part, ...] = (),
+    mode: int | None = None,
+) -> Change:
+    """Return what *make* makes of a file's text, None standing for no file; what it raises is why the file is
+    left alone.
+    """
     try:
         before = files.read(path)
-        after = _without(path, parts, before, world) if removing else _with(parts, before, world)
+        return Change(path=path, parts=parts, before=before, after=make(before), mode=mode)
     except OmegadError as error:
         return Change(path=path, parts=parts, problem=str(error), hint=error.hint)
     except OSError as error:
         return Change(path=path, parts=parts, problem=str(error), hint="see what the system's error says")
-    return Change(path=path, parts=parts, before=before, after=after)
 
 
-def _with(parts: tuple[Part, ...], before: str | None, world: World) -> str:
+def _with(_path: Path, parts: tuple[Part, ...], world: World, before: str | None) -> str:
     return KINDS[parts[0].file.format].put(before or "", parts, world.commands)
 
 
-def _without(path: Path, parts: tuple[Part, ...], before: str | None, world: World) -> str | None:
+def _without(path: Path, parts: tuple[Part, ...], world: World, before: str | None) -> str | None:
     if before is None:
         return None
-    kind = KINDS[parts[0].file.format]
-    original = world.originals.of(path)
-    if original is not None and _leads_to(original.text, before, parts, world):
-        return original.text
-    after = kind.take_out(before, parts, original.text if original else None)
-    if after is not None or (original is None and parts[0].file.is_own):
+    file, original = parts[0].file, world.originals.of(path)
+    if original is not None:
+        with suppress(Invalid, Refused):  # what setup makes of the original is undone by putting that back
+            if _with(path, parts, world, original.text) == before:
+                return original.text
+    after = KINDS[file.format].take_out(before, parts, original.text if original else None)
+    if after is not None or (original is None and file.is_own):
         return after
     if original is None:
-        return "{}\n" if parts[0].file.format == "json" else ""
-    return (
-        "" if original.text and original.text.strip() else original.text
-    )  # what someone has emptied since stays empty
+        return "{}\n" if file.format == "json" else ""
+    # What someone has emptied since stays empty.
+    return "" if original.text and original.text.strip() else original.text
 
 
-def _leads_to(original: str | None, now: str, parts: tuple[Part, ...], world: World) -> bool:
-    """Say whether *now* is what setup makes of the original, so that undoing it is putting the original
-    back.
-    """
-    try:
-        return _with(parts, original, world) == now
-    except (Invalid, Refused):
-        return False
-
-
-def carry_out(change: Change, world: World, *, removing: bool = False, mode: int | None = None) -> None:
+def carry_out(change: Change, world: World, *, removing: bool = False) -> None:
     """Write a planned change, having kept how the file first was, or take it back with the folders that were
-    made for it. A new file gets *mode*, else that of a person's or a project's. Raises `Conflict` where it
-    has changed since the plan.
+    made for it. Raises `Conflict` where it has changed since the plan.
     """
     if change.state in ("right", "left alone"):
         return
@@ -203,7 +203,7 @@ def carry_out(change: Change, world: World, *, removing: bool = False, mode: int
         world.originals.keep(change.path, change.before)
     original = world.originals.of(change.path)
     usual = files.PRIVATE_FILE if world.project is None else files.SHARED_FILE
-    files.write(change.path, change.before, change.after, mode=usual if mode is None else mode)
+    files.write(change.path, change.before, change.after, mode=change.mode or usual)
     if removing and (change.after is None or (original is not None and original.text == change.after)):
         world.originals.forget(change.path)
 

@@ -6,12 +6,12 @@ import hashlib
 import os
 import plistlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from omegad.edge.setup import files
-from omegad.edge.setup.planning import Change, World
-from omegad.runtime.errors import Invalid, OmegadError
+from omegad.edge.setup.planning import Change, World, planned
+from omegad.runtime.errors import Invalid, Refused
 
 LABEL = "io.github.omegad"
 MARKS = ("`omegad service install`", f"<string>{LABEL}")
@@ -53,27 +53,18 @@ def service(world: World, home: Path, socket: Path, package_path: str) -> Servic
 
 def plan(of: Service, world: World, *, removing: bool = False) -> list[Change]:
     """Return what is to become of the files; one that omegad did not write is left alone."""
-    return [_planned(path, None if removing else text) for path, text in _files(of, world).items()]
+
+    def ours(text: str, before: str | None) -> str | None:
+        if before is not None and not any(mark in before for mark in MARKS):
+            raise Refused("omegad did not write it", hint="move it away, or leave the service to it")
+        return None if removing else text
+
+    return [planned(path, partial(ours, text)) for path, text in _files(of, world).items()]
 
 
 def is_installed(of: Service, world: World) -> bool:
     """Say whether the service has files of omegad's."""
     return any(change.state == "delete" for change in plan(of, world, removing=True))
-
-
-def _planned(path: Path, after: str | None) -> Change:
-    try:
-        before = files.read(path)
-    except OmegadError as error:
-        return Change(path=path, parts=(), problem=str(error), hint=error.hint)
-    if before is not None and not any(mark in before for mark in MARKS):
-        return Change(
-            path=path,
-            parts=(),
-            problem="omegad did not write it",
-            hint="move it away, or leave the service to it",
-        )
-    return Change(path=path, parts=(), before=before, after=after)
 
 
 def _files(of: Service, world: World) -> dict[Path, str]:
@@ -118,63 +109,42 @@ def _template(name: str) -> str:
     return next(place for place in places if place.exists()).read_text(encoding="utf-8")
 
 
-class Step(NamedTuple):
-    """A command to a service manager, and whether it has to succeed."""
-
-    words: tuple[str, ...]
-    is_needed: bool = True
+Words = tuple[str, ...]
 
 
-def asking(world: World) -> tuple[str, ...]:
-    """Return the command that succeeds where the person's service manager answers."""
-    return (
-        ("launchctl", "print", f"gui/{os.getuid()}")
-        if world.is_macos
-        else ("systemctl", "--user", "show", "--property=Version")
-    )
+class Orders(NamedTuple):
+    """The commands to a service manager."""
+
+    asking: Words
+    """Succeeds where the person's service manager answers."""
+    letting_go: Words
+    """Ends the service and forgets that it is to be started; fails where there is none."""
+    taking_up: tuple[Words, ...]
+    """Have it read the files as they are, and start the service."""
+    taken_away: tuple[Words, ...]
+    """Have it see that the files are gone."""
+    looking: Mapping[str, Words]
+    """By what is asked about, what succeeds where that is active."""
 
 
-def letting_go(of: Service, world: World) -> list[Step]:
-    """Return what ends the service and forgets that it is to be started."""
+def orders(of: Service, world: World) -> Orders:
+    """Return what the system's manager is told about a service."""
     if world.is_macos:
-        return [
-            Step(
-                ("launchctl", "bootout", f"gui/{os.getuid()}/{of.name.replace('omegad', LABEL, 1)}"),
-                is_needed=False,
-            )
-        ]
-    return [
-        Step(
-            ("systemctl", "--user", "disable", "--now", f"{of.name}.socket", f"{of.name}.service"),
-            is_needed=False,
-        )
-    ]
-
-
-def taking_up(of: Service, world: World, *, removing: bool = False) -> list[Step]:
-    """Return what has the manager read the files as they are, and start the service unless they were taken
-    away.
-    """
-    if world.is_macos:
+        domain, label = f"gui/{os.getuid()}", of.name.replace("omegad", LABEL, 1)
         (agent,) = _files(of, world)
-        return [] if removing else [Step(("launchctl", "bootstrap", f"gui/{os.getuid()}", str(agent)))]
-    reload = Step(("systemctl", "--user", "daemon-reload"))
-    return (
-        [reload]
-        if removing
-        else [
-            reload,
-            Step(("systemctl", "--user", "enable", "--now", f"{of.name}.socket", f"{of.name}.service")),
-        ]
+        return Orders(
+            asking=("launchctl", "print", domain),
+            letting_go=("launchctl", "bootout", f"{domain}/{label}"),
+            taking_up=(("launchctl", "bootstrap", domain, str(agent)),),
+            taken_away=(),
+            looking={label: ("launchctl", "print", f"{domain}/{label}")},
+        )
+    systemctl, names = ("systemctl", "--user"), (f"{of.name}.socket", f"{of.name}.service")
+    reload = (*systemctl, "daemon-reload")
+    return Orders(
+        asking=(*systemctl, "show", "--property=Version"),
+        letting_go=(*systemctl, "disable", "--now", *names),
+        taking_up=(reload, (*systemctl, "enable", "--now", *names)),
+        taken_away=(reload,),
+        looking={name: (*systemctl, "is-active", "--quiet", name) for name in names},
     )
-
-
-def looking(of: Service, world: World) -> dict[str, tuple[str, ...]]:
-    """Return, by what is asked about, the commands that succeed where it is active."""
-    if world.is_macos:
-        label = of.name.replace("omegad", LABEL, 1)
-        return {label: ("launchctl", "print", f"gui/{os.getuid()}/{label}")}
-    return {
-        f"{of.name}.{kind}": ("systemctl", "--user", "is-active", "--quiet", f"{of.name}.{kind}")
-        for kind in ("socket", "service")
-    }
