@@ -3,8 +3,8 @@ omegad itself made of these.
 """
 
 import re
-from collections.abc import Container, Iterable, Sequence
-from functools import partial
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Container, Iterable, Sequence
 
 import anyio.to_thread
 import msgspec
@@ -33,7 +33,6 @@ from omegad.operations.scrubbing import (
     Scrubbed,
     SummaryParts,
     members_of,
-    scrub,
 )
 from omegad.operations.services import DaemonServices
 from omegad.runtime.errors import Invalid, NotFound
@@ -195,7 +194,9 @@ async def find(services: DaemonServices, memory_id: str) -> ErasurePlan:
     """Find all that holds a memory. Raises `NotFound`, and what reading the views raises."""
     await services.log.settled()
     head = services.log.head
-    history = await _events(services, await _history(services, [memory_id], head))
+    history = [
+        one async for part in _events(services, await _history(services, [memory_id], head)) for one in part
+    ]
     stored = next(
         (
             one.event
@@ -244,12 +245,10 @@ async def find_phrase(services: DaemonServices, text: str) -> ErasurePlan:
 async def find_more(services: DaemonServices, found: ErasurePlan) -> ErasurePlan:
     """Find what was appended while *found* was being erased."""
     await services.log.settled()
-    head, came, after = services.log.head, list[RecordedEvent](), found.head
+    head, said, after, sought = services.log.head, list[str](), found.head, found.sought
     while after < head and (part := await services.log.read(after, EVENTS_AT_ONCE)):
-        came += part
+        said += [text for text in _said(part, sought.memory_ids) if text.strip()]
         after = part[-1].position
-    sought = found.sought
-    said = [text for text in _said(came, sought.memory_ids) if text.strip()]
     if said:
         sought = msgspec.structs.replace(sought, wordings=CopyFinder((*sought.wordings.texts, *said)))
     holding = tuple(one.position for one in found.remnants)
@@ -276,10 +275,7 @@ async def _find(
     rounds = 0
     while True:
         rounds += 1
-        events = await _events(services, positions)
-        taken = await anyio.to_thread.run_sync(
-            partial(scrub, events, services.log.codec, sought, set(holding))
-        )
+        taken = await _scrubbed(services, positions, sought, holding)
         rows = await _rows(services, taken.memory_ids, head)
         again = await _made_again(services, taken, sought, head)
         whole = {one.memory_id for one in rows if _says_only_that(taken, one, again)} - sought.memory_ids
@@ -291,12 +287,7 @@ async def _find(
         if (more <= positions and not whole) or rounds == ROUNDS_MAX:
             break
         positions |= more
-    made, taken = (
-        taken.compacted.keys(),
-        await anyio.to_thread.run_sync(
-            partial(scrub, events, services.log.codec, sought, set(holding), again)
-        ),
-    )
+    made, taken = taken.compacted.keys(), await _scrubbed(services, positions, sought, holding, again)
     holders = (holders - made) | (taken.memory_ids & made) | (sought.memory_ids & made)
     edits = {
         one.memory_id: edit
@@ -473,14 +464,32 @@ async def _rows(services: DaemonServices, memory_ids: Iterable[str], head: Posit
     return await services.views.at(Barrier(names=VIEWS, min_position=head, wait_s=VIEWS_WAIT_S), read)
 
 
-async def _events(services: DaemonServices, positions: Iterable[Position]) -> list[RecordedEvent]:
-    """Read the events at *positions*, in order."""
-    left, found = sorted(positions), list[RecordedEvent]()
+async def _scrubbed(
+    services: DaemonServices,
+    positions: Iterable[Position],
+    sought: ErasureTarget,
+    holding: Sequence[Position],
+    again: dict[str, SummaryParts] | None = None,
+) -> Scrubbed:
+    """Take what is sought out of the events at *positions*, some of them in memory at a time; the other
+    arguments are those of `Scrubbed`.
+    """
+    taken = Scrubbed(services.log.codec, sought, set(holding), again)
+
+    def take(events: Iterable[RecordedEvent]) -> None:
+        for recorded in events:
+            taken.take(recorded)
+
+    async for part in _events(services, positions):
+        await anyio.to_thread.run_sync(take, part)
+    return taken
+
+
+async def _events(
+    services: DaemonServices, positions: Iterable[Position]
+) -> AsyncIterator[list[RecordedEvent]]:
+    """Yield the events at *positions*, in order, as many at a time as one read gives."""
+    left = sorted(positions)
     while left and (part := await services.log.read_at(left[:EVENTS_AT_ONCE])):
-        found += part
-        left = (
-            left[EVENTS_AT_ONCE:]
-            if len(part) == len(left[:EVENTS_AT_ONCE])
-            else [one for one in left if one > part[-1].position]
-        )
-    return found
+        yield part
+        left = left[bisect_right(left, part[-1].position) :]

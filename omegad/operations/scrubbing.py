@@ -277,22 +277,6 @@ class Scrubbed:
         return self.memory_ids | self.sought.memory_ids | self.compacted.keys()
 
 
-def scrub(
-    events: Iterable[RecordedEvent],
-    codec: Codec,
-    sought: ErasureTarget,
-    holding: set[Position],
-    again: dict[str, SummaryParts] | None = None,
-) -> Scrubbed:
-    """Take what is sought out of *events*, which must be in their order; the arguments are those of
-    `Scrubbed`.
-    """
-    taken = Scrubbed(codec, sought, set(holding), again)
-    for recorded in events:
-        taken.take(recorded)
-    return taken
-
-
 def members_of(event: object) -> tuple[str, ...]:
     """Return the memories that a summary stands for; those of before say it in their metadata alone."""
     if not isinstance(event, MemoryStored) or event.source != COMPACTED:
