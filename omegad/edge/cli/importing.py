@@ -9,6 +9,7 @@ import re
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import NamedTuple, TypeVar
 from omegad.client.asynchronous import AsyncClient
 from omegad.edge.cli import transfer
 from omegad.edge.cli.arguments import WrongUsage
-from omegad.edge.cli.connection import NAME, ask, ensure
+from omegad.edge.cli.connection import NAME, Answer, ask, ensure
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import one_line, warn, write_fields, write_json
 from omegad.edge.cli.progress import counted
@@ -55,6 +56,7 @@ AT_ONCE = 32  # which share the waits for the disk
 PROBLEMS_SHOWN = 10
 REFUSALS = frozenset({"refused", "invalid", "conflict", "not_found"})
 ID_SHOWN = 80
+OUTCOMES = ("stored", "duplicate", "already_imported", "refused")
 DIGEST = re.compile(r"[0-9a-f]{16,128}")  # some systems name a memory by one of its text
 COUNT = "SELECT count(*) FROM memories WHERE status = 'active'"
 
@@ -91,276 +93,236 @@ def run(arguments: Namespace, instance: Instance) -> int:
     if arguments.format is None and path.is_file() and lines.is_export(path):
         transfer.import_log(arguments, instance, path)
         return 0
-    source = sources.source_of(path, arguments.format)
-    tally = Tally()
+    taken = Import(sources.source_of(path, arguments.format))
     types = {*BUILT_IN, *config.load(instance.paths, instance.environ).event_types}
-    requests = _named(list(_requests(path, source, types, tally)), source, tally)
-    count = sum(map(len, requests))
-    report: Fields = {"format": source.name, "found": tally.found, "dry_run": arguments.dry_run}
+    steps = taken.in_steps(list(taken.requests(path, types)))
+    count = sum(map(len, steps))
+    report: Fields = {"format": taken.source.name, "found": taken.found, "dry_run": arguments.dry_run}
     if not arguments.dry_run:
-        before = _count(instance)
+        report["memories_before"] = _count(instance)
         try:
             with counted("importing") as progress:
                 ensure(instance)
-                asyncio.run(_take_in(instance, source, requests, tally, progress))
+                asyncio.run(taken.take_in(instance, steps, progress))
         except OmegadError:
-            warn(f"{tally.done} of {count} memories were imported before this: run it again to go on")
+            warn(f"{taken.sent} of {count} memories were imported before this: run it again to go on")
             raise
-        report |= {"memories_before": before, "memories_after": _count(instance)}
-    report |= {
-        "to_store": count,
-        **tally.outcomes,
-        "left_out": dict(tally.left_out),
-        "by_type": dict(tally.types),
-    }
-    report |= {"edges": len(tally.edges)} | ({} if arguments.dry_run else {"edges_drawn": tally.drawn})
+        report["memories_after"] = _count(instance)
+    report |= {"to_store": count, **taken.outcomes, "left_out": dict(taken.left_out)}
+    report |= {"by_type": dict(taken.types), "edges": len(taken.edges)}
     if not arguments.dry_run:
-        report |= {"counts_carried_over": tally.counted}
-    report |= {"changed": dict(tally.changed), "not_kept": len(tally.lost)}
-    _tell(arguments, report, tally)
-    return 1 if tally.problems else 0
+        report |= {"edges_drawn": taken.drawn, "counts_carried_over": taken.counted}
+    report |= {"changed": dict(taken.changed), "not_kept": len(taken.lost)}
+    _tell(arguments, report, taken)
+    return 1 if taken.problems else 0
 
 
-class Tally:
-    """What has come of the memories of a file so far."""
+@dataclass
+class Import:
+    """What a file holds, and what has come of it so far."""
 
-    def __init__(self) -> None:
-        self.found = 0
-        self.left_out = Counter[str]()
-        self.types = Counter[str]()
-        self.outcomes = dict.fromkeys(("stored", "duplicate", "already_imported", "refused"), 0)
-        self.problems: list[str] = []
-        self.ids: dict[str, str] = {}
-        """Ours, by theirs."""
-        self.edges: list[Edge] = []
-        self.drawn = 0
-        self.counted = 0
-        """How many memories came with what was counted of them."""
-        self.changed = Counter[str]()
-        """What has another word here."""
-        self.lost: list[str] = []
-        """What has no place here, or led to nothing."""
-        self.gone: set[str] = set()
-        """Their ids of what is left out."""
-
-    def leave_out(self, one: LeftOut) -> None:
-        """Count what is left out, and keep what is wrong with it, where something is."""
-        self.left_out[one.why] += 1
-        self.gone.add(one.source_id)
-        if one.problem:
-            self.problems.append(f"{one.source_id[:ID_SHOWN]}: {one.problem}")
+    source: Source
+    found: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    gone: set[str] = field(default_factory=set)
+    """Their ids of what is left out."""
+    types: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
+    """What has another word here."""
+    edges: list[Edge] = field(default_factory=list)
+    outcomes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
+    ids: dict[str, str] = field(default_factory=dict)
+    """Ours, by theirs."""
+    unfinished: list[Wanted] = field(default_factory=list)
+    """What was stored before some of what it names."""
+    counted: int = 0
+    """How many memories came with what was counted of them."""
+    drawn: int = 0
+    problems: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    """What has no place here, or led to nothing."""
+    client: AsyncClient = field(init=False)
+    key: DigestKey = field(init=False)
+    head: int = 0
+    """Where the log ended before: what stands up to there was imported earlier."""
 
     @property
-    def done(self) -> int:
-        """How many were sent and answered."""
+    def sent(self) -> int:
+        """How many memories were sent and answered."""
         return sum(self.outcomes.values())
 
+    def requests(self, path: Path, types: set[str]) -> Iterator[Wanted]:
+        """Yield the request of each memory that the other system finds itself, and note what else it has."""
+        for one in sources.read(path, self.source):
+            match one:
+                case Edge(edge_type=kind):
+                    self.edges.append(one)
+                    if self.source.edge_types.get(kind, kind) not in EDGE_TYPES:
+                        self.changed[f"edge {kind} → related"] += 1
+                case Other():
+                    self.lost.append(f"{one.what}: {one.rows} rows")
+                case _:
+                    self.found += 1
+                    wanted = self._wanted(one, types) if isinstance(one, Found) else one
+                    if isinstance(wanted, Wanted):
+                        yield wanted
+                        continue
+                    self.left_out[wanted.why] += 1
+                    self.gone.add(wanted.source_id)
+                    if wanted.problem:
+                        self.problems.append(f"{wanted.source_id[:ID_SHOWN]}: {wanted.problem}")
 
-def _requests(path: Path, source: Source, types: set[str], tally: Tally) -> Iterator[Wanted]:
-    """Yield the request of each memory that the other system finds itself."""
-    now_us = (datetime.now(UTC) - EPOCH) // MICROSECOND
-    for one in sources.read(path, source):
-        if isinstance(one, Edge):
-            tally.edges.append(one)
-            kind = source.edge_types.get(one.edge_type, one.edge_type)
-            if kind not in EDGE_TYPES:
-                tally.changed[f"edge {one.edge_type} → related"] += 1
-            continue
-        if isinstance(one, Other):
-            tally.lost.append(f"{one.what}: {one.rows} rows")
-            continue
-        tally.found += 1
-        if isinstance(one, LeftOut):
-            tally.leave_out(one)
-        elif (until := expires_at(one)) is not None and until <= now_us:
-            tally.leave_out(LeftOut(one.source_id, "expired"))
+    def _wanted(self, found: Found, types: set[str]) -> Wanted | LeftOut:
+        """Return the request of a memory, having noted what of it has no room; or why it is left out."""
+        until, now_us = expires_at(found), (datetime.now(UTC) - EPOCH) // MICROSECOND
+        if until is not None and until <= now_us:
+            return LeftOut(found.source_id, "expired")
+        try:
+            asked = request(found, self.source, types)
+        except ODD as error:
+            return LeftOut(found.source_id, UNREADABLE, repr(error)[:200])
+        self.types[str(asked["event_type"])] += 1
+        if asked["event_type"] != found.event_type:
+            self.changed[f"type {found.event_type} → {asked['event_type']}"] += 1
+        wanted = Wanted(asked, frozenset(), found.counts)
+        if tags := [tag for tag in found.tags if tag.strip() not in wanted.asked["tags"]]:
+            self.lost.append(f"{found.source_id[:ID_SHOWN]}: tags {', '.join(tags)}: too many, or too long")
+        if left := [name for name, value in found.metadata.items() if wanted.metadata.get(name) != value]:
+            self.lost.append(f"{found.source_id[:ID_SHOWN]}: {', '.join(left)} of its metadata: too large")
+        return wanted
+
+    def in_steps(self, requests: list[Wanted]) -> list[list[Wanted]]:
+        """Return the requests with the memories that each names, in steps: what is named comes before."""
+        ids = {one.source_id for one in requests}
+        found = list[Wanted]()
+        for one in requests:
+            names = references(one.metadata, ids.__contains__) - {one.source_id}
+            unknown = references(one.metadata, lambda name: name in self.gone or self.source.names(name))
+            self.lost += [
+                f"{one.source_id[:ID_SHOWN]}: names {name[:ID_SHOWN]}, which is not imported"
+                for name in sorted(unknown - ids)
+            ]
+            asked = one.asked
+            if names:  # with ids of ours in it, it is not the request that an earlier version made
+                asked = asked | {"request_id": f"{asked['request_id']}-{len(names)}"}
+            found.append(Wanted(asked, frozenset(names), one.counts))
+        refers = {one.source_id: sorted(one.names) for one in found}
+        step = steps(refers, [one.source_id for one in found if one.metadata.get(THESIS) is True])
+        ordered = sorted(found, key=lambda one: step[one.source_id])
+        return [list(together) for _, together in groupby(ordered, lambda one: step[one.source_id])]
+
+    async def take_in(self, instance: Instance, steps: Sequence[list[Wanted]], progress: Progress) -> None:
+        """Store the memories step by step, let them name what came later, carry over what was counted, and
+        draw the edges.
+        """
+        async with AsyncClient(instance.paths.socket, name=NAME) as client:
+            self.client, self.head = client, (await client.call("system.status"))["log"]["head"]
+            self.key = digests.opened(instance.paths.digest_key)  # which the service has made, if nobody had
+            every = [one for step in steps for one in step]
+            for step in steps:
+                await _each(step, self._store, lambda: progress(self.sent, len(every), "memories"))
+            await _each(self.unfinished, self._finish)
+            await _each([one for one in every if one.counts != Counts()], self._count)
+            links = [link(edge, self.source, self.ids) for edge in self.edges]
+            self.lost += [
+                f"{edge.source_id[:ID_SHOWN]}: {edge.edge_type} {edge.target_id[:ID_SHOWN]}:"
+                " one of both is not here"
+                for edge, asked in zip(self.edges, links, strict=True)
+                if asked is None
+            ]
+            drawn = [asked for asked in links if asked]
+            await _each(drawn, self._draw, lambda: progress(self.drawn, len(drawn), "edges"))
+
+    async def _sent(self, method: str, asked: Request) -> Answer | OmegadError:
+        """Return what is answered, or why what was sent is refused. The digest in its `request_id`, against
+        which a guess of a secret could be held, is made with the key before.
+        """
+        named = asked | {"request_id": self.key.named(str(asked["request_id"]))}
+        try:
+            return await self.client.call(method, **named)
+        except OmegadError as error:
+            if error.kind not in REFUSALS:
+                raise
+            return error
+
+    async def _store(self, wanted: Wanted) -> None:
+        is_whole = wanted.names <= self.ids.keys()
+        answer = await self._sent(STORE, wanted.asked | {"metadata": self._metadata(wanted)})
+        if isinstance(answer, OmegadError):
+            self.outcomes["refused"] += 1
+            self.problems.append(f"{wanted.source_id[:ID_SHOWN]}: {answer}")
+            return
+        is_new = answer["outcome"] == "stored"
+        is_known = answer["position"] <= self.head
+        self.outcomes["already_imported" if is_known else "stored" if is_new else "duplicate"] += 1
+        self.ids[wanted.source_id] = answer["memory_id"]
+        if not is_new and wanted.metadata:
+            said = f"{answer['memory_id']} says that already, and keeps its own metadata"
+            self.lost.append(f"{wanted.source_id[:ID_SHOWN]}: {said}")
+        elif not is_whole:
+            self.unfinished.append(wanted)
+
+    async def _finish(self, wanted: Wanted) -> None:
+        """Let a memory that was stored before what it names say our ids of that."""
+        kept = ("content", "source", "timestamp", "confidence", "ack")
+        answer = await self._sent(
+            STORE,
+            {name: wanted.asked[name] for name in kept}
+            | {
+                "memory_id": self.ids[wanted.source_id],
+                "metadata": self._metadata(wanted),
+                "request_id": f"{wanted.asked['request_id']}-named",
+            },
+        )
+        if isinstance(answer, OmegadError):
+            self.lost.append(f"{wanted.source_id[:ID_SHOWN]}: names ids that are not ours: {answer}")
+
+    async def _count(self, wanted: Wanted) -> None:
+        """Carry over what was counted of a memory."""
+        if (memory_id := self.ids.get(wanted.source_id)) is None:
+            return
+        asked = carry_over(memory_id, wanted.asked, wanted.counts, self.source)
+        answer = await self._sent(CARRY_OVER, asked)
+        if isinstance(answer, OmegadError):
+            why = "others came before" if answer.kind == "conflict" else str(answer)
+            self.lost.append(f"{wanted.source_id[:ID_SHOWN]}: what was counted of it: {why}")
         else:
-            try:
-                asked = request(one, source, types)
-            except ODD as error:
-                tally.leave_out(LeftOut(one.source_id, UNREADABLE, repr(error)[:200]))
-                continue
-            tally.types[str(asked["event_type"])] += 1
-            if asked["event_type"] != one.event_type:
-                tally.changed[f"type {one.event_type} → {asked['event_type']}"] += 1
-            wanted = Wanted(asked, frozenset(), one.counts)
-            tally.lost += _unkept(one, wanted)
-            yield wanted
+            self.counted += 1
+
+    async def _draw(self, asked: Request) -> None:
+        answer = await self._sent(LINK, asked)
+        if isinstance(answer, OmegadError):
+            self.problems.append(f"an edge of {asked['memory_id']}: {answer}")
+        else:
+            self.drawn += 1
+
+    def _metadata(self, wanted: Wanted) -> Fields:
+        """Return the metadata of a memory, in which what has been stored has our ids.
+
+        What has not, and is named by a digest, has one that is made with the key, as has the memory itself
+        where its text holds a secret: no guess of the text can be held against that.
+        """
+        others = wanted.names | references(wanted.metadata, self.gone.__contains__)
+        ids = {name: self.key.of(name.encode()).hex() for name in others if DIGEST.fullmatch(name)}
+        ids |= {name: self.ids[name] for name in wanted.names if name in self.ids}
+        imported = wanted.asked["metadata"]["imported"]
+        if DIGEST.fullmatch(imported["id"]) and redact(wanted.asked["content"])[1]:
+            imported = imported | {"id": self.key.of(imported["id"].encode()).hex()}
+        return {**renamed(wanted.metadata, ids), "imported": imported}
 
 
-def _unkept(found: Found, wanted: Wanted) -> Iterator[str]:
-    """Yield what of a memory has no room."""
-    tags = [tag for tag in found.tags if tag.strip() not in wanted.asked["tags"]]
-    if tags:
-        yield f"{found.source_id[:ID_SHOWN]}: tags {', '.join(tags)}: too many, or too long"
-    left = [name for name, value in found.metadata.items() if wanted.metadata.get(name) != value]
-    if left:
-        yield f"{found.source_id[:ID_SHOWN]}: {', '.join(left)} of its metadata: too large"
-
-
-def _named(requests: list[Wanted], source: Source, tally: Tally) -> list[list[Wanted]]:
-    """Return the requests with the memories that each names, in steps: what is named comes before."""
-    ids = {one.source_id for one in requests}
-    found = list[Wanted]()
-    for one in requests:
-        names = references(one.metadata, ids.__contains__) - {one.source_id}
-        for name in sorted(
-            references(one.metadata, lambda name: name in tally.gone or source.names(name)) - ids
-        ):
-            tally.lost.append(f"{one.source_id[:ID_SHOWN]}: names {name[:ID_SHOWN]}, which is not imported")
-        asked = one.asked
-        if names:  # with ids of ours in it, it is not the request that an earlier version made
-            asked = asked | {"request_id": f"{asked['request_id']}-{len(names)}"}
-        found.append(Wanted(asked, frozenset(names), one.counts))
-    refers = {one.source_id: sorted(one.names) for one in found}
-    step = steps(refers, [one.source_id for one in found if one.metadata.get(THESIS) is True])
-    ordered = sorted(found, key=lambda one: step[one.source_id])
-    return [list(together) for _, together in groupby(ordered, lambda one: step[one.source_id])]
-
-
-async def _take_in(
-    instance: Instance, source: Source, requests: Sequence[list[Wanted]], tally: Tally, progress: Progress
+async def _each(
+    requests: Iterable[T], send: Callable[[T], Awaitable[None]], sent: Callable[[], None] = lambda: None
 ) -> None:
-    async with AsyncClient(instance.paths.socket, name=NAME) as client:
-        head = (await client.call("system.status"))["log"]["head"]
-        key = digests.opened(instance.paths.digest_key)  # which the service has made, if nobody had
-        every, taking = [one for step in requests for one in step], Taking(client, source, key, tally)
-
-        async def store(wanted: Wanted) -> None:
-            await taking.store(wanted, head)
-            progress(tally.done, len(every), "memories")
-
-        async def draw(asked: Request) -> None:
-            await taking.draw(asked)
-            progress(tally.drawn, len(drawn), "edges")
-
-        for step in requests:
-            await _each(step, store)
-        await _each(taking.unfinished, taking.finish)
-        await _each([one for one in every if one.counts != Counts()], taking.count)
-        drawn = [asked for edge in tally.edges if (asked := link(edge, source, tally.ids))]
-        tally.lost += [
-            f"{edge.source_id[:ID_SHOWN]}: {edge.edge_type} {edge.target_id[:ID_SHOWN]}:"
-            " one of both is not here"
-            for edge in tally.edges
-            if link(edge, source, tally.ids) is None
-        ]
-        await _each(drawn, draw)
-
-
-async def _each(requests: Iterable[T], send: Callable[[T], Awaitable[None]]) -> None:
+    """Send requests, some of them at once; *sent* is called after each."""
     waiting = iter(requests)
 
     async def work() -> None:
         for asked in waiting:
             await send(asked)
+            sent()
 
     await asyncio.gather(*(work() for _ in range(AT_ONCE)))
-
-
-class Taking:
-    """Sends what a file holds, and keeps what came of it."""
-
-    def __init__(self, client: AsyncClient, source: Source, key: DigestKey, tally: Tally) -> None:
-        self._client = client
-        self._source = source
-        self._key = key
-        self._tally = tally
-        self.unfinished: list[Wanted] = []
-        """What was stored before some of what it names."""
-
-    async def store(self, wanted: Wanted, head: int) -> None:
-        """Store a memory; what stands in the log by *head* was imported before."""
-        tally, source_id = self._tally, wanted.source_id
-        asked = wanted.asked | {"metadata": self._metadata(wanted)}
-        is_whole = wanted.names <= tally.ids.keys()
-        try:
-            answer = await self._client.call(STORE, **_without_guesses(asked, self._key))
-        except OmegadError as error:
-            _expected(error)
-            tally.outcomes["refused"] += 1
-            tally.problems.append(f"{source_id[:ID_SHOWN]}: {error}")
-            return
-        is_new = answer["outcome"] == "stored"
-        is_known = answer["position"] <= head
-        tally.outcomes["already_imported" if is_known else "stored" if is_new else "duplicate"] += 1
-        tally.ids[source_id] = answer["memory_id"]
-        if not is_new and wanted.metadata:
-            said = f"{answer['memory_id']} says that already, and keeps its own metadata"
-            tally.lost.append(f"{source_id[:ID_SHOWN]}: {said}")
-        elif not is_whole:
-            self.unfinished.append(wanted)
-
-    async def finish(self, wanted: Wanted) -> None:
-        """Let a memory that was stored before what it names say our ids of that."""
-        kept = ("content", "source", "timestamp", "confidence", "ack")
-        params = {name: wanted.asked[name] for name in kept} | {
-            "memory_id": self._tally.ids[wanted.source_id],
-            "metadata": self._metadata(wanted),
-            "request_id": f"{wanted.asked['request_id']}-named",
-        }
-        try:
-            await self._client.call(STORE, **_without_guesses(params, self._key))
-        except OmegadError as error:
-            _expected(error)
-            self._tally.lost.append(f"{wanted.source_id[:ID_SHOWN]}: names ids that are not ours: {error}")
-
-    async def count(self, wanted: Wanted) -> None:
-        """Carry over what was counted of a memory."""
-        memory_id = self._tally.ids.get(wanted.source_id)
-        if memory_id is None:
-            return
-        params = carry_over(memory_id, wanted.asked, wanted.counts, self._source)
-        try:
-            await self._client.call(
-                CARRY_OVER, **params | {"request_id": self._key.named(str(params["request_id"]))}
-            )
-        except OmegadError as error:
-            _expected(error)
-            why = "others came before" if error.kind == "conflict" else str(error)
-            self._tally.lost.append(f"{wanted.source_id[:ID_SHOWN]}: what was counted of it: {why}")
-        else:
-            self._tally.counted += 1
-
-    async def draw(self, asked: Request) -> None:
-        """Draw an edge."""
-        try:
-            await self._client.call(LINK, **asked | {"request_id": self._key.named(asked["request_id"])})
-        except OmegadError as error:
-            _expected(error)
-            self._tally.problems.append(f"an edge of {asked['memory_id']}: {error}")
-        else:
-            self._tally.drawn += 1
-
-    def _metadata(self, wanted: Wanted) -> Fields:
-        """Return the metadata of a memory, in which what has been stored has our ids.
-
-        What has not, and is named by a digest, has one that is made with the key: no guess of its text can be
-        held against that.
-        """
-        others = wanted.names | references(wanted.metadata, self._tally.gone.__contains__)
-        ids = {name: self._key.of(name.encode()).hex() for name in others if DIGEST.fullmatch(name)}
-        ids |= {name: self._tally.ids[name] for name in wanted.names if name in self._tally.ids}
-        return {**renamed(wanted.metadata, ids), "imported": wanted.asked["metadata"]["imported"]}
-
-
-def _expected(error: OmegadError) -> None:
-    """Raise an error again unless it is about what was sent."""
-    if error.kind not in REFUSALS:
-        raise error
-
-
-def _without_guesses(asked: Request, key: DigestKey) -> Request:
-    """Return a request in which nothing is a digest of the text as it is, against which a guess of a
-    secret in it could be held.
-    """
-    keyed = asked | {"request_id": key.named(asked["request_id"])}
-    imported = asked["metadata"]["imported"]
-    if DIGEST.fullmatch(imported["id"]) and redact(asked["content"])[1]:
-        keyed["metadata"] = asked["metadata"] | {
-            "imported": imported | {"id": key.of(imported["id"].encode()).hex()}
-        }
-    return keyed
 
 
 def _count(instance: Instance) -> int:
@@ -369,11 +331,11 @@ def _count(instance: Instance) -> int:
     return int(ask(instance, "audit.sql", sql=COUNT, min_position=head)["rows"][0][0])
 
 
-def _tell(arguments: Namespace, report: Fields, tally: Tally) -> None:
+def _tell(arguments: Namespace, report: Fields, taken: Import) -> None:
     if arguments.json:
-        write_json(report | {"not_kept": tally.lost, "problems": tally.problems})
+        write_json(report | {"not_kept": taken.lost, "problems": taken.problems})
         return
-    for said, those in (("not imported", tally.problems), ("not kept", tally.lost)):
+    for said, those in (("not imported", taken.problems), ("not kept", taken.lost)):
         for one in those[:PROBLEMS_SHOWN]:
             warn(f"{said}: {one_line(one)}")
         if len(those) > PROBLEMS_SHOWN:
