@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, TypeVar, get_args
 
 import msgspec
 
-from omegad.edge.transfer.reading import Odd, Row, json_of, whole
+from omegad.edge.transfer.reading import Odd, Row, database, json_of, others, rows, rows_if_any, whole
 from omegad.memory.carrying_over import COUNT_MAX
 from omegad.memory.events import EdgeType
 from omegad.memory.types import BUILT_IN, TTL_SECONDS_MAX
@@ -131,6 +132,28 @@ def each(numbered: Iterable[Row], make: Callable[[str, Json], Iterable[Finding]]
             yield from [checked(found) for found in make(place, one)]
         except ODD as error:
             yield LeftOut(place, UNREADABLE, repr(error)[:200])
+
+
+def each_of_tables(
+    path: Path,
+    made: Mapping[str, Callable[[Fields, int], Finding]],
+    read: Mapping[str, Collection[str]],
+    more: Callable[[], Iterable[Other]] = tuple,
+) -> Iterator[Finding]:
+    """Yield what is *made* of each row of a database's tables and the time of its file, oldest first, then
+    *more*, and what else it holds beside the columns that are *read*. Every version has the first table.
+    """
+    at = modified_at(path)
+    with database(path) as connection:
+        for table, make in made.items():
+            found = rows if table == next(iter(made)) else rows_if_any
+            yield from each(found(connection, table), partial(_made, make, at))
+        yield from more()
+        yield from (Other(what, count) for what, count in others(connection, read))
+
+
+def _made(make: Callable[[Fields, int], Finding], at: int, _place: str, row: Json) -> Iterable[Finding]:
+    return (make(row, at),)
 
 
 def checked(found: Finding) -> Finding:
@@ -328,9 +351,9 @@ def number(value: object, otherwise: float) -> float:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else otherwise
 
 
-def columns_of(tables: Mapping[str, frozenset[str]], table: str, names: Iterable[str]) -> bool:
-    """Say whether there is a table with these columns."""
-    return set(names) <= tables.get(table, frozenset())
+def has_columns(table: str, *names: str) -> Callable[[Path, Beginning], bool]:
+    """Return what recognises a database by a table with these columns."""
+    return lambda _path, beginning: set(names) <= beginning.tables.get(table, frozenset())
 
 
 def _identifier(value: object) -> str:

@@ -7,6 +7,7 @@ made of the events is left out: a log makes it again.
 
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from struct import error as StructError  # noqa: N812  it is a class
 from typing import IO
@@ -21,7 +22,6 @@ from omegad.log.dead_letters import DeadLetter
 from omegad.log.erasure import PayloadErased
 from omegad.log.inline import Inline
 from omegad.log.mending import ClockMended
-from omegad.log.reading import RawEvent
 from omegad.log.verifying import ChainCheck
 from omegad.runtime.clock import SystemClock
 from omegad.runtime.errors import Invalid, OmegadError
@@ -114,7 +114,12 @@ def export(log: Path, out: IO[bytes], progress: Progress) -> Header:
         out.write(_encode(header) + b"\n")
         check = ChainCheck()
         while rows := check.verify(connection, LINES_AT_ONCE):
-            out.writelines(_encode(_event_line(row)) + b"\n" for row in rows)
+            for row in rows:
+                salt = None if row.salt is None else row.salt.hex()
+                payload = _ERASED_PAYLOAD if row.body is None else msgspec.Raw(row.body)
+                *envelope, payload_hash = row.envelope
+                fields = list[Json]((*envelope, payload_hash.hex(), row.chain.hex(), salt, payload))
+                out.write(_encode(EventLine(*fields)) + b"\n")
             progress(check.report.events, header.head, "events")
         require(check.report, log)
         for client, request_id, digest, first, position, answer in connection.execute(_REQUESTS):
@@ -133,18 +138,23 @@ def make_log(lines: IO[bytes], target: Path, progress: Progress) -> Header:
     anything else.
     """
     numbered = _parsed(lines)
-    header = _header_of(next(numbered, (0, None))[1])
+    header = next(numbered, (0, None))[1]
+    if not isinstance(header, Header) or header.format != FORMAT:
+        raise Invalid(
+            "the file does not begin with the header of an export",
+            hint="pass a file that `omegad export` wrote",
+        )
+    if header.version != VERSION:
+        raise Invalid(
+            f"the export has version {header.version}, this omegad reads {VERSION}",
+            hint="install a newer omegad",
+        )
     with translated(), closing(open_writer(target, durable=False)) as connection:
         schema.create(connection, SystemClock(), Inline(()))
         making = _Making(connection, header)
-        part: list[tuple[int, Line]] = []
-        for numbered_line in numbered:
-            part.append(numbered_line)
-            if len(part) == LINES_AT_ONCE:
-                making.add(part)
-                progress(making.position, header.head, "events")
-                part = []
-        making.add(part)
+        while part := list(islice(numbered, LINES_AT_ONCE)):
+            making.add(part)
+            progress(making.position, header.head, "events")
         making.end()
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         leave_wal(connection)
@@ -184,27 +194,25 @@ class _Making:
         with writing(self._connection):
             for number, line in lines:
                 try:
-                    self._add(line)
+                    if isinstance(line, Header):
+                        raise Invalid("a second header")
+                    if isinstance(line, EventLine):
+                        self._add_event(line)
+                    else:
+                        client, request_id, digest, first, position, answer = msgspec.structs.astuple(line)
+                        self._connection.execute(
+                            "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)",
+                            (
+                                client,
+                                request_id,
+                                bytes.fromhex(digest),
+                                first,
+                                position,
+                                bytes(answer).decode(),
+                            ),
+                        )
                 except _NOT_OURS as error:
                     raise _wrong(number, str(error)) from error
-
-    def _add(self, line: Line) -> None:
-        match line:
-            case Header():
-                raise Invalid("a second header")
-            case EventLine():
-                self._add_event(line)
-            case RequestLine():
-                row = (
-                    line.client,
-                    line.request_id,
-                    bytes.fromhex(line.params_digest),
-                    line.first_position,
-                    line.position,
-                )
-                self._connection.execute(
-                    "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)", (*row, bytes(line.answer).decode())
-                )
 
     def _add_event(self, line: EventLine) -> None:
         envelope = (*msgspec.structs.astuple(line)[:13], bytes.fromhex(line.payload_hash))
@@ -253,6 +261,10 @@ class _Making:
 
 def _header(connection: Connection) -> Header:
     head = reading.head(connection)
+    # The log of an older version may not have the table.
+    has_set_aside = connection.execute(
+        "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'set_aside'"
+    ).fetchone()
     return Header(
         format=FORMAT,
         version=VERSION,
@@ -260,26 +272,8 @@ def _header(connection: Connection) -> Header:
         head=head,
         chain=(reading.chain_at(connection, head) or chain.GENESIS).hex(),
         cursors=tuple(connection.execute("SELECT name, version, position FROM cursors ORDER BY name")),
-        set_aside=tuple(dead_letters.every(connection)) if _has_table(connection, "set_aside") else (),
+        set_aside=tuple(dead_letters.every(connection)) if has_set_aside else (),
     )
-
-
-def _has_table(connection: Connection, name: str) -> bool:
-    """Say whether a table is there, which the log of an older version may not have."""
-    return (
-        connection.execute(
-            "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,)
-        ).fetchone()
-        is not None
-    )
-
-
-def _event_line(row: RawEvent) -> EventLine:
-    salt = None if row.salt is None else row.salt.hex()
-    payload = _ERASED_PAYLOAD if row.body is None else msgspec.Raw(row.body)
-    *envelope, payload_hash = row.envelope
-    fields = list[Json]((*envelope, payload_hash.hex(), row.chain.hex(), salt, payload))
-    return EventLine(*fields)
 
 
 def _parsed(lines: IO[bytes]) -> Iterator[tuple[int, Line]]:
@@ -290,20 +284,6 @@ def _parsed(lines: IO[bytes]) -> Iterator[tuple[int, Line]]:
             yield number, _decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise _wrong(number, str(error)) from error
-
-
-def _header_of(line: Line | None) -> Header:
-    if not isinstance(line, Header) or line.format != FORMAT:
-        raise Invalid(
-            "the file does not begin with the header of an export",
-            hint="pass a file that `omegad export` wrote",
-        )
-    if line.version != VERSION:
-        raise Invalid(
-            f"the export has version {line.version}, this omegad reads {VERSION}",
-            hint="install a newer omegad",
-        )
-    return line
 
 
 def _wrong(number: int, problem: str) -> Invalid:

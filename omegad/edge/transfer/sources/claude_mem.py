@@ -1,24 +1,20 @@
 """The database of claude-mem: `~/.claude-mem/claude-mem.db`."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from functools import partial
 
 from omegad.edge.transfer.found import (
-    Beginning,
     Finding,
     Found,
     LeftOut,
-    Other,
     Source,
-    columns_of,
     decoded,
-    each,
-    modified_at,
+    each_of_tables,
+    has_columns,
     moment,
     text_of,
     texts,
 )
-from omegad.edge.transfer.reading import database, others, rows, rows_if_any
 from omegad.runtime.json_types import Fields
 
 SUMMED_UP = ("request", "investigated", "learned", "completed", "next_steps", "notes")
@@ -46,42 +42,27 @@ TYPES = {
 }
 
 
-def recognises(_path: Path, beginning: Beginning) -> bool:
-    """Say whether it is one."""
-    return columns_of(beginning.tables, "observations", ("project", "type", "created_at"))
+def _observed(row: Fields, at: int) -> Finding:
+    told = (
+        row.get("title"),
+        row.get("narrative") or row.get("text"),
+        *(f"- {fact}" for fact in texts(decoded(row.get("facts"), list))),
+    )
+    return _found(at, row, "observation", row.get("type") or "memory", told)
 
 
-def read(path: Path) -> Iterator[Finding]:
-    """Yield what was observed, how sessions were summed up, and what is always to be kept to, each oldest
-    first; and what else it holds.
-    """
-    at = modified_at(path)
+def _summed_up(row: Fields, at: int) -> Finding:
+    told = tuple(
+        f"{name.replace('_', ' ').capitalize()}: {text}"
+        for name in SUMMED_UP
+        if (text := text_of(row.get(name)))
+    )
+    return _found(at, row, "summary", "session_summary", told)
 
-    def observed(_place: str, row: Fields) -> Iterator[Finding]:
-        told = (
-            row.get("title"),
-            row.get("narrative") or row.get("text"),
-            *(f"- {fact}" for fact in texts(decoded(row.get("facts"), list))),
-        )
-        yield _found(at, row, "observation", row.get("type") or "memory", told)
 
-    def summed_up(_place: str, row: Fields) -> Iterator[Finding]:
-        told = tuple(
-            f"{name.replace('_', ' ').capitalize()}: {text}"
-            for name in SUMMED_UP
-            if (text := text_of(row.get(name)))
-        )
-        yield _found(at, row, "summary", "session_summary", told)
-
-    def directed(_place: str, row: Fields) -> Iterator[Finding]:
-        is_on = row.get("status") in (None, "active")
-        yield _found(at, row, "directive", "directive", [row.get("content") if is_on else None])
-
-    with database(path) as connection:
-        yield from each(rows(connection, "observations"), observed)
-        yield from each(rows_if_any(connection, "session_summaries"), summed_up)
-        yield from each(rows_if_any(connection, "directives"), directed)
-        yield from (Other(what, count) for what, count in others(connection, READ))
+def _directed(row: Fields, at: int) -> Finding:
+    is_on = row.get("status") in (None, "active")
+    return _found(at, row, "directive", "directive", [row.get("content") if is_on else None])
 
 
 def _found(at: int, row: Fields, kind: str, event_type: str, told: Sequence[object]) -> Finding:
@@ -110,7 +91,11 @@ def _found(at: int, row: Fields, kind: str, event_type: str, told: Sequence[obje
 SOURCE = Source(
     "claude-mem",
     "the database of claude-mem, ~/.claude-mem/claude-mem.db",
-    recognises,
-    read,
+    has_columns("observations", "project", "type", "created_at"),
+    partial(
+        each_of_tables,
+        made={"observations": _observed, "session_summaries": _summed_up, "directives": _directed},
+        read=READ,
+    ),
     TYPES,
 )

@@ -3,6 +3,8 @@ relations, or one object with both.
 """
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 from omegad.edge.transfer.found import (
@@ -17,7 +19,6 @@ from omegad.edge.transfer.found import (
     text_of,
 )
 from omegad.edge.transfer.reading import Odd, Row, json_file, json_lines, open_file
-from omegad.runtime.json_types import Fields
 
 KINDS = ("entity", "relation")
 
@@ -33,34 +34,30 @@ def recognises(_path: Path, beginning: Beginning) -> bool:
 
 def read(path: Path) -> Iterator[Finding]:
     """Yield each observation of each entity, and each relation as a sentence."""
-    at = modified_at(path)
-
-    def told(place: str, one: object) -> Iterator[Finding]:
-        yield from _findings(place, one if isinstance(one, dict) else {}, at)
-
-    return each(_objects(path), told)
+    return each(_objects(path), partial(_findings, modified_at(path)))
 
 
-def _findings(place: str, one: Fields, at: int) -> Iterator[Finding]:
-    if entity := text_of(one.get("name")):
-        yield from _observed(entity, text_of(one.get("entityType")), one.get("observations") or [], at)
-    elif all(text_of(one.get(name)) for name in ("from", "to", "relationType")):
-        told = f"{one['from']} {one['relationType'].replace('_', ' ')} {one['to']}"
-        yield _found(f"{one['from']}>{one['relationType']}>{one['to']}", told, at, one["from"], "relation")
+def _findings(at: int, place: str, one: object) -> Iterator[Finding]:
+    said = one if isinstance(one, dict) else {}
+    start, relation, end = (text_of(said.get(name)) for name in ("from", "relationType", "to"))
+    if entity := text_of(said.get("name")):
+        kind, observed = text_of(said.get("entityType")), said.get("observations") or []
+        named, number = f"{entity} ({kind})" if kind else entity, 0
+        for observation in observed if isinstance(observed, list) else [observed]:
+            if isinstance(observation, str):
+                yield _found(f"{entity}#{number}", f"{named}: {observation}", at, entity, kind)
+                number += 1
+            else:
+                problem = f"an observation is {type(observation).__name__}, and no text"
+                yield LeftOut(entity, UNREADABLE, problem)
+        if not observed:
+            is_said = _found(entity, f"{entity} is a {kind}", at, entity, kind)
+            yield is_said if kind else LeftOut(entity, "empty")
+    elif start and relation and end:
+        told = f"{start} {relation.replace('_', ' ')} {end}"
+        yield _found(f"{start}>{relation}>{end}", told, at, start, "relation")
     else:
         yield LeftOut(place, "neither an entity nor a relation")
-
-
-def _observed(entity: str, kind: str | None, observed: object, at: int) -> Iterator[Finding]:
-    named, number = f"{entity} ({kind})" if kind else entity, 0
-    for observation in observed if isinstance(observed, list) else [observed]:
-        if isinstance(observation, str):
-            yield _found(f"{entity}#{number}", f"{named}: {observation}", at, entity, kind)
-            number += 1
-        else:
-            yield LeftOut(entity, UNREADABLE, f"an observation is {type(observation).__name__}, and no text")
-    if not observed:
-        yield _found(entity, f"{entity} is a {kind}", at, entity, kind) if kind else LeftOut(entity, "empty")
 
 
 def _found(source_id: str, content: str, at: int, entity: str, tag: str | None) -> Found:
@@ -75,15 +72,13 @@ def _objects(path: Path) -> Iterator[Row]:
     if not is_whole:
         yield from json_lines(path)
         return
-    graph, number = json_file(path), 0
+    graph, number = json_file(path), count(1)
     for name in ("entities", "relations"):
         found = graph.get(name) or []
-        if not isinstance(found, list):
+        if isinstance(found, list):
+            yield from ((f"line {next(number)}", one) for one in found)
+        else:
             yield name, Odd("it is no list")
-            continue
-        for one in found:
-            number += 1
-            yield f"line {number}", one
 
 
 SOURCE = Source("knowledge-graph", "memory.json of the MCP knowledge graph server", recognises, read)

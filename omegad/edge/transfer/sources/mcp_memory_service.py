@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from omegad.edge.transfer.found import (
-    Beginning,
     Counts,
     Edge,
     Finding,
@@ -13,16 +13,15 @@ from omegad.edge.transfer.found import (
     LeftOut,
     Other,
     Source,
-    columns_of,
     counted,
     decoded,
-    each,
-    modified_at,
+    each_of_tables,
+    has_columns,
     moment,
     number,
     text_of,
 )
-from omegad.edge.transfer.reading import database, others, rows, rows_if_any
+from omegad.edge.transfer.reading import database
 from omegad.runtime.json_types import Fields
 from omegad.storage.driver import sqlite
 
@@ -44,39 +43,26 @@ HELPFUL, UNHELPFUL = 1, -1
 """What a person may have rated a memory."""
 
 
-def recognises(_path: Path, beginning: Beginning) -> bool:
-    """Say whether it is one."""
-    return columns_of(
-        beginning.tables, "memories", ("content_hash", "content", "tags", "memory_type", "created_at")
-    )
-
-
 def read(path: Path) -> Iterator[Finding]:
     """Yield every memory that was not deleted or superseded there, oldest first, the edges of its graph,
     and what else it holds.
     """
-    at = modified_at(path)
-
-    rated = 0
-
-    def memory(_place: str, row: Fields) -> Iterator[Finding]:
-        nonlocal rated
-        found = _found(row, at, known)
-        rated += isinstance(found, Found) and QUALITY in found.metadata
-        yield found
-
-    with database(path) as connection:
-        known = set[object]()
-        with suppress(sqlite.DatabaseError):  # of damaged pages, what can be read
-            known.update(text for (text,) in connection.execute("SELECT content_hash FROM memories"))
-        yield from each(rows(connection, "memories"), memory)
-        yield from each(rows_if_any(connection, "memory_graph"), _edge)
-        if rated:
-            yield Other(f"{QUALITY}, which stays in the metadata and ranks nothing", rated)
-        yield from (Other(what, count) for what, count in others(connection, READ))
+    known, rated = set[object](), list[str]()
+    with database(path) as connection, suppress(sqlite.DatabaseError):  # of damaged pages, what can be read
+        known.update(text for (text,) in connection.execute("SELECT content_hash FROM memories"))
+    told = f"{QUALITY}, which stays in the metadata and ranks nothing"
+    for one in each_of_tables(
+        path,
+        {"memories": partial(_found, known), "memory_graph": _edge},
+        READ,
+        lambda: [Other(told, len(rated))] if rated else [],
+    ):
+        if isinstance(one, Found) and QUALITY in one.metadata:
+            rated.append(one.source_id)
+        yield one
 
 
-def _found(row: Fields, at: int, known: Collection[object]) -> Finding:
+def _found(known: Collection[object], row: Fields, at: int) -> Finding:
     """Return what a row says; its parent is named where it is one of those *known*, or the digest of a text
     that is gone would be kept.
     """
@@ -115,12 +101,11 @@ def _counts(row: Fields, metadata: Fields) -> Counts:
     )
 
 
-def _edge(_place: str, row: Fields) -> Iterator[Finding]:
-    kind = row.get("relationship_type") or "related"
-    yield Edge(
+def _edge(row: Fields, _at: int) -> Edge:
+    return Edge(
         source_id=row["source_hash"],
         target_id=row["target_hash"],
-        edge_type=kind,
+        edge_type=row.get("relationship_type") or "related",
         weight=row.get("similarity", 1.0),
     )
 
@@ -128,7 +113,7 @@ def _edge(_place: str, row: Fields) -> Iterator[Finding]:
 SOURCE = Source(
     "mcp-memory-service",
     "the SQLite database of mcp-memory-service, sqlite_vec.db",
-    recognises,
+    has_columns("memories", "content_hash", "content", "tags", "memory_type", "created_at"),
     read,
     {
         "learning": "lesson_learned",

@@ -37,15 +37,11 @@ def read(path: Path) -> Iterator[Finding]:
     )
     if found is None:
         raise Invalid(f"{path} has no list of memories", hint="pass what get_all() of mem0 gives, as JSON")
-
-    def memory(place: str, one: Fields) -> Iterator[Finding]:
-        yield _found(one, place, at)
-
     numbered = (
         (f"memory {number}", one if isinstance(one, dict) else Odd("it is no object"))
         for number, one in enumerate(found, 1)
     )
-    yield from each(numbered, memory)
+    yield from each(numbered, lambda place, one: [_found(one, place, at)])
 
 
 def _found(one: Fields, place: str, at: int) -> Finding:

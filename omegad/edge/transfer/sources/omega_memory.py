@@ -1,31 +1,26 @@
 """The database of omega-memory: `~/.omega/omega.db`."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
 
 from omegad.edge.transfer.found import (
     NAME_CHARACTERS_MAX,
-    Beginning,
     Counts,
     Edge,
     Finding,
     Found,
     LeftOut,
-    Other,
     Source,
-    columns_of,
     counted,
     decoded,
-    each,
+    each_of_tables,
+    has_columns,
     integer,
-    modified_at,
     moment,
     number,
     text_of,
     texts,
 )
-from omegad.edge.transfer.reading import database, others, rows, rows_if_any
 from omegad.runtime.json_types import Fields
 
 IN_COLUMNS = frozenset({"event_type", "project", "tags", "priority", "session_id", "entity_id"})
@@ -45,24 +40,6 @@ READ = {
 HABIT = "behavioral_pattern"
 POINTS = {"helpful": 1, "unhelpful": -1, "outdated": -2}
 NAME = re.compile("mem-[0-9a-f]{8,}")
-
-
-def recognises(_path: Path, beginning: Beginning) -> bool:
-    """Say whether it is one."""
-    return columns_of(beginning.tables, "memories", ("node_id", "content", "event_type", "created_at"))
-
-
-def read(path: Path) -> Iterator[Finding]:
-    """Yield every memory that is active there, oldest first, the edges, and what else it holds."""
-    at = modified_at(path)
-
-    def memory(_place: str, row: Fields) -> Iterator[Finding]:
-        yield _found(row, at)
-
-    with database(path) as connection:
-        yield from each(rows(connection, "memories"), memory)
-        yield from each(rows_if_any(connection, "edges"), _edge)
-        yield from (Other(what, count) for what, count in others(connection, READ))
 
 
 def _found(row: Fields, at: int) -> Finding:
@@ -124,8 +101,8 @@ def _counts(row: Fields, metadata: Fields) -> Counts:
     return Counts(retrievals=retrievals, last_retrieved_at=last, **ratings)
 
 
-def _edge(_place: str, row: Fields) -> Iterator[Finding]:
-    yield Edge(
+def _edge(row: Fields, _at: int) -> Edge:
+    return Edge(
         source_id=row["source_id"],
         target_id=row["target_id"],
         edge_type=row.get("edge_type") or "related",
@@ -136,8 +113,8 @@ def _edge(_place: str, row: Fields) -> Iterator[Finding]:
 SOURCE = Source(
     "omega-memory",
     "the database of omega-memory, ~/.omega/omega.db",
-    recognises,
-    read,
+    has_columns("memories", "node_id", "content", "event_type", "created_at"),
+    partial(each_of_tables, made={"memories": _found, "edges": _edge}, read=READ),
     {
         "user_fact": "user_preference",
         "preference": "user_preference",
