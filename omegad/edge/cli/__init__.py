@@ -23,33 +23,31 @@ STATUSES = {(NoDaemon, ShuttingDown): NO_DAEMON, (BadConfiguration, Invalid): WR
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do what *argv* (or the process's own arguments) asks for, and return the exit status."""
-    try:
-        return _explained(argv)
-    except BrokenPipeError:
-        _give_up_printing()
-        return 0  # whoever read has read enough
-    except KeyboardInterrupt:
-        return INTERRUPTED
-
-
-def _explained(argv: Sequence[str] | None) -> int:
-    """Do it, and tell what went wrong in words."""
+    """Do what *argv* (or the process's own arguments) asks for, tell what went wrong in words, and return the
+    exit status.
+    """
     try:
         status = _run(argv)
-        _flush()
+        try:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            _give_up_printing()  # what came of it is known, and is the status
+    except BrokenPipeError:
+        _give_up_printing()
+        status = 0  # whoever read has read enough
+    except KeyboardInterrupt:
+        status = INTERRUPTED
     except OmegadError as error:
         known = (status for kinds, status in STATUSES.items() if isinstance(error, kinds))
-        return _explain(f"{error} ({error.tag})", error.hint, next(known, REFUSED))
+        status = _explain(f"{error} ({error.tag})", error.hint, next(known, REFUSED))
     except arguments.WrongUsage as error:
-        return _explain(str(error), "`omegad VERB --help` explains it", WRONG_USAGE)
+        status = _explain(str(error), "`omegad VERB --help` explains it", WRONG_USAGE)
     except UnicodeEncodeError:
-        return _explain("an argument is not UTF-8", "pass text in UTF-8", WRONG_USAGE)
-    except BrokenPipeError:
-        raise
+        status = _explain("an argument is not UTF-8", "pass text in UTF-8", WRONG_USAGE)
     except OSError as error:
         _give_up_printing()
-        return _explain(f"{error} ({OmegadError.tag})", "run `omegad doctor`", REFUSED)
+        status = _explain(f"{error} ({OmegadError.tag})", "run `omegad doctor`", REFUSED)
     return status
 
 
@@ -77,14 +75,6 @@ def _explain(message: str, hint: str, status: int) -> int:
         if hint:
             print(f"  hint: {safe(hint)}", file=sys.stderr)
     return status
-
-
-def _flush() -> None:
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        _give_up_printing()  # what came of it is known, and is the status
 
 
 def _give_up_printing() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from omegad import __version__
 from omegad.edge.cli.verbs import GROUPS, OWN
-from omegad.requests.verb import Option, Verb, of
+from omegad.requests.verb import Verb, of
 from omegad.runtime import derived
 from omegad.runtime.json_types import Fields
 
@@ -70,13 +70,16 @@ def parser(words: Sequence[str]) -> ArgumentParser:
     whole.add_argument("--version", action="version", version=f"omegad {__version__}")
     whole.set_defaults(home=None, socket=None, json=False, no_spawn=False, module="daemon", function="begin")
     _add_global(whole)
-    top = whole.add_subparsers(title="verbs", metavar="VERB", dest="verb")
-    groups: dict[str, Verbs] = {}
+    groups: dict[str, Verbs] = {"": whole.add_subparsers(title="verbs", metavar="VERB", dest="verb")}
     known = verbs()
-    meant = [verb for verb in known if verb.words.split()[:1] == list(words[:1])]
-    for verb in meant or known:
-        *group, name = verb.words.split()
-        target = _add(_group(top, groups, group[0]) if group else top, name, verb)
+    for verb in [verb for verb in known if verb.words.split()[:1] == list(words[:1])] or known:
+        group, _, name = verb.words.rpartition(" ")
+        if group not in groups:
+            does = GROUPS.get(group, f"Ask about the {group}")
+            of_group = groups[""].add_parser(group, help=does, description=f"{does}.", allow_abbrev=False)
+            _add_global(of_group)
+            groups[group] = of_group.add_subparsers(title="actions", metavar="ACTION", required=True)
+        target = _add(groups[group], name, verb)
         if name in words:
             _fill(target, verb)
     return whole
@@ -84,25 +87,12 @@ def parser(words: Sequence[str]) -> ArgumentParser:
 
 def verbs() -> list[Verb]:
     """Return every verb, in the order of the help."""
-    asking = (of(method["verb"] | {"method": name}) for name, method in methods().items() if "verb" in method)
-    known = [
-        *OWN,
-        *(
-            one
-            for verb in asking
-            for one in ((verb, verb._replace(words=verb.also)) if verb.also else (verb,))
-        ),
-    ]
+    known = list(OWN)
+    for name, method in methods().items():
+        if "verb" in method:
+            verb = of(method["verb"] | {"method": name})
+            known += [verb, verb._replace(words=verb.also)] if verb.also else [verb]
     return sorted(known, key=lambda verb: (" " in verb.words or not verb.is_first, verb.words))
-
-
-def _group(verbs: "Verbs", groups: "dict[str, Verbs]", name: str) -> "Verbs":
-    if name not in groups:
-        does = GROUPS.get(name, f"Ask about the {name}")
-        parser_of_group = verbs.add_parser(name, help=does, description=f"{does}.", allow_abbrev=False)
-        _add_global(parser_of_group)
-        groups[name] = parser_of_group.add_subparsers(title="actions", metavar="ACTION", required=True)
-    return groups[name]
 
 
 def _add_global(target: ArgumentParser) -> None:
@@ -147,73 +137,55 @@ def _add(verbs: "Verbs", name: str, verb: Verb) -> ArgumentParser:
 
 
 def _fill(target: ArgumentParser, verb: Verb) -> None:
-    """Add what a verb takes."""
+    """Add what a verb takes: what it says itself, and the parameters of its method."""
     for option in verb.options:
-        _add_option(target, option)
-    parameters = methods()[verb.method].get("parameters", ()) if verb.method else ()
-    taken = FOR_PROGRAMS | {option.name for option in verb.options}
-    for parameter in parameters:
-        if parameter["name"] not in taken:
-            is_required = parameter.get("is_required", False)
-            _add_parameter(
-                target,
-                parameter,
-                is_given=is_required if verb.given is None else parameter["name"] in verb.given,
+        name, about = option.name, option.about
+        if option.is_given:
+            about += "" if option.default in (None, "") else f" ({option.default})"
+            nargs = "*" if option.is_many else "?"
+            target.add_argument(name, metavar=name.upper(), nargs=nargs, default=option.default, help=about)
+        elif option.kind == "flag":
+            target.add_argument(f"--{name}", action="store_true", help=about)
+        else:
+            target.add_argument(
+                f"--{name}",
+                dest=option.into or name,
+                metavar=METAVAR.get(option.kind, name.upper()),
+                type=TYPES.get(option.kind, str),
+                help=about,
             )
+    taken = FOR_PROGRAMS | {option.name for option in verb.options}
+    for parameter in methods()[verb.method].get("parameters", ()) if verb.method else ():
+        is_required = parameter.get("is_required", False)
+        is_given = is_required if verb.given is None else parameter["name"] in verb.given
+        if parameter["name"] not in taken:
+            _add_parameter(target, parameter, is_given=is_given)
     _add_global(target)
 
 
-def _add_option(target: ArgumentParser, option: Option) -> None:
-    if option.is_given:
-        about = option.about if option.default in (None, "") else f"{option.about} ({option.default})"
-        nargs = "*" if option.is_many else "?"
-        target.add_argument(
-            option.name, metavar=option.name.upper(), nargs=nargs, default=option.default, help=about
-        )
-    elif option.kind == "flag":
-        target.add_argument(f"--{option.name}", action="store_true", help=option.about)
-    else:
-        metavar = METAVAR.get(option.kind, option.name.upper())
-        target.add_argument(
-            f"--{option.name}",
-            dest=option.into or option.name,
-            metavar=metavar,
-            type=TYPES.get(option.kind, str),
-            help=option.about,
-        )
-
-
 def _add_parameter(target: ArgumentParser, parameter: Fields, *, is_given: bool) -> None:
-    name, kind, choices = str(parameter["name"]), parameter["kind"], parameter.get("choices")
+    """Add a parameter of a method: what it is, what it may be, and what it is when left out."""
+    name, kind, about = str(parameter["name"]), parameter["kind"], parameter["about"]
+    least, most = parameter.get("limits") or (None, None)
+    if least is not None:
+        about += f", {least:g} to {most:,.10g}" if most is not None else f", {least:g} or more"
+    if (default := parameter.get("default")) is not None:
+        about += f" ({', '.join(map(str, default)) if isinstance(default, list) else default})"
     option = SINGULAR.get(name, name.replace("_", "-"))
-    more: Fields = {"help": _help(parameter)}
+    more: Fields = {"help": about.replace("%", "%%")}
     if kind == "flag":
         more |= {"action": "store_true", "default": None}
     elif kind == "yes_or_no":
         more["action"] = BooleanOptionalAction
+    elif choices := parameter.get("choices"):
+        more["choices"] = choices
     else:
         metavar = "ID" if name == "supersedes" else option.rpartition("-")[2].upper()
-        more |= (
-            {"choices": choices}
-            if choices
-            else {"type": TYPES.get(kind, str), "metavar": METAVAR.get(kind, metavar)}
-        )
-        if parameter.get("is_many"):
-            more["action"] = "append"
+        more |= {"type": TYPES.get(kind, str), "metavar": METAVAR.get(kind, metavar)}
+    if parameter.get("is_many") and "action" not in more:
+        more["action"] = "append"
     if is_given:
         target.add_argument(name, **more)
-        return
-    target.add_argument(
-        f"--{option}", *ALIASES.get(name, ()), dest=name, required=parameter.get("is_required", False), **more
-    )
-
-
-def _help(parameter: Fields) -> str:
-    """Return what a parameter is, what it may be, and what it is when left out."""
-    about = parameter["about"]
-    least, most = parameter.get("limits") or (None, None)
-    if least is not None:
-        about += f", {least:g} to {most:,.10g}" if most is not None else f", {least:g} or more"
-    default = parameter.get("default")
-    told = ", ".join(map(str, default)) if isinstance(default, list) else default
-    return (about if default is None else f"{about} ({told})").replace("%", "%%")
+    else:
+        is_required = parameter.get("is_required", False)
+        target.add_argument(f"--{option}", *ALIASES.get(name, ()), dest=name, required=is_required, **more)

@@ -1,15 +1,21 @@
-"""The verbs about the daemon itself: serve, start, stop, status; and what is said where no verb is given."""
+"""The verbs about the daemon itself: serve, start, stop, status, and what is said where no verb is given; and
+those that pause it, which ask no daemon: a file of the home says so to all.
+"""
 
+import os
+import re
+import time
 from argparse import Namespace
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omegad import __version__
-from omegad.edge.cli import pausing, starting
+from omegad.edge.cli import starting
 from omegad.edge.cli.connection import Answer, ask, connected, watch
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import (
     duration,
-    grid,
     moment,
     safe,
     size,
@@ -20,12 +26,16 @@ from omegad.edge.cli.printing import (
     write_json,
     write_table,
 )
-from omegad.runtime import config
-from omegad.runtime.errors import OmegadError
+from omegad.rpc import endpoint
+from omegad.runtime import config, pausing
+from omegad.runtime.errors import Invalid, OmegadError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+SPAN = re.compile(r"(\d{1,6}) ?([smhdw])")
+SPAN_S_MAX = 3_660 * 86_400
 VIEW_HEADER = ("VIEW", "STATE", "POSITION", "LAG")
 BEGINNING = """
 To begin with:
@@ -83,7 +93,7 @@ def stop(arguments: Namespace, instance: Instance) -> None:
 def status(arguments: Namespace, instance: Instance) -> None:
     """Show how the daemon is."""
     answer = ask(instance, "system.status")
-    answer["paused"] = answer.get("paused") or pausing.here(instance)
+    answer["paused"] = answer.get("paused") or _paused_here(instance)
     if arguments.watch:
         watch(arguments, instance, {}, _drawn)
     if arguments.json:
@@ -101,7 +111,7 @@ def _drawn(answer: Answer) -> "RenderableType":
     from rich.text import Text  # noqa: PLC0415
 
     troubles = [Text(f"! {safe(trouble)}", "yellow") for trouble in answer["degraded"]]
-    return Group(grid(_fields(answer)), Text(), table(VIEW_HEADER, _views(answer)), *troubles)
+    return Group(table((), _fields(answer)), Text(), table(VIEW_HEADER, _views(answer)), *troubles)
 
 
 def _fields(answer: Answer) -> list[tuple[str, str]]:
@@ -161,4 +171,49 @@ def begin(arguments: Namespace, instance: Instance) -> None:
         arguments,
         {"version": __version__, "pid": pid, "home": home, "socket": str(instance.paths.socket)},
         f"omegad {__version__}: long-term memory for coding agents\n\n{runs} Home: {safe(home)}\n{BEGINNING}",
+    )
+
+
+def pause(arguments: Namespace, instance: Instance) -> None:
+    """Pause the home, for a span or until somebody resumes. Raises `Invalid` for what is no span."""
+    until = ""
+    if (span := arguments.span) is not None:
+        parts = SPAN.findall(span)
+        seconds = sum(int(count) * SECONDS[unit] for count, unit in parts)
+        if not parts or SPAN.sub("", span).strip() or not 0 < seconds <= SPAN_S_MAX:
+            raise Invalid(f"{span[:40]!r} is no span of time", hint="say for how long, like 2h, 30m or 1h30m")
+        until = f"{time.time() + seconds:.0f}\n"
+    _write(instance, until)
+    _say(arguments, instance)
+
+
+def resume(arguments: Namespace, instance: Instance) -> None:
+    """End the pause of the home."""
+    if pausing.of_home(str(instance.paths.home)) is not None:
+        _write(instance, f"{time.time():.6f}\n")  # of what was silent until then nobody is to wonder
+    _say(arguments, instance)
+
+
+def _write(instance: Instance, text: str) -> None:
+    home = instance.paths.home
+    endpoint.private_directory(home, "OMEGAD_HOME")
+    part = home / f".{pausing.FILE}.{os.getpid()}"
+    part.write_text(text, encoding="ascii")
+    part.replace(home / pausing.FILE)
+
+
+def _paused_here(instance: Instance) -> str | None:
+    """Say why the folder that a person is in is paused, None where it is not."""
+    with suppress(OSError):
+        return pausing.of_folders(str(instance.paths.home), [str(Path.cwd())])
+    return None
+
+
+def _say(arguments: Namespace, instance: Instance) -> None:
+    home, folder = pausing.of_home(str(instance.paths.home)), _paused_here(instance)
+    tell(
+        arguments,
+        {"paused": home, "paused_here": folder},
+        f"omegad keeps off: {home}" if home else "omegad goes on",
+        *([f"this folder is paused all the same: {folder}"] if folder else ()),
     )

@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from omegad.edge.cli import environment, round_trip, service, setup, units
+from omegad.edge.cli import checks, round_trip, setup, units
 from omegad.edge.cli.findings import Finding
 from omegad.edge.cli.instance import Instance
 from omegad.edge.cli.printing import painted, safe, write_json
@@ -40,24 +40,24 @@ def _findings(instance: Instance, *, is_full: bool) -> Iterator[Finding]:
     """Check part after part, leaving out what can only fail with the part that it depends on; an error of the
     catalogue or of the system is a finding, too.
     """
-    checks: tuple[Check, ...] = (
-        ("python", environment.python, ""),
-        ("sqlite", environment.sqlite, ""),
-        ("home", partial(environment.home, instance), ""),
-        ("socket", partial(environment.socket, instance), ""),
+    parts: tuple[Check, ...] = (
+        ("python", checks.python, ""),
+        ("sqlite", checks.sqlite, ""),
+        ("home", partial(checks.home, instance), ""),
+        ("socket", partial(checks.socket, instance), ""),
         ("agents", partial(setup.agents, instance), ""),
         ("service", partial(units.examine, instance), ""),
-        ("config", partial(environment.settings, instance), ""),
-        ("model", partial(environment.model, instance), "config"),
-        ("daemon", partial(service.daemon, instance), ""),
-        ("log", partial(service.log, instance, is_full=is_full), "daemon"),
-        ("views", partial(service.views, instance, is_full=is_full), "daemon"),
-        ("embedding", partial(service.embedding, instance), "daemon"),
-        ("daemon", partial(service.troubles, instance), "daemon"),
+        ("config", partial(checks.settings, instance), ""),
+        ("model", partial(checks.model, instance), "config"),
+        ("daemon", partial(checks.daemon, instance), ""),
+        ("log", partial(checks.log, instance, is_full=is_full), "daemon"),
+        ("views", partial(checks.views, instance, is_full=is_full), "daemon"),
+        ("embedding", partial(checks.embedding, instance), "daemon"),
+        ("daemon", partial(checks.troubles, instance), "daemon"),
         ("trial", partial(round_trip.round_trip, instance), "config"),
     )
     failed = set[str]()
-    for part, check, needed in checks:
+    for part, check, needed in parts:
         found: list[Finding] = []
         try:
             found.extend(check() if needed not in failed else ())

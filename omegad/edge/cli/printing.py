@@ -124,16 +124,23 @@ def write_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> "Table":
-    """Return rows in columns, to be shown on a terminal."""
+    """Return rows in columns, to be shown on a terminal; without a header, names and values below each
+    other.
+    """
     from rich.table import Table  # noqa: PLC0415  pipes need none of it
     from rich.text import Text  # noqa: PLC0415
 
-    shown = Table(box=None, header_style="dim", pad_edge=False, padding=(0, len(GAP), 0, 0))
-    for name in header[:-1]:
-        shown.add_column(name, no_wrap=True)
-    shown.add_column(header[-1], overflow="fold")
+    padding = (0, len(GAP), 0, 0)
+    if header:
+        shown = Table(*header, box=None, header_style="dim", pad_edge=False, padding=padding)
+    else:
+        shown = Table.grid("", "", padding=padding)
+        shown.columns[0].style = "dim"
+    for column in shown.columns[:-1]:
+        column.no_wrap = True
+    shown.columns[-1].overflow = "fold"
     for row in rows:
-        shown.add_row(*(Text(cut(one_line(cell), CELL_COLUMNS)) for cell in row))
+        shown.add_row(*(Text(cut(one_line(cell), CELL_COLUMNS) if header else str(cell)) for cell in row))
     return shown
 
 
@@ -141,24 +148,11 @@ def write_fields(fields: Iterable[tuple[str, object]]) -> None:
     """Print names and values below each other, leaving out what there is nothing to say about."""
     told = [(name, one_line(value)) for name, value in fields if value not in (None, "", [], {})]
     if is_terminal(sys.stdout):
-        console().print(grid(told))
+        console().print(table((), told))
         return
     wide = max((len(name) for name, _ in told), default=0)
     for name, value in told:
         print(f"{name.ljust(wide)}{GAP}{value}")
-
-
-def grid(fields: Iterable[tuple[str, str]]) -> "Table":
-    """Return names and values below each other, to be shown on a terminal."""
-    from rich.table import Table  # noqa: PLC0415  pipes need none of it
-    from rich.text import Text  # noqa: PLC0415
-
-    shown = Table.grid(padding=(0, len(GAP), 0, 0))
-    shown.add_column(style="dim", no_wrap=True)
-    shown.add_column(overflow="fold")
-    for name, value in fields:
-        shown.add_row(name, Text(value))
-    return shown
 
 
 def console(stream: TextIO | None = None) -> "Console":

@@ -51,7 +51,7 @@ OWN = (
     Verb("stop", "daemon.stop", is_first=True, about="Stop the daemon, and wait until it is gone"),
     Verb(
         "pause",
-        "pausing.pause",
+        "daemon.pause",
         about="Keep nothing of what agents' hosts tell, and tell their agents nothing",
         options=(
             Option(
@@ -60,7 +60,7 @@ OWN = (
         ),
         examples=("omegad pause --for 2h", "omegad pause"),
     ),
-    Verb("resume", "pausing.resume", about="End the pause"),
+    Verb("resume", "daemon.resume", about="End the pause"),
     Verb(
         "mcp",
         "mcp.bridge",
@@ -114,7 +114,7 @@ OWN = (
     ),
     Verb(
         "rebuild",
-        "views.rebuild",
+        "log.rebuild",
         about="Build the views again from the log, beside the ones in use",
         options=(Option("view", "one view; all of them when left out", is_given=True),),
         examples=("omegad rebuild edges",),
@@ -140,9 +140,7 @@ OWN = (
             "omegad salvage --restore salvaged.jsonl",
         ),
     ),
-    Verb(
-        "verify", "views.verify", about="Prove that the log is as it was written and that the views equal it"
-    ),
+    Verb("verify", "log.verify", about="Prove that the log is as it was written and that the views equal it"),
     Verb(
         "model install",
         "model.install",

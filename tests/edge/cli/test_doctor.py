@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from omegad.edge.cli import environment, round_trip, service, setup, starting
+from omegad.edge.cli import checks, round_trip, setup, starting
 from omegad.edge.cli.instance import at
 from omegad.embedding import catalogue
 from omegad.runtime import config
@@ -72,7 +72,7 @@ def test_what_others_could_read_and_what_hooks_have_left_is_told_of(omegad: Comm
     omegad.paths.spool.mkdir()
     (omegad.paths.spool / "1.json").touch()
     (omegad.paths.spool / "lost").write_text("..")
-    told = list(environment.home(at(omegad.environ, may_spawn=False)))
+    told = list(checks.home(at(omegad.environ, may_spawn=False)))
     assert [finding.part for finding in told if finding.state == "warn"] == ["home", "spool", "spool"]
     assert f"chmod 600 {omegad.paths.log}" in {finding.remedy for finding in told}
 
@@ -122,7 +122,7 @@ def test_a_socket_that_serves_another_home_is_found_out(served: Command, tmp_pat
         served.environ | {"OMEGAD_HOME": str(tmp_path / "other"), "OMEGAD_SOCKET": str(served.paths.socket)},
         may_spawn=False,
     )
-    (found,) = service.daemon(instance)
+    (found,) = checks.daemon(instance)
     assert found.state == "FAIL"
     assert str(served.home) in found.seen
 
