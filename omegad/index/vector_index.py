@@ -149,8 +149,11 @@ class VectorIndex:
         with self._lock:
             indices, which = self._columns.of_rows(np.array(memory_rows, np.int64))
             is_active = self._columns.active[indices]
-            places, first = np.unique(which[is_active], return_index=True)
-            indices = indices[is_active][first]
+            which, indices = which[is_active], indices[is_active]
+            first = np.flatnonzero(
+                np.diff(which, prepend=-1)
+            )  # they ascend: no `np.unique`, which loads more
+            places, indices = which[first], indices[first]
             is_kept = indices < self._exact_max
             found[places[is_kept]] = self._exact[indices[is_kept]]
             read = dict(zip(self._ids[indices[~is_kept]].tolist(), places[~is_kept].tolist(), strict=True))

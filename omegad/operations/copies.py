@@ -41,7 +41,7 @@ from omegad.session.events import MemorySurfaced
 from omegad.storage.driver import Connection
 from omegad.views.barrier import Barrier
 
-EVENTS_AT_ONCE = 500
+EVENTS_AT_ONCE = 100
 VIEWS = ("memories", "histories")
 VIEWS_WAIT_S = 10.0
 ROUNDS_MAX = 8
