@@ -49,7 +49,6 @@ from omegad.log.event_log import EventLog
 from omegad.log.folding import Progress
 from omegad.log.projection import Embedding, Projection, schema
 from omegad.log.verifying import LogReport
-from omegad.memory import expiry
 from omegad.memory.events import (
     EdgeType,
     MemoryContradicted,
@@ -70,6 +69,7 @@ from omegad.memory.events import (
     MemoryUnlinked,
     Relation,
 )
+from omegad.memory.upkeep import expiry
 from omegad.person.events import (
     IdentityChanged,
     ProfileUpdated,

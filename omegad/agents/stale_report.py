@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from omegad.agents import briefing
-from omegad.memory import stale
 from omegad.memory.lifecycle import DeleteMemory
 from omegad.memory.store import StoreMemory
+from omegad.memory.upkeep import stale
 from omegad.reactions.contract import Reader
 from omegad.requests.command import Command
 

@@ -14,11 +14,12 @@ from omegad.coordination import research
 from omegad.index.active import active
 from omegad.knowledge import lint
 from omegad.log.projection import to_json
-from omegad.memory import compaction, settling
+from omegad.memory import settling
 from omegad.memory.derive import SUMMARISED_BY
 from omegad.memory.reading import known_types
 from omegad.memory.settling import ListUnsettled
 from omegad.memory.types import MemoryTypes
+from omegad.memory.upkeep import compaction
 from omegad.person import reminder
 from omegad.requests.method import Moment, QueryMethod, RequestContext, Services
 from omegad.requests.query import Query, ViewAnswer

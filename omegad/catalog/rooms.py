@@ -12,6 +12,7 @@ import omegad
 
 ROOMS = (
     "memory",
+    "memory.upkeep",
     "search",
     "session",
     "knowledge",

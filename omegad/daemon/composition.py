@@ -35,9 +35,9 @@ from omegad.log.inline import Inline
 from omegad.log.projection import Embedding
 from omegad.log.sanitise import sanitise_new
 from omegad.log.vocabulary import Vocabulary
-from omegad.memory import daily_upkeep
 from omegad.memory.embedding_backlog import EmbeddingBacklog
 from omegad.memory.types import MemoryTypes
+from omegad.memory.upkeep import daily
 from omegad.operations import files
 from omegad.operations.diff import DiffLog
 from omegad.operations.erase import EraseMemory
@@ -207,7 +207,7 @@ def _compose(
             *reactions.ALL,
             Capture(is_on=settings.auto_capture),
             *lint_report.recurring(settings.lint_days, services[MemoryTypes]),
-            *daily_upkeep.recurring(is_on=settings.upkeep),
+            *daily.recurring(is_on=settings.upkeep),
             *(backlog, check, letting_go),
         ),
     )

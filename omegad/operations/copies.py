@@ -17,10 +17,10 @@ from omegad.log.copies import ERASED, PHRASE_CUT_MIN, CopyFinder, is_short
 from omegad.log.erasure import Remnant, SearchTerms
 from omegad.log.event import Position, RecordedEvent
 from omegad.log.projection import to_json
-from omegad.memory import clusters
-from omegad.memory.clusters import Member
 from omegad.memory.content import content_key
 from omegad.memory.events import MemoryEdited, MemoryEmbedded, MemoryErased, MemoryStored
+from omegad.memory.upkeep import clusters
+from omegad.memory.upkeep.clusters import Member
 from omegad.operations.erase import Affected, Copy
 from omegad.operations.scrubbing import (
     COMPOSED,

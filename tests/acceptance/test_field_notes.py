@@ -1,8 +1,8 @@
 """Ten defects that users of memory services have met, and what shows that omegad has none of them.
 
 1. A periodic consolidation deletes what was meant to stay.
-   tests/memory/test_upkeep.py::test_what_is_permanent_outlives_any_maintenance_unread
-   tests/memory/test_compaction.py::test_only_what_accumulates_by_itself_is_compacted_unasked
+   tests/memory/upkeep/test_upkeep.py::test_what_is_permanent_outlives_any_maintenance_unread
+   tests/memory/upkeep/test_compaction.py::test_only_what_accumulates_by_itself_is_compacted_unasked
    tests/acceptance/test_field_notes.py::test_maintenance_takes_nothing_away_that_was_to_stay
 2. An upgrade takes every memory for superseded.
    tests/memory/test_lifecycle_served.py::test_a_home_of_the_first_format_is_served_as_it_was

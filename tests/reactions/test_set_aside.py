@@ -11,7 +11,7 @@ from omegad.knowledge import ripple_reaction as ripple
 from omegad.log import dead_letters
 from omegad.log.dead_letters import DeadLetter
 from omegad.log.event import RecordedEvent
-from omegad.memory import expiry
+from omegad.memory.upkeep import expiry
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Invalid, NotFound, StorageFull
 from tests.builders import FakeClock, Served, append, everything, rated, running_log, served, stored, until

@@ -20,10 +20,10 @@ from omegad.agents.tools.tool import (
     required,
     without_empty,
 )
-from omegad.memory.compaction import Compacted
 from omegad.memory.settling import UnsettledAnswer
-from omegad.memory.stale import StaleAnswer
-from omegad.memory.upkeep import Consolidated
+from omegad.memory.upkeep.compaction import Compacted
+from omegad.memory.upkeep.consolidation import Consolidated
+from omegad.memory.upkeep.stale import StaleAnswer
 from omegad.runtime.errors import Invalid
 from omegad.session.habits import HABIT_BY
 from omegad.session.sql import Rows

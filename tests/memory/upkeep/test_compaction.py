@@ -8,10 +8,6 @@ import pytest
 from omegad.catalog import service
 from omegad.log.decision import Decision
 from omegad.log.sanitise import TAGS_MAX
-from omegad.memory import compaction
-from omegad.memory import upkeep as consolidation
-from omegad.memory.clusters import Member
-from omegad.memory.compaction import COMPACTED_TYPES, CompactMemories, Draft, PreparedCompaction, compact
 from omegad.memory.content import content_key
 from omegad.memory.events import (
     MemoryEmbedded,
@@ -23,7 +19,16 @@ from omegad.memory.events import (
 )
 from omegad.memory.state import MemoryState
 from omegad.memory.types import BUILT_IN
-from omegad.memory.upkeep import ConsolidateMemories, PreparedConsolidation
+from omegad.memory.upkeep import compaction, consolidation
+from omegad.memory.upkeep.clusters import Member
+from omegad.memory.upkeep.compaction import (
+    COMPACTED_TYPES,
+    CompactMemories,
+    Draft,
+    PreparedCompaction,
+    compact,
+)
+from omegad.memory.upkeep.consolidation import ConsolidateMemories, PreparedConsolidation
 from omegad.runtime.errors import Invalid
 from tests.memory.deciding import FUTURE_US, NOW_US, PAST_US, answer, facts, guard, guards
 

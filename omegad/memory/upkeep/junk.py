@@ -9,8 +9,8 @@ from omegad.index.filters import Filters, where
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
 from omegad.memory.events import MemoryDeleted
-from omegad.memory.stale import DAY_US, PREVIEW_CHARACTERS
 from omegad.memory.state import known
+from omegad.memory.upkeep.stale import DAY_US, PREVIEW_CHARACTERS
 from omegad.requests.command import Command, Name, Reason
 from omegad.requests.method import CommandMethod, Moment, QueryMethod
 from omegad.requests.query import ViewAnswer

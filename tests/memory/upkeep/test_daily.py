@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from omegad.memory.daily_upkeep import IDLE_US, SHORT_IDLE_US, DailyUpkeep
 from omegad.memory.events import (
     MemoryDemoted,
     MemoryPromoted,
@@ -13,7 +12,8 @@ from omegad.memory.events import (
     UpkeepCompleted,
     UpkeepReverted,
 )
-from omegad.memory.stale import DAY_US
+from omegad.memory.upkeep.daily import IDLE_US, SHORT_IDLE_US, DailyUpkeep
+from omegad.memory.upkeep.stale import DAY_US
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Refused
 from tests.builders import FakeClock, Served, everything, served

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from omegad.memory import expiry
 from omegad.memory.events import MemoryEmbedded, MemoryExpired, MemoryPromoted, MemoryStored, MemorySuperseded
 from omegad.memory.types import BUILT_IN
+from omegad.memory.upkeep import expiry
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.errors import Invalid, Refused
 from tests.builders import FakeClock, FakeModel, Served, everything, served, until
@@ -130,7 +130,7 @@ async def test_words_said_again_in_time_live_on(paths: Paths, clock: FakeClock) 
 async def test_more_than_one_batch_is_recorded_in_one_look(
     paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.memory.expiry.AT_ONCE_MAX", 2)
+    monkeypatch.setattr("omegad.memory.upkeep.expiry.AT_ONCE_MAX", 2)
     async with served(paths, clock, KEYWORDS) as it:
         ids = {await store(it, f"train {number}", ttl_seconds=60) for number in range(5)}
         clock.us += 60 * SECOND_US

@@ -7,8 +7,8 @@ to say.
 
 from collections.abc import Iterator
 
-from omegad.memory import due_upkeep as upkeep
 from omegad.memory.lifecycle import ExpireMemories
+from omegad.memory.upkeep import due as upkeep
 from omegad.reactions.contract import Reader
 
 NAME = "expiry"

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from omegad.memory import due_upkeep as upkeep
-from omegad.memory.clusters import CHARACTERS_MAX
-from omegad.memory.clusters import Member as Compactable
-from omegad.memory.due_upkeep import Compacting
+from omegad.memory.upkeep import due as upkeep
+from omegad.memory.upkeep.clusters import CHARACTERS_MAX
+from omegad.memory.upkeep.clusters import Member as Compactable
+from omegad.memory.upkeep.due import Compacting
 from tests.builders import (
     START_US,
     contradicted,

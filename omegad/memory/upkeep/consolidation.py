@@ -14,9 +14,7 @@ from msgspec import Meta
 from omegad.index.active import is_over
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
-from omegad.memory import compaction, lifecycle
-from omegad.memory import due_upkeep as upkeep
-from omegad.memory.compaction import Compaction, CompactMemories, PreparedCompaction, compacted, without_id
+from omegad.memory import lifecycle
 from omegad.memory.events import (
     MemoryDeleted,
     MemoryDemoted,
@@ -28,6 +26,15 @@ from omegad.memory.events import (
     Upkept,
 )
 from omegad.memory.state import Memories, MemoryState
+from omegad.memory.upkeep import compaction
+from omegad.memory.upkeep import due as upkeep
+from omegad.memory.upkeep.compaction import (
+    Compaction,
+    CompactMemories,
+    PreparedCompaction,
+    compacted,
+    without_id,
+)
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services

@@ -12,8 +12,13 @@ from msgspec import Meta
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.log.sanitise import TAGS_MAX
-from omegad.memory import due_upkeep as upkeep
-from omegad.memory.clusters import (
+from omegad.memory.content import content_key
+from omegad.memory.events import MadeOf, MemoryEmbedded, MemoryStored, MemorySuperseded
+from omegad.memory.ids import new_id
+from omegad.memory.state import Memories, MemoryState
+from omegad.memory.types import DAY_SECONDS
+from omegad.memory.upkeep import due as upkeep
+from omegad.memory.upkeep.clusters import (
     CHARACTERS_MAX,
     CLUSTER_MAX,
     Member,
@@ -22,12 +27,7 @@ from omegad.memory.clusters import (
     week_summary,
     weeks,
 )
-from omegad.memory.content import content_key
-from omegad.memory.due_upkeep import Compacting
-from omegad.memory.events import MadeOf, MemoryEmbedded, MemoryStored, MemorySuperseded
-from omegad.memory.ids import new_id
-from omegad.memory.state import Memories, MemoryState
-from omegad.memory.types import DAY_SECONDS
+from omegad.memory.upkeep.due import Compacting
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omegad.memory import clusters as made
-from omegad.memory.clusters import Member, clusters, summary
+from omegad.memory.upkeep import clusters as made
+from omegad.memory.upkeep.clusters import Member, clusters, summary
 from omegad.text.evidence.statements import is_opposite
 from omegad.text.evidence.statements import words as words_of
 
