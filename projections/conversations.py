@@ -75,11 +75,8 @@ _STARTED = (
     "UPDATE agent_sessions SET host = ?, folder = ?, source = ?, model = coalesce(?, model), started_position"
     " = ? WHERE session_id = ?"
 )
-_SAID = "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?)"
-_CALLED = "UPDATE agent_sessions SET tool_calls = tool_calls + 1 WHERE session_id = ?"
 UNSAID = "unknown"
 """The host of a session that only tool calls tell of, where their client has no name."""
-_ENDED = "UPDATE agent_sessions SET ended_at = ?, end_reason = ? WHERE session_id = ?"
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
@@ -113,7 +110,9 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             )
         case ToolCalled() if session_id:
             yield _seen(recorded, recorded.client or UNSAID)
-            yield Statement(_CALLED, (session_id,))
+            yield Statement(
+                "UPDATE agent_sessions SET tool_calls = tool_calls + 1 WHERE session_id = ?", (session_id,)
+            )
         case _:
             yield from _passed(recorded)
 
@@ -121,7 +120,10 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
 def _passed(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case SessionEnded(reason=reason):
-            yield Statement(_ENDED, (rfc3339(recorded.occurred_at), reason, recorded.session_id or ""))
+            yield Statement(
+                "UPDATE agent_sessions SET ended_at = ?, end_reason = ? WHERE session_id = ?",
+                (rfc3339(recorded.occurred_at), reason, recorded.session_id or ""),
+            )
         case ClockMended() as mended:
             yield from set_right(mended, "agent_sessions", "last_us")
         case _:
@@ -151,4 +153,4 @@ def _said(recorded: RecordedEvent, role: str, said: Excerpt) -> Statement:
         recorded.project,
         rfc3339(recorded.occurred_at),
     )
-    return Statement(_SAID, values)
+    return Statement("INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?)", values)

@@ -113,7 +113,6 @@ _AGAIN_BRANCH = (
     "UPDATE coord_branch_claims SET released_at = ?3, ended = 'taken_over' WHERE repository = ?1 AND ref = ?2"
     " AND released_at IS NULL"
 )
-_CONTESTED = "INSERT INTO coord_contested_claims VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _END = (
     "SET released_at = ?1, ended = ?2, reason = ?3, ended_by = ?4 WHERE session_id = ?5 AND released_at IS"
     " NULL AND (?6 OR (repository = ?7 AND"
@@ -130,7 +129,6 @@ _HEARD = """
 UPDATE coord_sessions SET seen_us = max(seen_us, ?1), ended_at = NULL, end_reason = NULL
 WHERE session_id = ?2 AND (seen_us <= ?1 - ?3 OR ended_at IS NOT NULL)
 """
-_OVER = "UPDATE coord_sessions SET ended_at = ?, end_reason = ? WHERE session_id = ?"
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
@@ -173,12 +171,18 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case ClaimsContested() as met:
             names = to_json(met.paths + met.refs)
             what = (met.holder, met.how, met.repository, met.worktree, names)
-            yield Statement(_CONTESTED, (recorded.position, session_id, *what, recorded.project, at))
+            yield Statement(
+                "INSERT INTO coord_contested_claims VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (recorded.position, session_id, *what, recorded.project, at),
+            )
         case ClaimsReported():
             yield Statement("UPDATE coord_sessions SET told_at = ? WHERE session_id = ?", (at, session_id))
         case SessionEnded(reason=reason):
             yield from _ended(recorded, SESSION_ENDED, "session_ended")
-            yield Statement(_OVER, (at, reason, session_id))
+            yield Statement(
+                "UPDATE coord_sessions SET ended_at = ?, end_reason = ? WHERE session_id = ?",
+                (at, reason, session_id),
+            )
         case SessionStarted(host=host, folder=folder):
             yield _seen(recorded, host, folder)
         case (

@@ -32,7 +32,6 @@ CREATE INDEX coord_intents_by_project ON coord_intents (project, id) WHERE statu
 CANONICAL = ("SELECT * FROM coord_intents ORDER BY id",)
 
 _OVER = "UPDATE coord_intents SET status = ? WHERE session_id = ? AND status = 'current'"
-_ANNOUNCED = "INSERT INTO coord_intents VALUES (?, ?, ?, ?, ?, 'current', ?, ?)"
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
@@ -49,7 +48,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 rfc3339(recorded.occurred_at),
                 expires_at,
             )
-            yield Statement(_ANNOUNCED, values)
+            yield Statement("INSERT INTO coord_intents VALUES (?, ?, ?, ?, ?, 'current', ?, ?)", values)
         case SessionEnded():
             yield Statement(_OVER, ("ended", session_id))
         case ClockMended() as mended:

@@ -40,9 +40,6 @@ CANONICAL = (
     "SELECT * FROM coord_message_deliveries ORDER BY message_id, session_id",
 )
 
-_SENT = "INSERT INTO coord_messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_DELIVERED = "INSERT OR IGNORE INTO coord_message_deliveries VALUES (?, ?, ?)"
-
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     at = rfc3339(recorded.occurred_at)
@@ -55,10 +52,16 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
                 sent.to_session,
                 sent.to_project,
             )
-            yield Statement(_SENT, (*addressed, sent.text, sent.memory_id, at, sent.expires_at))
+            yield Statement(
+                "INSERT INTO coord_messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*addressed, sent.text, sent.memory_id, at, sent.expires_at),
+            )
         case MessageDelivered(message_ids=message_ids):
             for message_id in message_ids:
-                yield Statement(_DELIVERED, (message_id, recorded.session_id or "", at))
+                yield Statement(
+                    "INSERT OR IGNORE INTO coord_message_deliveries VALUES (?, ?, ?)",
+                    (message_id, recorded.session_id or "", at),
+                )
         case ClockMended() as mended:
             yield shorten(mended, "coord_messages", "id", "expires_us")
         case _:

@@ -32,8 +32,6 @@ CREATE INDEX coord_snapshots_by_session ON coord_snapshots (session_id, id);
 """
 CANONICAL = ("SELECT * FROM coord_snapshots ORDER BY id",)
 
-_INSERT = "INSERT INTO coord_snapshots VALUES (?, ?, ?, ?, ?, ?, ?)"
-
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
@@ -50,5 +48,6 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
 def _row(recorded: RecordedEvent, kind: str, memory_id: str | None, reason: str | None) -> Statement:
     at = rfc3339(recorded.occurred_at)
     return Statement(
-        _INSERT, (recorded.position, recorded.session_id or "", recorded.project, kind, memory_id, reason, at)
+        "INSERT INTO coord_snapshots VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (recorded.position, recorded.session_id or "", recorded.project, kind, memory_id, reason, at),
     )

@@ -70,7 +70,6 @@ _INSERT = (
     " NULL, ?9, ?1)"
 )
 _DEPENDS = "INSERT OR IGNORE INTO coord_task_deps VALUES (?, ?)"
-_FREE = "DELETE FROM coord_task_deps WHERE task_id = ? AND depends_on = ?"
 _CHANGED = "changed_at = ?, version = ? WHERE task_id = ?"
 _CLAIMED = f"UPDATE coord_tasks SET status = 'claimed', owner = ?, outcome = ?, claimed_at = ?, {_CHANGED}"
 _PROGRESSED = f"UPDATE coord_tasks SET progress = ?, {_CHANGED}"
@@ -103,7 +102,12 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case TaskReopened(task_id=task_id, reason=reason, checkpoint_id=checkpoint_id):
             yield Statement(_REOPENED, (reason, checkpoint_id, at, position, task_id))
         case TaskDependencyChanged(task_id=task_id, depends_on=depends_on, is_dropped=is_dropped):
-            yield Statement(_FREE if is_dropped else _DEPENDS, (task_id, depends_on))
+            yield Statement(
+                "DELETE FROM coord_task_deps WHERE task_id = ? AND depends_on = ?"
+                if is_dropped
+                else _DEPENDS,
+                (task_id, depends_on),
+            )
             yield Statement(_WAITS, (at, position, task_id))
         case _:
             pass

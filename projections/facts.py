@@ -23,19 +23,16 @@ CREATE TABLE facts (
 
 CANONICAL = ("SELECT * FROM facts ORDER BY key",)
 
-_SET = "INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?)"
-_FORGET = "DELETE FROM facts WHERE key = ?"
-
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case ProfileUpdated(facts=facts):
             for key, value in facts.items():
                 if value is None:
-                    yield Statement(_FORGET, (key,))
+                    yield Statement("DELETE FROM facts WHERE key = ?", (key,))
                 else:
                     yield Statement(
-                        _SET,
+                        "INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?)",
                         (
                             key,
                             str(value),

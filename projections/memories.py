@@ -174,7 +174,6 @@ UPDATE memories SET status = 'active', superseded_by = NULL, contradicted_by = N
                     WHERE node_id = ?3
 """
 
-_DENY = "REPLACE INTO memory_denials VALUES (?, ?, ?)"
 _ADMIT = "DELETE FROM memory_denials WHERE memory_id = ?1 AND (?2 IS NULL OR denied_by = ?2)"
 _DENIED = """
 UPDATE memories SET contradicted_by = (
@@ -284,7 +283,9 @@ def _standing(recorded: RecordedEvent, event: Event) -> Iterator[Statement]:
                 "UPDATE memories SET on_probation = ? WHERE node_id = ?", (on_probation, memory_id)
             )
         case MemoryContradicted(memory_id=memory_id, contradicted_by=by):
-            yield Statement(_DENY, (memory_id, by, recorded.position))
+            yield Statement(
+                "REPLACE INTO memory_denials VALUES (?, ?, ?)", (memory_id, by, recorded.position)
+            )
             yield Statement(_DENIED, (None, memory_id))
         case MemoryUnlinked(memory_id=by, target_id=memory_id, edge_types=edge_types) if (
             "contradicts" in edge_types

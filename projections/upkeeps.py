@@ -57,8 +57,6 @@ CREATE INDEX memory_changes_by_memory ON memory_changes (memory_id);
 
 CANONICAL = ("SELECT * FROM upkeeps ORDER BY id", "SELECT * FROM memory_changes ORDER BY id")
 
-_DONE = "INSERT INTO upkeeps VALUES (?, ?, ?, ?, ?, ?, ?, NULL)"
-
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
@@ -66,7 +64,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             lists = (done.expired, done.promoted, done.compacted, done.stale)
             at_us = recorded.occurred_at
             values = (recorded.position, at_us, done.by, *map(to_json, lists))
-            yield Statement(_DONE, values)
+            yield Statement("INSERT INTO upkeeps VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", values)
         case UpkeepReverted(done_at=done_at):
             yield Statement("UPDATE upkeeps SET undone_at = ? WHERE id = ?", (recorded.position, done_at))
         case ClockMended() as mended:

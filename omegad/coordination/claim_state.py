@@ -72,7 +72,6 @@ _FILES = (
     "INSERT OR REPLACE INTO state_file_claims SELECT ?1, value, ?2, ?3, ?4, ?5, ?6, NULL, NULL FROM"
     " json_each(?7)"
 )
-_BRANCH = "INSERT OR REPLACE INTO state_branch_claims VALUES (?, ?, ?, ?, ?, ?)"
 _HOLDER = (
     "INSERT INTO state_claim_holders VALUES (?, ?) ON CONFLICT DO UPDATE SET seen_us = max(seen_us,"
     " excluded.seen_us)"
@@ -101,7 +100,6 @@ AND NOT EXISTS (SELECT 1 FROM state_branch_claims WHERE session_id = ?1)
 _REPORTED = "DELETE FROM state_claim_news WHERE session_id = ?"
 _ASKED = f"UPDATE state_file_claims SET asked_by = ?6, asked_use = ?7 WHERE {_THESE_FILES}"
 _NEWS = "INSERT OR REPLACE INTO state_claim_news SELECT ?1, value, ?2, ?3, ?5 FROM json_each(?4)"
-_NEWS_EXPIRED = "DELETE FROM state_claim_news WHERE position < ?"
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
@@ -114,7 +112,10 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             )
             yield Statement(_HOLDER, (session_id, recorded.occurred_at))
         case BranchClaimed() as claimed:
-            yield Statement(_BRANCH, (claimed.repository, claimed.ref, *since, claimed.intent))
+            yield Statement(
+                "INSERT OR REPLACE INTO state_branch_claims VALUES (?, ?, ?, ?, ?, ?)",
+                (claimed.repository, claimed.ref, *since, claimed.intent),
+            )
             yield Statement(_HOLDER, (session_id, recorded.occurred_at))
         case ClaimsReleased() as released:
             yield from _released(recorded, released)
@@ -126,7 +127,7 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             yield from _released(recorded, coord_claims.SESSION_ENDED)
             yield Statement(_REPORTED, (session_id,))
         case DeliveriesExpired(before=before):
-            yield Statement(_NEWS_EXPIRED, (before,))
+            yield Statement("DELETE FROM state_claim_news WHERE position < ?", (before,))
         case ClockMended() as mended:
             yield from set_right(mended, "state_file_claims", "since_us")
             yield from set_right(mended, "state_branch_claims", "since_us")

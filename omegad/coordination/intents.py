@@ -13,7 +13,6 @@ from omegad.storage.driver import Connection
 
 PATHS_MAX = 16
 SHOWN_MAX = 32
-_WILD = "*?["
 _INTENTS = """
 SELECT session_id, project, text, paths, created_at FROM coord_intents
 WHERE status = 'current' AND expires_us > :now_us AND project IS :project AND session_id IS NOT :session_id
@@ -76,7 +75,7 @@ def _meet(one: str, other: str) -> bool:
 
 
 def _start(path: str) -> str:
-    return path[: min((place for mark in _WILD if (place := path.find(mark)) >= 0), default=len(path))]
+    return path[: min((place for mark in "*?[" if (place := path.find(mark)) >= 0), default=len(path))]
 
 
 def _plain(path: str) -> str:

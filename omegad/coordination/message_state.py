@@ -43,7 +43,6 @@ _FORGET_DELIVERIES = (
     f" {_OVER})"
 )
 _FORGET = f"DELETE FROM state_messages WHERE {_OVER}"
-_INTENT_SHOWN = "INSERT OR REPLACE INTO state_intents_shown VALUES (?, ?, ?)"
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
@@ -57,7 +56,10 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case MessageDelivered(intents_of=intents_of):
             for other in intents_of:
-                yield Statement(_INTENT_SHOWN, (other, session_id, position))
+                yield Statement(
+                    "INSERT OR REPLACE INTO state_intents_shown VALUES (?, ?, ?)",
+                    (other, session_id, position),
+                )
         case IntentAnnounced():
             yield Statement("DELETE FROM state_intents WHERE status != 'current'")
         case SessionEnded():

@@ -15,7 +15,6 @@ from omegad.text.redaction import redact_name
 HEADS = "refs/heads/"
 LOOK_S = 0.05
 HELD_MAX = 1_000
-_FOLDER = "SELECT folder FROM coord_sessions WHERE session_id = ?"
 _HELD_BY_OTHERS = """
 SELECT repository, worktree, path FROM coord_file_claims INDEXED BY coord_file_claims_held
 WHERE released_at IS NULL AND session_id != ? LIMIT ?
@@ -40,7 +39,9 @@ async def folder_for(
     if told is not None or session_id is None or all(path.startswith("/") for path in paths):
         return told
     found = await services.look(
-        lambda connection, _: connection.execute(_FOLDER, (session_id,)).fetchone(),
+        lambda connection, _: connection.execute(
+            "SELECT folder FROM coord_sessions WHERE session_id = ?", (session_id,)
+        ).fetchone(),
         at_least=services.head,
         names=("coord_claims",),
     )

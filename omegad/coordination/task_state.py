@@ -46,26 +46,30 @@ CANONICAL = (
     "SELECT * FROM state_checkpoints ORDER BY session_id",
 )
 
-_CLAIMED = "INSERT OR REPLACE INTO state_task_claims VALUES (?, ?, ?)"
-_MISSED = "INSERT OR IGNORE INTO state_missed_tasks VALUES (?, ?)"
-_CHECKPOINT = "INSERT OR REPLACE INTO state_checkpoints VALUES (?, ?)"
-
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case MemoryStored(memory_id=memory_id, event_type=event_type):
             if event_type in coord_snapshots.STATES and recorded.session_id:
-                yield Statement(_CHECKPOINT, (recorded.session_id, memory_id))
+                yield Statement(
+                    "INSERT OR REPLACE INTO state_checkpoints VALUES (?, ?)", (recorded.session_id, memory_id)
+                )
         case MemoryErased(memory_id=memory_id):
             yield Statement("DELETE FROM state_checkpoints WHERE memory_id = ?", (memory_id,))
         case TaskMissed():
-            yield Statement(_MISSED, (recorded.session_id or "", recorded.position))
+            yield Statement(
+                "INSERT OR IGNORE INTO state_missed_tasks VALUES (?, ?)",
+                (recorded.session_id or "", recorded.position),
+            )
         case ClockMended() as mended:
             yield from set_right(mended, "state_task_claims", "claimed_us")
         case _:
             yield from in_state(coord_tasks.project(recorded))
             if isinstance(recorded.event, TaskClaimed):
-                yield Statement(_CLAIMED, (recorded.event.task_id, recorded.position, recorded.recorded_at))
+                yield Statement(
+                    "INSERT OR REPLACE INTO state_task_claims VALUES (?, ?, ?)",
+                    (recorded.event.task_id, recorded.position, recorded.recorded_at),
+                )
 
 
 class TaskState(msgspec.Struct, frozen=True):

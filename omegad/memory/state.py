@@ -99,18 +99,9 @@ REPLACES = ("memory_guards", "embedding_guards")
 """The tables in which earlier versions kept this, to be removed."""
 
 _INSERT = "INSERT INTO state_memories VALUES (?, ?, ?, ?, 'active', ?, ?, ?, ?, ?, NULL, ?, 0, ?, ?, ?)"
-_EMBEDDED = "INSERT OR IGNORE INTO state_embeddings VALUES (?, ?)"
-_OFFERED = "INSERT OR IGNORE INTO state_conflicts VALUES (?, ?, NULL)"
-_UNSETTLED = "DELETE FROM state_conflicts WHERE memory_id = ? AND target_id = ?"
-_SETTLED = "INSERT OR REPLACE INTO state_conflicts VALUES (?, ?, ?)"
 _UNEMBEDDED = "DELETE FROM state_embeddings WHERE memory_id = ?"
-_CHANGED = "UPDATE state_memories SET changed_at = ? WHERE memory_id = ?"
 _STATE = "UPDATE state_memories SET state = ?, changed_at = ? WHERE memory_id = ?"
-_RELATED = "UPDATE state_memories SET pending = 0 WHERE memory_id = ?"
 _PROBATION = "UPDATE state_memories SET probation = ? WHERE memory_id = ?"
-_RATED = "UPDATE state_memories SET rating = rating + ? WHERE memory_id = ?"
-_DENIED = "UPDATE state_memories SET changed_at = ?, denied_by = ? WHERE memory_id = ?"
-_UNDENIED = "UPDATE state_memories SET denied_by = NULL WHERE memory_id = ? AND denied_by = ?"
 _SAID = """
 UPDATE state_memories SET said_at = max(said_at, ?1), expires_at = max(expires_at,
   ?1 + ttl_seconds * 1000000), denied_by = NULL,
@@ -140,8 +131,10 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case MemoryStored() as stored:
             yield _stored(recorded, stored)
         case MemoryEmbedded(memory_id=memory_id, embedder_id=embedder_id):
-            yield Statement(_EMBEDDED, (memory_id, embedder_id))
-            yield Statement(_CHANGED, (position, memory_id))
+            yield Statement("INSERT OR IGNORE INTO state_embeddings VALUES (?, ?)", (memory_id, embedder_id))
+            yield Statement(
+                "UPDATE state_memories SET changed_at = ? WHERE memory_id = ?", (position, memory_id)
+            )
         case MemoryRepeated() | MemoryEvolved() | MemoryEdited() as said:
             yield from _said(recorded, said)
         case MemorySuperseded(memory_id=memory_id):
@@ -165,20 +158,34 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
 def _judged(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case MemoryRelated(memory_id=memory_id):
-            yield Statement(_RELATED, (memory_id,))
+            yield Statement("UPDATE state_memories SET pending = 0 WHERE memory_id = ?", (memory_id,))
         case MemoryContradicted(memory_id=memory_id, contradicted_by=by):
-            yield Statement(_DENIED, (recorded.position, by, memory_id))
+            yield Statement(
+                "UPDATE state_memories SET changed_at = ?, denied_by = ? WHERE memory_id = ?",
+                (recorded.position, by, memory_id),
+            )
         case MemoryUnlinked(memory_id=by, target_id=memory_id, edge_types=edge_types) if (
             "contradicts" in edge_types
         ):
-            yield Statement(_UNDENIED, (memory_id, by))
+            yield Statement(
+                "UPDATE state_memories SET denied_by = NULL WHERE memory_id = ? AND denied_by = ?",
+                (memory_id, by),
+            )
         case ConflictOffered(memory_id=memory_id, target_id=target_id):
-            yield Statement(_OFFERED, (memory_id, target_id))
+            yield Statement(
+                "INSERT OR IGNORE INTO state_conflicts VALUES (?, ?, NULL)", (memory_id, target_id)
+            )
         case ConflictSettled(memory_id=memory_id, target_id=target_id, verdict=verdict):
-            yield Statement(_UNSETTLED, (target_id, memory_id))
-            yield Statement(_SETTLED, (memory_id, target_id, verdict))
+            yield Statement(
+                "DELETE FROM state_conflicts WHERE memory_id = ? AND target_id = ?", (target_id, memory_id)
+            )
+            yield Statement(
+                "INSERT OR REPLACE INTO state_conflicts VALUES (?, ?, ?)", (memory_id, target_id, verdict)
+            )
         case MemoryRated(memory_id=memory_id, points=points):
-            yield Statement(_RATED, (points, memory_id))
+            yield Statement(
+                "UPDATE state_memories SET rating = rating + ? WHERE memory_id = ?", (points, memory_id)
+            )
         case MemoryPromoted(memory_id=memory_id):
             yield Statement(_PROBATION, (0, memory_id))
         case MemoryDemoted(memory_id=memory_id):

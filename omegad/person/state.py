@@ -35,30 +35,32 @@ CANONICAL = (
     "SELECT * FROM state_untold_skills ORDER BY session_id, position",
 )
 
-_TOLD = "INSERT OR IGNORE INTO state_told_reminders VALUES (?, ?)"
-_DUE_ANEW = "DELETE FROM state_told_reminders WHERE memory_id = ?"
-_TOLD_BETWEEN = "DELETE FROM state_told_reminders WHERE position BETWEEN ? AND ?"
-_UNTOLD = "INSERT INTO state_untold_skills VALUES (?, ?, ?)"
-_CONFIRMED = "DELETE FROM state_untold_skills WHERE session_id = ? AND position = ?"
-_EXPIRED = "DELETE FROM state_untold_skills WHERE position < ?"
-
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
     match recorded.event:
         case MemorySurfaced(how="reminder", results=results):
             for result in results:
-                yield Statement(_TOLD, (result.memory_id, recorded.position))
+                yield Statement(
+                    "INSERT OR IGNORE INTO state_told_reminders VALUES (?, ?)",
+                    (result.memory_id, recorded.position),
+                )
         case MemoryEdited(memory_id=memory_id, referenced_at=due) if due is not None:
-            yield Statement(_DUE_ANEW, (memory_id,))
+            yield Statement("DELETE FROM state_told_reminders WHERE memory_id = ?", (memory_id,))
         case ClockMended(first=first, last=last):  # what was told then may not be due yet
-            yield Statement(_TOLD_BETWEEN, (first, last))
+            yield Statement("DELETE FROM state_told_reminders WHERE position BETWEEN ? AND ?", (first, last))
         case SkillImproved(confirmation=text) | SkillImproveFailed(confirmation=text) if recorded.session_id:
-            yield Statement(_UNTOLD, (recorded.session_id, recorded.position, text))
+            yield Statement(
+                "INSERT INTO state_untold_skills VALUES (?, ?, ?)",
+                (recorded.session_id, recorded.position, text),
+            )
         case SkillConfirmed(outcomes=outcomes):
             for position in outcomes:
-                yield Statement(_CONFIRMED, (recorded.session_id, position))
+                yield Statement(
+                    "DELETE FROM state_untold_skills WHERE session_id = ? AND position = ?",
+                    (recorded.session_id, position),
+                )
         case DeliveriesExpired(before=before):
-            yield Statement(_EXPIRED, (before,))
+            yield Statement("DELETE FROM state_untold_skills WHERE position < ?", (before,))
         case _:
             pass
 

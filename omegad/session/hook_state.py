@@ -93,8 +93,6 @@ CANONICAL = (
     "SELECT * FROM state_merges ORDER BY worktree",
 )
 
-_DELIVERED = "INSERT OR IGNORE INTO state_deliveries VALUES (?, ?)"
-_FORGET = "DELETE FROM state_payloads WHERE session_id = ? AND occurred_at < ?"
 _PAYLOAD = (
     "INSERT INTO state_payloads VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET occurred_at = max(occurred_at,"
     " excluded.occurred_at)"
@@ -103,18 +101,15 @@ _OPEN = """
 INSERT INTO state_agent_sessions VALUES (?, ?, ?, 1, 0) ON CONFLICT DO UPDATE
   SET is_open = 1, project = coalesce(excluded.project, project)
 """
-_REOPEN = "UPDATE state_agent_sessions SET is_open = 1 WHERE session_id = ?"
 _END = """
 INSERT INTO state_agent_sessions VALUES (?, ?, ?, 0, ?) ON CONFLICT DO UPDATE
   SET is_open = 0, ended_at = excluded.ended_at
 """
 _FILE = "INSERT OR IGNORE INTO state_surfaced_files VALUES (?, ?, ?)"
-_MERGED = "INSERT OR REPLACE INTO state_merges VALUES (?, ?, ?)"
 _EXPIRED = (
     "DELETE FROM state_deliveries WHERE position < ?",
     "DELETE FROM state_surfaced_files WHERE position < ?",
 )
-_PAYLOADS_EXPIRED = "DELETE FROM state_payloads WHERE occurred_at < ?"
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
@@ -131,19 +126,24 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
         case ToolCalled(delivery=delivery):
             is_own = delivery is not None and delivery.delivery_id.startswith(OWN)
             yield from _delivered(recorded, delivery, ANYBODY if is_own else session_id)
-            yield Statement(_REOPEN, (session_id,))
+            yield Statement("UPDATE state_agent_sessions SET is_open = 1 WHERE session_id = ?", (session_id,))
         case GitPushChecked(delivery=delivery):
             yield from _delivered(recorded, delivery)
         case MemorySurfaced(how="edit" | "file", subject=file):
             yield Statement(_FILE, (session_id, file, recorded.position))
         case GitMerged(worktree=worktree, after=after):
-            yield Statement(_MERGED, (worktree, after, recorded.occurred_at))
+            yield Statement(
+                "INSERT OR REPLACE INTO state_merges VALUES (?, ?, ?)",
+                (worktree, after, recorded.occurred_at),
+            )
         case MemorySurfaced(how="warning", subject=subject):
             yield Statement(_FILE, (ANYBODY, subject, recorded.position))
         case DeliveriesExpired(before=before):
             for sql in _EXPIRED:
                 yield Statement(sql, (before,))
-            yield Statement(_PAYLOADS_EXPIRED, (recorded.occurred_at - PAYLOADS_KEPT_US,))
+            yield Statement(
+                "DELETE FROM state_payloads WHERE occurred_at < ?", (recorded.occurred_at - PAYLOADS_KEPT_US,)
+            )
         case _:
             pass
 
@@ -153,8 +153,13 @@ def _delivered(
 ) -> Iterator[Statement]:
     if delivery is not None:
         session_id = recorded.session_id or "" if session_id is None else session_id
-        yield Statement(_DELIVERED, (delivery.delivery_id, recorded.position))
-        yield Statement(_FORGET, (session_id, recorded.occurred_at - AGAIN_US))
+        yield Statement(
+            "INSERT OR IGNORE INTO state_deliveries VALUES (?, ?)", (delivery.delivery_id, recorded.position)
+        )
+        yield Statement(
+            "DELETE FROM state_payloads WHERE session_id = ? AND occurred_at < ?",
+            (session_id, recorded.occurred_at - AGAIN_US),
+        )
         if len(delivery.digest) != UNKEYED_CHARACTERS:
             yield Statement(_PAYLOAD, (session_id, delivery.digest, recorded.occurred_at))
 

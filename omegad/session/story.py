@@ -39,7 +39,6 @@ _CONTENTS = (
     " ORDER BY id"
 )
 _SAID = "SELECT id, role, content FROM conversations WHERE session_id = ? AND id <= ? ORDER BY id"
-_FOLDER = "SELECT folder FROM agent_sessions WHERE session_id = ?"
 _IDLE = "SELECT session_id FROM agent_sessions WHERE ended_at IS NULL AND last_us < ? ORDER BY session_id"
 
 
@@ -166,7 +165,9 @@ def used(connection: Connection, session_id: str, position: int, after: int) -> 
 
 def folder(connection: Connection, session_id: str) -> str | None:
     """Return where a session works, None where no host has said so."""
-    found: tuple[str | None, ...] | None = connection.execute(_FOLDER, (session_id,)).fetchone()
+    found: tuple[str | None, ...] | None = connection.execute(
+        "SELECT folder FROM agent_sessions WHERE session_id = ?", (session_id,)
+    ).fetchone()
     return found[0] if found else None
 
 

@@ -28,13 +28,11 @@ CANONICAL = ("SELECT * FROM state_tool_calls ORDER BY session_id, tool_use_id",)
 REPLACES = ("tool_guards", "session_guards")
 """The tables in which earlier versions kept this, to be removed."""
 
-_CALL = "INSERT INTO state_tool_calls VALUES (?, ?, ?, ?)"
 _LATEST = """
 INSERT INTO state_tool_calls VALUES (?, '', ?, ?)
 ON CONFLICT (session_id, tool_use_id) DO UPDATE
   SET (position, call_index) = (excluded.position, excluded.call_index)
 """
-_EXPIRED = "DELETE FROM state_tool_calls WHERE position < ? AND tool_use_id != ''"
 
 
 def project(recorded: RecordedEvent) -> Iterator[Statement]:
@@ -43,9 +41,14 @@ def project(recorded: RecordedEvent) -> Iterator[Statement]:
             session_id = recorded.session_id or ""
             yield Statement(_LATEST, (session_id, recorded.position, call_index))
             if tool_use_id:
-                yield Statement(_CALL, (session_id, tool_use_id, recorded.position, call_index))
+                yield Statement(
+                    "INSERT INTO state_tool_calls VALUES (?, ?, ?, ?)",
+                    (session_id, tool_use_id, recorded.position, call_index),
+                )
         case DeliveriesExpired(before=before):
-            yield Statement(_EXPIRED, (before,))
+            yield Statement(
+                "DELETE FROM state_tool_calls WHERE position < ? AND tool_use_id != ''", (before,)
+            )
         case _:
             pass
 
