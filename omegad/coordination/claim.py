@@ -120,21 +120,19 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     position: Position
 
 
-class Claimed(msgspec.Struct, frozen=True, kw_only=True):
+class Claimed(Acknowledged, frozen=True, kw_only=True):
     """What is held from now on. `position` is the fencing token: whoever claims any of it later has a greater
     one.
 
     `beside` are those who hold the same files in other work trees, so that the two will meet at a merge.
     """
 
-    position: Position = 0
     beside: list[Holder] = msgspec.field(default_factory=list)
 
 
-class Released(msgspec.Struct, frozen=True, kw_only=True):
+class Released(Acknowledged, frozen=True, kw_only=True):
     """How many claims ended."""
 
-    position: Position = 0
     count: int
 
 

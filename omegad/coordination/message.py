@@ -4,7 +4,6 @@ others may meet.
 
 from typing import Annotated, NamedTuple
 
-import msgspec
 from msgspec import Meta
 
 from omegad.coordination.claim import Folder, Path
@@ -14,7 +13,7 @@ from omegad.coordination.intents import Paths
 from omegad.coordination.message_state import Messages
 from omegad.coordination.targets import Target, folder_for, found_files
 from omegad.log.decision import Decision, DecisionState
-from omegad.log.event import NewEvent, Position
+from omegad.log.event import NewEvent
 from omegad.memory.state import known
 from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
@@ -57,12 +56,11 @@ class SendMessage(Command, frozen=True, kw_only=True, tag="message.send"):
     ] = None
 
 
-class MessageAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class MessageAnswer(Acknowledged, frozen=True):
     """The message's id, and the session that is to read it, None where a project is."""
 
     message_id: str
     to_session: str | None
-    position: Position = 0
 
 
 class ReceiveMessages(Command, frozen=True, kw_only=True, tag="message.receive"):
@@ -72,11 +70,10 @@ class ReceiveMessages(Command, frozen=True, kw_only=True, tag="message.receive")
     project: Annotated[Name | None, Meta(description="its project, where no hook has told of it")] = None
 
 
-class Received(msgspec.Struct, frozen=True, kw_only=True):
+class Received(Acknowledged, frozen=True):
     """The messages that were not read before, oldest first, at most 20."""
 
     message_ids: tuple[str, ...]
-    position: Position = 0
 
 
 class AnnounceIntent(Command, frozen=True, kw_only=True, tag="intent.announce"):

@@ -11,9 +11,9 @@ from omegad.coordination.task_state import Tasks
 from omegad.knowledge import lint
 from omegad.knowledge.lint import Finding
 from omegad.log.decision import Decision, DecisionState
-from omegad.log.event import NewEvent, Position
+from omegad.log.event import NewEvent
 from omegad.memory.types import MemoryTypes
-from omegad.requests.command import Command, Name
+from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.storage.readers import Turn
 
@@ -29,13 +29,12 @@ class PutDownResearch(Command, frozen=True, kw_only=True, tag="lint.tasks"):
     project: Annotated[Name | None, Meta(description="of this project alone")] = None
 
 
-class Research(msgspec.Struct, frozen=True, kw_only=True):
+class Research(Acknowledged, frozen=True):
     """The tasks that were put down; `known` gaps had theirs before, `left` are those for another call."""
 
     tasks: tuple[TaskAnswer, ...]
     known: int
     left: int = 0
-    position: Position = 0
 
 
 class Gap(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,6 @@ sessions ever have the same.
 
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
 from omegad.coordination.events import (
@@ -21,7 +20,7 @@ from omegad.coordination.task_state import Tasks, TaskState
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.requests.agent_tool import AgentTool
-from omegad.requests.command import Command, Name, Reason
+from omegad.requests.command import Acknowledged, Command, Name, Reason
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.requests.verb import Verb
 from omegad.runtime.errors import Invalid, NotFound, Refused
@@ -139,7 +138,7 @@ class DependTask(Command, frozen=True, kw_only=True, tag="task.depend"):
     session_id: As = None
 
 
-class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class TaskAnswer(Acknowledged, frozen=True):
     """A task as it is from here on; `position`, that of its latest event, is its version. Without an id
     there was none to take.
     """
@@ -147,7 +146,6 @@ class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
     task_id: str | None = None
     status: str | None = None
     owner: str | None = None
-    position: Position = 0
 
 
 async def prepare(services: Services, _command: CreateTask, _context: RequestContext) -> str:

@@ -5,12 +5,12 @@ relations if they are to come.
 import msgspec
 
 from omegad.log.decision import Decision, DecisionState
-from omegad.log.event import Event, NewEvent, Position
+from omegad.log.event import Event, NewEvent
 from omegad.memory.events import MemoryEmbedded, MemoryRelated, MemorySuperseded
 from omegad.memory.relating import effects, relations
 from omegad.memory.state import Memories
 from omegad.memory.store import PreparedStore, StoreMemory, look_around, still_valid
-from omegad.requests.command import Command
+from omegad.requests.command import Acknowledged, Command
 from omegad.requests.method import CommandMethod, RequestContext, Services
 
 
@@ -28,11 +28,10 @@ class EmbedMemory(Command, frozen=True, kw_only=True, tag="memory.embed"):
     session_id: str | None = None
 
 
-class MemoryHasVectors(msgspec.Struct, frozen=True, kw_only=True):
+class MemoryHasVectors(Acknowledged, frozen=True):
     """Whether the model could embed the memory."""
 
     is_done: bool
-    position: Position = 0
 
 
 async def prepare(services: Services, command: EmbedMemory, context: RequestContext) -> PreparedStore:

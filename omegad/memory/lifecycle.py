@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from omegad.index.active import is_over
 from omegad.log.decision import Decision, DecisionState
-from omegad.log.event import Event, NewEvent, Position
+from omegad.log.event import Event, NewEvent
 from omegad.memory.content import auto_tags, cleaned, computed_if_long, content_key
 from omegad.memory.events import (
     MemoryDeleted,
@@ -102,18 +102,16 @@ class Deleted(Acknowledged, frozen=True, kw_only=True):
     superseded: tuple[str, ...] = ()
 
 
-class Rated(msgspec.Struct, frozen=True, kw_only=True):
+class Rated(Acknowledged, frozen=True):
     """The sum of a memory's ratings."""
 
     score: int
-    position: Position = 0
 
 
-class Promoted(msgspec.Struct, frozen=True, kw_only=True):
+class Promoted(Acknowledged, frozen=True):
     """What a memory is now."""
 
     status: Literal["active"] = "active"
-    position: Position = 0
 
 
 class Edited(Acknowledged, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from omegad.log.decision import Decision, DecisionState
-from omegad.log.event import NewEvent, Position
+from omegad.log.event import NewEvent
 from omegad.memory.content import content_key
 from omegad.memory.events import MemoryEdited
 from omegad.memory.ids import MemoryId
@@ -47,12 +47,11 @@ class DismissReminder(Command, frozen=True, kw_only=True, tag="reminder.dismiss"
     reason: Annotated[str, Meta(max_length=4_096, description="why")] = "done"
 
 
-class ReminderSet(msgspec.Struct, frozen=True, kw_only=True):
+class ReminderSet(Acknowledged, frozen=True):
     """The memory that holds a reminder, and from when on it is due."""
 
     memory_id: str
     due: str
-    position: Position = 0
 
 
 async def prepare(services: Services, command: SetReminder, context: RequestContext) -> PreparedStore:

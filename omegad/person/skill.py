@@ -7,12 +7,12 @@ import msgspec
 from msgspec import Meta
 
 from omegad.log.decision import Decision, DecisionState
-from omegad.log.event import NewEvent, Position
+from omegad.log.event import NewEvent
 from omegad.person.events import FailureReason, SkillImproved, SkillImproveFailed
 from omegad.person.skill_files import improve
 from omegad.person.skill_markers import LESSON_CHARACTERS
 from omegad.person.skill_telling import confirmation
-from omegad.requests.command import Command, Name
+from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.requests.verb import Verb
 from omegad.text.redaction import redact
@@ -33,13 +33,12 @@ class ImproveSkill(Command, frozen=True, kw_only=True, tag="skill.improve"):
     project: Annotated[Name | None, Meta(description="which project it was learned in")] = None
 
 
-class SkillOutcome(msgspec.Struct, frozen=True, kw_only=True):
+class SkillOutcome(Acknowledged, frozen=True):
     """What became of it, why if it failed, and what people are told of it."""
 
     outcome: Literal["improved", "failed"]
     reason: FailureReason | None
     confirmation: str
-    position: Position = 0
 
 
 class Noted(msgspec.Struct, frozen=True, kw_only=True):

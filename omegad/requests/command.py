@@ -29,6 +29,9 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="method", for
 
 
 class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the latest event of a command stands in the log."""
+    """Where the latest event of a command stands in the log.
+
+    A subclass whose fields come before `position` on the wire is not `kw_only` itself.
+    """
 
     position: Position = 0

@@ -1,10 +1,8 @@
 """Commands on what tells hooks and tool calls that come again."""
 
-import msgspec
-
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
-from omegad.requests.command import Command
+from omegad.requests.command import Acknowledged, Command
 from omegad.requests.method import CommandMethod
 from omegad.session.events import DeliveriesExpired
 from omegad.session.hook_state import Hooks
@@ -20,12 +18,11 @@ class ExpireDeliveries(Command, frozen=True, kw_only=True, tag="deliveries.expir
     before: Position
 
 
-class DeliveriesLetGo(msgspec.Struct, frozen=True, kw_only=True):
+class DeliveriesLetGo(Acknowledged, frozen=True):
     """Up to which position, and whether nothing is left before the one that was asked for."""
 
     before: Position
     is_done: bool
-    position: Position = 0
 
 
 def expire(command: ExpireDeliveries, state: DecisionState, _now_us: int) -> Decision:

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Meta
 
 from omegad.log.decision import Decision, DecisionState
-from omegad.log.event import Excerpt, NewEvent, Position
+from omegad.log.event import Excerpt, NewEvent
 from omegad.log.sanitise import excerpt
-from omegad.requests.command import Command, Name
+from omegad.requests.command import Acknowledged, Command, Name
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.session.events import Delivery, ToolCalled, ToolStatus
 from omegad.session.hook_state import ANYBODY, Hooks
@@ -40,10 +40,9 @@ class RecordToolCall(Command, frozen=True, kw_only=True, tag="tool.record"):
     project: Annotated[Name | None, Meta(description="which project it was for")] = None
 
 
-class ToolCallRecorded(msgspec.Struct, frozen=True, kw_only=True):
+class ToolCallRecorded(Acknowledged, frozen=True, kw_only=True):
     """Where the call stands in the log, and as which of its session's calls, counted from 1."""
 
-    position: Position = 0
     call_index: int
 
 

@@ -36,7 +36,7 @@ from omegad.memory.upkeep.compaction import (
     without_id,
 )
 from omegad.requests.agent_tool import AgentTool
-from omegad.requests.command import Command
+from omegad.requests.command import Acknowledged, Command
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
 from omegad.requests.query import POSITION_MAX
 from omegad.requests.verb import Verb
@@ -63,7 +63,7 @@ class KeepUp(ConsolidateMemories, frozen=True, kw_only=True, tag="memory.keep_up
     """Do that because it is time to."""
 
 
-class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
+class Consolidated(Acknowledged, frozen=True):
     """What was done, or would be, by memory id. `flagged` are the memories rated -3 or worse, which stay
     as they are; `stale` those that should be looked at again from now on.
     """
@@ -74,7 +74,6 @@ class Consolidated(msgspec.Struct, frozen=True, kw_only=True):
     compacted: Compaction
     flagged: tuple[str, ...]
     stale: tuple[str, ...] = ()
-    position: Position = 0
 
 
 class PreparedConsolidation(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,14 +179,13 @@ class UndoUpkeep(Command, frozen=True, kw_only=True, tag="upkeep.undo"):
     ) = None
 
 
-class Undone(msgspec.Struct, frozen=True, kw_only=True):
+class Undone(Acknowledged, frozen=True):
     """What was taken back, by memory id: on probation again, found again, and the summaries deleted."""
 
     done_at: Position
     demoted: tuple[str, ...]
     restored: tuple[str, ...]
     deleted: tuple[str, ...]
-    position: Position = 0
 
 
 async def prepare_undo(

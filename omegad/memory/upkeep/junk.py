@@ -7,11 +7,11 @@ from msgspec import Meta
 
 from omegad.index.filters import Filters, where
 from omegad.log.decision import Decision, DecisionState
-from omegad.log.event import NewEvent, Position
+from omegad.log.event import NewEvent
 from omegad.memory.events import MemoryDeleted
 from omegad.memory.state import known
 from omegad.memory.upkeep.stale import DAY_US, PREVIEW_CHARACTERS
-from omegad.requests.command import Command, Name, Reason
+from omegad.requests.command import Acknowledged, Command, Name, Reason
 from omegad.requests.method import CommandMethod, Moment, QueryMethod
 from omegad.requests.query import ViewAnswer
 from omegad.requests.verb import Option, Verb
@@ -101,12 +101,11 @@ class PruneMemories(Command, frozen=True, kw_only=True, tag="memory.prune"):
     reason: Reason = REASON
 
 
-class Pruned(msgspec.Struct, frozen=True, kw_only=True):
+class Pruned(Acknowledged, frozen=True):
     """What was deleted, which memory.restore brings back, and what was not."""
 
     deleted: tuple[str, ...]
     kept: tuple[str, ...]
-    position: Position = 0
 
 
 def prune(command: PruneMemories, state: DecisionState, now_us: int) -> Decision:
