@@ -85,18 +85,18 @@ OUTSIDE: dict[str, set[str]] = {
         PURE | {"msgspec"},
     ),
     "omegad.memory.strength": PURE | {"numpy"},
-    "omegad.memory.embedding_backlog": STDLIB | {"anyio", "msgspec", "structlog"},
+    "omegad.memory.embedding": STDLIB | {"anyio", "msgspec", "structlog"},
     "omegad.search": PURE | {"msgspec", "numpy", "time"},  # an answer says how long it took
     "omegad.search.model": (
         PURE | {"importlib", "msgspec", "numpy"}
     ),  # reads its weights from a file beside it
     "omegad.search.ranking": PURE | {"msgspec", "numpy"},
-    "omegad.session.delivery_sweep": PURE | {"anyio", "msgspec", "structlog"},
+    "omegad.session.deliveries": PURE | {"anyio", "msgspec", "structlog"},
     "omegad.session.liveness": (
         PURE | {"msgspec", "time"}
     ),  # what the clock shows is compared with the time that went by
     "omegad.person.skill_files": STDLIB,  # other people's files
-    "omegad.person.skill_telling": PURE | {"importlib", "tomllib"},
+    "omegad.person.skill": PURE | {"importlib", "tomllib"},
     "omegad.session.sql": PURE | {"msgspec", "pathlib"},
     "omegad.session.projects": PURE | {"pathlib", "urllib"},  # looks for the repository that a file is in
     "omegad.session.merges": PURE | {"pathlib"},  # reads what git keeps

@@ -14,10 +14,10 @@ from omegad.coordination import research
 from omegad.index.active import active
 from omegad.knowledge import lint
 from omegad.log.projection import to_json
-from omegad.memory import settling
-from omegad.memory.derive import SUMMARISED_BY
+from omegad.memory import edges
+from omegad.memory.edges import ListUnsettled
 from omegad.memory.reading import known_types
-from omegad.memory.settling import ListUnsettled
+from omegad.memory.store import SUMMARISED_BY
 from omegad.memory.types import MemoryTypes
 from omegad.memory.upkeep import compaction
 from omegad.person import reminder
@@ -229,7 +229,7 @@ def _waiting(connection: Connection, types: MemoryTypes, moment: Moment) -> Iter
     findings = [one for one in report.findings if one.rule != "gap"]
     for one in findings[:FINDINGS_MAX]:
         yield Waiting(text=_in_words(connection, one), command=one.settle)
-    for offer in settling.unsettled(connection, ListUnsettled(limit=OFFERED_MAX), moment).conflicts:
+    for offer in edges.unsettled(connection, ListUnsettled(limit=OFFERED_MAX), moment).conflicts:
         new, old = (quoted(text, OTHER_CHARACTERS) for text in (offer.content, offer.target))
         yield Waiting(
             text=f"does {new} go with {old}?",

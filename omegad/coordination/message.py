@@ -1,27 +1,53 @@
-"""Commands by which agents talk: messages, which wait for their reader's next hook, and intents, which
+"""What agents say to each other: messages, which wait for their reader's next hook, and intents, which
 others may meet.
 """
 
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Annotated, NamedTuple
 
+import msgspec
 from msgspec import Meta
 
 from omegad.coordination.claim import Folder, Path
 from omegad.coordination.claim_state import Claims
 from omegad.coordination.events import IntentAnnounced, MessageDelivered, MessagePosted
-from omegad.coordination.intents import Paths
 from omegad.coordination.message_state import Messages
 from omegad.coordination.targets import Target, folder_for, found_files
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.memory.state import known
 from omegad.requests.command import Acknowledged, Command, Name
-from omegad.requests.method import CommandMethod, RequestContext, Services
-from omegad.requests.verb import Verb
+from omegad.requests.method import CommandMethod, Moment, QueryMethod, RequestContext, Services
+from omegad.requests.query import One, Query, ViewAnswer
+from omegad.requests.verb import MORE, Table, Verb
 from omegad.runtime.errors import Invalid, NotFound, Refused
+from omegad.runtime.times import rfc3339
 from omegad.session.hook_state import Hooks
 from omegad.session.liveness import MINUTE_US, Activity, Liveness
+from omegad.storage.driver import Connection
 
+PATHS_MAX = 16
+Paths = Annotated[
+    tuple[Annotated[str, Meta(min_length=1, max_length=256)], ...],
+    Meta(max_length=PATHS_MAX, description="a file, folder or pattern, from the repository's root"),
+]
+SHOWN_MAX = 32
+_INTENTS = """
+SELECT session_id, project, text, paths, created_at FROM coord_intents
+WHERE status = 'current' AND expires_us > :now_us AND project IS :project AND session_id IS NOT :session_id
+ORDER BY id DESC LIMIT :limit
+"""
+_LIST = """
+SELECT message_id, sender, to_session, to_project, text, memory_id, created_at, expires_us,
+    (SELECT json_group_array(session_id) FROM (SELECT session_id FROM coord_message_deliveries AS d
+      WHERE d.message_id = m.message_id ORDER BY 1))
+FROM coord_messages AS m
+WHERE (:session_id IS NULL OR to_session = :session_id
+  OR (to_project = :project AND sender IS NOT :session_id))
+AND (:session_id IS NOT NULL OR :project IS NULL OR to_project = :project)
+ORDER BY id DESC LIMIT :limit
+"""
 READ_AT_ONCE = 20
 PREFIX_MIN = 4
 
@@ -221,6 +247,133 @@ def _project(session_id: str, told: str | None, state: DecisionState) -> str | N
     return told or (session.project if session else None)
 
 
+class ListMessages(Query, frozen=True, kw_only=True, tag="message.list"):
+    """List messages, the latest first: all of them, or those that a session, or a project, is to read."""
+
+    session_id: Annotated[
+        One | None, Meta(description="for this session, and for its project where that is given")
+    ] = None
+    project: Annotated[One | None, Meta(description="for this project")] = None
+    limit: Annotated[int, Meta(ge=1, le=500, description="how many at most")] = 50
+
+
+class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message; `sender` is a session, None for a person; `delivered_to` are those that were shown it."""
+
+    message_id: str
+    sender: str | None
+    to_session: str | None
+    to_project: str | None
+    text: str
+    memory_id: str | None
+    created_at: str
+    expires_at: str
+    delivered_to: list[str]
+
+
+class MessagePage(ViewAnswer, frozen=True):
+    """Messages, the latest first; `truncated` says that there are more."""
+
+    messages: list[SentMessage]
+    truncated: bool
+
+
+def list_messages(connection: Connection, query: ListMessages, moment: Moment) -> MessagePage:
+    """Read messages."""
+    values = {"session_id": query.session_id, "project": query.project, "limit": query.limit + 1}
+    rows = connection.execute(_LIST, values).fetchall()
+    messages = [_message(row) for row in rows[: query.limit]]
+    return MessagePage(
+        messages=messages,
+        truncated=len(rows) > query.limit,
+        **moment.shown,
+    )
+
+
+def _message(row: Sequence[object]) -> SentMessage:
+    *known, expires_us, delivered_to = row
+    values = (*known, rfc3339(int(str(expires_us))), msgspec.json.decode(str(delivered_to)))
+    return msgspec.convert(dict(zip(SentMessage.__struct_fields__, values, strict=True)), SentMessage)
+
+
+class CheckIntents(Query, frozen=True, kw_only=True, tag="intent.check"):
+    """Show what other sessions are about to do in a project; where paths are given, only what is about the
+    same files.
+    """
+
+    project: Annotated[One | None, Meta(description="which project")] = None
+    paths: Paths = ()
+    session_id: Annotated[One | None, Meta(description="the session that asks, whose own is left out")] = None
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session is about to do, to which files."""
+
+    session_id: str
+    project: str | None
+    text: str
+    paths: list[str]
+    announced_at: str
+
+
+class Intents(ViewAnswer, frozen=True):
+    """Intents that hold, the latest first."""
+
+    intents: list[Intent]
+
+
+def overlap(some: Sequence[str], others: Sequence[str]) -> bool:
+    """Say whether paths name the same files: the same one, one within a folder, or one that a pattern
+    matches.
+
+    Two patterns overlap where one's beginning, up to its first wildcard, is that of the other. An absolute
+    path is taken for its end.
+    """
+    return any(_meet(_plain(one), _plain(other)) for one in some for other in others)
+
+
+def _meet(one: str, other: str) -> bool:
+    start, begin = _start(one), _start(other)
+    if start != one and begin != other:
+        return start.startswith(begin) or begin.startswith(start)
+    if start != one or begin != other:
+        pattern, path = (one, other) if start != one else (other, one)
+        return fnmatchcase(path, pattern) or _start(pattern).startswith(f"{path}/")
+    return any(
+        f"{a}/".startswith(f"{b}/") or f"/{a}".endswith(f"/{b}") for a, b in ((one, other), (other, one))
+    )
+
+
+def _start(path: str) -> str:
+    return path[: min((place for mark in "*?[" if (place := path.find(mark)) >= 0), default=len(path))]
+
+
+def _plain(path: str) -> str:
+    return path.removeprefix("./").rstrip("/")
+
+
+def check(connection: Connection, query: CheckIntents, moment: Moment) -> Intents:
+    """Read the intents of others."""
+    values = {
+        "now_us": moment.now_us,
+        "project": query.project,
+        "session_id": query.session_id,
+        "limit": SHOWN_MAX,
+    }
+    found = [
+        Intent(
+            session_id=who,
+            project=project,
+            text=text,
+            paths=msgspec.json.decode(paths, type=list[str]),
+            announced_at=at,
+        )
+        for who, project, text, paths, at in connection.execute(_INTENTS, values)
+    ]
+    shown = [one for one in found if not query.paths or overlap(one.paths, query.paths)]
+    return Intents(intents=shown, **moment.shown)
+
+
 METHODS = (
     CommandMethod(
         params=SendMessage,
@@ -234,4 +387,26 @@ METHODS = (
     ),
     CommandMethod(params=ReceiveMessages, answer=Received, decide=receive),
     CommandMethod(params=AnnounceIntent, answer=Acknowledged, decide=announce),
+    QueryMethod(
+        params=ListMessages,
+        answer=MessagePage,
+        views=("coord_messages",),
+        read=list_messages,
+        is_paged=True,
+        verb=Verb(
+            table=Table(
+                "messages",
+                (
+                    ("WHEN", "{created_at:moment}"),
+                    ("FROM", "{sender|a person}"),
+                    ("TO", "{to_session}{to_project:project %s}"),
+                    ("READ BY", "{delivered_to}"),
+                    ("TEXT", "{text}"),
+                ),
+                none="none",
+                warns=MORE,
+            )
+        ),
+    ),
+    QueryMethod(params=CheckIntents, answer=Intents, views=("coord_intents",), read=check),
 )

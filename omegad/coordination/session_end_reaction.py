@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from omegad.coordination.task import ReleaseTasks
 from omegad.log.event import RecordedEvent
-from omegad.memory.derive import DeriveMemory
 from omegad.memory.events import MadeOf
 from omegad.memory.lifecycle import RateMemory
-from omegad.memory.store import SUPERSEDES_MAX, StoreMemory
+from omegad.memory.store import SUPERSEDES_MAX, DeriveMemory, StoreMemory
 from omegad.reactions.contract import Reader
 from omegad.requests.command import Command
 from omegad.session import story as session

@@ -35,20 +35,19 @@ from omegad.log.inline import Inline
 from omegad.log.projection import Embedding
 from omegad.log.sanitise import sanitise_new
 from omegad.log.vocabulary import Vocabulary
-from omegad.memory.embedding_backlog import EmbeddingBacklog
+from omegad.memory.embedding import EmbeddingBacklog
 from omegad.memory.types import MemoryTypes
 from omegad.memory.upkeep import daily
 from omegad.operations import files
-from omegad.operations.diff import DiffLog
 from omegad.operations.erase import EraseMemory
 from omegad.operations.erasing import Erasing
-from omegad.operations.past import PastReader
+from omegad.operations.past import DiffLog, PastReader
 from omegad.operations.reactions import ReactionHandlers
 from omegad.operations.self_check import SelfCheck
 from omegad.operations.services import DaemonServices
 from omegad.operations.system import SystemDispatch
 from omegad.operations.vector_sweep import VectorSweep
-from omegad.person.skill_telling import language_of
+from omegad.person.skill import language_of
 from omegad.reactions.runner import Runner
 from omegad.requests.method import Method, QueryMethod, RequestContext, Rules, ServiceMethod, Skills
 from omegad.requests.query import PAGE_BYTES_MAX
@@ -60,8 +59,8 @@ from omegad.runtime.clock import Clock
 from omegad.runtime.config import Config, Paths
 from omegad.runtime.reaching import Reaching
 from omegad.runtime.steadiness import Steadiness
-from omegad.session.capture_reaction import Capture
-from omegad.session.delivery_sweep import DeliveriesExpiry
+from omegad.session.capture import Capture
+from omegad.session.deliveries import DeliveriesExpiry
 from omegad.session.liveness import Liveness
 from omegad.storage.readers import Limits as ReadLimits
 from omegad.storage.readers import Reading

@@ -14,9 +14,8 @@ from omegad.knowledge.lint import Figures, Finding, LintReport
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Position
 from omegad.memory import store
-from omegad.memory.derive import DeriveMemory
 from omegad.memory.events import MadeOf
-from omegad.memory.store import PreparedStore, Stored
+from omegad.memory.store import DeriveMemory, PreparedStore, Stored
 from omegad.memory.types import MemoryTypes
 from omegad.reactions.contract import Reader
 from omegad.requests.command import Command, Name

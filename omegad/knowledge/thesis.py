@@ -18,9 +18,8 @@ from omegad.knowledge.thesis_state import Theses, ThesisState, evidence_id
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
 from omegad.memory import store
-from omegad.memory.ids import MemoryId
 from omegad.memory.relating import Replaceable
-from omegad.memory.state import Memories, MemoryState, findable, known
+from omegad.memory.state import Memories, MemoryId, MemoryState, findable, known
 from omegad.memory.store import THESIS, THESIS_TYPE, PreparedStore, Stored, StoreMemory
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command, Name, Reason

@@ -1,17 +1,60 @@
-"""What follows once a memory that was stored without its vectors has been embedded: the vectors, and its
-relations if they are to come.
+"""Memories that were stored without their vectors get them, and their relations, once the model can.
+
+What is lacking is read from the views: memories stored while there was no model or without waiting for it,
+memories embedded by another model, and vectors whose bytes the cache has lost. Whether it was recorded
+already is the log's state to say.
+
+A memory that cannot be embedded, though others can, is set aside: those after it go on, and it is tried again
+after a while, when it says something else, and at the next start.
 """
 
-import msgspec
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import NamedTuple, TypeVar
 
-from omegad.log.decision import Decision, DecisionState
-from omegad.log.event import Event, NewEvent
-from omegad.memory.events import MemoryEmbedded, MemoryRelated, MemorySuperseded
+import anyio
+import msgspec
+import structlog
+
+from omegad import index
+from omegad.embedding.embedder import TextFailed
+from omegad.embedding.passages import passages
+from omegad.index.served import ServedIndex
+from omegad.log.decision import Decision, DecisionState, Outcome
+from omegad.log.event import Event, NewEvent, RecordedEvent
+from omegad.log.event_log import EventLog
+from omegad.memory.events import (
+    MemoryEdited,
+    MemoryEmbedded,
+    MemoryEvolved,
+    MemoryRelated,
+    MemoryStored,
+    MemorySuperseded,
+)
 from omegad.memory.relating import effects, relations
 from omegad.memory.state import Memories
 from omegad.memory.store import PreparedStore, StoreMemory, look_around, still_valid
 from omegad.requests.command import Acknowledged, Command
 from omegad.requests.method import CommandMethod, RequestContext, Services
+from omegad.runtime.errors import Invalid, ModelFailed, ModelMissing, Overloaded, Refused
+from omegad.storage.driver import Connection
+from omegad.views.current import Views
+
+BATCH = 64
+TRY_AGAIN_S = 3_600.0  # after which what was set deferred is tried once more
+T = TypeVar("T")
+Key = tuple[str, str]
+"""A memory's id and the hash of what it says."""
+_UNEMBEDDED = """
+memories AS m WHERE m.id > ? AND m.status != 'deleted'
+AND NOT EXISTS (SELECT 1 FROM memory_vectors AS v WHERE v.memory_id = m.node_id AND v.embedder_id = ?
+  AND v.chunk = 0)
+"""
+_UNFILLED = """
+deferred AS d CROSS JOIN memory_vectors AS v ON v.id = d.position * 1024 AND v.embedder_id = ?
+JOIN memories AS m ON m.node_id = v.memory_id WHERE d.name = 'vectors' AND d.position > ?
+"""
+_log = structlog.get_logger(__name__)
 
 
 class EmbedMemory(Command, frozen=True, kw_only=True, tag="memory.embed"):
@@ -97,6 +140,276 @@ def embed(command: EmbedMemory, prepared: PreparedStore, state: DecisionState, n
             facts.extend(new.event for new in done.events)
     events = tuple(NewEvent(event=fact, cause=memory.stored_at) for fact in facts)
     return Decision(events=events, answer=MemoryHasVectors(is_done=True))
+
+
+class Lacking(msgspec.Struct, frozen=True):
+    """A memory without vectors of an embedder, with what is needed to embed and relate it, and the
+    position that it was stored at.
+    """
+
+    position: int
+    memory_id: str
+    content: str
+    content_hash: str
+    event_type: str
+    project: str | None
+    entity_id: str | None
+    session_id: str | None
+
+
+class Unfilled(msgspec.Struct, frozen=True):
+    """A memory whose vectors are recorded but not at hand, and the position of the record."""
+
+    position: int
+    memory_id: str
+    content: str
+    content_hash: str
+
+
+def unembedded(connection: Connection, embedder_id: str, after: int, limit: int) -> list[Lacking]:
+    """Return memories after a position that have no vectors of the embedder, oldest first."""
+    columns = "m.id, m.node_id, m.content, m.content_hash, m.event_type, m.project, m.entity_id, m.session_id"
+    rows = connection.execute(
+        f"SELECT {columns} FROM {_UNEMBEDDED} ORDER BY m.id LIMIT ?", (after, embedder_id, limit)
+    )
+    return [Lacking(*row) for row in rows]
+
+
+def unfilled(connection: Connection, embedder_id: str, after: int, limit: int) -> list[Unfilled]:
+    """Return memories after a position whose vectors are recorded but whose bytes are not at hand, in the
+    order of the records.
+    """
+    columns = "d.position, m.node_id, m.content, m.content_hash"
+    rows = connection.execute(
+        f"SELECT {columns} FROM {_UNFILLED} ORDER BY d.position LIMIT ?", (embedder_id, after, limit)
+    )
+    return [Unfilled(*row) for row in rows]
+
+
+def count(connection: Connection, embedder_id: str | None, after: int = 0, filled_to: int = 0) -> int:
+    """Return how many memories cannot be found by meaning yet.
+
+    Those are stored after *after* and have no vectors of the embedder, or have some recorded after
+    *filled_to* whose bytes are not at hand.
+    """
+    sql = f"SELECT (SELECT count(*) FROM {_UNEMBEDDED}) + (SELECT count(*) FROM {_UNFILLED})"
+    found: int = connection.execute(sql, (after, embedder_id or "", embedder_id or "", filled_to)).fetchone()[
+        0
+    ]
+    return found
+
+
+Memory = TypeVar("Memory", Lacking, Unfilled)
+
+
+class Deferred(NamedTuple):
+    """Why a memory is set aside, and until when, in seconds of the event loop's clock."""
+
+    problem: str
+    until: float
+
+
+class EmbeddingBacklog:
+    """The sweep that works the backlog off, whenever there is one and a model."""
+
+    NAME = "embedding_backlog"
+
+    def __init__(
+        self,
+        log: EventLog,
+        views: Views,
+        near: ServedIndex,
+        execute: Callable[[EmbedMemory, RequestContext], Awaitable[Outcome]],
+    ) -> None:
+        """Take everything from outside."""
+        self.size = 0
+        """How many memories wait, those set aside not among them."""
+        self._views = views
+        self._log = log
+        self._near = near
+        self._execute = execute
+        self._deferred: dict[Key, Deferred] = {}
+        self._ahead: set[Key] = set()
+        """Those set aside that the present sweep has not come to; it forgets the ones that it never finds."""
+        self._has_filled = False
+        self._is_wanted = True
+        self._swept_with: str | None = None
+        """The model at the last sweep."""
+
+    @property
+    def trouble(self) -> str | None:
+        """How many memories are set aside, and why the first of them is, in words; None where none is."""
+        if not self._deferred:
+            return None
+        (memory_id, _), first = next(iter(self._deferred.items()))
+        return (
+            f"{len(self._deferred)} memories cannot be embedded and are found by words alone; of {memory_id}:"
+            f" {first.problem}"
+        )
+
+    def concerns(self, events: Sequence[RecordedEvent]) -> bool:
+        """Say whether a memory says something from these events on and no vectors came after it, or they
+        are about one that is set aside.
+        """
+        if {memory_id for memory_id, _ in self._deferred} & {
+            getattr(one.event, "memory_id", None) for one in events
+        }:
+            return True
+        lacking = set[str]()
+        for one in events:
+            match one.event:
+                case (
+                    MemoryStored(memory_id=memory_id)
+                    | MemoryEvolved(memory_id=memory_id)
+                    | MemoryEdited(memory_id=memory_id)
+                ):
+                    lacking.add(memory_id)
+                case MemoryEmbedded(memory_id=memory_id):
+                    lacking.discard(memory_id)
+                case _:
+                    pass
+        return bool(lacking)
+
+    def is_due(self) -> bool:
+        """Say whether it was told to look, there is another model than at the last sweep, or it is time to
+        try again what was set aside.
+        """
+        now = anyio.current_time()
+        has_changed = self._near.embedder.embedder_id != self._swept_with
+        return (
+            self._is_wanted
+            or has_changed
+            or any(deferred.until <= now for deferred in self._deferred.values())
+        )
+
+    def look_again(self) -> None:
+        """Look at the next occasion: vectors may be missing that were recorded."""
+        self._is_wanted = True
+        self.size = max(self.size, 1)  # until it is counted: what the status says holds from now on
+
+    async def sweep(self) -> bool:
+        """Embed what is lacking, oldest first; say whether that could be done."""
+        self._is_wanted, self._swept_with = False, self._near.embedder.embedder_id
+        self._ahead = set(self._deferred)
+        if self._swept_with is None:
+            await self._count(0, 0)
+        else:
+            try:
+                embedded_to = await self._work_off(unembedded, self._embed, lambda position: (position, 0))
+                await self._work_off(unfilled, self._fill, lambda position: (embedded_to, position))
+            except (ModelMissing, ModelFailed, Overloaded):
+                return False
+            for key in self._ahead:
+                del self._deferred[key]
+        return True
+
+    async def _work_off(
+        self,
+        find: Callable[..., list[Memory]],
+        work: Callable[[Memory], Awaitable[str | None]],
+        done_to: Callable[[int], tuple[int, int]],
+    ) -> int:
+        """Do *work* for all that *find* finds, whose positions are then behind; return that of the last."""
+        position, embedder_id = 0, self._near.embedder.embedder_id or ""
+        while True:
+            found = await self._read(partial(find, embedder_id=embedder_id, after=position, limit=BATCH))
+            await self._count(*done_to(position))
+            if not found:
+                return position
+            for memory in found:
+                await self._try(memory, work)
+            if self._has_filled:
+                self._has_filled = False
+                self._near.forget_index()
+            position = found[-1].position
+
+    async def _try(self, memory: Memory, work: Callable[[Memory], Awaitable[str | None]]) -> None:
+        """Do *work* for a memory that is not set aside, or is so no longer. Set it aside where it cannot
+        be done.
+        """
+        key = (memory.memory_id, memory.content_hash)
+        self._ahead.discard(key)
+        deferred = self._deferred.get(key)
+        if deferred is not None and anyio.current_time() < deferred.until:
+            return
+        problem = await work(memory)
+        if problem is not None:
+            _log.warning(
+                "backlog.set_aside", memory_id=memory.memory_id, problem=problem, retry_s=TRY_AGAIN_S
+            )
+            self._deferred[key] = Deferred(problem, anyio.current_time() + TRY_AGAIN_S)
+        elif deferred is not None:
+            del self._deferred[key]
+        if deferred is None:
+            self.size = max(0, self.size - 1)
+
+    async def _embed(self, memory: Lacking) -> str | None:
+        """Embed one and record what follows; return what is wrong with it, None once that is done. Raises
+        what keeps the model from it.
+        """
+        problem = await self._compute(memory.content)
+        if problem is not None:
+            return problem
+        command = EmbedMemory(
+            memory_id=memory.memory_id,
+            content_key=memory.content_hash,
+            content=memory.content,
+            event_type=memory.event_type,
+            project=memory.project,
+            entity_id=memory.entity_id,
+            session_id=memory.session_id,
+        )
+        try:
+            answer = (await self._execute(command, RequestContext(client=f"reaction:{self.NAME}"))).answer
+        except (Invalid, Refused) as error:
+            return str(error)
+        if isinstance(answer, MemoryHasVectors) and not answer.is_done:
+            raise ModelFailed("the embedding model failed a moment ago")
+        return None
+
+    async def _fill(self, memory: Unfilled) -> str | None:
+        """Compute the vectors of one again, and put them into the views; returns and raises as `_embed`
+        does.
+        """
+        problem = await self._compute(memory.content)
+        if problem is not None:
+            return problem
+        for text in passages(memory.content):
+            await self._near.embedder.keep(text)
+        self._has_filled |= await self._views.driver.fill_at([memory.position]) > 0
+        left = await self._read(
+            partial(
+                unfilled,
+                embedder_id=self._near.embedder.embedder_id or "",
+                after=memory.position - 1,
+                limit=1,
+            )
+        )
+        is_filled = not left or left[0].position != memory.position
+        return None if is_filled else "the vectors that were recorded are of another text than it has"
+
+    async def _compute(self, content: str) -> str | None:
+        """Have the vectors of a content in the cache; return what is wrong with the content, None where
+        nothing is.
+        """
+        for text in passages(content):
+            try:
+                await self._near.embedder.embed_backlog(text)
+            except TextFailed as error:
+                return str(error)
+        return None
+
+    async def _count(self, embedded_to: int, filled_to: int) -> None:
+        embedder_id = self._near.embedder.embedder_id
+        found = await self._read(
+            partial(count, embedder_id=embedder_id, after=embedded_to, filled_to=filled_to)
+        )
+        self.size = max(0, found - len(self._ahead))
+
+    async def _read(self, work: Callable[[Connection], T]) -> T:
+        """Read the views once they show what is in the log."""
+        await self._views.wait_for(self._log.head, index.VIEWS)
+        return await self._views.read(work)
 
 
 METHODS = (

@@ -15,6 +15,7 @@ from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent
 from omegad.memory.content import auto_tags, cleaned, computed_if_long, content_key
 from omegad.memory.events import (
+    MemoryCountsCarried,
     MemoryDeleted,
     MemoryEdited,
     MemoryEmbedded,
@@ -26,13 +27,16 @@ from omegad.memory.events import (
     Rating,
 )
 from omegad.memory.graph import superseded_by
-from omegad.memory.ids import MemoryId
-from omegad.memory.state import Memories, MemoryState, findable, known
+from omegad.memory.state import Memories, MemoryId, MemoryState, findable, known
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command, Name, Reason, Text
 from omegad.requests.method import CommandMethod, RequestContext, Services
 from omegad.requests.verb import Verb
 from omegad.runtime.errors import Conflict, OmegadError, Refused
+from omegad.runtime.times import parse_time
+
+COUNT_MAX = 1_000_000_000
+Count = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
 
 POINTS: dict[Rating, int] = {"helpful": 1, "unhelpful": -1, "outdated": -2}
 
@@ -330,6 +334,61 @@ def _decided(memory: MemoryState, *facts: Event, answer: msgspec.Struct | None =
     return Decision(events=tuple(events), answer=Acknowledged() if answer is None else answer)
 
 
+class CarryOver(Command, frozen=True, kw_only=True, tag="memory.carry_over"):
+    """Count for a memory what another system, that it came from, had counted of it: how often it was found,
+    and how it was rated. These count as if they had been counted here.
+    """
+
+    memory_id: MemoryId
+    origin: Annotated[Name, Meta(description="the system that it came from")]
+    retrievals: Annotated[Count, Meta(description="how often it was found there")] = 0
+    last_retrieved_at: Annotated[
+        str | None, Meta(description="when it was found there last, like 2026-01-31T09:30:00Z")
+    ] = None
+    helpful: Annotated[Count, Meta(description="how often it was rated helpful")] = 0
+    unhelpful: Annotated[Count, Meta(description="how often it was rated unhelpful")] = 0
+    outdated: Annotated[Count, Meta(description="how often it was rated outdated")] = 0
+
+
+def carry_over(command: CarryOver, state: DecisionState, now_us: int) -> Decision:
+    """Decide what is taken over. Raises `NotFound`, and `Invalid` for a time that is none."""
+    memory = known(state, command.memory_id)
+    last = command.last_retrieved_at
+    facts: list[Event] = []
+    if command.retrievals:
+        facts.append(
+            MemoryCountsCarried(
+                memory_id=memory.memory_id,
+                origin=command.origin,
+                retrievals=command.retrievals,
+                last_retrieved_at=(
+                    None if last is None else min(parse_time(last, "last_retrieved_at"), now_us)
+                ),
+            )
+        )
+    ratings: tuple[tuple[Rating, int], ...] = (
+        ("helpful", command.helpful),
+        ("unhelpful", command.unhelpful),
+        ("outdated", command.outdated),
+    )
+    facts += [
+        MemoryRated(
+            memory_id=memory.memory_id,
+            rating=rating,
+            points=POINTS[rating] * times,
+            reason=f"rated so {times} times in {command.origin}",
+        )
+        for rating, times in ratings
+        if times
+    ]
+    if memory.probation and command.helpful:
+        facts.append(MemoryPromoted(memory_id=memory.memory_id, evidence="use"))
+    events = tuple(
+        NewEvent(event=fact, project=memory.project, follows=place > 0) for place, fact in enumerate(facts)
+    )
+    return Decision(events=events, answer=Acknowledged())
+
+
 METHODS = (
     CommandMethod(
         params=EditMemory,
@@ -390,4 +449,10 @@ METHODS = (
         tool=AgentTool("omega_memory promote", by="memory.done"),
     ),
     CommandMethod(params=ExpireMemories, answer=Acknowledged, decide=expire_named, is_internal=True),
+    CommandMethod(
+        params=CarryOver,
+        answer=Acknowledged,
+        decide=carry_over,
+        verb=Verb(says="{memory_id} carries over what {origin} counted of it"),
+    ),
 )

@@ -1,13 +1,14 @@
 """Questions about memories by id, and lists of them."""
 
 from collections.abc import Iterable
+from itertools import groupby
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from omegad.index.active import is_over
-from omegad.index.filters import Filters, where
+from omegad.index.filters import Filters, Some, where
 from omegad.memory.strength import USES, strengths
 from omegad.memory.types import MemoryTypes
 from omegad.requests.agent_tool import AgentTool
@@ -16,8 +17,14 @@ from omegad.requests.query import PAGE_BYTES_MAX, Query, ViewAnswer
 from omegad.requests.verb import Table, Verb
 from omegad.runtime.errors import NotFound
 from omegad.runtime.json_types import Fields
-from omegad.runtime.times import LAST_US, rfc3339
+from omegad.runtime.times import LAST_US, parse_time, rfc3339
 from omegad.storage.driver import Connection
+from omegad.storage.readers import Turn
+
+_JSON = ("tags", "auto_tags", "metadata", "redacted")
+LESSON_TYPES = ("lesson_learned", "error_pattern")
+DAY_US = 86_400_000_000
+DATE_CHARACTERS = len("2026-01-31")
 
 COLUMNS = """
 m.id, m.node_id, m.content, m.event_type, m.created_at, m.referenced_date, m.session_id, m.project,
@@ -147,9 +154,6 @@ class MemoryPage(ViewAnswer, frozen=True):
     next_cursor: str | None
 
 
-_JSON = ("tags", "auto_tags", "metadata", "redacted")
-
-
 def fields(row: tuple[Any, ...], now_us: int = 0) -> Fields:
     """Name the columns of `COLUMNS` as `Memory` does; without *now_us* for rows of which none has expired."""
     known = dict(zip(Memory.__struct_fields__, row[1:-1], strict=True))
@@ -264,6 +268,97 @@ def _missing(memory_id: str) -> NotFound:
     return NotFound(f"there is no memory {memory_id[:80]}")
 
 
+ORDER = (
+    "ORDER BY m.rating DESC, m.on_probation, m.repeated DESC, m.access_count - m.surfaced DESC,"
+    " m.created_us DESC, m.id DESC"
+)
+BY_EVIDENCE = f"""
+SELECT {COLUMNS} FROM memories AS m WHERE m.id IN (
+    SELECT m.id FROM memories AS m WHERE {{condition}}
+    {ORDER} LIMIT ?
+)
+{ORDER}
+"""
+
+
+class Lessons(Filters, frozen=True, kw_only=True, tag="memory.lessons"):
+    """Show what was learned, the best proved first: by rating, then how often they were said again, then how
+    often they were found, then the newest.
+
+    Of one rating, those on probation come after the others.
+    """
+
+    event_types: Annotated[Some, Meta(description="of this type; of one of them when repeated")] = (
+        LESSON_TYPES
+    )
+    limit: Annotated[int, Meta(ge=1, le=100, description="how many at most")] = 10
+
+
+class LessonsAnswer(ViewAnswer, frozen=True):
+    """Lessons that hold, best proved first."""
+
+    lessons: list[Memory]
+
+
+def lessons(connection: Connection, query: Lessons, moment: Moment) -> LessonsAnswer:
+    """Read the active lessons that pass the filters; where these name no types, of `LESSON_TYPES`."""
+    asked = query if query.event_types else msgspec.structs.replace(query, event_types=LESSON_TYPES)
+    condition, values = where(asked, moment.now_us)
+    rows = connection.execute(BY_EVIDENCE.format(condition=condition), (*values, query.limit)).fetchall()
+    return LessonsAnswer(lessons=[Memory(**fields(row)) for row in rows], **moment.shown)
+
+
+# Sorted by row first, since the sorter would carry every content along.
+TIMELINE = f"""
+SELECT {COLUMNS} FROM memories AS m
+WHERE m.id IN (SELECT m.id FROM memories AS m WHERE {{condition}} AND m.created_us >= ?
+  ORDER BY m.created_us DESC, m.id DESC LIMIT ?)
+ORDER BY m.created_us DESC, m.id DESC
+"""
+
+
+class Timeline(Filters, frozen=True, kw_only=True, tag="memory.timeline"):
+    """Show what was remembered lately, day by day. The days end today or, where `until` is given, with the
+    day that it is in, and are UTC.
+    """
+
+    days: Annotated[
+        int, Meta(ge=1, le=3_660, description="how many days, that of until or today being the last")
+    ] = 7
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many memories at most")] = 200
+
+
+class Day(msgspec.Struct, frozen=True, kw_only=True):
+    """The memories that are as old as a day, newest first."""
+
+    day: str
+    memories: list[Memory]
+
+
+class TimelinePage(ViewAnswer, frozen=True):
+    """The days that have memories, newest first; `truncated` says that older ones were beyond the limit."""
+
+    days: list[Day]
+    truncated: bool
+
+
+def timeline(connection: Connection, query: Timeline, moment: Moment) -> TimelinePage:
+    """Read the active memories of some days, those on probation among them."""
+    condition, values = where(query, moment.now_us)
+    end_us = moment.now_us if query.until is None else parse_time(query.until, "until")
+    start_us = (end_us // DAY_US - query.days + 1) * DAY_US
+    rows, truncated = page_of(
+        connection.execute(TIMELINE.format(condition=condition), (*values, start_us, query.limit + 1)),
+        query.limit,
+    )
+    memories = [Memory(**fields(row)) for row in rows]
+    days = [
+        Day(day=day, memories=list(those))
+        for day, those in groupby(memories, key=lambda one: one.created_at[:DATE_CHARACTERS])
+    ]
+    return TimelinePage(days=days, truncated=truncated, **moment.shown)
+
+
 METHODS = (
     QueryMethod(
         params=GetMemory,
@@ -296,6 +391,42 @@ METHODS = (
             ),
             is_first=True,
             examples=("omegad list --project shop --limit 20",),
+        ),
+    ),
+    QueryMethod(
+        params=Lessons,
+        answer=LessonsAnswer,
+        views=("memories",),
+        read=lessons,
+        turn=Turn.LONG,
+        verb=Verb(
+            table=Table(
+                "lessons",
+                (
+                    ("RATING", "{rating}"),
+                    ("REPEATED", "{repeated}"),
+                    ("FOUND", "{retrieval_count}"),
+                    ("ID", "{memory_id}"),
+                    ("TYPE", "{event_type}"),
+                    ("CONTENT", "{content}"),
+                ),
+                none="no lessons",
+            ),
+            examples=("omegad memory lessons --project shop",),
+        ),
+    ),
+    QueryMethod(
+        params=Timeline,
+        answer=TimelinePage,
+        views=("memories",),
+        read=timeline,
+        is_paged=True,
+        turn=Turn.LONG,
+        verb=Verb(
+            "timeline",
+            by="history.timeline",
+            is_first=True,
+            examples=("omegad timeline", "omegad timeline --days 30 --project shop --type decision"),
         ),
     ),
 )

@@ -1,9 +1,10 @@
 """What decisions know of each memory, and by which models it was embedded."""
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from omegad.index.active import is_active
 from omegad.log.decision import DecisionState, Tables
@@ -31,7 +32,11 @@ from omegad.memory.events import (
     MemoryUnlinked,
     Verdict,
 )
+from omegad.requests.command import Name
+from omegad.requests.method import Services
 from omegad.runtime.errors import NotFound, Refused
+
+MemoryId = Annotated[Name, Meta(description="the memory's id")]
 
 NAME = "memories"
 VERSION = 3
@@ -309,3 +314,8 @@ def findable(state: DecisionState, memory_id: str, now_us: int) -> MemoryState:
         shown = "expired" if memory.state == "active" else memory.state
         raise Refused(f"memory {memory_id} is {shown}", hint="memory.restore brings it back")
     return memory
+
+
+def new_id(services: Services) -> str:
+    """Return an id for a memory that is yet to be stored."""
+    return f"mem-{services.clock.random_bits(64):016x}"

@@ -35,9 +35,8 @@ from omegad.memory.events import (
     MemoryStored,
     Relation,
 )
-from omegad.memory.ids import new_id
 from omegad.memory.relating import Effects, Neighbour, Replaceable, Scope, effects, relations
-from omegad.memory.state import Memories, MemoryState, findable
+from omegad.memory.state import Memories, MemoryState, findable, new_id
 from omegad.memory.types import TTL_SECONDS_MAX, MemoryType, MemoryTypes
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command, Name, Text
@@ -47,6 +46,9 @@ from omegad.runtime.errors import ReadTooLong, Stale
 from omegad.runtime.times import parse_time
 from omegad.storage.driver import Connection
 from omegad.text.redaction import redact
+
+SUMMARISED_BY = "auto_summary"
+"""The source of what sessions are summarised by, which a summary of their week takes the place of."""
 
 EVENT_TYPE = "memory"  # where none is named
 THESIS_TYPE, THESIS = "decision", "thesis"
@@ -581,6 +583,18 @@ def _shown_among(connection: Connection, session_id: str | None, memory_ids: Ite
     )
 
 
+class DeriveMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.derive"):
+    """Remember a text that was put together of what others said."""
+
+    made_of: Annotated[
+        MadeOf, Meta(description="the memories, and the positions of the events, that it is made of")
+    ]
+
+    def sources(self) -> MadeOf:
+        """Return what it is made of."""
+        return self.made_of
+
+
 METHODS = (
     CommandMethod(
         params=StoreMemory,
@@ -602,4 +616,5 @@ METHODS = (
         ),
         tool=AgentTool("omega_store", by="remembering.stored"),
     ),
+    CommandMethod(params=DeriveMemory, answer=Stored, prepare=prepare, decide=store, is_internal=True),
 )

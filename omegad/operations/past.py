@@ -1,5 +1,5 @@
-"""Queries as of an earlier moment: the moment found, the views of then read, and what has changed since told
-beside the answer.
+"""Looking back: queries as of an earlier moment, with what has changed since told beside the answer; and what
+happened between two moments, put together by what it is about.
 
 Nothing is recorded of it: looking back is no use of a memory.
 """
@@ -7,17 +7,20 @@ Nothing is recorded of it: looking back is no use of a memory.
 import re
 from contextlib import suppress
 from dataclasses import fields
+from typing import Annotated
 from weakref import WeakKeyDictionary
 
 import msgspec
+from msgspec import Meta
 
 from omegad.index.vector_index import VectorIndex
-from omegad.log.event import Position
-from omegad.operations.diff import EVENTS_MAX, Changes, Diff, DiffLog
+from omegad.log.event import Erased, Position, RecordedEvent, Unknown
 from omegad.operations.services import DaemonServices
 from omegad.requests import as_of as asof
 from omegad.requests.as_of import Then
-from omegad.requests.method import Moment, QueryMethod, RequestContext
+from omegad.requests.method import Moment, QueryMethod, RequestContext, ServiceMethod
+from omegad.requests.query import AsOf, Request
+from omegad.requests.verb import Verb
 from omegad.rpc.peer import Call
 from omegad.runtime.errors import Invalid, OmegadError, ViewFailed
 from omegad.runtime.times import parse_time, rfc3339
@@ -33,8 +36,107 @@ from omegad.views.past import PastFile
 WAIT_S = 5.0  # for the views to show the answer that is named
 POSITION_DIGITS = 18
 SLICE_EVENTS = 500  # read at once; others are served in between
-
 _YEAR = re.compile(r"[0-9]{4}-")
+
+EVENTS_MAX = 100_000
+"""Events that one answer looks at."""
+TEXT_CHARACTERS = 200
+UNTOLD = frozenset({"embedded", "rippled"})  # of a memory: what omegad works out by itself
+NAMED = {"skill": "skill", "identity": "file"}
+"""What an event of a noun without ids of its own is about."""
+TEXTS = ("content", "statement", "title", "text", "reason", "why")
+"""Fields that say what somebody said, the most telling first."""
+
+
+class DiffLog(Request, frozen=True, kw_only=True, tag="log.diff"):
+    """Show what was stored, edited, deleted, rated and so on between two moments, by memory, thesis, task
+    and so on.
+    """
+
+    since: Annotated[
+        AsOf, Meta(description="after this moment: a position, a time, or the query_id of an answer")
+    ] = msgspec.field(name="from")
+    until: Annotated[AsOf, Meta(description="up to this moment; the end of the log when left out")] | None = (
+        msgspec.field(name="to", default=None)
+    )
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="how many memories, theses and so on at most")] = (
+        200
+    )
+
+
+class Change(msgspec.Struct, kw_only=True):
+    """What became of one thing: what happened, in order and each kind once; the latest wording's
+    beginning; and when it was last heard of.
+    """
+
+    noun: str
+    id: str
+    what: list[str] = []
+    text: str | None = None
+    first: Position
+    last: Position
+    at: str
+
+
+class Diff(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened after position `from` up to `to`: how many events of each tag, and what they are about,
+    in the order of its first event.
+
+    Where that is more than one answer holds, `to` is as far as it goes, and `next` is the `from` to go on
+    with; else that is null.
+    """
+
+    since: Position = msgspec.field(name="from")
+    until: Position = msgspec.field(name="to")
+    tags: dict[str, int]
+    changes: list[Change]
+    next: Position | None
+
+
+class Changes:
+    """Puts events together."""
+
+    def __init__(self, limit: int) -> None:
+        """Tell of *limit* things at most."""
+        self.tags: dict[str, int] = {}
+        self.by_id: dict[tuple[str, str], Change] = {}
+        self._limit = limit
+
+    def add(self, recorded: RecordedEvent) -> bool:
+        """Add an event, unless it is about one thing too many; say whether it was added."""
+        tag, _, _ = recorded.tag.partition("@")
+        noun, _, what = tag.partition(".")
+        subject = _subject(recorded.event, noun)
+        if subject is not None and what not in UNTOLD:
+            change = self.by_id.get((noun, subject))
+            if change is None:
+                if len(self.by_id) == self._limit:
+                    return False
+                change = self.by_id[noun, subject] = Change(
+                    noun=noun, id=subject, first=recorded.position, last=0, at=""
+                )
+            if what not in change.what:
+                change.what.append(what)
+            change.text = _text(recorded.event) or change.text
+            change.last, change.at = recorded.position, rfc3339(recorded.occurred_at)
+        self.tags[tag] = self.tags.get(tag, 0) + 1
+        return True
+
+
+def _subject(event: object, noun: str) -> str | None:
+    """Return the id or the name of what an event is about, None where it is about nothing that lasts, or
+    was erased.
+    """
+    if isinstance(event, Erased | Unknown):
+        return None
+    found = getattr(event, NAMED.get(noun, f"{noun}_id"), None)
+    return found if isinstance(found, str) else None
+
+
+def _text(event: object) -> str | None:
+    found = next((value for name in TEXTS if isinstance(value := getattr(event, name, None), str)), None)
+    return found[:TEXT_CHARACTERS] if found else None
+
 
 Earlier = MemoryQueried | MemorySurfaced
 
@@ -187,3 +289,17 @@ def _changed(
         if earlier.mode not in BY_WORDS:
             compared["embedder"] = (earlier.embedder_id, embedder_id)
     return {name: (then, now) for name, (then, now) in compared.items() if then != now}
+
+
+METHODS = (
+    ServiceMethod(
+        params=DiffLog,
+        answer=Diff,
+        verb=Verb(
+            "diff",
+            by="history.diff",
+            given=(),
+            examples=("omegad diff --from 2026-01-31", "omegad diff --from 1200 --to 1300"),
+        ),
+    ),
+)

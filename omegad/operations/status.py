@@ -1,10 +1,12 @@
-"""Questions about the service itself, and the word to stop it."""
+"""Questions about the service itself, its log and its views, and the word to stop it."""
 
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from omegad.log.event import Position
+from omegad.log.verifying import LogReport
 from omegad.reactions.contract import ReactionStatus
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.method import ServiceMethod
@@ -12,6 +14,8 @@ from omegad.requests.query import Request
 from omegad.requests.verb import WATCH, Verb
 
 PROTOCOL = 1
+READ_MAX = 10_000
+ProgressToken = Annotated[str | int, Meta(description="be sent `progress` notifications with this token")]
 
 
 class Hello(Request, frozen=True, kw_only=True, tag="system.hello"):
@@ -153,6 +157,63 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     requests: int
 
 
+class ReadLog(Request, frozen=True, kw_only=True, tag="log.read"):
+    """Read events after a position."""
+
+    after: Annotated[int, Meta(ge=0, description="begin after this position")] = 0
+    limit: Annotated[int, Meta(ge=1, le=READ_MAX, description="how many events at most")] = 100
+
+
+class FollowLog(Request, frozen=True, kw_only=True, tag="log.follow"):
+    """Be sent every event after a position (by default, those to come) as `log.event` notifications, until
+    the request is cancelled.
+    """
+
+    after: (
+        Annotated[int, Meta(ge=0, description="begin after this position; with those to come when left out")]
+        | None
+    ) = None
+
+
+class VerifyLog(Request, frozen=True, kw_only=True, tag="log.verify"):
+    """Prove that the log is as it was written."""
+
+    progress_token: ProgressToken | None = None
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """That there is no more to follow, because the service stops."""
+
+
+class LogPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Some events, fewer than asked for where they are large, and where the log ends."""
+
+    events: list[msgspec.Raw]
+    """Each a `LogEvent`."""
+    head: Position
+
+
+class RebuildViews(Request, frozen=True, kw_only=True, tag="views.rebuild"):
+    """Build one view, or all and the decision state, again from the log beside the live ones, then swap."""
+
+    name: Annotated[str | None, Meta(description="one view; all of them when left out")] = None
+    progress_token: ProgressToken | None = None
+
+
+class VerifyViews(Request, frozen=True, kw_only=True, tag="views.verify"):
+    """Replay the log and compare it with one view, or all."""
+
+    name: Annotated[str | None, Meta(description="one view; all of them when left out")] = None
+    progress_token: ProgressToken | None = None
+
+
+class ViewsReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found, for each view."""
+
+    ok: bool
+    views: dict[str, object]
+
+
 METHODS = (
     ServiceMethod(params=Hello, answer=Greeting, verb=None),
     ServiceMethod(params=Ping, answer=Pong, verb=Verb(says="omegad {version} answers: process {pid}")),
@@ -171,4 +232,9 @@ METHODS = (
     ),
     ServiceMethod(params=Metrics, answer=Exposition, verb=Verb(says="{text}")),
     ServiceMethod(params=Shutdown, answer=Stopping, verb=None),
+    ServiceMethod(params=ReadLog, answer=LogPage, is_paged=True, verb=None),
+    ServiceMethod(params=FollowLog, answer=Ended, verb=None),
+    ServiceMethod(params=VerifyLog, answer=LogReport, verb=None),
+    ServiceMethod(params=RebuildViews, answer=ViewsReport, verb=None),
+    ServiceMethod(params=VerifyViews, answer=ViewsReport, verb=None),
 )

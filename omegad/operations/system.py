@@ -17,22 +17,29 @@ from omegad.agents.hook_arrivals import REMEDY, HookArrivals
 from omegad.embedding.embedder import EmbedderStatus
 from omegad.log.verifying import LogReport
 from omegad.operations.clock import ClockHandler, ShowClock
-from omegad.operations.log_reading import Ended, FollowLog, LogPage, ReadLog, VerifyLog
 from omegad.operations.metrics import exposition
 from omegad.operations.services import DaemonServices
 from omegad.operations.status import (
     EmbeddingStatus,
+    Ended,
     Exposition,
+    FollowLog,
+    LogPage,
     LogStatus,
     Metrics,
+    ProgressToken,
+    ReadLog,
+    RebuildViews,
     SelfCheckStatus,
     ServiceStatus,
     SpoolStatus,
     Status,
     UpkeepStatus,
+    VerifyLog,
+    VerifyViews,
+    ViewsReport,
     ViewStatus,
 )
-from omegad.operations.views import ProgressToken, RebuildViews, VerifyViews, ViewsReport
 from omegad.reactions.contract import ReactionStatus
 from omegad.requests.log_events import log_event
 from omegad.requests.query import PAGE_BYTES_MAX

@@ -11,9 +11,8 @@ from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent
 from omegad.memory.content import content_key
 from omegad.memory.events import MemoryEdited
-from omegad.memory.ids import MemoryId
 from omegad.memory.lifecycle import deleted
-from omegad.memory.state import Memories, known
+from omegad.memory.state import Memories, MemoryId, known
 from omegad.memory.store import PreparedStore, StoreMemory, begun, store
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command, Name, Text

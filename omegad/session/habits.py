@@ -1,16 +1,30 @@
-"""What a project's sessions did at which occasion, read off the audit of their tool calls as of a
-position.
+"""Habits: what is done at the same occasion in several sessions of a project becomes a preference on
+probation, which its person confirms or denies.
+
+Two kinds are looked for, in the audit of tool calls: the command that is run next after files were edited,
+and the one that is run last before a commit.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
 
+from omegad.log.event import RecordedEvent
+from omegad.memory.store import StoreMemory
+from omegad.reactions.contract import Reader
 from omegad.session import commands
 from omegad.session.commands import SHELLS
+from omegad.session.events import SessionEnded
 from omegad.storage.driver import Connection
+
+NAME = "habits"
+VERSION = 1
+EVENTS = (SessionEnded,)
+SESSIONS_MIN = 3
+FOUND_MAX = 3  # at the end of one session
 
 HABIT_BY = "auto_habit"
 ABOUT = "habit:"
@@ -111,7 +125,7 @@ def done(calls: Iterable[tuple[str, str]]) -> set[Habit]:
     return found
 
 
-def known(connection: Connection, project: str, position: int, source: str) -> set[str]:
+def stored_habits(connection: Connection, project: str, position: int, source: str) -> set[str]:
     """Return what the habits of a project are about that were stored up to a position, whatever became of
     them.
     """
@@ -122,3 +136,24 @@ def _command(given: str) -> str | None:
     """Return the command that a shell was given, None for one that is too long to be a habit."""
     found = commands.said(given)
     return found.text if found and found.is_whole and len(found.text) <= COMMAND_CHARACTERS_MAX else None
+
+
+def react(recorded: RecordedEvent, reader: Reader) -> Iterator[StoreMemory]:
+    """Propose what has become a habit; what was proposed before is not again, whatever became of that."""
+    project, position = recorded.project, recorded.position
+    if project is None:
+        return
+    seen = Counter(habit for session in sessions(reader.connection, project, position) for habit in session)
+    known = stored_habits(reader.connection, project, position, HABIT_BY)
+    often = [
+        habit for habit, count in seen.most_common() if count >= SESSIONS_MIN and habit.entity_id not in known
+    ]
+    for habit in often[:FOUND_MAX]:
+        yield StoreMemory(
+            content=f"Habit: {habit.occasion}, `{habit.command}` is run",
+            event_type="user_preference",
+            project=project,
+            entity_id=habit.entity_id,
+            source=HABIT_BY,
+            metadata={"source": HABIT_BY, "sessions": seen[habit]},
+        )

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from omegad.log.event import RecordedEvent
-from omegad.memory.embedding_backlog import EmbeddingBacklog
+from omegad.memory.embedding import EmbeddingBacklog
 from omegad.memory.events import MemoryEmbedded, MemoryRelated, MemoryRepeated, MemoryStored, MemorySuperseded
 from omegad.rpc.protocol import MethodNotFound
 from omegad.runtime.config import Config, Paths
@@ -589,7 +589,7 @@ async def test_lost_vectors_are_computed_again(paths: Paths, clock: FakeClock, m
 async def test_vectors_of_another_model_that_are_lost_keep_no_others_from_being_computed(
     paths: Paths, clock: FakeClock, model: FakeModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.memory.embedding_backlog.BATCH", 2)
+    monkeypatch.setattr("omegad.memory.embedding.BATCH", 2)
     async with served(paths, clock) as it:
         for number in range(5):
             await it.caller.call("memory.store", content=f"alpha beta x{number}")

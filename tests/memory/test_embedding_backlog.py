@@ -10,9 +10,8 @@ import pytest
 
 from omegad.embedding.breaker import FAILURES_MAX
 from omegad.log.decision import Outcome
-from omegad.memory import embedding_backlog
-from omegad.memory.embedding import EmbedMemory, MemoryHasVectors
-from omegad.memory.embedding_backlog import EmbeddingBacklog
+from omegad.memory import embedding
+from omegad.memory.embedding import EmbeddingBacklog, EmbedMemory, MemoryHasVectors
 from omegad.requests.method import RequestContext
 from omegad.requests.running import RequestRunner
 from omegad.runtime.config import Paths
@@ -122,7 +121,7 @@ async def test_one_that_says_something_else_is_tried_at_once(paths: Paths, clock
 async def test_lost_vectors_of_a_text_that_can_be_embedded_no_more_hold_up_no_others(
     paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.memory.embedding_backlog.BATCH", 2)
+    monkeypatch.setattr("omegad.memory.embedding.BATCH", 2)
     monkeypatch.setattr(PickyModel, "embed", lambda _model, text: vector_of(text))
     async with served(paths, clock) as it:
         for text in (
@@ -165,7 +164,7 @@ async def test_one_whose_embedding_is_refused_is_set_aside(
 async def test_the_status_counts_what_is_stored_while_the_backlog_is_worked_off(
     paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.memory.embedding_backlog.BATCH", 2)
+    monkeypatch.setattr("omegad.memory.embedding.BATCH", 2)
     async with served(paths, clock) as it:
         model.permits = threading.Semaphore(0)
         await it.caller.call("memory.store", content="the first memory", ack="durable")
@@ -223,7 +222,7 @@ async def test_what_goes_missing_while_it_looks_is_looked_for_again(
     paths: Paths, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = 0
-    genuine = embedding_backlog.count
+    genuine = embedding.count
 
     async with served(paths, clock) as it:
 
@@ -234,7 +233,7 @@ async def test_what_goes_missing_while_it_looks_is_looked_for_again(
                 it.daemon.backlog.look_again()
             return genuine(*values, **named)
 
-        monkeypatch.setattr(embedding_backlog, "count", count)
+        monkeypatch.setattr(embedding, "count", count)
         await until(lambda: looks == 2)
         await anyio.sleep(0.1)
         assert looks == 2
@@ -261,7 +260,7 @@ async def test_views_that_cannot_be_read_are_waited_for(
         raise StorageBusy
 
     with monkeypatch.context() as broken:
-        broken.setattr("omegad.memory.embedding_backlog.count", fail)
+        broken.setattr("omegad.memory.embedding.count", fail)
         async with served(paths, clock) as it:
             await it.caller.call("memory.store", content="alpha", ack="durable")
             await until(lambda: it.daemon.reactions.status()["embedding_backlog"].trouble)
@@ -274,7 +273,7 @@ async def test_views_that_cannot_be_read_are_waited_for(
 async def test_one_that_was_set_aside_is_tried_again_after_a_while(
     paths: Paths, clock: FakeClock, model: PickyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omegad.memory.embedding_backlog.TRY_AGAIN_S", 0.05)
+    monkeypatch.setattr("omegad.memory.embedding.TRY_AGAIN_S", 0.05)
     async with served(paths, clock) as it:
         await it.caller.call("memory.store", content=UNFIT, ack="durable")
         await until(lambda: model.asked.count(UNFIT) >= 3)
@@ -301,7 +300,7 @@ async def test_lost_vectors_of_passages_that_a_text_is_not_cut_into_any_more_are
         await all_embedded(it, 1)
     for path in (*paths.home.glob("embeddings.db*"), *paths.home.glob("views*")):
         path.unlink()
-    monkeypatch.setattr("omegad.memory.embedding_backlog.passages", str.split)
+    monkeypatch.setattr("omegad.memory.embedding.passages", str.split)
     async with served(paths, clock) as it:
         await until(lambda: it.daemon.backlog.trouble is not None)
         assert (it.daemon.backlog.trouble or "").endswith(

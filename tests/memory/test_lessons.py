@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from omegad.memory import lessons
-from omegad.memory.lessons import Lessons
+from omegad.memory import reading
+from omegad.memory.reading import Lessons
 from tests.builders import deleted, expired, queried, rated, repeated, superseded
 from tests.shown import Shown
 
@@ -14,7 +14,7 @@ def learn(views: Shown, *memory_ids: str, event_type: str = "lesson_learned", **
 
 
 def ids(views: Shown, **changes: Any) -> list[str]:
-    found = lessons.lessons(views.connection, Lessons(**changes), views.moment())
+    found = reading.lessons(views.connection, Lessons(**changes), views.moment())
     return [memory.memory_id for memory in found.lessons]
 
 

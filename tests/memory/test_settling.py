@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from omegad.memory.settling import DAY_US, WAITS_DAYS
+from omegad.memory.edges import DAY_US, WAITS_DAYS
 from omegad.runtime.config import Paths
 from omegad.runtime.errors import NotFound, Refused
 from tests.builders import FakeClock, Served, served

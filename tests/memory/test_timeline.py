@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from omegad.memory import timeline
-from omegad.memory.timeline import Timeline, TimelinePage
+from omegad.memory import reading
+from omegad.memory.reading import Timeline, TimelinePage
 from omegad.runtime.errors import Invalid
 from tests.builders import START_US, deleted
 from tests.shown import DAY_US, NOW_US, Shown
 
 
 def look(views: Shown, now_us: int = NOW_US, **changes: Any) -> TimelinePage:
-    return timeline.timeline(views.connection, Timeline(**changes), views.moment(now_us))
+    return reading.timeline(views.connection, Timeline(**changes), views.moment(now_us))
 
 
 def days(page: TimelinePage) -> list[tuple[str, list[str]]]:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from omegad.catalog import methods
 from omegad.person import skill as commands
+from omegad.person import skill as telling
 from omegad.person import skill_files as files
-from omegad.person import skill_telling as telling
 from omegad.person.events import SkillConfirmed, SkillImproved, SkillImproveFailed
+from omegad.person.skill import markers
 from omegad.person.skill_files import improve, with_lesson
-from omegad.person.skill_markers import markers
 from omegad.runtime.config import Config, Paths, skill_folders
 from omegad.session.events import TurnEnded
 from tests.builders import FakeClock, Served, everything, excerpt, served, until

@@ -13,8 +13,7 @@ from omegad.log import requests
 from omegad.log.event import Event, Position
 from omegad.log.event_log import EventLog
 from omegad.runtime.config import Config
-from omegad.session import deliveries as letting_go
-from omegad.session import delivery_sweep as deliveries
+from omegad.session import deliveries
 from omegad.session import hook_state as hooks
 from omegad.session import tool_state as tool_calls
 from omegad.session.events import DeliveriesExpired, PromptSubmitted, ToolCalled
@@ -151,7 +150,7 @@ async def test_what_is_let_go_of_goes_bit_by_bit(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(requests, "KEPT_EVENTS", 10)
-    monkeypatch.setattr(letting_go, "POSITIONS_AT_ONCE", 8)
+    monkeypatch.setattr(deliveries, "POSITIONS_AT_ONCE", 8)
     async with served(paths_in(tmp_path), clock, KEYWORDS) as it:
         await work(it, clock, range(20))
         clock.us += 90 * DAY_US

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from omegad.agents.hooks.prepared import Notice, PreparedHook
 from omegad.coordination.events import MessageDelivered
-from omegad.coordination.intents import overlap
+from omegad.coordination.message import overlap
 from omegad.coordination.message_state import Messages
 from omegad.log.decision import DecisionState
 from omegad.session.hook_state import Hooks

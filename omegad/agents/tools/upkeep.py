@@ -20,7 +20,7 @@ from omegad.agents.tools.tool import (
     required,
     without_empty,
 )
-from omegad.memory.settling import UnsettledAnswer
+from omegad.memory.edges import UnsettledAnswer
 from omegad.memory.upkeep.compaction import Compacted
 from omegad.memory.upkeep.consolidation import Consolidated
 from omegad.memory.upkeep.stale import StaleAnswer

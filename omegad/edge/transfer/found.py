@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar, get_args
 import msgspec
 
 from omegad.edge.transfer.reading import Odd, Row, database, json_of, others, rows, rows_if_any, whole
-from omegad.memory.carrying_over import COUNT_MAX
 from omegad.memory.events import EdgeType
+from omegad.memory.lifecycle import COUNT_MAX
 from omegad.memory.types import BUILT_IN, TTL_SECONDS_MAX
 from omegad.runtime.json_types import Fields, Json
 from omegad.runtime.repository import project_of

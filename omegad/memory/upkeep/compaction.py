@@ -14,8 +14,7 @@ from omegad.log.event import Event, NewEvent, Position
 from omegad.log.sanitise import TAGS_MAX
 from omegad.memory.content import content_key
 from omegad.memory.events import MadeOf, MemoryEmbedded, MemoryStored, MemorySuperseded
-from omegad.memory.ids import new_id
-from omegad.memory.state import Memories, MemoryState
+from omegad.memory.state import Memories, MemoryState, new_id
 from omegad.memory.types import DAY_SECONDS
 from omegad.memory.upkeep import due as upkeep
 from omegad.memory.upkeep.clusters import (

@@ -10,8 +10,8 @@ import msgspec
 
 from omegad.index.active import active, overdue
 from omegad.log.projection import to_json
-from omegad.memory.derive import SUMMARISED_BY
 from omegad.memory.events import Upkept
+from omegad.memory.store import SUMMARISED_BY
 from omegad.memory.types import EPISODIC_TYPES
 from omegad.memory.upkeep import stale
 from omegad.memory.upkeep.clusters import Member
