@@ -96,7 +96,7 @@ OUTSIDE: dict[str, set[str]] = {
         PURE | {"msgspec", "time"}
     ),  # what the clock shows is compared with the time that went by
     "omegad.person.skill_files": STDLIB,  # other people's files
-    "omegad.person.skill": PURE | {"importlib", "tomllib"},
+    "omegad.person.skill": PURE | {"importlib", "msgspec", "tomllib"},
     "omegad.session.sql": PURE | {"msgspec", "pathlib"},
     "omegad.session.projects": PURE | {"pathlib", "urllib"},  # looks for the repository that a file is in
     "omegad.session.merges": PURE | {"pathlib"},  # reads what git keeps

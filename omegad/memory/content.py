@@ -9,7 +9,10 @@ from typing import TypeVar
 
 import msgspec
 
+from omegad.embedding.passages import Embedded
+from omegad.log.event import Event
 from omegad.log.sanitise import CONTENT_BYTES_MAX, METADATA_BYTES_MAX
+from omegad.memory.events import MemoryEmbedded
 from omegad.memory.types import EPISODIC_TYPES
 from omegad.requests.method import Rules, Services
 from omegad.runtime.errors import Invalid, Refused
@@ -95,3 +98,14 @@ def content_key(
     """
     of_session = (session_id,) if session_id is not None and event_type in EPISODIC_TYPES else ()
     return sha256(msgspec.json.encode((event_type, project, entity_id, *of_session, content))).hexdigest()
+
+
+def vectors_of(memory_id: str, embedded: Embedded | None) -> list[Event]:
+    """Return the event that a memory's text was embedded, nothing where it was not."""
+    if embedded is None:
+        return []
+    return [
+        MemoryEmbedded(
+            memory_id=memory_id, embedder_id=embedded.embedder_id, text_hashes=embedded.text_hashes
+        )
+    ]

@@ -21,8 +21,9 @@ from omegad.embedding.embedder import TextFailed
 from omegad.embedding.passages import passages
 from omegad.index.served import ServedIndex
 from omegad.log.decision import Decision, DecisionState, Outcome
-from omegad.log.event import Event, NewEvent, RecordedEvent
+from omegad.log.event import NewEvent, RecordedEvent
 from omegad.log.event_log import EventLog
+from omegad.memory.content import vectors_of
 from omegad.memory.events import (
     MemoryEdited,
     MemoryEmbedded,
@@ -45,6 +46,9 @@ TRY_AGAIN_S = 3_600.0  # after which what was set deferred is tried once more
 T = TypeVar("T")
 Key = tuple[str, str]
 """A memory's id and the hash of what it says."""
+
+
+_COLUMNS = "m.node_id, m.content, m.content_hash, m.event_type, m.project, m.entity_id, m.session_id"
 _UNEMBEDDED = """
 memories AS m WHERE m.id > ? AND m.status != 'deleted'
 AND NOT EXISTS (SELECT 1 FROM memory_vectors AS v WHERE v.memory_id = m.node_id AND v.embedder_id = ?
@@ -59,16 +63,12 @@ _log = structlog.get_logger(__name__)
 
 class EmbedMemory(Command, frozen=True, kw_only=True, tag="memory.embed"):
     """Give a memory that was stored without them its vectors and relations. `content_key` is that of the
-    content which is embedded.
+    content which is embedded, `said` what was stored.
     """
 
     memory_id: str
     content_key: str
-    content: str
-    event_type: str
-    project: str | None = None
-    entity_id: str | None = None
-    session_id: str | None = None
+    said: StoreMemory
 
 
 class MemoryHasVectors(Acknowledged, frozen=True):
@@ -79,19 +79,13 @@ class MemoryHasVectors(Acknowledged, frozen=True):
 
 async def prepare(services: Services, command: EmbedMemory, context: RequestContext) -> PreparedStore:
     """Embed a memory's content, and look at what is near; without the model nothing of either."""
-    embedded = await services.embed(command.content, is_backlog=True)
-    base = PreparedStore(memory_id=command.memory_id, content=command.content, read_position=0)
+    content = command.said.content
+    embedded = await services.embed(content, is_backlog=True)
+    base = PreparedStore(memory_id=command.memory_id, content=content, read_position=0)
     if embedded is None:
         return base
-    said = StoreMemory(
-        content=command.content,
-        event_type=command.event_type,
-        project=command.project,
-        entity_id=command.entity_id,
-        session_id=command.session_id,
-    )
     at_head = msgspec.structs.replace(context, written=services.head)
-    return await look_around(services, said, base, embedded, at_head)
+    return await look_around(services, command.said, base, embedded, at_head)
 
 
 def embed(command: EmbedMemory, prepared: PreparedStore, state: DecisionState, now_us: int) -> Decision:
@@ -102,19 +96,16 @@ def embed(command: EmbedMemory, prepared: PreparedStore, state: DecisionState, n
     embedder's vectors are recorded already, or the content is not the one of the command any more, so that it
     can be asked any number of times. Raises `Outdated` as `store` does.
     """
-    if prepared.embedder_id is None:
+    if prepared.embedded is None:
         return Decision(answer=MemoryHasVectors(is_done=False))
     memory = state[Memories].get(prepared.memory_id)
     if (
         memory is None
         or memory.content_key != command.content_key
-        or state[Memories].is_embedded(memory.memory_id, prepared.embedder_id)
+        or state[Memories].is_embedded(memory.memory_id, prepared.embedded.embedder_id)
     ):
         return Decision(answer=MemoryHasVectors(is_done=True))
-    vectors = MemoryEmbedded(
-        memory_id=memory.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes
-    )
-    facts: list[Event] = [vectors]
+    facts = vectors_of(memory.memory_id, prepared.embedded)
     if memory.pending:
         neighbours = still_valid(prepared, state, now_us)
         older = [
@@ -144,7 +135,7 @@ def embed(command: EmbedMemory, prepared: PreparedStore, state: DecisionState, n
 
 class Lacking(msgspec.Struct, frozen=True):
     """A memory without vectors of an embedder, with what is needed to embed and relate it, and the
-    position that it was stored at.
+    position that it was stored at; or one whose vectors are recorded but not at hand, and that of the record.
     """
 
     position: int
@@ -157,33 +148,23 @@ class Lacking(msgspec.Struct, frozen=True):
     session_id: str | None
 
 
-class Unfilled(msgspec.Struct, frozen=True):
-    """A memory whose vectors are recorded but not at hand, and the position of the record."""
-
-    position: int
-    memory_id: str
-    content: str
-    content_hash: str
-
-
 def unembedded(connection: Connection, embedder_id: str, after: int, limit: int) -> list[Lacking]:
     """Return memories after a position that have no vectors of the embedder, oldest first."""
-    columns = "m.id, m.node_id, m.content, m.content_hash, m.event_type, m.project, m.entity_id, m.session_id"
     rows = connection.execute(
-        f"SELECT {columns} FROM {_UNEMBEDDED} ORDER BY m.id LIMIT ?", (after, embedder_id, limit)
+        f"SELECT m.id, {_COLUMNS} FROM {_UNEMBEDDED} ORDER BY m.id LIMIT ?", (after, embedder_id, limit)
     )
     return [Lacking(*row) for row in rows]
 
 
-def unfilled(connection: Connection, embedder_id: str, after: int, limit: int) -> list[Unfilled]:
+def unfilled(connection: Connection, embedder_id: str, after: int, limit: int) -> list[Lacking]:
     """Return memories after a position whose vectors are recorded but whose bytes are not at hand, in the
     order of the records.
     """
-    columns = "d.position, m.node_id, m.content, m.content_hash"
     rows = connection.execute(
-        f"SELECT {columns} FROM {_UNFILLED} ORDER BY d.position LIMIT ?", (embedder_id, after, limit)
+        f"SELECT d.position, {_COLUMNS} FROM {_UNFILLED} ORDER BY d.position LIMIT ?",
+        (embedder_id, after, limit),
     )
-    return [Unfilled(*row) for row in rows]
+    return [Lacking(*row) for row in rows]
 
 
 def count(connection: Connection, embedder_id: str | None, after: int = 0, filled_to: int = 0) -> int:
@@ -193,13 +174,10 @@ def count(connection: Connection, embedder_id: str | None, after: int = 0, fille
     *filled_to* whose bytes are not at hand.
     """
     sql = f"SELECT (SELECT count(*) FROM {_UNEMBEDDED}) + (SELECT count(*) FROM {_UNFILLED})"
-    found: int = connection.execute(sql, (after, embedder_id or "", embedder_id or "", filled_to)).fetchone()[
-        0
-    ]
-    return found
-
-
-Memory = TypeVar("Memory", Lacking, Unfilled)
+    row: tuple[int] = connection.execute(
+        sql, (after, embedder_id or "", embedder_id or "", filled_to)
+    ).fetchone()
+    return row[0]
 
 
 class Deferred(NamedTuple):
@@ -305,8 +283,8 @@ class EmbeddingBacklog:
 
     async def _work_off(
         self,
-        find: Callable[..., list[Memory]],
-        work: Callable[[Memory], Awaitable[str | None]],
+        find: Callable[..., list[Lacking]],
+        work: Callable[[Lacking], Awaitable[str | None]],
         done_to: Callable[[int], tuple[int, int]],
     ) -> int:
         """Do *work* for all that *find* finds, whose positions are then behind; return that of the last."""
@@ -323,7 +301,7 @@ class EmbeddingBacklog:
                 self._near.forget_index()
             position = found[-1].position
 
-    async def _try(self, memory: Memory, work: Callable[[Memory], Awaitable[str | None]]) -> None:
+    async def _try(self, memory: Lacking, work: Callable[[Lacking], Awaitable[str | None]]) -> None:
         """Do *work* for a memory that is not set aside, or is so no longer. Set it aside where it cannot
         be done.
         """
@@ -353,11 +331,13 @@ class EmbeddingBacklog:
         command = EmbedMemory(
             memory_id=memory.memory_id,
             content_key=memory.content_hash,
-            content=memory.content,
-            event_type=memory.event_type,
-            project=memory.project,
-            entity_id=memory.entity_id,
-            session_id=memory.session_id,
+            said=StoreMemory(
+                content=memory.content,
+                event_type=memory.event_type,
+                project=memory.project,
+                entity_id=memory.entity_id,
+                session_id=memory.session_id,
+            ),
         )
         try:
             answer = (await self._execute(command, RequestContext(client=f"reaction:{self.NAME}"))).answer
@@ -367,7 +347,7 @@ class EmbeddingBacklog:
             raise ModelFailed("the embedding model failed a moment ago")
         return None
 
-    async def _fill(self, memory: Unfilled) -> str | None:
+    async def _fill(self, memory: Lacking) -> str | None:
         """Compute the vectors of one again, and put them into the views; returns and raises as `_embed`
         does.
         """

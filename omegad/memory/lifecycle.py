@@ -1,5 +1,5 @@
-"""What may be done with a memory once it is stored: edit, delete, supersede, restore, rate, promote, let
-expire.
+"""What may be done with a memory once it is stored: edit, delete, supersede, restore, rate, promote; and
+what another system counted of it is taken over.
 """
 
 from collections.abc import Callable
@@ -10,16 +10,15 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from omegad.embedding.passages import Embedded
 from omegad.index.active import is_over
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent
-from omegad.memory.content import auto_tags, cleaned, computed_if_long, content_key
+from omegad.memory.content import auto_tags, cleaned, computed_if_long, content_key, vectors_of
 from omegad.memory.events import (
     MemoryCountsCarried,
     MemoryDeleted,
     MemoryEdited,
-    MemoryEmbedded,
-    MemoryExpired,
     MemoryPromoted,
     MemoryRated,
     MemoryRestored,
@@ -92,12 +91,6 @@ class PromoteMemory(Command, frozen=True, kw_only=True, tag="memory.promote"):
     reason: Reason | None = None
 
 
-class ExpireMemories(Command, frozen=True, kw_only=True, tag="memory.expire"):
-    """Record of memories that their time is over."""
-
-    memory_ids: tuple[Name, ...]
-
-
 class Deleted(Acknowledged, frozen=True, kw_only=True):
     """Where the deletion stands in the log, and the memories that it had taken the place of, which stay
     hidden until they are restored.
@@ -138,7 +131,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreparedEdit(msgspec.Struct, frozen=True, kw_only=True):
-    """An edit's content, clean, and its vectors' names where it could be embedded.
+    """An edit's content, clean, and its vectors where it could be embedded.
 
     `auto_tags` returns the tags that the content has by rule within a project; `given` is what an upsert
     replaces beside the content.
@@ -146,8 +139,7 @@ class PreparedEdit(msgspec.Struct, frozen=True, kw_only=True):
 
     content: str
     redacted: tuple[str, ...] = ()
-    embedder_id: str | None = None
-    text_hashes: tuple[str, ...] = ()
+    embedded: Embedded | None = None
     auto_tags: Callable[[str | None], tuple[str, ...]] = lambda _project: ()
     given: Given | None = None
 
@@ -161,16 +153,12 @@ async def prepare_edit(
         services, command.content, partial(cleaned, command.content, services.rules)
     )
     embedded = None if command.ack == "durable" else await services.embed(content.text)
-    prepared = PreparedEdit(
+    return PreparedEdit(
         content=content.text,
         redacted=content.redacted,
+        embedded=embedded,
         auto_tags=partial(auto_tags, content.text, rules=services.rules),
         given=given,
-    )
-    if embedded is None:
-        return prepared
-    return msgspec.structs.replace(
-        prepared, embedder_id=embedded.embedder_id, text_hashes=embedded.text_hashes
     )
 
 
@@ -196,15 +184,9 @@ def edit(command: EditMemory, prepared: PreparedEdit, state: DecisionState, now_
         redacted=prepared.redacted,
         **msgspec.structs.asdict(prepared.given or Given()),
     )
-    facts: list[Event] = [edited]
     # What is still pending gets its vectors together with its relations.
-    if prepared.embedder_id is not None and not memory.pending:
-        facts.append(
-            MemoryEmbedded(
-                memory_id=memory.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes
-            )
-        )
-    return _decided(memory, *facts, answer=Edited(redacted=prepared.redacted))
+    vectors = vectors_of(memory.memory_id, None if memory.pending else prepared.embedded)
+    return _decided(memory, edited, *vectors, answer=Edited(redacted=prepared.redacted))
 
 
 async def prepare_delete(
@@ -303,24 +285,6 @@ def promote(command: PromoteMemory, state: DecisionState, now_us: int) -> Decisi
     )
 
 
-def expire(memory_ids: tuple[str, ...], state: DecisionState, now_us: int) -> Decision:
-    """Record of these memories that their time is over, of those where it is; the rest have been hidden,
-    kept or renewed meanwhile.
-    """
-    found = (state[Memories].get(memory_id) for memory_id in memory_ids)
-    events = tuple(
-        NewEvent(event=MemoryExpired(memory_id=memory.memory_id, expired_at=memory.expires_at))
-        for memory in found
-        if memory and memory.state == "active" and is_over(memory.expires_at, now_us)
-    )
-    return Decision(events=events, answer=Acknowledged())
-
-
-def expire_named(command: ExpireMemories, state: DecisionState, now_us: int) -> Decision:
-    """Decide the expiry of the memories named."""
-    return expire(command.memory_ids, state, now_us)
-
-
 def _check_free(state: DecisionState, key: str, memory: MemoryState, now_us: int) -> None:
     holder = state[Memories].holder(key, now_us)
     if holder is not None and holder.memory_id != memory.memory_id:
@@ -383,10 +347,7 @@ def carry_over(command: CarryOver, state: DecisionState, now_us: int) -> Decisio
     ]
     if memory.probation and command.helpful:
         facts.append(MemoryPromoted(memory_id=memory.memory_id, evidence="use"))
-    events = tuple(
-        NewEvent(event=fact, project=memory.project, follows=place > 0) for place, fact in enumerate(facts)
-    )
-    return Decision(events=events, answer=Acknowledged())
+    return _decided(memory, *facts)
 
 
 METHODS = (
@@ -448,7 +409,6 @@ METHODS = (
         verb=Verb(says="promoted {memory_id}; it is {status}"),
         tool=AgentTool("omega_memory promote", by="memory.done"),
     ),
-    CommandMethod(params=ExpireMemories, answer=Acknowledged, decide=expire_named, is_internal=True),
     CommandMethod(
         params=CarryOver,
         answer=Acknowledged,

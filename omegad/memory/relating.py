@@ -112,15 +112,26 @@ def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -
             and shared >= GROWING_JACCARD_MIN
             and restates(new, old)
         )
-        duplicate, evolution = _duplicate(new, old, near, shared, jaccard_min), shared if is_growing else None
-        base = msgspec.structs.replace(base, duplicate=duplicate, evolution=None if duplicate else evolution)
+        cosine = near.cosine if near.is_comparable else None
+        how: tuple[Likeness, float] = (
+            ("jaccard", shared) if cosine is None or cosine < DUPLICATE_COSINE else ("cosine", cosine)
+        )
+        is_likely = how[0] == "cosine" or shared >= jaccard_min
+        duplicate = how if (is_likely and are_same(new, old)) or restates(old, new) else None
+        evolution = shared if is_growing and duplicate is None else None
+        base = msgspec.structs.replace(base, duplicate=duplicate, evolution=evolution)
     if scope.event_type in EPISODIC_TYPES or (
         near.event_type in EPISODIC_TYPES and not (near.event_type == UNDONE_TYPE and new.is_overriding)
     ):
         return base
     is_near = near.cosine is None or near.cosine >= RELATED_COSINE
     denied = contradiction(new.content, near.content) if is_near else None
-    replaceable = _excerpt(near.content) if _may_replace(near.cosine, shared, new) else None
+    least = ALIKE_COSINE if shared >= REPLACEABLE_JACCARD else REPLACEABLE_COSINE
+    least = OVERRIDDEN_COSINE if new.is_overriding else least
+    replaceable = None
+    if near.cosine is not None and near.cosine >= least:
+        excerpt = f"{near.content[: EXCERPT_CHARACTERS - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+        replaceable = near.content if len(near.content) <= EXCERPT_CHARACTERS else excerpt
     is_variant = (
         replaceable is not None and shared >= VARIANT_JACCARD and are_variants(new.content, near.content)
     )
@@ -136,32 +147,6 @@ def _compared(new: ComparedText, scope: Scope, near: Near, jaccard_min: float) -
 
 
 _READ = Kept(ComparedText, READ_BYTES, lambda content, _: BYTES_OF_CHARACTER * len(content) + ENTRY_BYTES)
-
-
-def _duplicate(
-    new: ComparedText, old: ComparedText, near: Near, shared: float, jaccard_min: float
-) -> tuple[Likeness, float] | None:
-    is_close = near.is_comparable and near.cosine is not None and near.cosine >= DUPLICATE_COSINE
-    how: tuple[Likeness, float] = (
-        ("cosine", near.cosine) if is_close and near.cosine is not None else ("jaccard", shared)
-    )
-    is_likely = is_close or shared >= jaccard_min
-    return how if (is_likely and are_same(new, old)) or restates(old, new) else None
-
-
-def _may_replace(cosine: float | None, shared: float, new: ComparedText) -> bool:
-    if cosine is None:
-        return False
-    is_alike = shared >= REPLACEABLE_JACCARD and cosine >= ALIKE_COSINE
-    return is_alike or cosine >= (OVERRIDDEN_COSINE if new.is_overriding else REPLACEABLE_COSINE)
-
-
-def _excerpt(content: str) -> str:
-    return (
-        content
-        if len(content) <= EXCERPT_CHARACTERS
-        else f"{content[: EXCERPT_CHARACTERS - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
-    )
 
 
 REPLACEABLE_MAX = 3

@@ -24,11 +24,11 @@ from omegad.memory.content import (
     cleaned,
     computed_if_long,
     content_key,
+    vectors_of,
 )
 from omegad.memory.events import (
     Likeness,
     MadeOf,
-    MemoryEmbedded,
     MemoryEvolved,
     MemoryPromoted,
     MemoryRepeated,
@@ -74,6 +74,12 @@ AUTOMATIC_SOURCES = frozenset(
 
 _FIRST_WORD = re.compile(r"[^\W_]+")
 SUPERSEDES_MAX = 16
+
+
+_SHOWN = """
+SELECT DISTINCT memory_id FROM retrievals
+WHERE session_id = ? AND memory_id IN (SELECT value FROM json_each(?))
+"""
 ASKED_CONFIDENCE, AUTOMATIC_CONFIDENCE = 1.0, 0.5
 
 
@@ -179,13 +185,13 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
-    """What deciding a store needs from the world: a fresh id, the clean content, its vectors' names, and its
+    """What deciding a store needs from the world: a fresh id, the clean content, its vectors, and its
     neighbours.
 
     `neighbours` are as of `read_position`, and `shown` are those that the session had been shown, which it
     echoes rather than corroborates, None where nobody looked; exact where none of them can be missing.
     `arrived` returns the ids of memories like this one that were stored lately, and is asked at the moment of
-    the append. `embedder_id` is None when nothing could be embedded.
+    the append. `embedded` is None when nothing could be embedded.
     """
 
     memory_id: str
@@ -198,8 +204,7 @@ class PreparedStore(msgspec.Struct, frozen=True, kw_only=True):
     neighbours: tuple[Neighbour, ...] = ()
     shown: frozenset[str] | None = None
     is_shown_exact: bool = True
-    embedder_id: str | None = None
-    text_hashes: tuple[str, ...] = ()
+    embedded: Embedded | None = None
     degraded: str | None = None
     pending: bool = False
     arrived: Callable[[], Sequence[str]] = tuple
@@ -239,7 +244,25 @@ def store(command: StoreMemory, prepared: PreparedStore, state: DecisionState, n
     grown = next((n for n in open_to_growth if n.evolution), None)
     survivor = state[Memories].get(grown.memory_id) if grown else None
     if survivor is not None and grown is not None and grown.evolution and not _is_lesser(command, survivor):
-        facts = _evolved(command, prepared, survivor, grown.evolution, _gained(command, kind, survivor))
+        evolved = MemoryEvolved(
+            memory_id=survivor.memory_id,
+            content=prepared.content,
+            content_key=content_key(
+                prepared.content,
+                survivor.event_type,
+                survivor.project,
+                survivor.entity_id,
+                survivor.session_id,
+            ),
+            wording=prepared.content,
+            made_of=command.sources(),
+            similarity=round(grown.evolution, 6),
+            auto_tags=prepared.auto_tags,
+            **_gained(command, kind, survivor)._asdict(),
+        )
+        # What is still pending gets its vectors together with its relations.
+        embedded = None if survivor.pending else prepared.embedded
+        facts = [evolved, *vectors_of(survivor.memory_id, embedded)]
         done = effects_of(command, survivor.memory_id, current, state, now_us)
         return _strengthened(command, prepared, survivor, facts, done, outcome="evolved")
     done = effects_of(command, prepared.memory_id, current, state, now_us)
@@ -272,41 +295,24 @@ def still_valid(prepared: PreparedStore, state: DecisionState, now_us: int) -> t
 
     Raises `Outdated` where some are not or others may have come, unless it is the last try.
     """
-    current: list[Neighbour] = []
-    for neighbour in prepared.neighbours:
-        memory = state[Memories].get(neighbour.memory_id)
-        if memory is not None and memory.is_active(now_us) and memory.changed_at <= prepared.read_position:
-            current.append(neighbour)
-    arrivals = [
-        state[Memories].get(memory_id) for memory_id in prepared.arrived() if memory_id != prepared.memory_id
-    ]
-    have_arrived = any(
-        memory is not None and memory.changed_at > prepared.read_position for memory in arrivals
+    memories, read_position = state[Memories], prepared.read_position
+    current = tuple(
+        neighbour
+        for neighbour in prepared.neighbours
+        if (memory := memories.get(neighbour.memory_id))
+        and memory.is_active(now_us)
+        and memory.changed_at <= read_position
     )
-    is_outdated = have_arrived or len(current) < len(prepared.neighbours)
-    if is_outdated and not prepared.is_last_try:
+    arrivals = [memories.get(one) for one in prepared.arrived() if one != prepared.memory_id]
+    have_arrived = any(memory and memory.changed_at > read_position for memory in arrivals)
+    if (have_arrived or len(current) < len(prepared.neighbours)) and not prepared.is_last_try:
         raise Outdated
-    return tuple(current)
+    return current
 
 
 def _is_lesser(command: StoreMemory, survivor: MemoryState) -> bool:
     """Say whether what is stored was captured unasked, and what there is was told by a person."""
     return command.is_automatic() and not survivor.probation
-
-
-def _ignored(command: StoreMemory, survivor: MemoryState) -> tuple[str, ...]:
-    """Return the names of what was given with a store and is not kept, since an older memory holds the
-    content.
-    """
-    given = {
-        "metadata": command.metadata or None,
-        "priority": command.priority,
-        "referenced_date": command.referenced_date,
-        "source": command.source,
-        "confidence": command.confidence,
-        "tags": command.tags if _is_lesser(command, survivor) else (),
-    }
-    return tuple(name for name, value in given.items() if value is not None and value != ())
 
 
 def _ttl_seconds(command: StoreMemory, kind: MemoryType) -> int | None:
@@ -332,33 +338,6 @@ def _gained(command: StoreMemory, kind: MemoryType, survivor: MemoryState) -> _G
     return _Gained(tags, asked, is_permanent=asked is None)
 
 
-def _evolved(
-    command: StoreMemory, prepared: PreparedStore, survivor: MemoryState, similarity: float, gained: _Gained
-) -> list[Event]:
-    """Return that a memory says what was stored, which restates all that it said."""
-    grown = MemoryEvolved(
-        memory_id=survivor.memory_id,
-        content=prepared.content,
-        content_key=content_key(
-            prepared.content, survivor.event_type, survivor.project, survivor.entity_id, survivor.session_id
-        ),
-        wording=prepared.content,
-        made_of=command.sources(),
-        similarity=round(similarity, 6),
-        auto_tags=prepared.auto_tags,
-        **gained._asdict(),
-    )
-    # What is still pending gets its vectors together with its relations.
-    if prepared.embedder_id is None or survivor.pending:
-        return [grown]
-    return [
-        grown,
-        MemoryEmbedded(
-            memory_id=survivor.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes
-        ),
-    ]
-
-
 def _strengthened(
     command: StoreMemory,
     prepared: PreparedStore,
@@ -368,14 +347,27 @@ def _strengthened(
     *,
     outcome: Literal["duplicate", "evolved"],
 ) -> Decision:
-    """End a store whose content an older memory holds: that one may be corroborated."""
+    """End a store whose content an older memory holds: that one may be corroborated, unless a session says
+    again what it was shown. Raises `Outdated` where it may have been a moment before, unless it is the last
+    try.
+    """
     is_others = not command.is_automatic() or command.session_id != survivor.session_id
-    if (
-        is_corroborated := survivor.probation
-        and is_others
-        and (command.session_id is None or not _is_echo(prepared, survivor))
-    ):
+    is_corroborated = survivor.probation and is_others
+    if is_corroborated and command.session_id is not None:
+        is_known = prepared.shown is None or survivor.memory_id in prepared.shown
+        if not is_known and not prepared.is_shown_exact and not prepared.is_last_try:
+            raise Outdated
+        is_corroborated = not is_known and prepared.is_shown_exact
+    if is_corroborated:
         facts.append(MemoryPromoted(memory_id=survivor.memory_id, evidence="corroboration"))
+    given = {
+        "metadata": command.metadata or None,
+        "priority": command.priority,
+        "referenced_date": command.referenced_date,
+        "source": command.source,
+        "confidence": command.confidence,
+        "tags": (command.tags or None) if _is_lesser(command, survivor) else None,
+    }
     answer = Stored(
         memory_id=survivor.memory_id,
         outcome=outcome,
@@ -384,21 +376,11 @@ def _strengthened(
         may_replace=done.may_replace,
         may_contradict=done.may_contradict,
         redacted=prepared.redacted,
-        ignored=_ignored(command, survivor),
+        ignored=tuple(name for name, value in given.items() if value is not None),
         degraded=prepared.degraded,
         status="probation" if survivor.probation and not is_corroborated else "active",
     )
     return Decision(events=_events(command, facts, done), answer=answer)
-
-
-def _is_echo(prepared: PreparedStore, survivor: MemoryState) -> bool:
-    """Say whether a session says again what it was shown. Raises `Outdated` where it may have been a
-    moment before, unless it is the last try.
-    """
-    is_known = prepared.shown is None or survivor.memory_id in prepared.shown
-    if not is_known and not prepared.is_shown_exact and not prepared.is_last_try:
-        raise Outdated
-    return is_known or not prepared.is_shown_exact
 
 
 def _new(
@@ -440,13 +422,6 @@ def _new(
         pending=prepared.pending,
         on_probation=is_automatic,
     )
-    facts: list[Event] = [stored]
-    if prepared.embedder_id is not None:
-        facts.append(
-            MemoryEmbedded(
-                memory_id=stored.memory_id, embedder_id=prepared.embedder_id, text_hashes=prepared.text_hashes
-            )
-        )
     answer = Stored(
         memory_id=stored.memory_id,
         outcome="stored",
@@ -463,13 +438,20 @@ def _new(
         degraded=prepared.degraded,
         status="probation" if is_automatic else "active",
     )
+    facts = [stored, *vectors_of(stored.memory_id, prepared.embedded)]
     return Decision(events=_events(command, facts, done), answer=answer)
 
 
 def _events(command: StoreMemory, facts: Iterable[Event], done: Effects) -> tuple[NewEvent, ...]:
+    """Return the events of one store."""
+    return addressed(
+        command, (*(NewEvent(event=fact, project=command.project) for fact in facts), *done.events)
+    )
+
+
+def addressed(command: StoreMemory, events: Iterable[NewEvent]) -> tuple[NewEvent, ...]:
     """Address the events of one store: the first is what happened, and the cause of the others."""
     occurred_at = command.learned_at()
-    events = (*(NewEvent(event=fact, project=command.project) for fact in facts), *done.events)
     return tuple(
         msgspec.structs.replace(
             new, session_id=command.session_id, occurred_at=occurred_at, follows=place > 0
@@ -483,10 +465,9 @@ async def prepare(services: Services, command: StoreMemory, context: RequestCont
     `Invalid`, `Refused`.
     """
     base = await computed_if_long(services, command.content, partial(begun, services, command, context))
-    embedded = None if command.ack == "durable" else await services.embed(base.content)
     if command.ack == "durable":
         return msgspec.structs.replace(base, pending=True)
-    return await look_around(services, command, base, embedded, context)
+    return await look_around(services, command, base, await services.embed(base.content), context)
 
 
 def begun(services: Services, command: StoreMemory, context: RequestContext) -> PreparedStore:
@@ -538,12 +519,11 @@ async def look_around(
         )
         if embedded is not None and not embedded.is_whole:
             near = [msgspec.structs.replace(one, is_comparable=False) for one in near]
-        known = command.known_before()
-        shown = (
-            _shown_among(connection, command.session_id, (one.memory_id for one in near))
-            if known is None
-            else known
-        )
+        shown = command.known_before()
+        if shown is None:
+            among = to_json([one.memory_id for one in near])
+            rows = connection.execute(_SHOWN, (command.session_id, among))
+            shown = frozenset(memory_id for (memory_id,) in rows)
         return relating.compare(base.content, scope, near, jaccard_min), shown, moment.position
 
     try:
@@ -557,30 +537,19 @@ async def look_around(
     # What a session was shown a moment ago is in the log before what it says of that, and perhaps not in the
     # views.
     is_exact = command.known_before() is not None or (context.is_again and position >= context.written)
-    base = msgspec.structs.replace(base, neighbours=found, shown=shown, is_shown_exact=is_exact)
-    ready = msgspec.structs.replace(base, read_position=position, is_last_try=context.is_last_try)
+    ready = msgspec.structs.replace(
+        base,
+        neighbours=found,
+        shown=shown,
+        is_shown_exact=is_exact,
+        read_position=position,
+        is_last_try=context.is_last_try,
+        embedded=embedded,
+    )
     if embedded is None:
         return msgspec.structs.replace(ready, pending=True, degraded="embedding")
     services.remember(base.memory_id, command.project, embedded.vector)
-    return msgspec.structs.replace(
-        ready,
-        embedder_id=embedded.embedder_id,
-        text_hashes=embedded.text_hashes,
-        arrived=partial(services.recent, command.project, embedded.vector),
-    )
-
-
-def _shown_among(connection: Connection, session_id: str | None, memory_ids: Iterable[str]) -> frozenset[str]:
-    """Return those of some memories that a session was shown."""
-    if session_id is None:
-        return frozenset()
-    sql = (
-        "SELECT DISTINCT memory_id FROM retrievals WHERE session_id = ? AND memory_id IN (SELECT value FROM"
-        " json_each(?))"
-    )
-    return frozenset(
-        memory_id for (memory_id,) in connection.execute(sql, (session_id, to_json(list(memory_ids))))
-    )
+    return msgspec.structs.replace(ready, arrived=partial(services.recent, command.project, embedded.vector))
 
 
 class DeriveMemory(StoreMemory, frozen=True, kw_only=True, tag="memory.derive"):

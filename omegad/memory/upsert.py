@@ -86,20 +86,13 @@ def upsert(
     check_scope(command, memory)
     done = store.effects_of(command, memory_id, (), state, now_us)
     edited = lifecycle.edit(prepared.edit, prepared.prepared, state, now_us)
-    events = tuple(
-        msgspec.structs.replace(
-            new, occurred_at=command.learned_at(), session_id=command.session_id, follows=place > 0
-        )
-        for place, new in enumerate((*edited.events, *done.events))
-    )
-    redacted = prepared.prepared.redacted
     return Decision(
-        events=events,
+        events=store.addressed(command, (*edited.events, *done.events)),
         answer=Stored(
             memory_id=memory_id,
             outcome="stored",
             superseded=done.superseded,
-            redacted=redacted,
+            redacted=prepared.prepared.redacted,
             ignored=ignored(command, memory),
         ),
     )

@@ -147,9 +147,9 @@ async def test_one_whose_embedding_is_refused_is_set_aside(
 ) -> None:
     async def execute(_requests: RequestRunner, command: EmbedMemory, context: RequestContext) -> Outcome:
         del context
-        if command.content == "one":
+        if command.said.content == "one":
             raise error
-        assert model.embed(command.content)
+        assert model.embed(command.said.content)
         return Outcome(answer=MemoryHasVectors(is_done=True), position=0)
 
     monkeypatch.setattr(RequestRunner, "execute", execute)

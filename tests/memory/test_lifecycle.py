@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from omegad.embedding.passages import Embedded
 from omegad.log.decision import Decision
 from omegad.memory import lifecycle
 from omegad.memory.content import content_key
@@ -29,6 +30,7 @@ from omegad.memory.lifecycle import (
     SupersedeMemory,
 )
 from omegad.memory.state import MemoryState
+from omegad.memory.upkeep.expiry import ExpireMemories, expire
 from omegad.runtime.errors import Conflict, NotFound, Refused
 from tests.memory.deciding import FUTURE_US, NOW_US, PAST_US, answer, facts, guard, guards
 
@@ -41,7 +43,9 @@ HIDDEN: list[dict[str, Any]] = [
 
 
 def edit(*known: MemoryState, reason: str | None = None, **changes: Any) -> Decision:
-    ready = PreparedEdit(**{"content": "d", "embedder_id": "paper-1", "text_hashes": ("hash",)} | changes)
+    embedded = Embedded(embedder_id="paper-1", text_hashes=("hash",), vector=b"", is_whole=True)
+    fields: dict[str, Any] = {"content": "d", "embedded": embedded}
+    ready = PreparedEdit(**fields | changes)
     return lifecycle.edit(
         EditMemory(memory_id="m", content="d", reason=reason), ready, guards(*known), NOW_US
     )
@@ -95,9 +99,7 @@ def test_an_edit_replaces_the_content_in_its_scope_with_its_vectors() -> None:
         MemoryEmbedded(memory_id="m", embedder_id="paper-1", text_hashes=("hash",)),
     ]
     assert [(new.project, new.follows) for new in decision.events] == [("p", False), ("p", True)]
-    assert [type(fact) for fact in facts(edit(guard("m"), embedder_id=None, text_hashes=()))] == [
-        MemoryEdited
-    ]
+    assert [type(fact) for fact in facts(edit(guard("m"), embedded=None))] == [MemoryEdited]
 
 
 def test_an_edit_that_changes_nothing_is_no_event() -> None:
@@ -210,7 +212,7 @@ def test_of_the_memories_named_those_expire_whose_time_is_over() -> None:
         guard("not named", expires_at=PAST_US),
     )
     names = ("over", "just over", "not yet", "permanent", "deleted", "recorded", "never stored")
-    decision = lifecycle.expire(names, guards(*known), NOW_US)
+    decision = expire(ExpireMemories(memory_ids=names), guards(*known), NOW_US)
     assert facts(decision) == [
         MemoryExpired(memory_id="over", expired_at=PAST_US),
         MemoryExpired(memory_id="just over", expired_at=NOW_US),

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from omegad.catalog import service
+from omegad.embedding.passages import Embedded
 from omegad.log.decision import Decision
 from omegad.memory import embedding, store
 from omegad.memory.content import content_key
@@ -41,8 +42,7 @@ def prepared(content: str = "c", *neighbours: Neighbour, **changes: Any) -> Prep
     fields: dict[str, Any] = {
         "memory_id": "mem-new",
         "read_position": 10,
-        "embedder_id": "paper-1",
-        "text_hashes": ("hash",),
+        "embedded": Embedded(embedder_id="paper-1", text_hashes=("hash",), vector=b"", is_whole=True),
         "shown": frozenset(),
     }
     return PreparedStore(content=content, neighbours=neighbours, **fields | changes)
@@ -127,7 +127,7 @@ def test_a_new_memory_is_stored_with_its_vectors_and_its_relations() -> None:
 
 
 def test_without_a_model_a_memory_is_stored_as_pending() -> None:
-    decision = decide(plain(), prepared(embedder_id=None, text_hashes=(), pending=True, degraded="embedding"))
+    decision = decide(plain(), prepared(embedded=None, pending=True, degraded="embedding"))
     assert len(facts(decision)) == 1
     assert the_memory(decision).pending
     assert answer(decision)["degraded"] == "embedding"
@@ -210,7 +210,7 @@ def test_what_restates_a_memory_and_adds_to_it_is_what_it_says_from_then_on_in_i
 
 
 def test_an_addition_without_vectors_leaves_them_to_follow() -> None:
-    ready = evolving(embedder_id=None, text_hashes=(), degraded="embedding")
+    ready = evolving(embedded=None, degraded="embedding")
     assert [type(fact) for fact in facts(decide(plain("c and d"), ready))] == [MemoryEvolved]
 
 
@@ -458,9 +458,7 @@ def test_an_upsert_has_its_provenance_and_is_as_old_as_it_says() -> None:
 def embed(
     ready: PreparedStore, *known: MemoryState, key: str = "", embedded: tuple[str, ...] = ()
 ) -> Decision:
-    command = EmbedMemory(
-        memory_id=ready.memory_id, content_key=key, content=ready.content, event_type="memory"
-    )
+    command = EmbedMemory(memory_id=ready.memory_id, content_key=key, said=plain(ready.content))
     return embedding.embed(command, ready, guards(*known, embedded=embedded), NOW_US)
 
 

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import projections
 from omegad.embedding import embedder
 from omegad.log.decision import Proposal
-from omegad.memory import lifecycle
+from omegad.memory.upkeep.expiry import ExpireMemories, expire
 from omegad.runtime.config import Config
 from omegad.runtime.errors import Conflict, NotFound, Refused
 from omegad.storage.digest import Digest, digest
@@ -351,7 +351,8 @@ class Home(RuleBasedStateMachine):
             self._hide(memory_id)
         if are_recorded:
             named = (*self.active, *self.hidden)
-            self.run(self.it.daemon.services.log.append(Proposal(decide=partial(lifecycle.expire, named))))
+            decide = partial(expire, ExpireMemories(memory_ids=named))
+            self.run(self.it.daemon.services.log.append(Proposal(decide=decide)))
 
     @rule(tool_use_id=st.sampled_from(["t1", "t2", "t3"]))
     def call_a_tool(self, tool_use_id: str) -> None:

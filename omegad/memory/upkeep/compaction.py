@@ -2,21 +2,25 @@
 be restored.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from omegad.embedding.passages import Embedded
+from omegad.index.active import active
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import Event, NewEvent, Position
+from omegad.log.projection import to_json
 from omegad.log.sanitise import TAGS_MAX
-from omegad.memory.content import content_key
-from omegad.memory.events import MadeOf, MemoryEmbedded, MemoryStored, MemorySuperseded
+from omegad.memory.content import content_key, vectors_of
+from omegad.memory.events import MadeOf, MemoryStored, MemorySuperseded
 from omegad.memory.state import Memories, MemoryState, new_id
+from omegad.memory.store import SUMMARISED_BY
 from omegad.memory.types import DAY_SECONDS
-from omegad.memory.upkeep import due as upkeep
 from omegad.memory.upkeep.clusters import (
     CHARACTERS_MAX,
     CLUSTER_MAX,
@@ -26,7 +30,6 @@ from omegad.memory.upkeep.clusters import (
     week_summary,
     weeks,
 )
-from omegad.memory.upkeep.due import Compacting
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Command, Name
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
@@ -55,6 +58,23 @@ WEEK_TTL_SECONDS = 366 * DAY_SECONDS
 
 RATING_MAX = 0
 """A memory rated higher is left as it is."""
+
+
+VIEWS = ("memories",)
+
+# What a summary stands for already and is found all the same was restored: it stays.
+_COMPACTABLE = f"""
+SELECT m.node_id, m.content, m.event_type, m.project, m.entity_id, m.session_id, m.tags, m.auto_tags,
+  m.priority, m.confidence, m.referenced_us, iif(m.source = :summarised_by, m.created_us, NULL)
+FROM memories AS m
+WHERE m.event_type IN (SELECT value FROM json_each(:event_types)) AND {active()}
+  AND (:project IS NULL OR m.project = :project)
+AND m.rating <= 0 AND m.priority < 5 AND m.contradicted_by IS NULL AND length(m.content) <= :characters
+AND NOT (coalesce(m.source, '') = :source AND m.metadata ->> 'week' IS NOT NULL)
+AND m.node_id NOT IN (SELECT j.value FROM memories AS s, json_each(s.metadata, '$.compacted') AS j
+  WHERE s.source = :source AND j.value IS NOT NULL)
+ORDER BY m.id DESC LIMIT :limit
+"""
 
 
 class CompactMemories(Command, frozen=True, kw_only=True, tag="memory.compact"):
@@ -88,6 +108,13 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     content: str
     week: str | None = None
 
+    @property
+    def reason(self) -> str:
+        """Why there is a summary."""
+        if self.week is not None:
+            return f"stands for the sessions of the week {self.week}"
+        return f"stands for {len(self.originals)} that say much the same"
+
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     """Which clusters were compacted, or would be, and how many memories are superseded by that."""
@@ -104,16 +131,15 @@ class Compacted(Compaction, frozen=True, kw_only=True):
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster with the text of its summary, and a fresh id and the vectors' names for it where it is to
-    be stored and could be embedded.
+    """A cluster with the text of its summary, and a fresh id and the vectors for it where it is to be
+    stored and could be embedded.
     """
 
     members: tuple[Member, ...]
     content: str
     week: str | None = None
     memory_id: str = ""
-    embedder_id: str | None = None
-    text_hashes: tuple[str, ...] = ()
+    embedded: Embedded | None = None
 
 
 class PreparedCompaction(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,31 +155,50 @@ async def prepare(
 ) -> PreparedCompaction:
     """Find the clusters of a compaction, and embed their summaries."""
     del context
-    wanted = Compacting(
-        event_types=command.event_types, project=command.project, characters_max=CHARACTERS_MAX, source=SOURCE
-    )
 
     def read(connection: Connection, moment: Moment) -> tuple[list[Member], Moment]:
-        return upkeep.compactable(connection, wanted, moment.now_us, MEMORIES_MAX), moment
+        return compactable(connection, command, moment.now_us), moment
 
-    members, moment = await services.look(read, at_least=services.head, names=upkeep.VIEWS, turn=Turn.LONG)
-    found = await services.compute(partial(drafts, members, command, upkeep.week_of(moment.now_us)))
-    if not command.dry_run:
-        found = [await _ready(services, draft, is_embedded=command.ack != "durable") for draft in found]
+    members, moment = await services.look(read, at_least=services.head, names=VIEWS, turn=Turn.LONG)
+    found = await services.compute(partial(drafts, members, command, week_of(moment.now_us)))
+    for place, draft in enumerate(() if command.dry_run else found):
+        # Where the model cannot, the backlog sees to the vectors.
+        embedded = None if command.ack == "durable" else await services.embed(draft.content, is_backlog=True)
+        found[place] = msgspec.structs.replace(draft, memory_id=new_id(services), embedded=embedded)
     return PreparedCompaction(
         drafts=tuple(found), size_min=command.min_cluster, read_position=moment.position
     )
 
 
-async def _ready(services: Services, draft: Draft, *, is_embedded: bool) -> Draft:
-    """Return a draft with an id, and with vectors where they are wanted and the model can; else the
-    backlog sees to them.
+def week_of(at_us: int) -> str:
+    """Return the week of a moment in microseconds since 1970, as 2026-W47, by UTC."""
+    year, week, _ = datetime.fromtimestamp(at_us / 1e6, UTC).isocalendar()
+    return f"{year:04}-W{week:02}"
+
+
+def compactable(
+    connection: Connection, command: CompactMemories, now_us: int, limit: int = MEMORIES_MAX
+) -> list[Member]:
+    """Return the latest *limit* memories that may be compacted, oldest first; none that was restored from
+    a compaction.
     """
-    ready = msgspec.structs.replace(draft, memory_id=new_id(services))
-    embedded = await services.embed(draft.content, is_backlog=True) if is_embedded else None
-    if embedded is None:
-        return ready
-    return msgspec.structs.replace(ready, embedder_id=embedded.embedder_id, text_hashes=embedded.text_hashes)
+    values = {
+        "event_types": to_json(command.event_types),
+        "project": command.project,
+        "characters": CHARACTERS_MAX,
+        "source": SOURCE,
+        "summarised_by": SUMMARISED_BY,
+        "now_us": now_us,
+        "limit": limit,
+    }
+    return [
+        Member(
+            *row[:6],
+            *(msgspec.json.decode(tags, type=tuple[str, ...]) for tags in row[6:8]),
+            *(*row[8:11], row[11] and week_of(row[11])),
+        )
+        for row in reversed(connection.execute(_COMPACTABLE, values).fetchall())
+    ]
 
 
 def drafts(members: Sequence[Member], command: CompactMemories, week: str = "") -> list[Draft]:
@@ -178,39 +223,52 @@ def compact(
     """Decide a compaction: all clusters at once. What changed since it was prepared is left out; nothing
     is refused.
     """
-    events, compaction = compacted(prepared, state, now_us)
+    events, compaction = compacted(prepared, state, now_us, is_dry=command.dry_run)
     answer = Compacted(
         dry_run=command.dry_run,
-        clusters=tuple(map(without_id, compaction.clusters)) if command.dry_run else compaction.clusters,
+        clusters=compaction.clusters,
         superseded=compaction.superseded,
-        position=0 if events and not command.dry_run else prepared.read_position,
+        position=0 if events else prepared.read_position,
     )
-    return Decision(events=() if command.dry_run else events, answer=answer)
+    return Decision(events=events, answer=answer)
 
 
 def compacted(
-    prepared: PreparedCompaction, state: DecisionState, now_us: int, promoted: Collection[str] = ()
+    prepared: PreparedCompaction,
+    state: DecisionState,
+    now_us: int,
+    promoted: Collection[str] = (),
+    *,
+    is_dry: bool,
 ) -> tuple[tuple[NewEvent, ...], Compaction]:
-    """Return the events that a compaction comes to, and its account. *promoted* are memories whose
-    probation ends in the same append.
+    """Return the events that a compaction comes to, none of a dry run, and its account. *promoted* are
+    memories whose probation ends in the same append.
     """
     events: list[NewEvent] = []
     found: list[Cluster] = []
     for draft in prepared.drafts:
+        known = ((member, state[Memories].get(member.memory_id)) for member in draft.members)
         current = {
-            m.memory_id: memory for m in draft.members if (memory := _unchanged(m, prepared, state, now_us))
+            member: memory
+            for member, memory in known
+            if memory is not None
+            and memory.is_active(now_us)
+            and memory.changed_at <= prepared.read_position
+            and memory.rating <= RATING_MAX
         }
         if len(current) < (prepared.size_min if draft.week is None else 1):
             continue
-        left = _narrowed(draft, current)
+        left = draft
+        if len(current) < len(draft.members):  # its text is another one then, and has no vectors yet
+            left = msgspec.structs.replace(_draft(tuple(current)), memory_id=draft.memory_id)
         stored = _stored(left, list(current.values()), promoted)
         holder = state[Memories].holder(stored.content_key, now_us)
-        if holder is not None and holder.memory_id not in current:
+        if holder is not None and holder not in current.values():
             continue
-        events.extend(_events(left, stored))
+        events.extend(() if is_dry else _events(left, stored))
         found.append(
             Cluster(
-                memory_id=stored.memory_id,
+                memory_id=None if is_dry else stored.memory_id,
                 originals=tuple(member.memory_id for member in left.members),
                 event_type=stored.event_type,
                 project=left.members[0].project,
@@ -223,48 +281,12 @@ def compacted(
     )
 
 
-def reason(cluster: Cluster) -> str:
-    """Say why there is a summary."""
-    if cluster.week is not None:
-        return f"stands for the sessions of the week {cluster.week}"
-    return f"stands for {len(cluster.originals)} that say much the same"
-
-
-def without_id(cluster: Cluster) -> Cluster:
-    """Return a cluster as a dry run tells of it."""
-    return msgspec.structs.replace(cluster, memory_id=None)
-
-
-def _unchanged(
-    member: Member, prepared: PreparedCompaction, state: DecisionState, now_us: int
-) -> MemoryState | None:
-    memory = state[Memories].get(member.memory_id)
-    if (
-        memory is None
-        or not memory.is_active(now_us)
-        or memory.changed_at > prepared.read_position
-        or memory.rating > RATING_MAX
-    ):
-        return None
-    return memory
-
-
-def _narrowed(draft: Draft, current: Collection[str]) -> Draft:
-    """Return a draft of its *current* members alone; its text is another one then, and has no vectors yet."""
-    members = tuple(member for member in draft.members if member.memory_id in current)
-    return (
-        draft
-        if len(members) == len(draft.members)
-        else msgspec.structs.replace(_draft(members), memory_id=draft.memory_id)
-    )
-
-
 def _stored(draft: Draft, memories: Sequence[MemoryState], promoted: Collection[str]) -> MemoryStored:
     first = draft.members[0]
     ttls = [memory.ttl_seconds for memory in memories if memory.ttl_seconds is not None]
     moments = {member.referenced_at for member in draft.members}
-    tags = _united(member.tags for member in draft.members)[:TAGS_MAX]
-    auto_tags = [tag for tag in _united(member.auto_tags for member in draft.members) if tag not in tags]
+    tags = tuple(dict.fromkeys(tag for member in draft.members for tag in member.tags))[:TAGS_MAX]
+    found = dict.fromkeys(tag for member in draft.members for tag in member.auto_tags if tag not in tags)
     return MemoryStored(
         memory_id=draft.memory_id,
         content=draft.content,
@@ -272,7 +294,7 @@ def _stored(draft: Draft, memories: Sequence[MemoryState], promoted: Collection[
         event_type=first.event_type,
         entity_id=first.entity_id,
         tags=tags,
-        auto_tags=tuple(auto_tags[: TAGS_MAX - len(tags)]),
+        auto_tags=tuple(found)[: TAGS_MAX - len(tags)],
         priority=max(member.priority for member in draft.members),
         metadata=dict[str, object](
             compacted=[member.memory_id for member in draft.members],
@@ -289,22 +311,12 @@ def _stored(draft: Draft, memories: Sequence[MemoryState], promoted: Collection[
     )
 
 
-def _united(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(tag for group in groups for tag in group))
-
-
 def _events(draft: Draft, stored: MemoryStored) -> tuple[NewEvent, ...]:
-    facts: list[Event] = [stored]
-    if draft.embedder_id is not None:
-        facts.append(
-            MemoryEmbedded(
-                memory_id=stored.memory_id, embedder_id=draft.embedder_id, text_hashes=draft.text_hashes
-            )
-        )
-    facts.extend(
+    facts: list[Event] = [stored, *vectors_of(stored.memory_id, draft.embedded)]
+    facts += [
         MemorySuperseded(memory_id=m.memory_id, superseded_by=stored.memory_id, reason=REASON)
         for m in draft.members
-    )
+    ]
     sessions = {member.session_id for member in draft.members}
     session_id = sessions.pop() if len(sessions) == 1 else None
     project = draft.members[0].project

@@ -11,10 +11,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from omegad.index.active import is_over
+from omegad.index.active import active, is_over
 from omegad.log.decision import Decision, DecisionState
 from omegad.log.event import NewEvent, Position
-from omegad.memory import lifecycle
+from omegad.log.projection import to_json
 from omegad.memory.events import (
     MemoryDeleted,
     MemoryDemoted,
@@ -26,15 +26,15 @@ from omegad.memory.events import (
     Upkept,
 )
 from omegad.memory.state import Memories, MemoryState
-from omegad.memory.upkeep import compaction
-from omegad.memory.upkeep import due as upkeep
+from omegad.memory.types import EPISODIC_TYPES
+from omegad.memory.upkeep import compaction, expiry, stale
 from omegad.memory.upkeep.compaction import (
     Compaction,
     CompactMemories,
     PreparedCompaction,
     compacted,
-    without_id,
 )
+from omegad.memory.upkeep.expiry import ExpireMemories
 from omegad.requests.agent_tool import AgentTool
 from omegad.requests.command import Acknowledged, Command
 from omegad.requests.method import CommandMethod, Moment, RequestContext, Services
@@ -47,6 +47,58 @@ from omegad.storage.readers import Turn
 NAMED_MAX = 1_000  # of each kind in one consolidation; the next one finds the rest
 FLAGGED_RATING_MAX = -3
 """The sum of ratings from which a memory is named as one to be looked at."""
+
+
+VIEWS = ("memories", "retrievals", "upkeeps")
+
+
+USED_RANK_MAX = 3
+
+
+USED_SESSIONS_MIN = 3
+"""In how many sessions a memory has to be among the best of an answer to count as used."""
+
+
+STALE_OF_EACH = 10
+"""How much of a project is marked at a time as to be looked at again."""
+
+
+_FLAGGED = (
+    f"SELECT m.node_id FROM memories AS m WHERE m.rating <= :rating AND {active()} ORDER BY m.id LIMIT :limit"
+)
+
+
+# What an undone upkeep had promoted waits for a person. A query that names no session counts as one for its
+# day; one within the memory's own session says nothing about its use elsewhere.
+_PROVEN = f"""
+SELECT node_id, rating, sessions FROM (
+    SELECT m.id, m.node_id, m.rating, (
+        SELECT count(DISTINCT coalesce(r.session_id, substr(r.at, 1, 10))) FROM retrievals AS r
+        WHERE r.memory_id = m.node_id AND r.how = 'query' AND r.rank <= :rank
+          AND (r.session_id IS NULL OR r.session_id IS NOT m.session_id)
+    ) AS sessions
+    FROM memories AS m WHERE m.on_probation = 1 AND {active()}
+      AND m.event_type NOT IN (SELECT value FROM json_each(:episodic)) AND m.node_id NOT IN (
+        SELECT j.value ->> 'memory_id' FROM upkeeps AS u, json_each(u.promoted) AS j
+        WHERE u.undone_at IS NOT NULL)
+) WHERE rating > 0 OR sessions >= :sessions ORDER BY id LIMIT :limit
+"""
+
+
+_MARKED = "SELECT j.value ->> 'memory_id' FROM upkeeps AS u, json_each(u.stale) AS j"
+
+
+_DONE = """
+SELECT id, expired, promoted, compacted FROM upkeeps
+WHERE undone_at IS NULL AND (id = :position OR (:position IS NULL
+  AND json_array_length(expired) + json_array_length(promoted) + json_array_length(compacted) > 0))
+ORDER BY id DESC LIMIT 1
+"""
+
+
+_ORIGINALS = (
+    "SELECT j.value FROM memories AS s, json_each(s.metadata, '$.compacted') AS j WHERE s.node_id = ?"
+)
 
 
 class ConsolidateMemories(Command, frozen=True, kw_only=True, tag="memory.consolidate"):
@@ -88,6 +140,40 @@ class PreparedConsolidation(msgspec.Struct, frozen=True, kw_only=True):
     compaction: PreparedCompaction = PreparedCompaction()
 
 
+def flagged(connection: Connection, rating_max: int, now_us: int, limit: int) -> tuple[str, ...]:
+    """Return memories whose ratings sum up to *rating_max* or less, oldest first."""
+    values = {"rating": rating_max, "now_us": now_us, "limit": limit}
+    return tuple(row[0] for row in connection.execute(_FLAGGED, values))
+
+
+def proven(connection: Connection, now_us: int, limit: int) -> tuple[tuple[str, str], ...]:
+    """Return memories on probation that were rated helpful, or used: among the best three of answers in
+    three sessions, and no mere account of what happened; each with what it proved itself by, in words.
+    Oldest first.
+    """
+    values = {
+        "now_us": now_us,
+        "rank": USED_RANK_MAX,
+        "sessions": USED_SESSIONS_MIN,
+        "limit": limit,
+        "episodic": to_json(sorted(EPISODIC_TYPES)),
+    }
+    return tuple(
+        (
+            memory_id,
+            "rated helpful" if rating > 0 else f"among the best answers in {sessions} other sessions",
+        )
+        for memory_id, rating, sessions in connection.execute(_PROVEN, values)
+    )
+
+
+def newly_stale(connection: Connection, now_us: int) -> tuple[tuple[str, str], ...]:
+    """Return what should be looked at again and was not marked as that before, each with why."""
+    marked = {memory_id for (memory_id,) in connection.execute(_MARKED)}
+    found = stale.worst(connection, now_us, each=STALE_OF_EACH, besides="")
+    return tuple((memory_id, why) for memory_id, why in found.items() if memory_id not in marked)
+
+
 async def prepare(
     services: Services, command: ConsolidateMemories, context: RequestContext
 ) -> PreparedConsolidation:
@@ -95,13 +181,13 @@ async def prepare(
 
     def read(connection: Connection, moment: Moment) -> PreparedConsolidation:
         return PreparedConsolidation(
-            due=upkeep.due(connection, moment.now_us, NAMED_MAX),
-            proven=upkeep.proven(connection, moment.now_us, NAMED_MAX),
-            flagged=upkeep.flagged(connection, FLAGGED_RATING_MAX, moment.now_us, NAMED_MAX),
-            stale=upkeep.newly_stale(connection, moment.now_us),
+            due=expiry.over(connection, moment.now_us, NAMED_MAX),
+            proven=proven(connection, moment.now_us, NAMED_MAX),
+            flagged=flagged(connection, FLAGGED_RATING_MAX, moment.now_us, NAMED_MAX),
+            stale=newly_stale(connection, moment.now_us),
         )
 
-    found = await services.look(read, at_least=services.head, names=upkeep.VIEWS, turn=Turn.LONG)
+    found = await services.look(read, at_least=services.head, names=VIEWS, turn=Turn.LONG)
     compacting = CompactMemories(dry_run=command.dry_run, ack=command.ack)
     return msgspec.structs.replace(found, compaction=await compaction.prepare(services, compacting, context))
 
@@ -112,7 +198,7 @@ def consolidate(
     """Decide a consolidation, all of it at once; what has changed since it was prepared is left out. One that
     it was time for is recorded even where there was nothing to do.
     """
-    expired = lifecycle.expire(prepared.due, state, now_us).events
+    expired = expiry.expire(ExpireMemories(memory_ids=prepared.due), state, now_us).events
     why = dict(prepared.proven)
     promoted = [memory for memory in _active(why, state, now_us) if memory.probation]
     promotions = tuple(
@@ -123,9 +209,7 @@ def consolidate(
         for memory in promoted
     )
     promoted_ids = tuple(memory.memory_id for memory in promoted)
-    compactions, account = compacted(prepared.compaction, state, now_us, promoted_ids)
-    if command.dry_run:
-        account = Compaction(clusters=tuple(map(without_id, account.clusters)), superseded=account.superseded)
+    compactions, account = compacted(prepared.compaction, state, now_us, promoted_ids, is_dry=command.dry_run)
     over = [new.event.memory_id for new in expired if isinstance(new.event, MemoryExpired)]
     stale = {memory.memory_id for memory in _active(dict(prepared.stale), state, now_us)}
     done = UpkeepCompleted(
@@ -133,9 +217,7 @@ def consolidate(
         expired=tuple(Upkept(memory_id=one, reason="its time to live was over") for one in over),
         promoted=tuple(Upkept(memory_id=one, reason=why[one]) for one in promoted_ids),
         compacted=tuple(
-            Upkept(memory_id=one.memory_id, reason=compaction.reason(one))
-            for one in account.clusters
-            if one.memory_id
+            Upkept(memory_id=one.memory_id, reason=one.reason) for one in account.clusters if one.memory_id
         ),
         stale=tuple(Upkept(memory_id=one, reason=said) for one, said in prepared.stale if one in stale),
     )
@@ -188,18 +270,44 @@ class Undone(Acknowledged, frozen=True):
     deleted: tuple[str, ...]
 
 
-async def prepare_undo(
-    services: Services, command: UndoUpkeep, _context: RequestContext
-) -> upkeep.Done | None:
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """What an upkeep did: where it stands in the log, which memories expired and were promoted, and by
+    summary those that it stands for.
+    """
+
+    position: int
+    expired: tuple[str, ...]
+    promoted: tuple[str, ...]
+    originals: dict[str, tuple[str, ...]]
+
+
+def to_undo(connection: Connection, position: int | None) -> Done | None:
+    """Return what the upkeep at a position did, or the latest that was not undone; None where there is
+    none.
+    """
+    row = connection.execute(_DONE, {"position": position}).fetchone()
+    if row is None:
+        return None
+    lists = [msgspec.json.decode(one, type=tuple[Upkept, ...]) for one in row[1:]]
+    expired, promoted, compacted = (tuple(one.memory_id for one in kept) for kept in lists)
+    originals = {
+        memory_id: tuple(one for (one,) in connection.execute(_ORIGINALS, (memory_id,)))
+        for memory_id in compacted
+    }
+    return Done(position=row[0], expired=expired, promoted=promoted, originals=originals)
+
+
+async def prepare_undo(services: Services, command: UndoUpkeep, _context: RequestContext) -> Done | None:
     """Return what there is to take back."""
+    return await services.look(
+        lambda connection, _: to_undo(connection, command.done_at),
+        at_least=services.head,
+        names=VIEWS,
+        turn=Turn.LONG,
+    )
 
-    def read(connection: Connection, _moment: Moment) -> upkeep.Done | None:
-        return upkeep.to_undo(connection, command.done_at)
 
-    return await services.look(read, at_least=services.head, names=upkeep.VIEWS, turn=Turn.LONG)
-
-
-def undo(command: UndoUpkeep, done: upkeep.Done | None, state: DecisionState, now_us: int) -> Decision:
+def undo(command: UndoUpkeep, done: Done | None, state: DecisionState, now_us: int) -> Decision:
     """Decide that an upkeep is taken back; raises `Refused` where there is none."""
     if done is None:
         at = "" if command.done_at is None else f" at position {command.done_at}"

@@ -7,9 +7,15 @@ to say.
 
 from collections.abc import Iterator
 
-from omegad.memory.lifecycle import ExpireMemories
-from omegad.memory.upkeep import due as upkeep
+from omegad.index.active import is_over, overdue
+from omegad.log.decision import Decision, DecisionState
+from omegad.log.event import NewEvent
+from omegad.memory.events import MemoryExpired
+from omegad.memory.state import Memories
 from omegad.reactions.contract import Reader
+from omegad.requests.command import Acknowledged, Command, Name
+from omegad.requests.method import CommandMethod
+from omegad.storage.driver import Connection
 
 NAME = "expiry"
 VERSION = 1
@@ -18,9 +24,38 @@ VIEWS = ("memories",)
 AT_ONCE_MAX = 500  # in one append
 ALL = -1
 
+_DUE = f"SELECT node_id FROM memories WHERE {overdue('?')} ORDER BY expires_us, id LIMIT ?"
+
+
+class ExpireMemories(Command, frozen=True, kw_only=True, tag="memory.expire"):
+    """Record of memories that their time is over."""
+
+    memory_ids: tuple[Name, ...]
+
+
+def expire(command: ExpireMemories, state: DecisionState, now_us: int) -> Decision:
+    """Record of the memories named that their time is over, of those where it is; the rest have been hidden,
+    kept or renewed meanwhile.
+    """
+    found = (state[Memories].get(memory_id) for memory_id in command.memory_ids)
+    events = tuple(
+        NewEvent(event=MemoryExpired(memory_id=memory.memory_id, expired_at=memory.expires_at))
+        for memory in found
+        if memory and memory.state == "active" and is_over(memory.expires_at, now_us)
+    )
+    return Decision(events=events, answer=Acknowledged())
+
+
+def over(connection: Connection, now_us: int, limit: int) -> tuple[str, ...]:
+    """Return memories whose time to live is over and whose expiry is not recorded, the longest over first."""
+    return tuple(row[0] for row in connection.execute(_DUE, (now_us, limit)))
+
 
 def due(_slot: int, reader: Reader) -> Iterator[ExpireMemories]:
     """Name all whose time is over and not recorded as over."""
-    over = upkeep.due(reader.connection, reader.now_us, ALL)
-    for start in range(0, len(over), AT_ONCE_MAX):
-        yield ExpireMemories(memory_ids=over[start : start + AT_ONCE_MAX])
+    found = over(reader.connection, reader.now_us, ALL)
+    for start in range(0, len(found), AT_ONCE_MAX):
+        yield ExpireMemories(memory_ids=found[start : start + AT_ONCE_MAX])
+
+
+METHODS = (CommandMethod(params=ExpireMemories, answer=Acknowledged, decide=expire, is_internal=True),)

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from omegad.catalog import service
+from omegad.embedding.passages import Embedded
 from omegad.log.decision import Decision
 from omegad.log.sanitise import TAGS_MAX
 from omegad.memory.content import content_key
@@ -54,8 +55,7 @@ def prepared(*members: Member, **changes: Any) -> PreparedCompaction:
     fields: dict[str, Any] = {
         "content": "what all say",
         "memory_id": "mem-sum",
-        "embedder_id": "paper",
-        "text_hashes": ("hash",),
+        "embedded": Embedded(embedder_id="paper", text_hashes=("hash",), vector=b"", is_whole=True),
     }
     return PreparedCompaction(
         drafts=(Draft(members=members or MEMBERS, **fields | changes),), size_min=3, read_position=10

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from omegad.memory.upkeep import due as upkeep
+from omegad.memory.upkeep import compaction, consolidation, expiry
 from omegad.memory.upkeep.clusters import CHARACTERS_MAX
 from omegad.memory.upkeep.clusters import Member as Compactable
-from omegad.memory.upkeep.due import Compacting
+from omegad.memory.upkeep.compaction import CompactMemories
 from tests.builders import (
     START_US,
     contradicted,
@@ -29,16 +29,16 @@ def test_what_is_over_is_found_from_its_moment_on_the_longest_over_first(views: 
     views.store("short", at=START_US, ttl_seconds=60)
     views.store("permanent", at=START_US)
     at = START_US + MINUTE_US
-    assert upkeep.due(views.connection, at - 1, 10) == ()
-    assert upkeep.due(views.connection, at, 10) == ("short",)
-    assert upkeep.due(views.connection, at + DAY_US, 10) == ("short", "long")
-    assert upkeep.due(views.connection, at + DAY_US, 1) == ("short",)
+    assert expiry.over(views.connection, at - 1, 10) == ()
+    assert expiry.over(views.connection, at, 10) == ("short",)
+    assert expiry.over(views.connection, at + DAY_US, 10) == ("short", "long")
+    assert expiry.over(views.connection, at + DAY_US, 1) == ("short",)
     views.show(deleted("short"), restored("long", is_permanent=True))
-    assert upkeep.due(views.connection, at + DAY_US, 10) == ()
+    assert expiry.over(views.connection, at + DAY_US, 10) == ()
 
 
 def test_what_is_over_is_found_by_an_index(views: Shown) -> None:
-    plan = views.plan(upkeep._DUE, (NOW_US, 10))
+    plan = views.plan(expiry._DUE, (NOW_US, 10))
     assert "SEARCH memories USING INDEX memories_by_expiry (expires_us<?)" in plan
     assert "TEMP B-TREE" not in plan
 
@@ -47,13 +47,13 @@ def test_what_is_rated_badly_is_found_until_it_is_hidden(views: Shown) -> None:
     for memory_id in ("bad", "worse", "doubtful"):
         views.store(memory_id)
     views.show(rated("bad", -2), rated("bad", -1), rated("worse", -4), rated("doubtful", -2))
-    assert upkeep.flagged(views.connection, -3, NOW_US, 10) == ("bad", "worse")
+    assert consolidation.flagged(views.connection, -3, NOW_US, 10) == ("bad", "worse")
     views.show(deleted("worse"))
-    assert upkeep.flagged(views.connection, -3, NOW_US, 10) == ("bad",)
+    assert consolidation.flagged(views.connection, -3, NOW_US, 10) == ("bad",)
 
 
 def proven(views: Shown) -> tuple[str, ...]:
-    return tuple(memory_id for memory_id, _ in upkeep.proven(views.connection, NOW_US, 10))
+    return tuple(memory_id for memory_id, _ in consolidation.proven(views.connection, NOW_US, 10))
 
 
 def test_what_was_rated_helpful_is_proven(views: Shown) -> None:
@@ -106,13 +106,8 @@ def test_queries_that_name_no_session_count_once_a_day(views: Shown) -> None:
 def compactable(
     views: Shown, *event_types: str, project: str | None = None, limit: int = 10, now_us: int = NOW_US
 ) -> list[Compactable]:
-    wanted = Compacting(
-        event_types=event_types or ("memory",),
-        project=project,
-        characters_max=CHARACTERS_MAX,
-        source="compaction",
-    )
-    return upkeep.compactable(views.connection, wanted, now_us, limit)
+    asked = CompactMemories(event_types=event_types or ("memory",), project=project)
+    return compaction.compactable(views.connection, asked, now_us, limit)
 
 
 def ids(found: list[Compactable]) -> list[str]:
